@@ -1,0 +1,34 @@
+# Each target builds its own virtual environment when it needs one: on a fresh machine
+# `make demo` or `make test` is the only command to type.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/installed
+
+.PHONY: help demo test check bench clean
+
+help: ## show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(STAMP) ## the main job on real data: attack, score, select, train, show
+	$(BIN)/dris demo
+
+test: $(STAMP) ## the default test suite
+	$(BIN)/python -m pytest -n auto
+
+check: $(STAMP) ## what CI runs: format, lint, types, layers, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_layers.py
+	$(BIN)/python -m pytest -n auto
+
+bench: $(STAMP) ## speed and memory beside the plain way, each as a ratio in one run
+	$(BIN)/python benchmarks/run.py
+
+clean: ## remove the virtual environment and everything generated
+	rm -rf .venv build demo-out bench-out .pytest_cache .mypy_cache .ruff_cache .hypothesis

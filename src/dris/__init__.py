@@ -1,0 +1,1 @@
+"""Choose what to train on when the labels cannot be trusted."""

@@ -1,0 +1,1 @@
+"""The mathematics: NumPy in, NumPy out; no torch, no clock, no network."""

@@ -1,0 +1,139 @@
+"""Checks at the public door: each turns bad input into one sentence."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dris.core.errors import InputError
+
+
+def checked_labels(labels: ArrayLike, classes: int | None = None) -> NDArray[np.int64]:
+    """Labels as int64 in 0..C-1, at least two classes.
+
+    >>> checked_labels([0, 1, 2, 1])
+    array([0, 1, 2, 1])
+    """
+    y = np.asarray(labels)
+    if y.ndim != 1:
+        raise InputError(f"labels must be one-dimensional, got shape {y.shape}")
+    if y.size == 0:
+        raise InputError("labels are empty; at least two examples are needed")
+    if y.dtype.kind not in "iu":
+        raise InputError(
+            f"labels must be integers, got {y.dtype}; "
+            "encode them with np.unique(labels, return_inverse=True)[1]"
+        )
+    if int(y.min()) < 0:
+        raise InputError(f"labels must be 0 or more, got {y.min()}")
+    if classes is not None and int(y.max()) >= classes:
+        raise InputError(f"labels must be below classes = {classes}, got {y.max()}")
+    if classes is None and y.min() == y.max():
+        raise InputError(f"labels need at least two classes, all {y.size} are {y[0]}")
+    if classes is not None and classes < 2:
+        raise InputError(f"classes must be at least 2, got {classes}")
+    return y.astype(np.int64)
+
+
+def checked_score(score: ArrayLike) -> NDArray[np.float64]:
+    """A score as a finite float64 vector.
+
+    >>> checked_score([1, 2]).dtype
+    dtype('float64')
+    """
+    s = numeric(score, "score")
+    if s.ndim != 1:
+        raise InputError(f"score must be one number per example, got shape {s.shape}")
+    if s.size == 0:
+        raise InputError("score is empty; at least one example is needed")
+    if not np.isfinite(s.min()) or not np.isfinite(s.max()):
+        raise InputError(f"score must be finite, got {_first_bad(s)}")
+    return s
+
+
+def checked_mask(mask: ArrayLike, n: int, name: str = "corrupted") -> NDArray[np.bool_]:
+    """A boolean mask over n examples with both kinds in it.
+
+    >>> checked_mask([True, False], 2)
+    array([ True, False])
+    """
+    m = np.asarray(mask)
+    if m.dtype != np.bool_ or m.shape != (n,):
+        raise InputError(
+            f"{name} must be a boolean mask of {n} examples, got {m.dtype} of shape {m.shape}"
+        )
+    if not m.any() or m.all():
+        raise InputError(f"{name} must mark some examples and leave some, it marks {m.sum()} of {n}")
+    return m
+
+
+def checked_ids(ids: ArrayLike | None, n: int) -> NDArray[np.generic]:
+    """Ids as int64 or text, one per example and no two alike; positions when none are given.
+
+    >>> checked_ids(["a", "b"], 2).tolist(), checked_ids(None, 2).tolist()
+    (['a', 'b'], [0, 1])
+    """
+    if ids is None:
+        return np.arange(n, dtype=np.int64)
+    a = np.asarray(ids)
+    if a.dtype == object and all(isinstance(i, str) for i in a.ravel().tolist()):
+        a = a.astype(np.str_)
+    if a.dtype.kind not in "iuU":
+        raise InputError(f"ids must be whole numbers or text, got {a.dtype}")
+    if a.shape != (n,):
+        raise InputError(f"ids must be one per example: {n} examples, ids of shape {a.shape}")
+    if a.dtype.kind == "u" and a.size and int(a.max()) > np.iinfo(np.int64).max:
+        raise InputError(f"ids must fit 64 signed bits, got {a.max()}; pass them as text")
+    out = a if a.dtype.kind == "U" else a.astype(np.int64)
+    values, counts = np.unique(out, return_counts=True)
+    if values.size < n:
+        raise InputError(f"ids must be unique, {values[counts > 1][0]!s} occurs more than once")
+    return out
+
+
+def count_of(fraction: Any, n: int, name: str = "fraction") -> int:
+    """⌊fraction · n⌋ exactly as written: 0.29 of 50,000 is 14,500, not floats' 14,499.
+
+    >>> count_of(0.29, 50_000)
+    14500
+    """
+    share = exact(fraction, name)
+    if not 0 < share <= 1:
+        raise InputError(f"{name} must be in (0, 1], got {fraction}")
+    count = math.floor(share * n)
+    if count == 0:
+        raise InputError(
+            f"{name} = {fraction} of {n} examples is none; use at least {1 / n if n else 1:.3g}"
+        )
+    return count
+
+
+def exact(value: Any, name: str) -> Fraction:
+    """The number as the decimal it was written as, not as the nearest binary fraction.
+
+    >>> exact(0.1, "rate")
+    Fraction(1, 10)
+    """
+    try:
+        return Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        raise InputError(f"{name} must be a finite number, got {value!r}") from None
+
+
+def numeric(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Anything numeric as float64 (exact for float32 and for whole numbers below 2^53).
+
+    >>> numeric([1, 2], "loss")
+    array([1., 2.])
+    """
+    a = np.asarray(values)
+    if a.dtype.kind not in "fiub":
+        raise InputError(f"{name} must be numbers, got {a.dtype}")
+    return a.astype(np.float64, copy=False)
+
+
+def _first_bad(s: NDArray[np.float64]) -> str:
+    position = int(np.flatnonzero(~np.isfinite(s))[0])
+    return f"{s[position]} at position {position}"

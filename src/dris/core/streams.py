@@ -1,0 +1,71 @@
+"""Named random streams and order-free tie-breaking: no draw depends on another's presence."""
+
+import hashlib
+import operator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.errors import InputError
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def rng_for(seed: int, *names: str | int) -> np.random.Generator:
+    """A generator for one named purpose; adding a stream moves no other.
+
+    >>> a = rng_for(0, "proxy", 2, "order").integers(1000)
+    >>> b = rng_for(0, "proxy", 2, "order").integers(1000)
+    >>> c = rng_for(0, "attacker", "order").integers(1000)
+    >>> bool(a == b), bool(a == c)
+    (True, False)
+    """
+    digest = hashlib.blake2b("\x1f".join(f"{type(n).__name__}:{n}" for n in names).encode())
+    key = np.frombuffer(digest.digest()[:16], dtype=np.uint32)
+    return np.random.Generator(
+        np.random.PCG64(np.random.SeedSequence(_checked_seed(seed), spawn_key=tuple(key.tolist())))
+    )
+
+
+def seed_for(seed: int, *names: str | int) -> int:
+    """A 31-bit seed from a named stream, for libraries that want an integer.
+
+    >>> seed_for(0, "proxy", 1) == seed_for(0, "proxy", 1)
+    True
+    """
+    return int(rng_for(seed, *names).integers(2**31 - 1))
+
+
+def hashed_order(ids: NDArray[np.generic], seed: int) -> NDArray[np.uint64]:
+    """One 64-bit hash of (seed, id) per example: random-looking, the same wherever it stands.
+
+    Ties between scores are broken by this, so the order of a file never decides.
+
+    >>> a, b = hashed_order(np.array([7, 8]), seed=0), hashed_order(np.array([8, 7]), seed=0)
+    >>> bool((a == b[::-1]).all())
+    True
+    """
+    seed_hash = hashlib.blake2b(str(_checked_seed(seed)).encode(), digest_size=8).digest()
+    salt = np.frombuffer(seed_hash, dtype="<u8")[0]
+    if ids.dtype.kind in "iu":
+        return _mix(ids.astype(np.uint64) ^ salt)
+    words = b"".join(hashlib.blake2b(str(i).encode(), digest_size=8).digest() for i in ids.tolist())
+    return _mix(np.frombuffer(words, dtype="<u8") ^ salt)
+
+
+def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finaliser of splitmix64: a bijection of 64-bit words in which every bit counts."""
+    x = x + _GOLDEN
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def _checked_seed(seed: int) -> int:
+    try:
+        value = operator.index(seed)
+    except TypeError:
+        raise InputError(f"seed must be a whole number, got {seed!r}") from None
+    if value < 0:
+        raise InputError(f"seed must be zero or more, got {value}")
+    return value

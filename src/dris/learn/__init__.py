@@ -1,0 +1,1 @@
+"""Whatever trains: proxies, the attacker, targets."""
