@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from dris.core.errors import InputError
 
 
-def checked_labels(labels: ArrayLike, classes: int | None = None) -> NDArray[np.int64]:
-    """Labels as int64 in 0..C-1, at least two classes.
+def checked_labels(
+    labels: ArrayLike, classes: int | None = None, *, least: int = 2
+) -> NDArray[np.int64]:
+    """Labels as int64 in 0..C-1; at least two classes, declared or present, unless least = 1.
 
     >>> checked_labels([0, 1, 2, 1])
     array([0, 1, 2, 1])
@@ -30,7 +32,7 @@ def checked_labels(labels: ArrayLike, classes: int | None = None) -> NDArray[np.
         raise InputError(f"labels must be 0 or more, got {y.min()}")
     if classes is not None and int(y.max()) >= classes:
         raise InputError(f"labels must be below classes = {classes}, got {y.max()}")
-    if classes is None and y.min() == y.max():
+    if classes is None and least > 1 and y.min() == y.max():
         raise InputError(f"labels need at least two classes, all {y.size} are {y[0]}")
     if classes is not None and classes < 2:
         raise InputError(f"classes must be at least 2, got {classes}")
@@ -48,8 +50,9 @@ def checked_score(score: ArrayLike) -> NDArray[np.float64]:
         raise InputError(f"score must be one number per example, got shape {s.shape}")
     if s.size == 0:
         raise InputError("score is empty; at least one example is needed")
-    if not np.isfinite(s.min()) or not np.isfinite(s.max()):
-        raise InputError(f"score must be finite, got {_first_bad(s)}")
+    bad = first_not_finite(s)
+    if bad is not None:
+        raise InputError(f"score must be finite, got {s[bad]} at position {bad}")
     return s
 
 
@@ -65,7 +68,9 @@ def checked_mask(mask: ArrayLike, n: int, name: str = "corrupted") -> NDArray[np
             f"{name} must be a boolean mask of {n} examples, got {m.dtype} of shape {m.shape}"
         )
     if not m.any() or m.all():
-        raise InputError(f"{name} must mark some examples and leave some, it marks {m.sum()} of {n}")
+        raise InputError(
+            f"{name} must mark some examples and leave some, it marks {m.sum()} of {n}"
+        )
     return m
 
 
@@ -134,6 +139,14 @@ def numeric(values: ArrayLike, name: str) -> NDArray[np.float64]:
     return a.astype(np.float64, copy=False)
 
 
-def _first_bad(s: NDArray[np.float64]) -> str:
-    position = int(np.flatnonzero(~np.isfinite(s))[0])
-    return f"{s[position]} at position {position}"
+def first_not_finite(a: NDArray[np.floating]) -> int | None:
+    """The flat position of the first NaN or infinity, None when all is finite.
+
+    Reads minimum and maximum only, so that nothing of the array's size is allocated.
+
+    >>> first_not_finite(np.array([0.0, np.nan])), first_not_finite(np.zeros(3))
+    (1, None)
+    """
+    if a.size == 0 or (np.isfinite(a.min()) and np.isfinite(a.max())):
+        return None
+    return int(np.flatnonzero(~np.isfinite(a))[0])

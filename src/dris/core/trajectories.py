@@ -1,0 +1,115 @@
+"""From logits to what is recorded of them, and the running sums over epochs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = NDArray[Any]
+
+
+def trajectories_of(logits: NDArray[Any], labels: NDArray[np.int64]) -> dict[str, Column]:
+    """Loss, margin, correctness and error norm from logits (..., N, C) and labels (N,).
+
+    Worked out in float64 and kept in the precision of the logits.
+
+    >>> out = trajectories_of(np.array([[0.0, 0.0]]), np.array([1]))
+    >>> float(out["loss"][0].round(4)), float(out["error_norm"][0].round(4))
+    (0.6931, 0.7071)
+    """
+    z = np.asarray(logits, dtype=np.float64)
+    label = np.broadcast_to(labels[:, None], (*z.shape[:-1], 1))
+    at_label = np.take_along_axis(z, label, axis=-1)[..., 0]
+    others = z.copy()
+    np.put_along_axis(others, label, -np.inf, axis=-1)
+    margin = at_label - others.max(axis=-1)
+    # Softmax weights relative to the largest logit; the label's own is set apart, so that neither
+    # loss nor error of a confident example loses its digits to 1 + tiny.
+    top = np.maximum(at_label, at_label - margin)
+    rest = np.exp(others - top[..., None])
+    own, rest_mass = np.exp(at_label - top), rest.sum(axis=-1)
+    loss = top - at_label + np.where(margin > 0, np.log1p(rest_mass), np.log(own + rest_mass))
+    error_norm = np.sqrt((rest**2).sum(axis=-1) + rest_mass**2) / (own + rest_mass)
+    kept = logits.dtype if logits.dtype in (np.float32, np.float64) else np.float32
+    return {
+        "loss": loss.astype(kept),
+        "margin": margin.astype(kept),
+        "correct": logits.argmax(axis=-1) == labels,
+        "error_norm": error_norm.astype(kept),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over epochs, per (proxy, example), added up one epoch after the other in float64.
+
+    `margin` is the summed margin, `forgotten` counts learned→forgotten transitions, `learned`
+    says whether the example was ever right; each is None when its column was not recorded.
+    """
+
+    epochs: int
+    margin: NDArray[np.float64] | None
+    forgotten: NDArray[np.int32] | None
+    learned: NDArray[np.bool_] | None
+
+    def pick(self, index: Any) -> "Totals":
+        """The totals at an index into (proxy, example).
+
+        >>> Totals(1, np.eye(2), None, None).pick([1]).margin.tolist()
+        [[0.0, 1.0]]
+        """
+        return Totals(self.epochs, *(None if a is None else a[index] for a in self._arrays()))
+
+    @classmethod
+    def join(cls, parts: "Sequence[Totals]") -> "Totals":
+        """The totals of proxies trained apart, one after the other.
+
+        >>> Totals.join([Totals(1, np.eye(2), None, None)] * 2).margin.shape
+        (4, 2)
+        """
+        rows = zip(*(part._arrays() for part in parts), strict=True)
+        joined = (None if any(a is None for a in row) else np.concatenate(row) for row in rows)
+        return cls(parts[0].epochs, *joined)
+
+    def _arrays(self) -> tuple[Any, Any, Any]:
+        return self.margin, self.forgotten, self.learned
+
+
+class TotalsAccumulator:
+    """Adds epochs up one by one, the only place where that is done.
+
+    >>> running = TotalsAccumulator(proxies=1, examples=2)
+    >>> for right in ([True, False], [False, False], [True, True]):
+    ...     running.add(None, np.array([right]))
+    >>> running.totals().forgotten.tolist(), running.totals().learned.tolist()
+    ([[1, 0]], [[True, True]])
+    """
+
+    def __init__(self, proxies: int, examples: int) -> None:
+        shape = (proxies, examples)
+        self._epochs = 0
+        self._margin: NDArray[np.float64] | None = np.zeros(shape)
+        self._forgotten: NDArray[np.int32] | None = np.zeros(shape, dtype=np.int32)
+        self._learned = np.zeros(shape, dtype=bool)
+        self._was_right = np.zeros(shape, dtype=bool)
+
+    def add(self, margin: Column | None, correct: Column | None) -> None:
+        """Add one epoch's (K, N) margins and correctness, either of which may be missing."""
+        self._epochs += 1
+        if margin is None:
+            self._margin = None
+        elif self._margin is not None:
+            self._margin += margin
+        if correct is None:
+            self._forgotten = None
+        elif self._forgotten is not None:
+            self._forgotten += self._was_right & ~correct
+            self._learned |= correct
+            self._was_right = np.array(correct)
+
+    def totals(self) -> Totals:
+        """What has been added up so far."""
+        learned = None if self._forgotten is None else self._learned
+        return Totals(self._epochs, self._margin, self._forgotten, learned)
