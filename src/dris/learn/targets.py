@@ -64,8 +64,6 @@ def train_target(
     model = clone(estimator).set_params(random_state=seed_for(seed, "target", "model"))
     every_class = np.arange(classes)
     with threadpool_limits(limits=1):
-        for batch in step_batches(
-            indices, len(x), epochs=epochs, batch_size=batch_size, seed=seed
-        ):
+        for batch in step_batches(indices, len(x), epochs=epochs, batch_size=batch_size, seed=seed):
             model.partial_fit(x[batch], y[batch], classes=every_class)
     return model
