@@ -48,7 +48,10 @@ def checked_score(score: ArrayLike) -> NDArray[np.float64]:
         raise InputError(f"score must be one number per example, got shape {s.shape}")
     if s.size == 0:
         raise InputError("score is empty; at least one example is needed")
-    if not np.isfinite(s.min()) or not np.isfinite(s.max()):
+    # One pass: a sum is finite only when every term is; only an overflow needs a second look.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = s.sum()
+    if not np.isfinite(total) and not np.isfinite(s).all():
         raise InputError(f"score must be finite, got {_first_bad(s)}")
     return s
 
@@ -65,7 +68,9 @@ def checked_mask(mask: ArrayLike, n: int, name: str = "corrupted") -> NDArray[np
             f"{name} must be a boolean mask of {n} examples, got {m.dtype} of shape {m.shape}"
         )
     if not m.any() or m.all():
-        raise InputError(f"{name} must mark some examples and leave some, it marks {m.sum()} of {n}")
+        raise InputError(
+            f"{name} must mark some examples and leave some, it marks {m.sum()} of {n}"
+        )
     return m
 
 
@@ -108,6 +113,18 @@ def count_of(fraction: Any, n: int, name: str = "fraction") -> int:
             f"{name} = {fraction} of {n} examples is none; use at least {1 / n if n else 1:.3g}"
         )
     return count
+
+
+def part_of(share: Any, n: int, name: str) -> int:
+    """⌊share · n⌋ exactly as written, where none and all are fine answers too.
+
+    >>> part_of(0.0, 10, "drop"), part_of(0.29, 50_000, "drop")
+    (0, 14500)
+    """
+    value = exact(share, name)
+    if not 0 <= value <= 1:
+        raise InputError(f"{name} must be in [0, 1], got {share}")
+    return math.floor(value * n)
 
 
 def exact(value: Any, name: str) -> Fraction:
