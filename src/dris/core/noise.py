@@ -226,8 +226,9 @@ def _instance_by_features(task: _Task, rate: float, features: ArrayLike) -> Labe
         raise InputError(f"features must be ({y.size}, D), one row per example, got {x.shape}")
     if not np.isfinite(x).all() or np.abs(x).max() > 1e100:
         raise InputError("features must be finite and of a sane size; standardise them")
+    count = task.count(rate)
     propensity = _truncated_normal(float(exact(rate, "rate")), 0.1, y.size, task.rng)
-    chosen = _weighted_positions(propensity, task.count(rate), task.rng)
+    chosen = _weighted_positions(propensity, count, task.rng)
     logits = np.empty((chosen.size, task.classes))
     for c in range(task.classes):
         projection = task.rng.standard_normal((x.shape[1], task.classes))
@@ -257,7 +258,8 @@ def _other_class(logits: Floats, y: Labels, rng: np.random.Generator) -> Labels:
     open_rows[np.isneginf(open_rows).all(axis=1)] = 0.0
     open_rows[rows, y] = -np.inf
     # The largest of Gumbel-shifted logits is a draw from their softmax.
-    return np.argmax(open_rows + rng.gumbel(size=logits.shape), axis=1)
+    new: Labels = np.argmax(open_rows + rng.gumbel(size=logits.shape), axis=1)
+    return new
 
 
 def _truncated_normal(mean: float, sd: float, n: int, rng: np.random.Generator) -> Floats:
@@ -286,9 +288,12 @@ def _method(kind: str, given: set[str]) -> tuple[tuple[str, ...], Flip]:
     for needs, flip in KINDS[kind].items():
         if set(needs) == given:
             return needs, flip
-    ways = " or ".join(" and ".join(needs) for needs in KINDS[kind])
-    got = ", ".join(sorted(given)) or "none"
-    raise InputError(f"{kind} noise takes {ways}, exactly; got {got}")
+    ways = ", or ".join(" and ".join(needs) for needs in KINDS[kind])
+    unused = given.difference(*KINDS[kind])
+    if unused:
+        raise InputError(f"{kind} noise does not use {' or '.join(sorted(unused))}; pass {ways}")
+    got = " and ".join(sorted(given)) or "neither"
+    raise InputError(f"{kind} noise needs {ways}; got {got}")
 
 
 def _checked_classes(
