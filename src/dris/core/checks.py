@@ -115,6 +115,18 @@ def count_of(fraction: Any, n: int, name: str = "fraction") -> int:
     return count
 
 
+def part_of(share: Any, n: int, name: str) -> int:
+    """⌊share · n⌋ exactly as written, where none and all are fine answers too.
+
+    >>> part_of(0.0, 10, "drop"), part_of(0.29, 50_000, "drop")
+    (0, 14500)
+    """
+    value = exact(share, name)
+    if not 0 <= value <= 1:
+        raise InputError(f"{name} must be in [0, 1], got {share}")
+    return math.floor(value * n)
+
+
 def exact(value: Any, name: str) -> Fraction:
     """The number as the decimal it was written as, not as the nearest binary fraction.
 
@@ -142,11 +154,14 @@ def numeric(values: ArrayLike, name: str) -> NDArray[np.float64]:
 def first_not_finite(a: NDArray[np.floating]) -> int | None:
     """The flat position of the first NaN or infinity, None when all is finite.
 
-    Reads minimum and maximum only, so that nothing of the array's size is allocated.
+    One pass that allocates nothing: a sum is finite only when every term is.
 
     >>> first_not_finite(np.array([0.0, np.nan])), first_not_finite(np.zeros(3))
     (1, None)
     """
-    if a.size == 0 or (np.isfinite(a.min()) and np.isfinite(a.max())):
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = a.sum()
+    if np.isfinite(total):
         return None
-    return int(np.flatnonzero(~np.isfinite(a))[0])
+    bad = np.flatnonzero(~np.isfinite(a))  # may be empty: finite terms can overflow together
+    return int(bad[0]) if bad.size else None

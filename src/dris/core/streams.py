@@ -23,7 +23,7 @@ def rng_for(seed: int, *names: str | int) -> np.random.Generator:
     digest = hashlib.blake2b("\x1f".join(f"{type(n).__name__}:{n}" for n in names).encode())
     key = np.frombuffer(digest.digest()[:16], dtype=np.uint32)
     return np.random.Generator(
-        np.random.PCG64(np.random.SeedSequence(_checked_seed(seed), spawn_key=tuple(key.tolist())))
+        np.random.PCG64(np.random.SeedSequence(checked_seed(seed), spawn_key=tuple(key.tolist())))
     )
 
 
@@ -45,7 +45,7 @@ def hashed_order(ids: NDArray[np.generic], seed: int) -> NDArray[np.uint64]:
     >>> bool((a == b[::-1]).all())
     True
     """
-    seed_hash = hashlib.blake2b(str(_checked_seed(seed)).encode(), digest_size=8).digest()
+    seed_hash = hashlib.blake2b(str(checked_seed(seed)).encode(), digest_size=8).digest()
     salt = np.frombuffer(seed_hash, dtype="<u8")[0]
     if ids.dtype.kind in "iu":
         return _mix(ids.astype(np.uint64) ^ salt)
@@ -61,7 +61,12 @@ def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
-def _checked_seed(seed: int) -> int:
+def checked_seed(seed: int) -> int:
+    """A seed as a whole number, zero or more.
+
+    >>> checked_seed(np.int64(3))
+    3
+    """
     try:
         value = operator.index(seed)
     except TypeError:
