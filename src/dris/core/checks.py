@@ -1,6 +1,7 @@
 """Checks at the public door: each turns bad input into one sentence."""
 
 import math
+import operator
 from fractions import Fraction
 from typing import Any
 
@@ -65,7 +66,9 @@ def checked_mask(mask: ArrayLike, n: int, name: str = "corrupted") -> NDArray[np
             f"{name} must be a boolean mask of {n} examples, got {m.dtype} of shape {m.shape}"
         )
     if not m.any() or m.all():
-        raise InputError(f"{name} must mark some examples and leave some, it marks {m.sum()} of {n}")
+        raise InputError(
+            f"{name} must mark some examples and leave some, it marks {m.sum()} of {n}"
+        )
     return m
 
 
@@ -107,6 +110,23 @@ def count_of(fraction: Any, n: int, name: str = "fraction") -> int:
         raise InputError(
             f"{name} = {fraction} of {n} examples is none; use at least {1 / n if n else 1:.3g}"
         )
+    return count
+
+
+def checked_count(value: Any, name: str, at_least: int) -> int:
+    """A whole number that is not too small; True and 3.0 are not counts.
+
+    >>> checked_count(3, "k", at_least=2)
+    3
+    """
+    try:
+        count = operator.index(value)
+    except TypeError:
+        raise InputError(f"{name} must be a whole number, got {value!r}") from None
+    if isinstance(value, bool):
+        raise InputError(f"{name} must be a whole number, got {value}")
+    if count < at_least:
+        raise InputError(f"{name} must be at least {at_least}, got {count}")
     return count
 
 
