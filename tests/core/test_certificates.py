@@ -70,6 +70,19 @@ def test_the_best_imaginable_case_needs_467_proxies_with_the_papers_radius() -> 
     assert certified(k=443, **best).tight.separates
 
 
+def test_two_proxies_are_the_fewest_that_are_ever_asked_for() -> None:
+    # log(1/0.999) = 0.001: with so little asked, any K would do, and K = 1 is no ensemble.
+    c = certified(n=1, delta=0.999, tau_bdry=0.5, boundary=0, keep=1)
+    assert c.tight.smallest_k_best_case == c.tight.smallest_k == 2
+
+
+def test_a_threshold_can_be_vacuous_where_the_floor_is_not() -> None:
+    c = certified(k=200, gamma=0.2, tau_bdry=0.5, boundary=0)
+    assert (c.tight.threshold_vacuous, c.tight.floor_vacuous, c.vacuous) == (True, False, False)
+    c = certified(k=200, boundary=0)
+    assert (c.tight.threshold_vacuous, c.tight.floor_vacuous, c.vacuous) == (False, True, False)
+
+
 def test_the_papers_setting_certifies_nothing() -> None:
     c = certified()
     assert c.vacuous
@@ -227,6 +240,8 @@ def oracle_radius(c: Certificate, tight: bool) -> float:
 
 
 def check_consistency(c: Certificate, bound: Bound) -> None:
+    assert bound.threshold_vacuous is (bound.threshold >= 0.25)
+    assert bound.floor_vacuous is (bound.boundary_floor <= 0)
     assert bound.separates is (bound.smallest_k is not None and c.k >= bound.smallest_k)
     assert (bound.contamination is None) is (bound.why_not is not None)
     assert (bound.contamination is not None) is (bound.separates and c.boundary >= c.kept)

@@ -1,7 +1,6 @@
 """Theorems 2 and 3: magnitude scores feed the corrupted, and how well AUM tells them apart."""
 
 import math
-import sys
 from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
@@ -113,8 +112,7 @@ def _over(part: float, whole: float) -> float:
 
 
 def _reaches(value: float, floor: float) -> bool:
-    # The absolute part covers numbers so small that they have lost their last digits.
-    return value >= floor * (1 - _ROUNDING) - sys.float_info.min
+    return value >= floor * (1 - _ROUNDING)
 
 
 def _scale(value: float, name: str) -> float:
