@@ -1,6 +1,7 @@
 """Checks at the public door: each turns bad input into one sentence."""
 
 import math
+import operator
 from fractions import Fraction
 from typing import Any
 
@@ -125,6 +126,23 @@ def part_of(share: Any, n: int, name: str) -> int:
     if not 0 <= value <= 1:
         raise InputError(f"{name} must be in [0, 1], got {share}")
     return math.floor(value * n)
+
+
+def checked_count(value: Any, name: str, at_least: int) -> int:
+    """A whole number that is not too small; True and 3.0 are not counts.
+
+    >>> checked_count(3, "k", at_least=2)
+    3
+    """
+    try:
+        count = operator.index(value)
+    except TypeError:
+        raise InputError(f"{name} must be a whole number, got {value!r}") from None
+    if isinstance(value, bool):
+        raise InputError(f"{name} must be a whole number, got {value}")
+    if count < at_least:
+        raise InputError(f"{name} must be at least {at_least}, got {count}")
+    return count
 
 
 def exact(value: Any, name: str) -> Fraction:

@@ -1,12 +1,11 @@
 """Named random streams and order-free tie-breaking: no draw depends on another's presence."""
 
 import hashlib
-import operator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.errors import InputError
+from dris.core.checks import checked_count
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -67,10 +66,4 @@ def checked_seed(seed: int) -> int:
     >>> checked_seed(np.int64(3))
     3
     """
-    try:
-        value = operator.index(seed)
-    except TypeError:
-        raise InputError(f"seed must be a whole number, got {seed!r}") from None
-    if value < 0:
-        raise InputError(f"seed must be zero or more, got {value}")
-    return value
+    return checked_count(seed, "seed", at_least=0)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.checks import checked_ids, checked_labels, count_of
+from dris.core.checks import checked_count, checked_ids, checked_labels, count_of
 from dris.core.columns import labels_for, refuse_not_finite
 from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
@@ -87,7 +87,7 @@ def train_proxies(
     count = int(labels.max()) + 1 if classes is None else classes
     names = checked_ids(ids, len(features))
     for name, value in (("proxies", proxies), ("epochs", epochs), ("batch_size", batch_size)):
-        _at_least_one(name, value)
+        checked_count(value, name, at_least=1)
     if bag is not None:
         count_of(bag, len(features), "bag")
     if cross_fit is not None and not 2 <= cross_fit <= len(features):
@@ -262,8 +262,3 @@ def _refuse_copies(dynamics: Dynamics) -> None:
                 f"proxies {j} and {k} are copies: {made} gives the same losses whatever its "
                 "seed and order; bag it (bag=0.8), so that each trains on its own sample"
             )
-
-
-def _at_least_one(name: str, value: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
