@@ -1,1 +1,69 @@
-"""Choose what to train on when the labels cannot be trusted."""
+"""Choose what to train on when the labels cannot be trusted.
+
+The names below are the whole public surface; each is imported when first used, so that
+`import dris` stays fast and the base install needs no torch.
+
+>>> import dris
+>>> losses = [[0.1, 0.2, 0.9, 0.4], [0.9, 0.2, 0.8, 0.1], [0.5, 0.1, 0.9, 0.2]]
+>>> score = dris.rank_variance(losses)
+>>> dris.keep_top(score, fraction=0.5).indices.tolist()
+[0, 3]
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dris.core.certificates import certify as certify
+    from dris.core.dynamics import Dynamics as Dynamics
+    from dris.core.errors import InputError as InputError
+    from dris.core.noise import flip_labels as flip_labels
+    from dris.core.ranks import normalized_ranks as normalized_ranks
+    from dris.core.ranks import rank_variance as rank_variance
+    from dris.core.sampling import importance as importance
+    from dris.core.scores import SCORES as SCORES
+    from dris.core.selection import keep_top as keep_top
+    from dris.learn.attack import targeted_noise as targeted_noise
+    from dris.learn.proxies import train_proxies as train_proxies
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Dynamics": "dris.core.dynamics",
+    "InputError": "dris.core.errors",
+    "SCORES": "dris.core.scores",
+    "certify": "dris.core.certificates",
+    "flip_labels": "dris.core.noise",
+    "importance": "dris.core.sampling",
+    "keep_top": "dris.core.selection",
+    "normalized_ranks": "dris.core.ranks",
+    "rank_variance": "dris.core.ranks",
+    "targeted_noise": "dris.learn.attack",
+    "train_proxies": "dris.learn.proxies",
+}
+
+__all__ = [
+    "SCORES",
+    "Dynamics",
+    "InputError",
+    "certify",
+    "flip_labels",
+    "importance",
+    "keep_top",
+    "normalized_ranks",
+    "rank_variance",
+    "targeted_noise",
+    "train_proxies",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dris' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,112 @@
+"""The command line: thin commands over the library; heavy imports live inside each of them.
+
+Exit codes: 0 done, 1 an input breaks a rule (one sentence on stderr), 2 wrong usage,
+130 interrupted.
+"""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="Choose what to train on when the labels cannot be trusted.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from dris import __version__
+
+        typer.echo(f"dris {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the figure and the numbers.")] = Path(
+        "demo-out"
+    ),
+    seeds: Annotated[int, typer.Option(min=2, help="How many seeds.")] = 5,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; all cores by default.")
+    ] = None,
+) -> None:
+    """Attack real digits, score, select, train, and show whether the method works.
+
+    Example: dris demo --seeds 3 --out demo-out
+    """
+    from dris.bench.demo import Setting
+    from dris.bench.demo_page import show
+
+    show(Setting(seeds=tuple(range(seeds))), out=out, workers=workers)
+
+
+@app.command()
+def certify(
+    n: Annotated[int, typer.Option(help="N, training examples.")] = 50_000,
+    k: Annotated[int, typer.Option(help="K, proxies.")] = 3,
+    delta: Annotated[float, typer.Option(help="δ, allowed failure probability.")] = 0.05,
+    tau: Annotated[float, typer.Option(help="τ: bulk corrupted ranks reach 1 − τ.")] = 0.1,
+    gamma: Annotated[float, typer.Option(help="γ: ... but for this probability.")] = 0.001,
+    tau_bdry: Annotated[
+        float, typer.Option(help="τ_bdry: boundary ranks deviate by at least this.")
+    ] = 0.1,
+    boundary: Annotated[int, typer.Option(help="Number of boundary examples.")] = 7_500,
+    keep: Annotated[float, typer.Option(help="α, keep fraction.")] = 0.25,
+    epsilon: Annotated[float, typer.Option(help="ε, corrupted fraction.")] = 0.25,
+    alpha_trim: Annotated[float, typer.Option(help="α_trim, share outside the bulk.")] = 0.1,
+    v_tail: Annotated[float, typer.Option(help="Mean rank variance of that share.")] = 0.05,
+    different_models: Annotated[
+        bool, typer.Option(help="The proxies are of different kinds, not one i.i.d. draw.")
+    ] = False,
+) -> None:
+    """Say what Theorem 1 certifies at these numbers, and what it would take.
+
+    Example: dris certify --n 50000 --k 3 --keep 0.25 --epsilon 0.25
+    """
+    from dris.core.certificates import certify as evaluate
+
+    certificate = evaluate(
+        n=n,
+        k=k,
+        delta=delta,
+        tau=tau,
+        gamma=gamma,
+        tau_bdry=tau_bdry,
+        boundary=boundary,
+        keep=keep,
+        epsilon=epsilon,
+        alpha_trim=alpha_trim,
+        v_tail=v_tail,
+        identical=not different_models,
+    )
+    typer.echo(str(certificate))
+
+
+def main() -> None:
+    """Run a command; a broken rule is one sentence and exit code 1, never a traceback."""
+    from dris.core.errors import InputError
+
+    try:
+        app()
+    except (InputError, OSError) as error:
+        typer.echo(f"dris: {error}", err=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        typer.echo("dris: interrupted", err=True)
+        sys.exit(130)
