@@ -103,6 +103,11 @@ def test_per_class_keeps_the_best_of_each_class_in_proportion():
     assert subset.indices.tolist() == [4, 5, 6, 7, 10, 11]
 
 
+def test_per_class_adds_up_the_ties_of_all_classes():
+    score, labels = [1, 1, 1, 1, 2, 1, 1, 0], [0, 0, 0, 0, 1, 1, 1, 1]
+    assert keep_top_per_class(score, labels, fraction=0.5).tied == 3
+
+
 def test_per_class_keeps_a_rare_class_that_plain_top_would_lose():
     score, labels = np.r_[np.arange(1.0, 99), 0, 0], np.r_[np.zeros(98, int), 1, 2]
     assert set(labels[keep_top_per_class(score, labels, fraction=0.1).indices]) == {0, 1, 2}
