@@ -11,7 +11,7 @@ from scipy.special import chdtri
 
 import oracles_choosing as oracle
 from dris.core.errors import InputError
-from dris.core.noise import KINDS, NoisyLabels, flip_labels, threshold_samples
+from dris.core.noise import KINDS, NoisyLabels, _Task, _transition, flip_labels, threshold_samples
 
 TAIL = 1e-6  # of every chi-square threshold below
 
@@ -87,6 +87,16 @@ def test_a_permutation_matrix_relabels_everything_and_the_identity_nothing():
     assert (cycle.given == (y + 1) % 3).all()
     assert cycle.rate == 1.0
     assert flip_labels(y, kind="transition", matrix=np.eye(3)).rate == 0.0
+
+
+@pytest.mark.parametrize("draw", [0.0, np.nextafter(1.0, 0.0)])
+def test_transition_noise_stays_inside_its_row_at_the_ends_of_the_draw(draw):
+    class Loaded:
+        def random(self, n):
+            return np.full(n, draw)
+
+    matrix = np.array([[0.0, 0.9995, 0.0]] * 3)  # sums to 1 as float16 rows do
+    assert _transition(_Task(np.array([0, 1, 2]), 3, 0, Loaded()), matrix).tolist() == [1, 1, 1]
 
 
 def test_instance_noise_flips_what_the_model_doubts_to_what_it_believes():
@@ -224,6 +234,18 @@ def test_feature_noise_sends_like_examples_the_same_way():
     # The twin: uniform noise prefers no class (1/5 of 200, sd 5.7: 0.7 is over 17 sd away).
     new = flip_labels(np.zeros(1000, dtype=int), 0.4, classes=6)
     assert np.bincount(new.given[new.flipped]).max() < 0.7 * 400
+
+
+def test_feature_noise_projects_each_true_class_in_its_own_direction():
+    y, x = np.repeat([0, 1], 20), np.full((40, 8), 50.0)
+    agree = 0
+    for seed in range(40):
+        noisy = flip_labels(y, 0.9, kind="instance", features=x, classes=8, seed=seed)
+        one, two = (np.bincount(noisy.given[noisy.flipped & (y == c)]).argmax() for c in (0, 1))
+        agree += one == two
+    # Independent favourites among 7 agree about 6 times in 40; 20 has a tail below 1e-6. One
+    # projection for all classes agrees whenever its favourite is neither 0 nor 1: 30 times.
+    assert agree < 20
 
 
 # Streams, purity, types

@@ -153,10 +153,11 @@ def keep_top_per_class(
     if y.size != s.size:
         raise InputError(f"labels must be one per example: {s.size} scores, {y.size} labels")
     count = count_of(fraction, s.size)
-    _, class_of, sizes = np.unique(y, return_inverse=True, return_counts=True)
+    y = y.astype(np.min_scalar_type(y.max()))  # 8 or 16 bits sort in linear time
+    order = np.argsort(y, kind="stable")
+    members = np.split(order, np.flatnonzero(np.diff(y[order])) + 1)
     mask, tied = np.zeros(s.size, dtype=np.bool_), 0
-    members = np.split(np.argsort(class_of, kind="stable"), np.cumsum(sizes)[:-1])
-    for positions, quota in zip(members, quotas(sizes.tolist(), count), strict=True):
+    for positions, quota in zip(members, quotas([m.size for m in members], count), strict=True):
         inside, equal = top_mask(s[positions], quota, seed=seed, ids=_named(names, positions))
         mask[positions[inside]] = True
         tied += equal.size
@@ -259,13 +260,14 @@ def quotas(sizes: list[int], count: int) -> list[int]:
             f"{count} examples cannot cover {len(sizes)} classes; keep at least {len(sizes)}, "
             f"a fraction of {len(sizes) / sum(sizes):.3g}"
         )
-    small = {g for g, size in enumerate(sizes) if count * size < sum(sizes)}
+    total = sum(sizes)
+    small = {g for g, size in enumerate(sizes) if count * size < total}
     if small:
         large = [g for g in range(len(sizes)) if g not in small]
         shared = quotas([sizes[g] for g in large], count - len(small))
         by_group = dict(zip(large, shared, strict=True))
         return [by_group.get(g, 1) for g in range(len(sizes))]
-    whole, remainder = zip(*(divmod(count * size, sum(sizes)) for size in sizes), strict=True)
+    whole, remainder = zip(*(divmod(count * size, total) for size in sizes), strict=True)
     by_remainder = sorted(range(len(sizes)), key=lambda g: -remainder[g])
     lucky = set(by_remainder[: count - sum(whole)])
     return [w + (g in lucky) for g, w in enumerate(whole)]
