@@ -34,18 +34,20 @@ def _histograms(
     axes: Any, variance: NDArray[np.float64], corrupted: NDArray[np.bool_], cut: float
 ) -> None:
     bins = np.linspace(0, max(float(variance.max()), 1e-9), 41)
-    for mask, colour, name in ((~corrupted, CLEAN, "clean"), (corrupted, CORRUPTED, "corrupted")):
+    looks: tuple[tuple[NDArray[np.bool_], str, dict[str, Any]], ...] = (
+        (~corrupted, "clean", {"color": CLEAN, "alpha": 0.5, "histtype": "stepfilled"}),
+        (corrupted, "corrupted", {"color": CORRUPTED, "linewidth": 2, "histtype": "step"}),
+    )
+    for mask, name, look in looks:
         weight = np.full(int(mask.sum()), 1 / max(int(mask.sum()), 1))
         label = f"{name} ({mask.sum():,}), {100 * (variance[mask] >= cut).mean():.0f} % kept"
-        axes.hist(variance[mask], bins, weights=weight, color=colour, alpha=0.6, label=label)
-    axes.axvline(
-        cut, color="black", linewidth=1, linestyle="--", label="DR-IS keeps what is right of this"
-    )
+        axes.hist(variance[mask], bins, weights=weight, label=label, **look)
+    axes.axvline(cut, color="black", linewidth=1, linestyle="--", label="DR-IS keeps from here up")
     axes.set(
         xlabel="rank variance over proxies",
         ylabel="share of the group (log)",
         yscale="log",
-        title="Corrupted labels are consistently hard: low variance",
+        title="Rank variance of clean and corrupted examples",
     )
     axes.legend(frameon=False)
 

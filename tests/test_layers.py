@@ -1,0 +1,71 @@
+"""Imports point down: cli and report, bench, integrations, learn, data, core."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import dris
+
+LAYERS = ("core", "data", "learn", "integrations", "bench", "report", "cli")
+PACKAGE = Path(dris.__file__).parent
+HEAVY = {"torch", "ray", "lightning", "transformers", "datasets", "sklearn", "matplotlib", "scipy"}
+
+
+def imports_of(source: str, *, at_import_time: bool = False) -> Iterator[str]:
+    """Modules named by import statements; only those that run on import, if asked."""
+    tree = ast.parse(source)
+    nodes = _outside_functions(tree) if at_import_time else ast.walk(tree)
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _outside_functions(tree: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        yield child
+        yield from _outside_functions(child)
+
+
+def upward_imports(layer: str, source: str) -> list[str]:
+    """What a file of `layer` imports from a layer above its own."""
+    allowed = LAYERS[: LAYERS.index(layer) + 1]
+    named = (m.split(".")[1] for m in imports_of(source) if m.startswith("dris."))
+    return [name for name in named if name in LAYERS and name not in allowed]
+
+
+def layer_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def files() -> list[Path]:
+    return [p for p in sorted(PACKAGE.rglob("*.py")) if layer_of(p) in LAYERS]
+
+
+def test_no_file_imports_from_a_layer_above_its_own():
+    found = {str(p): bad for p in files() if (bad := upward_imports(layer_of(p), p.read_text()))}
+    assert found == {}
+
+
+def test_the_layer_check_catches_an_upward_import():
+    assert upward_imports("core", "def f():\n    from dris.learn import proxies") == ["learn"] * 2
+    assert upward_imports("learn", "import dris.bench.demo") == ["bench"]
+    assert upward_imports("bench", "from dris.learn import proxies") == []
+
+
+def heavy_at_import(source: str) -> set[str]:
+    return {m.split(".")[0] for m in imports_of(source, at_import_time=True)} & HEAVY
+
+
+def test_core_and_the_command_line_import_nothing_heavy():
+    light = [p for p in files() if layer_of(p) in ("core", "cli")] + [PACKAGE / "__init__.py"]
+    assert {str(p): bad for p in light if (bad := heavy_at_import(p.read_text()))} == {}
+
+
+def test_the_heavy_check_catches_a_heavy_import_and_forgives_one_inside_a_function():
+    assert heavy_at_import("class A:\n    import scipy.stats") == {"scipy"}
+    assert heavy_at_import("def f():\n    import torch") == set()

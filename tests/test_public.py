@@ -1,0 +1,62 @@
+"""The names people type, pinned; and how little it costs to import them."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import dris
+
+PINNED = [
+    "SCORES",
+    "Dynamics",
+    "InputError",
+    "certify",
+    "flip_labels",
+    "importance",
+    "keep_top",
+    "normalized_ranks",
+    "rank_variance",
+    "targeted_noise",
+    "train_proxies",
+]
+
+
+def test_the_public_names_are_these_and_no_others():
+    assert sorted(dris.__all__) == sorted(PINNED)
+    assert sorted(n for n in dir(dris) if not n.startswith("_")) == sorted(PINNED)
+
+
+@pytest.mark.parametrize("name", [n for n in PINNED if n != "SCORES"])
+def test_every_public_name_is_documented_with_an_example(name):
+    assert ">>> " in inspect.getdoc(getattr(dris, name))
+
+
+def test_every_score_is_documented_with_an_example():
+    assert [n for n, score in dris.SCORES.items() if ">>> " not in score.__doc__] == []
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        dris.nonsense  # noqa: B018
+
+
+def loaded_after(code: str) -> set[str]:
+    script = f"{code}\nimport sys\nprint(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    return set(done.stderr.split())
+
+
+def test_importing_dris_and_asking_for_help_loads_nothing_heavy():
+    heavy = {"torch", "scipy.stats", "sklearn", "matplotlib"}
+    assert loaded_after("import dris; dris.rank_variance; dris.keep_top") & heavy == set()
+    asked = (
+        "import sys, dris.cli; sys.argv = ['dris', '--help']\n"
+        "try: dris.cli.main()\nexcept SystemExit: pass"
+    )
+    assert loaded_after(asked) & heavy == set()
+
+
+def test_the_loading_check_would_see_sklearn():
+    assert "sklearn" in loaded_after("import sklearn")
