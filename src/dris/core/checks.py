@@ -65,7 +65,9 @@ def checked_mask(mask: ArrayLike, n: int, name: str = "corrupted") -> NDArray[np
             f"{name} must be a boolean mask of {n} examples, got {m.dtype} of shape {m.shape}"
         )
     if not m.any() or m.all():
-        raise InputError(f"{name} must mark some examples and leave some, it marks {m.sum()} of {n}")
+        raise InputError(
+            f"{name} must mark some examples and leave some, it marks {m.sum()} of {n}"
+        )
     return m
 
 
