@@ -2,6 +2,7 @@
 
 import http.client
 import tempfile
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -40,7 +41,8 @@ def absent(published: Published, folders: tuple[Path, ...], also: str = "") -> I
     gaps = "".join(_gap(published, folder / published.folder) for folder in folders)
     return InputError(
         f"{name} is not in {', '.join(map(str, folders))}{gaps}{also}; "
-        f"download {published.address} by hand into {target}, or point DRIS_DATA or --data-dir at a folder that holds it"
+        f"download {published.address} by hand into {target}, "
+        "or point DRIS_DATA or --data-dir at a folder that holds it"
     )
 
 
@@ -57,10 +59,7 @@ class _BadDownloadError(Exception):
 
 
 def _stream(published: Published, path: Path, progress: Progress | None) -> None:
-    with (
-        urllib.request.urlopen(published.address, timeout=_SILENCE) as response,
-        path.open("wb") as out,
-    ):
+    with _opened(published.address) as response, path.open("wb") as out:
         announced = response.headers.get("Content-Length")
         total = int(announced) if announced and announced.isdigit() else None
         done = 0
@@ -72,6 +71,15 @@ def _stream(published: Published, path: Path, progress: Progress | None) -> None
     # A connection that breaks looks like the end of the file to read(n).
     if total is not None and done != total:
         raise _BadDownloadError(f"the connection broke after {done} of {total} bytes")
+
+
+def _opened(address: str) -> http.client.HTTPResponse:
+    try:
+        response: http.client.HTTPResponse = urllib.request.urlopen(address, timeout=_SILENCE)
+    except urllib.error.HTTPError as refusal:
+        with refusal:  # it holds the connection until it is closed
+            raise _BadDownloadError(str(refusal)) from None
+    return response
 
 
 def _check_fresh(fresh: Found) -> None:
