@@ -1,0 +1,1 @@
+"""Readers and writers: user tables, images, known data sets, score files."""

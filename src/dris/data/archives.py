@@ -1,0 +1,190 @@
+"""Published files on disk: where they are looked for, how they are checked and opened."""
+
+import gzip
+import hashlib
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from dris.core.errors import InputError
+
+# What a tree of images may hold; anything else in its archive is left inside.
+_TREE_FILE = re.compile(r"(images/[\w-]+/[\w-]+\.jpg|meta/[\w-]+\.(txt|json)|[\w-]+\.txt)")
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One file as its authors publish it, and what is in it.
+
+    `file` lies in the data folder, packed (`.tar.gz`, or `.gz` around a single file); unpacked,
+    its `parts` lie in `folder` beside it. A part's checksum is the MD5 or SHA-1 of its bytes, so
+    a `.gz` packed anew still passes; `None` means that none is published. `md5` is that of the
+    packed file, `None` when the parts alone decide.
+    """
+
+    address: str
+    file: str
+    folder: str
+    parts: Mapping[str, str | None]
+    md5: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A published file that is there: packed (`path` is the file) or not (`path` is the folder)."""
+
+    published: Published
+    path: Path
+    packed: bool
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk."""
+        parts = [self.path / part for part in self.published.parts]
+        roots = [self.path] if self.packed else parts
+        files = (file for root in roots for file in (root, *root.rglob("*")))
+        return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def search_folders(data_dir: str | os.PathLike[str] | None = None) -> tuple[Path, ...]:
+    """Where data sets are looked for, in order: the argument, DRIS_DATA, the user's cache.
+
+    >>> search_folders("/data")[0].as_posix()
+    '/data'
+    """
+    given = [Path(d).expanduser() for d in (data_dir, os.environ.get("DRIS_DATA")) if d]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "dris"
+    return tuple(dict.fromkeys([*given, cache]))
+
+
+def find(published: Published, folders: tuple[Path, ...]) -> Found | None:
+    """The first folder that holds the file, whole: unpacked before packed; None when none does."""
+    for folder in folders:
+        unpacked = folder / published.folder
+        if all((unpacked / part).exists() for part in published.parts):
+            return Found(published, unpacked, packed=False)
+        if (folder / published.file).is_file():
+            return Found(published, folder / published.file, packed=True)
+    return None
+
+
+def read_parts(found: Found) -> dict[str, bytes]:
+    """The bytes of every part, each checked; a part that is damaged or missing is named."""
+    published = found.published
+    if not found.packed:
+        with _readable(found):
+            parts = {name: (found.path / name).read_bytes() for name in published.parts}
+        paths = {name: found.path / name for name in parts}
+    else:
+        check_packed(found)
+        with _readable(found):
+            is_tar = published.file.endswith(".tar.gz")
+            parts = _tar_parts(found) if is_tar else _gzip_part(found)
+        paths = dict.fromkeys(parts, found.path)
+    for name, want in published.parts.items():
+        if name not in parts:
+            raise _damaged(found.path, f"it lacks {name}", published)
+        if want is not None:
+            _check(_digest(parts[name], want), want, paths[name], published)
+    return parts
+
+
+def check_packed(found: Found) -> None:
+    """Refuse a packed file whose MD5 is not the published one."""
+    want = found.published.md5
+    if want is not None:
+        with _readable(found), found.path.open("rb") as file:
+            got = hashlib.file_digest(file, "md5").hexdigest()
+        _check(got, want, found.path, found.published)
+
+
+def unpack_tree(found: Found) -> Path:
+    """Unpack a checked tree of images beside its archive, all or nothing; returns the folder."""
+    published = found.published
+    check_packed(found)
+    data_dir = found.path.parents[len(PurePosixPath(published.file).parts) - 1]
+    target = data_dir / published.folder
+    if target.exists():
+        raise InputError(
+            f"{target} lacks {' or '.join(published.parts)}, and {found.path} is not unpacked "
+            f"over it; move {target} away and try again"
+        )
+    try:
+        with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=data_dir) as scratch:
+            fresh = Path(scratch) / "tree"
+            for name, stream in _members(found):
+                if _TREE_FILE.fullmatch(name):
+                    (fresh / name).parent.mkdir(parents=True, exist_ok=True)
+                    with (fresh / name).open("wb") as out:
+                        shutil.copyfileobj(stream, out)
+            missing = [part for part in published.parts if not (fresh / part).exists()]
+            if missing:
+                raise _damaged(found.path, f"it lacks {missing[0]}", published)
+            fresh.rename(target)
+    except (EOFError, zlib.error, tarfile.TarError) as error:
+        raise _damaged(found.path, str(error), published) from None
+    except OSError as error:
+        raise InputError(
+            f"{found.path} could not be unpacked into {data_dir} ({error}); "
+            "make room and write access there, or unpack it by hand"
+        ) from None
+    return target
+
+
+def _members(found: Found) -> Iterator[tuple[str, IO[bytes]]]:
+    """The regular files of a tar, by their name inside its folder; one outside it ends the read."""
+    with tarfile.open(found.path, "r|gz") as archive:
+        for member in archive:
+            path = PurePosixPath(member.name)
+            inside = path.parts[:1] == (found.published.folder,) and ".." not in path.parts
+            if not inside or not (member.isfile() or member.isdir()):
+                raise InputError(
+                    f"{found.path} holds the unexpected entry {member.name!r} and was not used; "
+                    f"replace it by the file from {found.published.address}"
+                )
+            stream = archive.extractfile(member)
+            if stream is not None:
+                yield PurePosixPath(*path.parts[1:]).as_posix(), stream
+
+
+def _tar_parts(found: Found) -> dict[str, bytes]:
+    wanted = found.published.parts
+    return {name: stream.read() for name, stream in _members(found) if name in wanted}
+
+
+def _gzip_part(found: Found) -> dict[str, bytes]:
+    (name,) = found.published.parts
+    return {name: gzip.decompress(found.path.read_bytes())}
+
+
+@contextmanager
+def _readable(found: Found) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
+        raise _damaged(found.path, str(error), found.published) from None
+
+
+def _digest(blob: bytes, like: str) -> str:
+    """The MD5 (32 digits) or SHA-1 (40) of the bytes, whichever kind the published one is."""
+    return hashlib.new("sha1" if len(like) == 40 else "md5", blob).hexdigest()
+
+
+def _check(got: str, want: str, path: Path, published: Published) -> None:
+    if got != want:
+        raise _damaged(path, f"checksum {got}, published {want}", published)
+
+
+def _damaged(path: Path, why: str, published: Published) -> InputError:
+    return InputError(
+        f"{path} is damaged ({why}); move it away and replace it by the file from "
+        f"{published.address}"
+    )
