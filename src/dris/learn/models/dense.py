@@ -6,6 +6,7 @@ from math import prod
 
 from torch import nn
 
+from dris.core.errors import InputError
 from dris.learn.models.base import Classifier
 
 
@@ -25,11 +26,14 @@ def mlp(
 ) -> Classifier:
     """A multilayer perceptron with ReLUs; for other widths pass `partial(mlp, hidden=(512,))`.
 
+    No hidden widths make it `linear`.
     235,146 parameters, 234,752 multiply-adds on 1×28×28 with 10 classes.
 
     >>> mlp((20,), 2, hidden=(64,)).head
     Linear(in_features=64, out_features=2, bias=True)
     """
+    if any(width < 1 for width in hidden):
+        raise InputError(f"hidden widths must be 1 or more, got {tuple(hidden)}")
     widths = (prod(input_shape), *hidden)
     layers: list[nn.Module] = [nn.Flatten()]
     for inputs, outputs in pairwise(widths):

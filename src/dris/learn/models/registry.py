@@ -92,12 +92,13 @@ def _imported(path: str) -> Builder:
     try:
         found = operator.attrgetter(attribute)(importlib.import_module(module_name))
     except Exception as error:  # importing runs the user's code: anything may come out of it
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise InputError(
-            f"model {path!r} cannot be imported ({type(error).__name__}: {error}); "
+            f"model {path!r} cannot be imported ({reason}); "
             "it must read package.module:function and be on the Python path"
         ) from error
     if isinstance(found, nn.Module) or not callable(found):
-        raise InputError(f"model {path!r} must be a function, it is a {type(found).__name__}")
+        raise InputError(f"model {path!r} must name a function, got {type(found).__name__}")
     return found  # type: ignore[no-any-return]
 
 
