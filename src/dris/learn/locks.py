@@ -39,8 +39,10 @@ def folder_lock(folder: Path, *, wait: bool = True) -> Iterator[None]:
     finally:
         if handle in _held:  # not in a forked child, which has let go already
             _held.discard(handle)
-            os.ftruncate(handle, 0)
-            os.close(handle)
+            try:
+                os.ftruncate(handle, 0)
+            finally:
+                os.close(handle)
 
 
 def is_locked(folder: Path) -> bool:

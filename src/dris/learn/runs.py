@@ -137,7 +137,7 @@ class Run:
         if self._holds:
             raise InputError(f"{self!r} is locked already; lock it once, around all its epochs")
         with folder_lock(self.folder, wait=wait):
-            self._holds = True
+            self._holds, self._saved = True, 0
             try:
                 self._mend()
                 yield
@@ -166,6 +166,7 @@ class Run:
         """Keep the result, drop the epochs; the time it took goes into a file of its own."""
         self._must_hold("finish")
         with _told("the result could not be saved, all epochs are kept"):
+            # Dynamics in place are a finished run, so the time it took must be there before.
             write_atomically(self.folder / TIMING, [_json({"seconds": float(seconds)})])
             dynamics.save(self.folder / DYNAMICS)
         with _told("the result is kept, but could not be marked as done"):
@@ -184,8 +185,8 @@ class Run:
             write_atomically(key, [wanted])
         if (self.folder / DONE).exists():
             if not self.done:
-                (self.folder / DONE).unlink()
                 self._set_aside(DYNAMICS, "its checksum is not that of the mark done")
+                (self.folder / DONE).unlink()
         elif (self.folder / DYNAMICS).exists():
             try:
                 Dynamics.load(self.folder / DYNAMICS)

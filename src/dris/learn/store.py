@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dris.core.errors import InputError
-from dris.learn.locks import LockedError, folder_lock, is_locked
+from dris.learn.locks import LOCK, LockedError, folder_lock, is_locked
 from dris.learn.runs import DONE, FORMAT, KEY, Checkpoint, Run
 
 __all__ = ["Checkpoint", "Cleaned", "Run", "RunInfo", "RunState", "Store", "fingerprint"]
@@ -207,8 +207,9 @@ def _key_of(folder: Path) -> tuple[Mapping[str, Any] | None, int]:
 def _files(folder: Path) -> list[os.stat_result]:
     found = []
     for path in folder.iterdir():
-        with suppress(FileNotFoundError):  # a running process may have renamed it by now
-            found.append(path.stat())
+        if path.name != LOCK:
+            with suppress(FileNotFoundError):  # a running process may have renamed it by now
+                found.append(path.stat())
     return found
 
 
