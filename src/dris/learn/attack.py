@@ -1,52 +1,75 @@
 """The targeted attacker: flips the labels that hurt most, seen from a model of its own."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.checks import checked_ids, checked_labels
+from dris.core.checks import checked_labels
 from dris.core.columns import labels_for
 from dris.core.noise import NoisyLabels, flip_labels
-from dris.learn.estimators import resolve
-from dris.learn.proxies import Plan, checked_features, standardized, train_one
+from dris.learn.estimators import is_estimator
+from dris.learn.parallel import Progress, devices_of
+from dris.learn.proxies import checked_inputs, checked_model, default_recipe, train_jobs
+from dris.learn.recipe import Recipe
+from dris.learn.store import Store
+from dris.learn.training import Data, DivergedError, Job
 
 
 def attacker_norms(
-    x: ArrayLike, y: ArrayLike, *, model: Any = "mlp", epochs: int = 20, seed: int = 0
+    x: Any,
+    y: ArrayLike,
+    *,
+    model: Any = "mlp",
+    epochs: int = 20,
+    recipe: Recipe | None = None,
+    seed: int = 0,
+    device: str = "cpu",
+    store: Store | str | Path | None = None,
+    progress: Progress | None = None,
 ) -> NDArray[np.float64]:
     """Last-layer gradient norm of each example under an attacker trained on the true labels.
 
-    Larger: a larger gradient. The attacker's random streams are its own, never a proxy's.
+    Larger: a larger gradient. The attacker's random streams are its own, never a proxy's; its
+    scored epoch is its last unless the recipe says otherwise.
 
     >>> x = np.arange(8.0).reshape(-1, 1); y = np.array([0, 0, 0, 0, 1, 1, 1, 1])
     >>> attacker_norms(x, y, epochs=3).shape
     (8,)
     """
-    features = standardized(checked_features(x))
-    labels = labels_for(checked_labels(y), len(features))
-    plan = Plan(
+    data = checked_inputs(x)
+    labels = labels_for(checked_labels(y), len(data))
+    job = Job(
+        model=checked_model(model),
         stream=("attacker",),
         seed=seed,
-        epochs=epochs,
-        batch_size=64,
         classes=int(labels.max()) + 1,
-        bag=None,
-        cross_fit=None,
+        recipe=recipe or default_recipe(model, epochs, scored_epoch=epochs),
         gradient_norm=True,
+        device=devices_of(device)[0],
     )
-    dynamics = train_one(resolve(model), plan, features, labels, checked_ids(None, len(features)))
-    return np.asarray(dynamics.column("gradient_norm")[0, -1], dtype=np.float64)
+    if not is_estimator(model):  # one eval-mode pass, at the scored epoch, is all that is read
+        job = replace(job, record="scored")
+    (found,) = train_jobs([job], Data(data, labels), store, workers=1, progress=progress)
+    if isinstance(found, DivergedError):
+        raise found
+    return np.asarray(found.snapshot("gradient_norm")[0], dtype=np.float64)
 
 
 def targeted_noise(
-    x: ArrayLike,
+    x: Any,
     y: ArrayLike,
     rate: float,
     *,
     model: Any = "mlp",
     epochs: int = 20,
+    recipe: Recipe | None = None,
     seed: int = 0,
+    device: str = "cpu",
+    store: Store | str | Path | None = None,
+    progress: Progress | None = None,
 ) -> NoisyLabels:
     """Flip the labels of the ⌊rate·N⌋ examples with the largest gradient norm, in one call.
 
@@ -54,5 +77,15 @@ def targeted_noise(
     >>> int(targeted_noise(x, y, 0.25, epochs=3).flipped.sum())
     2
     """
-    norms = attacker_norms(x, y, model=model, epochs=epochs, seed=seed)
+    norms = attacker_norms(
+        x,
+        y,
+        model=model,
+        epochs=epochs,
+        recipe=recipe,
+        seed=seed,
+        device=device,
+        store=store,
+        progress=progress,
+    )
     return flip_labels(y, rate, kind="targeted", norms=norms, seed=seed)

@@ -1,16 +1,16 @@
 """scikit-learn classifiers as proxies: what "an epoch" means for each kind, and a few by name."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
+from dris.core.streams import rng_for, seed_for
 from dris.learn.outputs import as_logits, logits_of, penultimate_of, probabilities_as_logits
 
-# After each epoch: logits (N, C) of the rows asked for, and their penultimate features if wanted.
-Epoch = tuple[NDArray[Any], NDArray[Any] | None]
+Positions = NDArray[np.int64]
 
 
 def _mlp() -> Any:
@@ -40,77 +40,111 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
 }
 
 
+def is_estimator(model: Any) -> bool:
+    """Whether a model is one of scikit-learn's, by name or by its methods.
+
+    >>> is_estimator("sgd_log"), is_estimator("resnet20")
+    (True, False)
+    """
+    return model in ESTIMATORS if isinstance(model, str) else hasattr(model, "get_params")
+
+
 def resolve(model: Any) -> Any:
     """An unfitted estimator from a name or from an estimator; checks that it can be a proxy.
 
     >>> resolve("sgd_log").loss
     'log_loss'
     """
-    if isinstance(model, str):
-        if model not in ESTIMATORS:
-            raise InputError(f"unknown model {model!r}; choose from {', '.join(ESTIMATORS)}")
-        return ESTIMATORS[model]()
-    if isinstance(model, type):
-        raise InputError(f"model must be an estimator, got the class {model.__name__}; call it")
-    if not hasattr(model, "get_params"):
+    estimator = ESTIMATORS[model]() if isinstance(model, str) else model
+    if isinstance(estimator, type):
+        raise InputError(f"model must be an estimator, got the class {estimator.__name__}; call it")
+    if not (hasattr(estimator, "partial_fit") or _stages_of(estimator)):
         raise InputError(
-            f"model must be a name or a scikit-learn classifier, got {type(model).__name__}"
+            f"{type(estimator).__name__} has neither partial_fit nor staged predictions, so it has "
+            "no epochs to record; use SGDClassifier, MLPClassifier or gradient-boosted trees"
         )
-    if not (hasattr(model, "partial_fit") or _stages_of(model)):
-        raise InputError(
-            f"{type(model).__name__} has neither partial_fit nor staged predictions, so it has no "
-            "epochs to record; use SGDClassifier, MLPClassifier or gradient-boosted trees"
-        )
-    return model
+    return estimator
 
 
-def epochs_of(
-    estimator: Any,
-    x: NDArray[Any],
-    y: NDArray[np.int64],
-    *,
-    rows: NDArray[np.intp],
-    measure: NDArray[np.intp] | slice,
-    classes: int,
-    epochs: int,
-    batch_size: int,
-    rng: np.random.Generator,
-    penultimate: bool,
-) -> Iterator[Epoch]:
-    """Train on `rows`, and after each epoch say what the model thinks of the rows `measure`.
+class Estimator:
+    """A scikit-learn classifier in training, with the methods of `loop.Network`.
 
     With partial_fit an epoch is one shuffled pass in mini-batches; with staged predictions it
     is the same share of the boosting rounds.
     """
-    if hasattr(estimator, "partial_fit"):
-        every_class = np.arange(classes)
-        for _ in range(epochs):
-            for batch in _batches(rng.permutation(rows), batch_size):
-                estimator.partial_fit(x[batch], y[batch], classes=every_class)
-            seen = x[measure]
-            yield (
-                logits_of(estimator, seen),
-                penultimate_of(estimator, seen) if penultimate else None,
+
+    def __init__(
+        self,
+        estimator: Any,
+        x: NDArray[np.float32],
+        labels: NDArray[np.int64],
+        classes: int,
+        *,
+        epochs: int,
+        batch_size: int,
+        seed: int,
+        stream: tuple[str | int, ...],
+        rows: Positions,
+    ) -> None:
+        from sklearn.base import clone
+
+        self._model = clone(estimator)
+        if "random_state" in self._model.get_params():
+            self._model.set_params(random_state=seed_for(seed, *stream, "model"))
+        self._x, self._labels, self._rows = x, labels, rows
+        self._classes, self._epochs, self._batch_size = classes, epochs, batch_size
+        self._seed, self._stream = seed, stream
+        self._stage = 0
+
+    def train_epoch(self, epoch: int) -> None:
+        """One shuffled pass, or one share of the boosting rounds."""
+        if not hasattr(self._model, "partial_fit"):
+            if epoch == 1:
+                self._fit_all_stages()
+            self._stage = epoch
+            return
+        order = rng_for(self._seed, *self._stream, "order", epoch).permutation(self._rows)
+        for begin in range(0, len(order), self._batch_size):
+            at = order[begin : begin + self._batch_size]
+            self._model.partial_fit(self._x[at], self._labels[at], classes=np.arange(self._classes))
+
+    def measure(
+        self, positions: Positions, *, hidden: bool = False
+    ) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        """Logits of the given examples, and what the last layer reads."""
+        x = self._x[positions]
+        features = penultimate_of(self._model, x) if hidden else None
+        if self._stage:
+            return self._staged(x), features
+        return logits_of(self._model, x), features
+
+    def accuracy(self, x: NDArray[Any], y: NDArray[np.int64]) -> float:
+        """The share of other examples, prepared like the training data, that it gets right."""
+        return float((logits_of(self._model, x).argmax(axis=1) == y).mean())
+
+    def state(self) -> None:
+        """Nothing: an estimator has no plain form, so a killed run of it starts over."""
+
+    def _fit_all_stages(self) -> None:
+        present = np.unique(self._labels[self._rows])
+        if len(present) < self._classes:
+            absent = sorted(set(range(self._classes)) - set(present.tolist()))
+            raise InputError(
+                f"class {absent[0]} has no example in the part that {type(self._model).__name__} "
+                "trains on; use fewer folds or a larger bag"
             )
-        return
-    if penultimate:
-        penultimate_of(estimator, x[:0])
-    if np.unique(y[rows]).size < classes:
-        absent = sorted(set(range(classes)) - set(y[rows].tolist()))
-        raise InputError(
-            f"class {absent[0]} has no example in the part that {type(estimator).__name__} trains "
-            "on; use fewer folds or a larger bag"
-        )
-    estimator.fit(x[rows], y[rows])
-    stages, convert = _stages_of(estimator)
-    outputs = [convert(z) for z in getattr(estimator, stages)(x[measure])]
-    if len(outputs) < epochs:
-        raise InputError(
-            f"{type(estimator).__name__} stopped after {len(outputs)} rounds, {epochs} epochs were "
-            "asked for; allow more rounds or ask for fewer epochs"
-        )
-    for e in range(1, epochs + 1):
-        yield outputs[-(-e * len(outputs) // epochs) - 1], None
+        self._model.fit(self._x[self._rows], self._labels[self._rows])
+
+    def _staged(self, x: NDArray[Any]) -> NDArray[Any]:
+        method, convert = _stages_of(self._model)
+        rounds = list(getattr(self._model, method)(x))
+        if len(rounds) < self._epochs:
+            raise InputError(
+                f"{type(self._model).__name__} stopped after {len(rounds)} rounds, {self._epochs} "
+                "epochs were asked for; allow more rounds or ask for fewer epochs"
+            )
+        logits: NDArray[Any] = convert(rounds[-(-self._stage * len(rounds) // self._epochs) - 1])
+        return logits
 
 
 def _stages_of(estimator: Any) -> Any:
@@ -119,17 +153,3 @@ def _stages_of(estimator: Any) -> Any:
     if hasattr(estimator, "staged_predict_proba"):
         return "staged_predict_proba", probabilities_as_logits
     return None
-
-
-def _batches(order: NDArray[np.intp], size: int) -> Iterator[NDArray[np.intp]]:
-    for begin in range(0, len(order), size):
-        yield order[begin : begin + size]
-
-
-def names_of(models: Sequence[Any]) -> list[str]:
-    """Readable names, for provenance.
-
-    >>> names_of([resolve("sgd_log")])
-    ["SGDClassifier(alpha=0.001, loss='log_loss')"]
-    """
-    return [" ".join(repr(m).split()) for m in models]

@@ -77,9 +77,11 @@ class Network:
         with torch.random.fork_rng(devices=_cuda(self._device)):
             torch.manual_seed(seed_for(self._seed, *self._stream, "dropout", epoch))
             losses = []
-            for step, (at, x) in enumerate(zip(batches, self._source.batches(batches), strict=True)):
+            for step, (at, x) in enumerate(
+                zip(batches, self._source.batches(batches), strict=True)
+            ):
                 if self.recipe.augment and x.ndim == 4:
-                    x = crop_and_flip(x, crops)  # noqa: PLW2901
+                    x = crop_and_flip(x, crops)
                 logits, loss = self._step(at, x, first + step)
                 losses.append(loss)
                 if self._device.type == "cpu" or step % 32 == 31 or step == len(batches) - 1:
@@ -123,6 +125,15 @@ class Network:
             return logits, None
         return logits, torch.cat([p[1].float().cpu() for p in parts if p[1] is not None]).numpy()
 
+    def accuracy(self, x: NDArray[Any], y: NDArray[np.int64]) -> float:
+        """The share of other examples, normalised like the training data, that it gets right."""
+        kept, self._source = self._source, self._source.like(x)
+        try:
+            logits, _ = self.measure(np.arange(len(x)))
+        finally:
+            self._source = kept
+        return float((logits.argmax(axis=1) == y).mean())
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Weights, buffers and momentum as arrays: all that a later epoch depends on."""
         out = {f"model.{n}": t.cpu().numpy() for n, t in self.model.state_dict().items()}
@@ -154,10 +165,6 @@ class Network:
         return torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=on)
 
 
-class DivergedError(InputError):
-    """A loss that is not finite: the message names epoch and step."""
-
-
 def cosine(recipe: Recipe, step: int, steps: int) -> float:
     """The learning rate at a step: from the recipe's, along half a cosine, to zero.
 
@@ -175,12 +182,10 @@ def _refuse_broken(losses: list[Tensor], epoch: int, step: int) -> None:
     for i, value in enumerate(values):
         if not math.isfinite(value):
             at = step - len(values) + i + 1
-            raise DivergedError(
-                f"the loss is {value} at epoch {epoch}, step {at}; lower the learning rate"
+            raise InputError(
+                f"the loss is {value} at step {at} of epoch {epoch}; lower its learning rate"
             )
 
 
 def _cuda(device: torch.device) -> list[int]:
     return [device.index or 0] if device.type == "cuda" else []
-
-

@@ -1,42 +1,29 @@
-"""Train K proxies and record what each thinks of each example after every epoch."""
+"""Train K proxies and join what each thinks of each example after every epoch."""
 
 import itertools
-import os
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dris.core.checks import checked_count, checked_ids, checked_labels, count_of
-from dris.core.columns import labels_for, refuse_not_finite
+from dris.core.columns import TRAJECTORIES, labels_for, refuse_not_finite
 from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.ranks import normalized_ranks
-from dris.core.streams import rng_for, seed_for
-from dris.core.trajectories import trajectories_of
-from dris.learn.estimators import epochs_of, names_of, resolve
-
-Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Everything that determines the training of one proxy, besides data and estimator."""
-
-    stream: tuple[str | int, ...]
-    seed: int
-    epochs: int
-    batch_size: int
-    classes: int
-    bag: float | None
-    cross_fit: int | None
-    gradient_norm: bool
+from dris.learn.estimators import is_estimator, resolve
+from dris.learn.parallel import Progress, devices_of, run_all
+from dris.learn.recipe import Recipe
+from dris.learn.store import Store
+from dris.learn.training import Data, DivergedError, Job, train
 
 
 def train_proxies(
-    x: ArrayLike,
+    x: Any,
     y: ArrayLike,
     *,
     proxies: int = 3,
@@ -44,205 +31,256 @@ def train_proxies(
     model: Any = "mlp",
     seed: int = 0,
     scored_epoch: int | None = None,
-    batch_size: int = 64,
+    batch_size: int | None = None,
+    recipe: Recipe | None = None,
     bag: float | None = None,
     cross_fit: int | None = None,
+    record: Literal["all", "scored"] = "all",
     gradient_norm: bool = False,
     standardize: bool = True,
     classes: int | None = None,
     ids: ArrayLike | None = None,
+    test: tuple[Any, ArrayLike] | None = None,
     workers: int | None = None,
+    device: str = "cpu",
+    store: Store | str | Path | None = None,
     progress: Progress | None = None,
 ) -> Dynamics:
     """Train K small classifiers on (x, y) and return their `Dynamics`.
 
+    A proxy that diverges is left out with a warning that names it; the others go on.
+
     Args:
-        x: Features (N, D), finite numbers.
+        x: Features (N, D), images (N, C, H, W), or a map-style torch Dataset.
         y: Given labels, integers 0..C-1.
         proxies: K. Two or more for rank variance.
         epochs: Passes over the data; each is recorded.
-        model: A name ("mlp", "sgd_log", "boosted_trees", ...), a scikit-learn classifier, or a
-            list of those, dealt out to the K proxies in turn.
+        model: A name ("mlp", "sgd_log", "boosted_trees"; with torch "resnet20", "small_cnn", ...),
+            a scikit-learn classifier, a function (input_shape, classes) -> nn.Module, an import
+            path "package.module:function", or a list of those, dealt out to the K proxies.
         seed: Every random stream is derived from it and from its purpose.
         scored_epoch: Where snapshot scores look; half of the epochs unless given.
-        batch_size: Examples per call of partial_fit.
+        batch_size: Examples per step; 64 for scikit-learn, 128 for networks.
+        recipe: How networks train, in place of epochs, scored_epoch and batch_size.
         bag: Share of the examples that each proxy trains on, drawn anew for each proxy. For
             models without randomness of their own.
         cross_fit: Number of folds; each example's values then come from models that did not
             train on it, at that many times the cost.
+        record: "all" records every epoch in eval mode; "scored" only the scored one, while AUM
+            and forgetting add up from the training batches (networks only, a quarter cheaper).
         gradient_norm: Also record the exact last-layer gradient norm.
-        standardize: Give each feature mean 0 and standard deviation 1.
+        standardize: Give each feature (or image channel) mean 0 and standard deviation 1.
         classes: Number of classes, when the largest label may be absent.
         ids: Names of the examples, kept through everything; positions unless given.
+        test: Held-out (x, y); each proxy's accuracy on them goes into the provenance.
         workers: Processes to train in, all cores unless given; the result is the same.
-        progress: Called with (proxies done, K) as they finish.
+        device: "cpu" (one thread per process), "cuda" (one proxy per GPU at a time) or "cuda:1".
+        store: Folder that keeps finished proxies and, for networks, every epoch: killed work
+            goes on from there.
+        progress: Called with (epochs done, epochs in all) as they finish.
 
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(60, 5)); y = (x[:, 0] > 0).astype(int)
     >>> train_proxies(x, y, proxies=2, epochs=4, model="sgd_log", workers=1)
     Dynamics(2 proxies, 4 epochs, 60 examples; loss, margin, correct, error_norm; scored at epoch 2)
     """
-    features = checked_features(x)
-    labels = labels_for(checked_labels(y, classes), len(features))
-    count = int(labels.max()) + 1 if classes is None else classes
-    names = checked_ids(ids, len(features))
-    for name, value in (("proxies", proxies), ("epochs", epochs), ("batch_size", batch_size)):
-        checked_count(value, name, at_least=1)
-    if bag is not None:
-        count_of(bag, len(features), "bag")
-    if cross_fit is not None and not 2 <= cross_fit <= len(features):
-        raise InputError(f"cross_fit must be a number of folds from 2 to N, got {cross_fit}")
-    if bag is not None and cross_fit is not None:
-        raise InputError("bag and cross_fit cannot be combined; choose one")
-    kinds = [resolve(m) for m in (model if isinstance(model, list | tuple) else [model])]
-    if standardize:
-        features = standardized(features)
-    plans = [
-        Plan(("proxy", k), seed, epochs, batch_size, count, bag, cross_fit, gradient_norm)
+    checked_count(proxies, "proxies", at_least=1)
+    kinds = [checked_model(m) for m in (model if isinstance(model, list | tuple) else [model])]
+    data = checked_inputs(x)
+    labels = labels_for(checked_labels(y, classes), len(data))
+    names = checked_ids(ids, len(data))
+    _check_ways(bag, cross_fit, record, kinds, len(data))
+    how = recipe or default_recipe(kinds[0], epochs, batch_size, scored_epoch)
+    places = devices_of(device)
+    base = Job(
+        model=None,
+        stream=(),
+        seed=seed,
+        classes=int(labels.max()) + 1 if classes is None else classes,
+        recipe=how,
+        bag=bag,
+        folds=cross_fit,
+        record=record,
+        gradient_norm=gradient_norm,
+        normalize=standardize,
+    )
+    jobs = [
+        replace(
+            base,
+            model=kinds[k % len(kinds)],
+            stream=("proxy", k),
+            fold=fold,
+            device=places[k % len(places)],
+        )
         for k in range(proxies)
+        for fold in range(cross_fit or 1)
     ]
-    jobs = [(kinds[k % len(kinds)], plan) for k, plan in enumerate(plans)]
-    parts = _in_parallel(jobs, features, labels, names, workers, progress)
-    dynamics = Dynamics.merge(parts)
+    held_out = Data(data, labels, *_checked_test(test))
+    results = train_jobs(jobs, held_out, store, workers, progress)
+    dynamics = _joined(results, jobs, cross_fit or 1)
     _refuse_copies(dynamics)
-    return dynamics if scored_epoch is None else dynamics.at(scored_epoch)
+    return replace(dynamics, ids=names)
 
 
-def train_one(
-    estimator: Any,
-    plan: Plan,
-    x: NDArray[np.float32],
-    y: NDArray[np.int64],
-    ids: NDArray[Any],
-) -> Dynamics:
-    """The `Dynamics` of a single proxy, in one thread so that no bit depends on the machine."""
-    from sklearn.base import clone
-    from threadpoolctl import threadpool_limits
+def train_jobs(
+    jobs: Sequence[Job],
+    data: Data,
+    store: Store | str | Path | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> list[Dynamics | DivergedError]:
+    """Every job's dynamics, or what went wrong with it, in the order of the jobs."""
+    kept = Store(store) if isinstance(store, str | Path) else store
+    table = as_table(data, jobs[0].normalize) if any(is_estimator(j.model) for j in jobs) else data
+    tasks = [(job, table if is_estimator(job.model) else data, kept) for job in jobs]
+    total = sum(job.recipe.stop for job in jobs)
+    gpus = len({job.device for job in jobs if job.device != "cpu"})
+    return run_all(_attempt, tasks, workers=workers or gpus or None, progress=progress, total=total)
 
-    n = len(x)
-    recorded: dict[str, list[NDArray[Any]]] = {}
-    with threadpool_limits(limits=1):
-        for fold, (rows, measure) in enumerate(_parts(plan, n)):
-            fresh = clone(estimator)
-            if "random_state" in fresh.get_params():
-                fresh.set_params(random_state=seed_for(plan.seed, *plan.stream, "model", fold))
-            outputs = epochs_of(
-                fresh,
-                x,
-                y,
-                rows=rows,
-                measure=measure,
-                classes=plan.classes,
-                epochs=plan.epochs,
-                batch_size=plan.batch_size,
-                rng=rng_for(plan.seed, *plan.stream, "order", fold),
-                penultimate=plan.gradient_norm,
-            )
-            for e, (logits, hidden) in enumerate(_stopped_when_broken(outputs, plan)):
-                for name, values in _record(logits, hidden, y[measure]).items():
-                    column = recorded.setdefault(name, [])
-                    if len(column) == e:
-                        column.append(np.empty(n, dtype=values.dtype))
-                    column[e][measure] = values
-    made = {"stream": list(plan.stream), "model": names_of([estimator])[0], "seed": plan.seed}
-    for name in ("epochs", "batch_size", "bag", "cross_fit"):
-        made[name] = getattr(plan, name)
-    columns: dict[str, Any] = {n: np.stack(rows)[np.newaxis] for n, rows in recorded.items()}
-    return Dynamics.from_arrays(
-        **columns,
-        labels=y,
-        ids=ids,
-        provenance={"proxies": [made]},
+
+def _attempt(
+    job: Job, data: Data, store: Store | None, tick: Callable[[], None]
+) -> Dynamics | DivergedError:
+    try:
+        return train(job, data, store, tick)
+    except DivergedError as error:
+        return error
+
+
+def as_table(data: Data, normalize: bool) -> Data:
+    """The data as scikit-learn wants it: float32 rows, images flattened, features standardized.
+
+    >>> as_table(Data(np.array([[1.0, 5.0], [3.0, 5.0]]), np.array([0, 1])), True).x.tolist()
+    [[-1.0, 0.0], [1.0, 0.0]]
+    """
+    if not isinstance(data.x, np.ndarray):
+        raise InputError("scikit-learn models need an array, got a Dataset; use a torch model")
+    flat = data.x.reshape(len(data.x), -1)
+    mean, spread = flat.mean(axis=0, dtype=np.float64), flat.std(axis=0, dtype=np.float64)
+    scale = np.where(spread > 0, spread, 1)
+
+    def prepared(x: NDArray[Any]) -> NDArray[np.float32]:
+        rows = x.reshape(len(x), -1)
+        return ((rows - mean) / scale if normalize else rows).astype(np.float32)
+
+    test = None if data.test_x is None else prepared(data.test_x)
+    return replace(data, x=prepared(flat), test_x=test)
+
+
+def default_recipe(
+    model: Any, epochs: int, batch_size: int | None = None, scored_epoch: int | None = None
+) -> Recipe:
+    """The paper's proxy recipe over `epochs`; scikit-learn models bring their own step sizes.
+
+    >>> default_recipe("sgd_log", 20).batch_size, default_recipe("resnet20", 20).batch_size
+    (64, 128)
+    """
+    return Recipe(
+        epochs=epochs,
+        batch_size=batch_size if batch_size is not None else 64 if is_estimator(model) else 128,
+        learning_rate=0.05,
+        scored_epoch=scored_epoch,
     )
 
 
-def checked_features(x: ArrayLike) -> NDArray[Any]:
-    """Features as a finite two-dimensional array of numbers.
+def checked_inputs(x: Any) -> Any:
+    """Features or images as an array, or a torch Dataset as it is.
 
-    >>> checked_features([[1, 2], [3, 4]]).shape
+    >>> checked_inputs([[1, 2], [3, 4]]).shape
     (2, 2)
     """
+    if any(base.__module__.startswith("torch.utils.data") for base in type(x).__mro__):
+        return x
     a = np.asarray(x)
     if a.dtype.kind not in "fiub":
         raise InputError(f"x must be numbers, got {a.dtype}; encode text and categories first")
-    if a.ndim != 2 or 0 in a.shape:
-        raise InputError(f"x must be (examples, features) and not empty, got shape {a.shape}")
+    if a.ndim not in (2, 4) or 0 in a.shape:
+        raise InputError(
+            "x must be (examples, features) or images (examples, channels, height, width) and not "
+            f"empty, got shape {a.shape}"
+        )
     if a.dtype.kind == "f":
-        refuse_not_finite(a, "x")
+        refuse_not_finite(a.reshape(len(a), -1), "x")
     return a
 
 
-def standardized(x: NDArray[Any]) -> NDArray[np.float32]:
-    """Each feature with mean 0 and standard deviation 1; constant features become 0.
+def checked_model(model: Any) -> Any:
+    """A model that can be a proxy: an estimator, or what means a network.
 
-    >>> standardized(np.array([[1.0, 5.0], [3.0, 5.0]])).tolist()
-    [[-1.0, 0.0], [1.0, 0.0]]
+    >>> checked_model("sgd_log").loss
+    'log_loss'
     """
-    mean, spread = x.mean(axis=0, dtype=np.float64), x.std(axis=0, dtype=np.float64)
-    return np.asarray((x - mean) / np.where(spread > 0, spread, 1), dtype=np.float32)
+    if is_estimator(model):
+        return resolve(model)
+    from dris.learn.extras import require
+
+    require("torch", "torch")
+    from dris.learn.models.registry import checked_spec
+
+    return checked_spec(model)
 
 
-def _in_parallel(
-    jobs: Sequence[tuple[Any, Plan]],
-    x: NDArray[Any],
-    y: NDArray[np.int64],
-    ids: NDArray[Any],
-    workers: int | None,
-    progress: Progress | None,
-) -> list[Dynamics]:
-    from joblib import Parallel, delayed
-
-    processes = min(len(jobs), workers or os.cpu_count() or 1)
-    x = x.astype(np.float32, copy=False)
-    tasks = (delayed(train_one)(estimator, plan, x, y, ids) for estimator, plan in jobs)
-    parts = []
-    for part in Parallel(n_jobs=processes, return_as="generator")(tasks):
-        parts.append(part)
-        if progress:
-            progress(len(parts), len(jobs))
-    return parts
+def _checked_test(test: tuple[Any, ArrayLike] | None) -> tuple[Any, NDArray[np.int64] | None]:
+    if test is None:
+        return None, None
+    x = checked_inputs(test[0])
+    return x, labels_for(test[1], len(x))
 
 
-def _parts(plan: Plan, n: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp] | slice]]:
-    """(rows to train on, rows to measure): one pair, or one per fold."""
-    everyone = np.arange(n)
-    if plan.bag is not None:
-        size = count_of(plan.bag, n, "bag")
-        chosen = rng_for(plan.seed, *plan.stream, "bag").permutation(n)[:size]
-        return [(np.sort(chosen), slice(None))]
-    if plan.cross_fit is None:
-        return [(everyone, slice(None))]
-    shuffled = rng_for(plan.seed, *plan.stream, "folds").permutation(n)
-    folds = [np.sort(f) for f in np.array_split(shuffled, plan.cross_fit)]
-    return [(np.setdiff1d(everyone, fold, assume_unique=True), fold) for fold in folds]
+def _check_ways(
+    bag: float | None, cross_fit: int | None, record: str, kinds: Sequence[Any], n: int
+) -> None:
+    if bag is not None:
+        count_of(bag, n, "bag")
+    if cross_fit is not None and not 2 <= checked_count(cross_fit, "cross_fit", at_least=2) <= n:
+        raise InputError(f"cross_fit must be a number of folds from 2 to {n}, got {cross_fit}")
+    if bag is not None and cross_fit is not None:
+        raise InputError("bag and cross_fit cannot be combined; choose one")
+    if record == "scored":
+        if bag is not None or cross_fit is not None:
+            raise InputError(
+                'record="scored" reads the training batches, which a bag or a fold '
+                'does not fill; use record="all"'
+            )
+        if any(is_estimator(kind) for kind in kinds):
+            raise InputError('record="scored" is for networks; use record="all" with scikit-learn')
 
 
-def _record(
-    logits: NDArray[Any], hidden: NDArray[Any] | None, y: NDArray[np.int64]
-) -> dict[str, NDArray[Any]]:
-    out = trajectories_of(logits.astype(np.float32), y)
-    if hidden is not None:
-        length = np.sqrt(1 + np.einsum("nf,nf->n", hidden, hidden, dtype=np.float64))
-        out["gradient_norm"] = (out["error_norm"] * length).astype(np.float32)
-    return out
+def _joined(
+    results: Sequence[Dynamics | DivergedError], jobs: Sequence[Job], folds: int
+) -> Dynamics:
+    """One `Dynamics` of all proxies that finished; the others are named in a warning."""
+    parts, missing = [], []
+    for k in range(0, len(results), folds):
+        mine = results[k : k + folds]
+        broken = next((r for r in mine if isinstance(r, DivergedError)), None)
+        if broken is not None:
+            missing.append(str(broken))
+        else:
+            parts.append(_joined_folds([r for r in mine if isinstance(r, Dynamics)]))
+    if not parts:
+        raise InputError(f"no proxy finished; {missing[0]}")
+    dynamics = Dynamics.merge(parts)
+    if missing:
+        told = f"{len(parts)} of {len(parts) + len(missing)} proxies finished; {'; '.join(missing)}"
+        warnings.warn(told, stacklevel=3)
+        dynamics = replace(dynamics, provenance={**dynamics.provenance, "missing": missing})
+    return dynamics
 
 
-def _stopped_when_broken(outputs: Any, plan: Plan) -> Any:
-    """Pass epochs on until one is not finite; say which proxy, at which epoch."""
-    who = " ".join(str(part) for part in plan.stream)
-    e = 0
-    remedy = "lower its learning rate or standardize the features"
-    try:
-        for e, (logits, hidden) in enumerate(outputs, 1):
-            if not np.isfinite(logits).all():
-                raise InputError(
-                    f"{who} diverged at epoch {e}: its outputs are not finite; {remedy}"
-                )
-            yield logits, hidden
-    except ValueError as error:
-        if isinstance(error, InputError) or "non-finite" not in str(error):
-            raise
-        raise InputError(f"{who} diverged at epoch {e + 1}: {error}; {remedy}") from None
+def _joined_folds(folds: Sequence[Dynamics]) -> Dynamics:
+    """The folds of one proxy side by side, examples back in their order."""
+    if len(folds) == 1:
+        return folds[0]
+    order = np.argsort(np.concatenate([f.ids for f in folds]))
+    first = folds[0]
+    columns = {
+        name: np.concatenate([f.columns[name] for f in folds], axis=2)[:, :, order]
+        for name in first.columns
+        if name in TRAJECTORIES
+    }
+    labels = np.concatenate([f.labels for f in folds if f.labels is not None])[order]
+    return replace(first, columns=columns, ids=np.arange(len(order)), labels=labels)
 
 
 def _refuse_copies(dynamics: Dynamics) -> None:

@@ -70,9 +70,5 @@ PAPER_RHO_REFERENCE = Recipe(epochs=30, batch_size=128, learning_rate=0.05)
 PAPER_FOOD_PROBE = Recipe(
     epochs=6, batch_size=4096, learning_rate=0.01, weight_decay=1e-4, scored_epoch=5, augment=False
 )
-PAPER_FOOD_TARGET_NATURAL = Recipe(
-    epochs=50, batch_size=64, learning_rate=0.01, weight_decay=1e-4
-)
-PAPER_FOOD_TARGET_ATTACKED = Recipe(
-    epochs=25, batch_size=64, learning_rate=0.01, weight_decay=1e-4
-)
+PAPER_FOOD_TARGET_NATURAL = Recipe(epochs=50, batch_size=64, learning_rate=0.01, weight_decay=1e-4)
+PAPER_FOOD_TARGET_ATTACKED = Recipe(epochs=25, batch_size=64, learning_rate=0.01, weight_decay=1e-4)

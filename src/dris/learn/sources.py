@@ -14,9 +14,6 @@ from torch import Tensor
 from torch.nn.functional import pad
 from torch.utils.data import DataLoader, Dataset, default_collate
 
-from dris.core.columns import refuse_not_finite
-from dris.core.errors import InputError
-
 PADDING = 4  # pixels of reflected border that crops are cut from
 Positions = NDArray[np.int64]
 
@@ -32,6 +29,9 @@ class Source(Protocol):
     def batches(self, positions: Iterable[Positions]) -> Iterator[Tensor]:
         """One normalised float batch on the device for each array of positions."""
 
+    def like(self, x: Any) -> "Source":
+        """Other examples, prepared as these are."""
+
 
 class TensorSource:
     """The whole data set as one tensor on the device; a batch is a gather.
@@ -41,20 +41,11 @@ class TensorSource:
     [[1.0], [-1.0]]
     """
 
-    def __init__(self, x: NDArray[Any], device: torch.device) -> None:
-        if x.ndim not in (2, 4) or 0 in x.shape:
-            raise InputError(
-                "x must be (examples, features) or images (examples, channels, height, width), "
-                f"got shape {x.shape}"
-            )
-        if x.dtype.kind not in "fiub":
-            raise InputError(f"x must be numbers, got {x.dtype}; encode text and categories first")
-        if x.dtype.kind == "f":
-            refuse_not_finite(x.reshape(len(x), -1), "x")
+    def __init__(self, x: NDArray[Any], device: torch.device, *, normalize: bool = True) -> None:
         self.shape = tuple(x.shape[1:])
         keep = x if x.dtype == np.uint8 and x.ndim == 4 else x.astype(np.float32)
         self._x = torch.from_numpy(np.array(keep)).to(device)
-        self._shift, self._scale = (t.to(device) for t in _normalisation(x))
+        self._shift, self._scale = (t.to(device) for t in _normalisation(x, normalize))
         self._device = device
 
     def __len__(self) -> int:
@@ -67,6 +58,12 @@ class TensorSource:
             if batch.ndim == 4:
                 batch = batch.to(torch.float32, memory_format=torch.channels_last)
             yield (batch - self._shift) * self._scale
+
+    def like(self, x: Any) -> "TensorSource":
+        """Other examples with the mean and deviation of these."""
+        other = TensorSource(x, self._device, normalize=False)
+        other._shift, other._scale = self._shift, self._scale
+        return other
 
 
 class DatasetSource:
@@ -94,6 +91,10 @@ class DatasetSource:
         for batch in loader:
             yield batch.to(self._device, torch.float32)
 
+    def like(self, x: Any) -> "DatasetSource":
+        """Another data set, read the same way."""
+        return DatasetSource(x, self._device, workers=self._workers)
+
 
 def crop_and_flip(batch: Tensor, rng: np.random.Generator) -> Tensor:
     """Each image cropped from its reflected border and flipped by its own draw.
@@ -101,7 +102,7 @@ def crop_and_flip(batch: Tensor, rng: np.random.Generator) -> Tensor:
     >>> crop_and_flip(torch.zeros(2, 3, 8, 8), np.random.default_rng(0)).shape
     torch.Size([2, 3, 8, 8])
     """
-    n, channels, height, width = batch.shape
+    n, _, height, width = batch.shape
     down, right = rng.integers(0, 2 * PADDING + 1, (2, n))
     flip = rng.integers(0, 2, n).astype(bool)
     rows = down[:, None] + np.arange(height)
@@ -116,8 +117,10 @@ def crop_and_flip(batch: Tensor, rng: np.random.Generator) -> Tensor:
     return wide.permute(0, 2, 3, 1)[index].permute(0, 3, 1, 2)
 
 
-def _normalisation(x: NDArray[Any]) -> tuple[Tensor, Tensor]:
+def _normalisation(x: NDArray[Any], normalize: bool) -> tuple[Tensor, Tensor]:
     """Mean and inverse deviation, shaped to broadcast over a batch; constants are left alone."""
+    if not normalize:
+        return torch.zeros(()), torch.ones(())
     axes = (0, 2, 3) if x.ndim == 4 else (0,)
     if x.dtype == np.uint8 and x.ndim == 4:
         # From the histogram of each channel: exact, and no float copy of the data.
@@ -130,7 +133,9 @@ def _normalisation(x: NDArray[Any]) -> tuple[Tensor, Tensor]:
         variance = x.var(axis=axes, dtype=np.float64)
     spread = np.where(variance > 0, np.sqrt(np.maximum(variance, 0)), 1)
     shape = (-1, 1, 1) if x.ndim == 4 else (-1,)
-    shift, scale = (torch.from_numpy(v.astype(np.float32)).reshape(shape) for v in (mean, 1 / spread))
+    shift, scale = (
+        torch.from_numpy(v.astype(np.float32)).reshape(shape) for v in (mean, 1 / spread)
+    )
     return shift, scale
 
 

@@ -25,8 +25,8 @@ Builder = Callable[[tuple[int, ...], int], nn.Module]
 """
 
 MODELS: dict[str, Builder] = {
+    "fc": mlp,
     "linear": linear,
-    "mlp": mlp,
     "mobilenet_v2_x0_5": mobilenet_v2_x0_5,
     "resnet18": resnet18,
     "resnet20": resnet20,
@@ -45,7 +45,7 @@ def build_model(
     model is built on the CPU, so that every device starts from the same bytes; a function that
     draws on a GPU by itself is outside this promise.
 
-    >>> a, b = (build_model("mlp", (20,), 2, seed=0) for _ in range(2))
+    >>> a, b = (build_model("fc", (20,), 2, seed=0) for _ in range(2))
     >>> bool((a.head.weight == b.head.weight).all())
     True
     """
@@ -62,6 +62,17 @@ def build_model(
             f"the model function {name} must return an nn.Module, got {type(model).__name__}"
         )
     return model
+
+
+def checked_spec(spec: Any) -> Any:
+    """A model's spec, once it is known to mean a function that builds one.
+
+    >>> checked_spec("resnet20")
+    'resnet20'
+    """
+    builder, name = _builder_of(spec)
+    _check_takes_two(builder, name)
+    return spec
 
 
 def _builder_of(spec: Any) -> tuple[Builder, str]:

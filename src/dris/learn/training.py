@@ -1,0 +1,296 @@
+"""Train one proxy, record it after every epoch, keep it in the store so that a kill costs little.
+
+A `Job` is everything that determines one training; the same job gives the same bytes, in
+whatever process, after however many interruptions.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.checks import count_of
+from dris.core.dynamics import Dynamics
+from dris.core.errors import InputError
+from dris.core.streams import rng_for
+from dris.learn.estimators import Estimator, is_estimator, resolve
+from dris.learn.recipe import Recipe
+from dris.learn.recorder import Recorder
+from dris.learn.runs import Run
+from dris.learn.store import Store, fingerprint
+
+Positions = NDArray[np.int64]
+
+
+class DivergedError(InputError):
+    """A proxy whose losses are no longer finite; the message names it, the epoch and the step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One training: who, on which rows, measured where.
+
+    `stream` names the random streams ("proxy", 2); `fold` counts folds when cross-fitting.
+    """
+
+    model: Any
+    stream: tuple[str | int, ...]
+    seed: int
+    classes: int
+    recipe: Recipe
+    bag: float | None = None
+    folds: int | None = None
+    fold: int = 0
+    record: Literal["all", "scored"] = "all"
+    gradient_norm: bool = False
+    normalize: bool = True
+    device: str = "cpu"
+
+    @property
+    def who(self) -> str:
+        """The proxy in words.
+
+        >>> Job("mlp", ("proxy", 2), 0, 10, Recipe(1, 1, 0.1)).who
+        'proxy 2'
+        """
+        return " ".join(str(part) for part in self.stream)
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What a job trains on, and held-out examples (both or neither) to state its accuracy on."""
+
+    x: Any
+    y: NDArray[np.int64]
+    test_x: Any = None
+    test_y: NDArray[np.int64] | None = None
+
+
+def train(job: Job, data: Data, store: Store | None, tick: Callable[[], None]) -> Dynamics:
+    """The `Dynamics` of one job (K = 1) over the examples it measures, ids = positions.
+
+    One thread, so that no bit depends on the machine's other work. `tick` is called after each
+    epoch, also for those found in the store.
+    """
+    if store is None:
+        return _follow(job, data, None, tick)
+    run = store.run(key_of(job, data))
+    with run.locked():
+        if run.done:
+            found = run.load()
+            for _ in range(job.recipe.stop):
+                tick()
+            return found
+        begin = time.monotonic()
+        dynamics = _follow(job, data, run, tick)
+        run.finish(dynamics, seconds=time.monotonic() - begin)
+        return run.load()
+
+
+def key_of(job: Job, data: Data) -> dict[str, Any]:
+    """Everything that determines a job's bytes, as plain values."""
+    return {
+        **asdict(replace(job, model=name_of(job.model))),
+        "stream": list(job.stream),
+        "data": _print_of(data.x),
+        "labels": fingerprint(data.y),
+        "test": None if data.test_x is None else _print_of(data.test_x),
+    }
+
+
+def name_of(model: Any) -> str:
+    """A model in words that determine it: a name, an estimator's parameters, an import path.
+
+    >>> name_of("resnet20")
+    'resnet20'
+    """
+    if isinstance(model, str):
+        return model
+    if is_estimator(model) and not isinstance(model, type):
+        return " ".join(repr(model).split())
+    return f"{getattr(model, '__module__', '?')}:{getattr(model, '__qualname__', repr(model))}"
+
+
+def rows_of(job: Job, n: int) -> tuple[Positions, Positions]:
+    """(rows to train on, rows to measure): all and all, a bag and all, or the rest and a fold.
+
+    >>> train, measured = rows_of(Job("mlp", ("proxy", 0), 0, 2, Recipe(1, 1, 0.1), folds=5), 10)
+    >>> len(train), len(measured), len(np.intersect1d(train, measured))
+    (8, 2, 0)
+    """
+    everyone = np.arange(n, dtype=np.int64)
+    if job.bag is not None:
+        size = count_of(job.bag, n, "bag")
+        return np.sort(rng_for(job.seed, *job.stream, "bag").permutation(everyone)[:size]), everyone
+    if job.folds is None:
+        return everyone, everyone
+    shuffled = rng_for(job.seed, *job.stream, "folds").permutation(everyone)
+    fold = np.sort(np.array_split(shuffled, job.folds)[job.fold])
+    return np.setdiff1d(everyone, fold, assume_unique=True), fold
+
+
+def _print_of(x: Any) -> str:
+    return fingerprint(x) if isinstance(x, np.ndarray) else f"{name_of(type(x))} of {len(x)}"
+
+
+def _follow(job: Job, data: Data, run: Run | None, tick: Callable[[], None]) -> Dynamics:
+    y = data.y
+    rows, measured = rows_of(job, len(data.x))
+    recipe = job.recipe
+    recorder = Recorder(
+        measured,
+        labels=y[measured],
+        record=job.record,
+        scored_epoch=recipe.scored,
+        gradient_norm=job.gradient_norm,
+    )
+    with _one_thread(job):
+        engine = _engine(job, data.x, y, rows)
+        start = _resumed(engine, recorder, run)
+        for _ in range(start):
+            tick()
+        for epoch in range(start + 1, recipe.stop + 1):
+            with _told_who(job, epoch):
+                _one_epoch(job, engine, recorder, y, measured, epoch)
+            if run is not None and engine.state() is not None:
+                record, state = _split(recorder)
+                run.save_epoch(epoch, record, {**engine.state(), **state})
+            tick()
+        accuracy = None if data.test_y is None else engine.accuracy(data.test_x, data.test_y)
+    made = {
+        "stream": list(job.stream),
+        "model": name_of(job.model),
+        "seed": job.seed,
+        "recipe": asdict(recipe),
+        "bag": job.bag,
+        "folds": job.folds,
+        "test_accuracy": accuracy,
+    }
+    return replace(recorder.dynamics(), provenance={"proxies": [made]})
+
+
+def _one_epoch(
+    job: Job, engine: Any, recorder: Recorder, y: NDArray[np.int64], measured: Positions, epoch: int
+) -> None:
+    if job.record == "all":
+        engine.train_epoch(epoch)
+    else:
+        engine.train_epoch(epoch, lambda at, logits: recorder.update(at, logits, y[at]))
+    if job.record == "all" or epoch == job.recipe.scored:
+        logits, hidden = engine.measure(measured, hidden=job.gradient_norm)
+        take = recorder.update if job.record == "all" else recorder.snapshot
+        take(measured, logits.astype(np.float32, copy=False), y[measured], hidden)
+    recorder.end_epoch()
+
+
+def _engine(job: Job, x: Any, y: NDArray[np.int64], rows: Positions) -> Any:
+    stream = job.stream if job.folds is None else (*job.stream, "fold", job.fold)
+    if is_estimator(job.model):
+        return Estimator(
+            resolve(job.model),
+            x,
+            y,
+            job.classes,
+            epochs=job.recipe.epochs,
+            batch_size=job.recipe.batch_size,
+            seed=job.seed,
+            stream=stream,
+            rows=rows,
+        )
+    import torch
+
+    from dris.learn.loop import Network
+    from dris.learn.sources import DatasetSource, TensorSource
+
+    device = torch.device(job.device)
+    source = (
+        TensorSource(x, device, normalize=job.normalize)
+        if isinstance(x, np.ndarray)
+        else DatasetSource(x, device)
+    )
+    return Network(
+        job.model,
+        source,
+        y,
+        job.classes,
+        job.recipe,
+        seed=job.seed,
+        stream=stream,
+        rows=rows,
+        device=device,
+    )
+
+
+def _resumed(engine: Any, recorder: Recorder, run: Run | None) -> int:
+    """The last epoch that need not be trained again, with engine and recorder put there."""
+    checkpoint = run.checkpoint() if run is not None else None
+    if checkpoint is None:
+        return 0
+    state = dict(checkpoint.state)
+    plain = json.loads(state.pop("recorder").tobytes())
+    held: dict[str, Any] = {**plain, "ids": recorder.ids}
+    prefix = "recorder."
+    for name in [n for n in state if n.startswith(prefix)]:
+        held[name.removeprefix(prefix)] = state.pop(name)
+    if checkpoint.records and checkpoint.records[0]:
+        for name in checkpoint.records[0]:
+            held[name] = np.stack([record[name] for record in checkpoint.records])
+    recorder.load_state_dict(held)
+    engine.restore(state)
+    return checkpoint.epoch
+
+
+def _split(recorder: Recorder) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The last epoch's columns, and what else the recorder needs to go on."""
+    record: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
+    plain: dict[str, Any] = {}
+    for name, value in recorder.state_dict().items():
+        if name == "ids":
+            continue
+        if name.startswith("closed/"):
+            record[name] = value[-1]
+        elif isinstance(value, np.ndarray):
+            arrays[f"recorder.{name}"] = value
+        else:
+            plain[name] = value
+    arrays["recorder"] = np.frombuffer(json.dumps(plain, sort_keys=True).encode(), dtype=np.uint8)
+    return record, arrays
+
+
+@contextmanager
+def _told_who(job: Job, epoch: int) -> Iterator[None]:
+    """Name the proxy and the epoch when its numbers are no longer finite."""
+    try:
+        yield
+    except ValueError as error:
+        text = str(error)
+        if "finite" in text or "the loss is" in text:
+            remedy = (
+                "" if "lower" in text else "; lower its learning rate or normalize the features"
+            )
+            raise DivergedError(f"{job.who} diverged in epoch {epoch}: {text}{remedy}") from None
+        raise
+
+
+@contextmanager
+def _one_thread(job: Job) -> Iterator[None]:
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        if is_estimator(job.model) or job.device != "cpu":
+            yield
+            return
+        import torch
+
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
