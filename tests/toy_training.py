@@ -19,6 +19,7 @@ from unittest import mock
 import numpy as np
 
 from dris.core import arrayfile
+from dris.core.arrayfile import write_atomically
 from dris.core.dynamics import Dynamics
 from dris.core.streams import rng_for
 from dris.learn import runs
@@ -131,6 +132,7 @@ def state_before_record(run, epoch, record, state):
 def epochs_dropped_before_the_result(run, dynamics, *, seconds):
     for path in [run.folder / runs.STATE, *run.folder.glob(runs.RECORDS)]:
         os.unlink(path)
+    write_atomically(run.folder / runs.TIMING, [str(seconds).encode()])
     dynamics.save(run.folder / runs.DYNAMICS)
     run._seal()
 
@@ -147,6 +149,8 @@ TWINS = {
 
 def toy(root, *, twin=None, strike=None, file_limit=None, **named):
     with ExitStack() as patches:
+        # A kill loses nothing that was handed to the kernel; only a power cut would.
+        patches.enter_context(mock.patch.object(os, "fsync"))
         for target, name, wrong in TWINS.get(twin, []):
             patches.enter_context(mock.patch.object(target, name, wrong))
         if strike:

@@ -8,13 +8,14 @@ import shutil
 import signal
 import time
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dris.core.arrayfile import read_arrays, write_arrays
+from dris.core.arrayfile import read_arrays
 from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.learn import runs
@@ -23,6 +24,13 @@ from dris.learn.store import Store, fingerprint
 from toy_training import KEY, TWINS, Nursery, train
 
 RESULT = ["done.json", "dynamics.safetensors", "key.json", "lock", "timing.json"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_waiting_for_the_disk():
+    # A kill loses nothing that was handed to the kernel; only a power cut would.
+    with mock.patch.object(os, "fsync"):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +52,13 @@ def contents(root):
 def undisturbed(tmp_path_factory):
     root = tmp_path_factory.mktemp("undisturbed")
     train(root)
+    return contents(root)
+
+
+@pytest.fixture(scope="module")
+def two_epochs(tmp_path_factory):
+    root = tmp_path_factory.mktemp("two_epochs")
+    train(root, epochs=2)
     return contents(root)
 
 
@@ -241,32 +256,46 @@ def test_thirty_kills_at_random_moments_lose_no_epoch_and_no_byte(tmp_path, nurs
 def faults(nursery, folder, kind, twin=None):
     """For every k, break the k-th touch of the disk, then restart; yield what went wrong."""
     for k in itertools.count(1):
-        root, log = folder / f"{kind}{k}", folder / f"{kind}{k}.log"
-        code = nursery.run(root, log=str(log), twin=twin, strike=[kind, k])
+        root, log = folder / str(k), folder / f"{k}.log"
+        job = {"root": root, "log": str(log), "epochs": 2, "twin": twin}
+        code = nursery.run(**job, strike=[kind, k])
         if code == 0:
             break
         assert code == {"kill": -signal.SIGKILL, "raise": 3}[kind]
-        yield k, root, log, nursery.run(root, log=str(log), twin=twin)
+        yield k, root, log, nursery.run(**job)
 
 
 @pytest.mark.parametrize("kind", ["kill", "raise"])
-def test_a_fault_at_every_single_touch_of_the_disk_is_survived(
-    kind, tmp_path, nursery, undisturbed
-):
+def test_a_fault_at_every_single_touch_of_the_disk_is_survived(kind, tmp_path, nursery, two_epochs):
     k = 0
     for k, root, log, code in faults(nursery, tmp_path, kind):
         assert code == 0
-        assert problem(root, log, undisturbed) is None, f"at touch {k}"
-    assert k > 50
+        assert problem(root, log, two_epochs) is None, f"at touch {k}"
+    assert k > 40
 
 
 @pytest.mark.parametrize("twin", TWINS)
-def test_the_same_check_catches_a_store_that_is_wrong(twin, tmp_path, nursery, undisturbed):
+def test_the_same_check_catches_a_store_that_is_wrong(twin, tmp_path, nursery, two_epochs):
+    assert nursery.run(tmp_path / "lucky", log=str(tmp_path / "log"), epochs=2, twin=twin) == 0
+    assert problem(tmp_path / "lucky", tmp_path / "log", two_epochs) is None
     caught = (
-        code != 0 or problem(root, log, undisturbed)
+        problem(root, log, two_epochs) or ""
         for _, root, log, code in faults(nursery, tmp_path, "kill", twin)
+        if code == 0
     )
-    assert any(caught)
+    assert any("was saved, yet work went on from" in c for c in caught)
+
+
+def test_bytes_are_on_the_disk_before_a_name_points_to_them(tmp_path, monkeypatch):
+    done = []
+    for name in ("fsync", "replace"):
+        call = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *a, n=name, c=call: (done.append(n), c(*a)))
+    run = Store(tmp_path).run(KEY)
+    with run.locked():
+        run.save_epoch(1, {}, {})
+        run.finish(Dynamics.from_losses(np.eye(2)), seconds=0)
+    assert done == ["fsync", "replace"] * 6  # key, record, state; timing, dynamics, done
 
 
 def test_a_full_disk_is_one_sentence_and_keeps_the_epochs(tmp_path, nursery):
@@ -394,7 +423,7 @@ def test_epochs_come_in_order_and_arrays_are_never_converted_in_silence(tmp_path
 
 def damages(whole):
     """Changed bytes all over a file, cut off, emptied."""
-    for at in np.linspace(0, len(whole) - 1, 15).astype(int):
+    for at in np.linspace(0, len(whole) - 1, 9).astype(int):
         yield whole[:at] + bytes([whole[at] ^ 0x04]) + whole[at + 1 :]
     yield from (whole[: len(whole) // 2], b"")
 
@@ -501,18 +530,6 @@ def test_what_is_set_aside_twice_is_kept_twice(tmp_path):
         "state.safetensors.2.damaged": b"two",
         "state.safetensors.3.damaged": b"three",
     }
-
-
-def test_array_files_of_another_format_or_kind_are_refused(tmp_path):
-    path = write_arrays(tmp_path / "f", {"x": np.ones(2)}, {}, format=2)
-    with pytest.raises(InputError, match="written in format 2, this dris reads 1; upgrade dris"):
-        read_arrays(path, kind="toy", format=1)
-    path.write_bytes(b"0" * 100)
-    with pytest.raises(InputError, match="not a toy file written by dris"):
-        read_arrays(path, kind="toy", format=1)
-    with pytest.raises(TypeError):
-        write_arrays(path, {}, {"a": {1}}, format=1)
-    assert path.read_bytes() == b"0" * 100
 
 
 # Listing and cleaning

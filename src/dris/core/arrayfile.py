@@ -2,7 +2,8 @@
 
 Eight bytes of header length, a JSON header, then the arrays; any safetensors reader opens it.
 The header's one metadata entry, "dris", is the note with the SHA-256 of each array and of itself.
-The same arrays and note give the same bytes.
+The same arrays and note give the same bytes. Kind and shape stand in the header outside these
+checksums: who must be sure of them says them in the note, as `learn.runs` does.
 """
 
 import hashlib
