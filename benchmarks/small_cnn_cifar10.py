@@ -3,7 +3,8 @@
     python benchmarks/small_cnn_cifar10.py FOLDER [--model small_cnn] [--epochs 4] [--seed 0]
 
 FOLDER holds the official binary batches (data_batch_1.bin to test_batch.bin). One thread.
-EXPECTED
+Measured once (small_cnn, 4 epochs, lr 0.1, seed 0): test accuracy 0.490, 0.634, 0.739, 0.753
+(n = 10,000) after epochs 1 to 4, 149 s of CPU on one core of a two-core machine.
 """
 
 import argparse
@@ -52,7 +53,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--model", default="small_cnn")
     parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--lr", type=float, default=0.05)
+    parser.add_argument("--lr", type=float, default=0.1)
     parser.add_argument("--seed", type=int, default=0)
     choice = parser.parse_args()
     torch.set_num_threads(1)

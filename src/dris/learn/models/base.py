@@ -55,18 +55,18 @@ def channels_of(input_shape: tuple[int, ...]) -> int:
 def convolution(
     inputs: int, outputs: int, kernel: int = 3, *, stride: int = 1, groups: int = 1
 ) -> nn.Conv2d:
-    """A convolution to be followed by BatchNorm: no bias, "same" padding, He's initialisation.
+    """A convolution to be followed by BatchNorm: no bias, "same" padding, torch's initialisation.
 
-    Fan-in, not fan-out: for a depthwise filter the fan-out counts channels it never meets.
+    Under BatchNorm the size of the initial weights sets only how far a step of given learning
+    rate turns them: torch's filters have a squared norm of 1/3, He's of 2, so the same step turns
+    torch's further.
 
     >>> convolution(3, 16).weight.shape
     torch.Size([16, 3, 3, 3])
     """
-    layer = nn.Conv2d(
+    return nn.Conv2d(
         inputs, outputs, kernel, stride, padding=kernel // 2, groups=groups, bias=False
     )
-    nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
-    return layer
 
 
 def averaged(*layers: nn.Module) -> nn.Sequential:
