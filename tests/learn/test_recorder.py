@@ -162,6 +162,18 @@ def test_dynamics_handed_out_do_not_change_when_recording_goes_on():
         assert_same(early, expected if record == "all" else expected.summary())
 
 
+@pytest.mark.parametrize("record", ["all", "scored"])
+def test_writing_into_dynamics_does_not_reach_the_recorder(record):
+    z, y = made_up()
+    recorder = fed(Recorder(len(y), record=record, scored_epoch=1), z, y)
+    before, handed_out = recorder.dynamics(), recorder.dynamics()
+    for column in handed_out.columns.values():
+        column[:] = 0
+    handed_out.totals().margin[:] = 0
+    handed_out.labels[:] = 0
+    assert_same(recorder.dynamics(), before)
+
+
 def test_logits_reused_after_update_do_not_reach_the_record():
     z, y = made_up(epochs=1)
     buffer, recorder = z[0].copy(), Recorder(len(y))
@@ -292,6 +304,7 @@ def test_any_ids_find_their_place(ids):
     [
         (3, [0, 3], "unknown id 3; the recorder follows 0 to 2"),
         (3, [-1, 5], "unknown id -1 and 1 more"),
+        (3, [-1, 0], "unknown id -1; the recorder follows 0 to 2"),
         ([5, 9, 7], [5, 8], "unknown id 8; the recorder follows the 3 ids"),
         ([5, 9, 7], [5, 99], "unknown id 99"),
         (["a", "b"], ["a", "c"], "unknown id c"),
@@ -492,6 +505,12 @@ def test_dynamics_wait_for_what_they_need():
     summing.end_epoch()
     with pytest.raises(InputError, match="epoch 2, the scored one, is not closed yet"):
         summing.dynamics()
+    summing.update(*batch)
+    summing.snapshot(*batch)
+    with pytest.raises(InputError, match="is not closed yet: this is epoch 2"):
+        summing.dynamics()
+    summing.end_epoch()
+    assert summing.dynamics().scored_epoch == 2
     part = Recorder(2)
     part.update(*batch)
     part.end_epoch(allow_missing=True)

@@ -173,7 +173,7 @@ class Recorder:
             if scored:
                 self._refuse_gaps(self._snapshot, f"the snapshot of epoch {self.epoch}")
         self._batches.look()
-        self._open.columns()
+        self._open.columns()  # works out what still waits, and frees its room
         self._closed.append(self._open)
         self._open = None
         self._epoch += 1
