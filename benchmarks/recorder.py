@@ -1,8 +1,8 @@
 """Recording training dynamics: `Recorder` beside the AUM authors' package, in one run.
 
-Run `python benchmarks/recorder.py` (needs torch and aum; about half a minute on two cores).
+Run `python benchmarks/recorder.py` (needs torch and aum; about a minute on two cores).
 Both get the same tensors, 50,000 examples of 10 classes in shuffled batches of 128, and must give
-the same AUM. Expected: at least 20× for both forms of the recorder.
+the same AUM. Expected: at least 20×, measured 42× to 69×, for both forms of the recorder.
 """
 
 import argparse

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from dris.core.checks import checked_count, checked_ids
 from dris.core.columns import labels_for
 from dris.core.errors import InputError
+from dris.core.frozen import read_only
 from dris.learn.arrays import as_array
 from dris.learn.positions import Positions
 
@@ -70,12 +71,6 @@ class Batches:
         """Notice when every label is known: a comparison is then all that targets need."""
         self.labels_known = bool((self.labels >= 0).all())
 
-    def resume(self, labels: ArrayLike, classes: int | None, dtype: str | None) -> None:
-        """Go on from what was remembered before."""
-        self.labels = np.array(labels, dtype=np.int64)
-        self.classes, self.dtype = classes, None if dtype is None else np.dtype(dtype)
-        self.look()
-
     def absorb(self, other: "Batches", k: int) -> None:
         """Remember also what `other`, of recorder k, has seen; the two must not disagree."""
         if self.classes is not None and other.classes is not None:
@@ -85,15 +80,20 @@ class Batches:
                     f"recorder {k} cannot be merged: its logits are {its[0]} of {its[1]} classes, "
                     f"here {mine[0]} of {mine[1]}"
                 )
-        both = (self.labels >= 0) & (other.labels >= 0)
-        differ = np.flatnonzero(both & (self.labels != other.labels))
+        self.resume(other.labels, self.classes or other.classes, self.dtype or other.dtype)
+
+    def resume(self, labels: NDArray[np.int64], classes: int | None, dtype: Any) -> None:
+        """Go on from what was remembered elsewhere, unless labels known here contradict it."""
+        both = (self.labels >= 0) & (labels >= 0)
+        differ = np.flatnonzero(both & (self.labels != labels))
         if differ.size:
+            i = differ[0]
             raise InputError(
-                f"recorder {k} cannot be merged: the target of id {self.ids[differ[0]]!s} is "
-                f"{other.labels[differ[0]]} there and {self.labels[differ[0]]} here"
+                f"the target of id {self.ids[i]!s} is {self.labels[i]} here and {labels[i]} there; "
+                "labels must stay the same, use one recorder per labelling"
             )
-        self.labels = np.maximum(self.labels, other.labels)
-        self.classes, self.dtype = self.classes or other.classes, self.dtype or other.dtype
+        self.labels = np.maximum(self.labels, labels)
+        self.classes, self.dtype = classes, None if dtype is None else np.dtype(dtype)
         self.look()
 
     def _checked_format(self, z: NDArray[Any]) -> np.dtype[Any]:
@@ -163,7 +163,8 @@ class Batches:
 def _ids_from(ids: int | ArrayLike) -> NDArray[Any]:
     values = as_array(ids)
     if values.ndim == 0:
-        return np.arange(checked_count(ids, "the number of examples", at_least=1))
+        values = np.arange(checked_count(ids, "the number of examples", at_least=1))
     if values.size == 0:
         raise InputError("ids are empty; a recorder needs at least one example")
-    return checked_ids(values, len(values))
+    known = checked_ids(values, len(values))
+    return read_only(known, known.dtype)

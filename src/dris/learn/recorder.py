@@ -173,7 +173,7 @@ class Recorder:
             if scored:
                 self._refuse_gaps(self._snapshot, f"the snapshot of epoch {self.epoch}")
         self._batches.look()
-        self._open.columns()
+        self._open.columns()  # works out what still waits, and frees its room
         self._closed.append(self._open)
         self._open = None
         self._epoch += 1
@@ -207,7 +207,7 @@ class Recorder:
             self._refuse_gaps(sweep, f"epoch {e}")
         if self._epoch == 1:
             raise InputError("nothing recorded yet; close an epoch with end_epoch()")
-        given: dict[str, Any] = {"labels": self._batches.labels.copy(), "ids": self.ids.copy()}
+        given: dict[str, Any] = {"labels": self._batches.labels.copy(), "ids": self.ids}
         if self.record == "all":
             columns = _stacked(self._closed)
             del columns["seen"]
@@ -241,7 +241,7 @@ class Recorder:
             "epoch": self._epoch,
             "classes": about.classes,
             "dtype": None if about.dtype is None else about.dtype.name,
-            "ids": self.ids.copy(),
+            "ids": self.ids,
             "labels": about.labels.copy(),
         }
         groups: dict[str, Mapping[str, Any]] = {"totals": self._totals.state()}
@@ -272,7 +272,7 @@ class Recorder:
                     "make the recorder with the arguments it had then"
                 )
         try:
-            groups = _grouped(state)
+            groups = _grouped(state, len(self.ids))
             totals = TotalsAccumulator.resume(groups["totals"])
             closed = [
                 self._restored("update", state, {n: a[e] for n, a in groups["closed"].items()})
@@ -282,11 +282,10 @@ class Recorder:
                 self._restored(call, state, groups[name]) if name in groups else None
                 for call, name in (("update", "open"), ("snapshot", "snapshot"))
             )
-            epoch, labels = int(state["epoch"]), state["labels"]
-            classes, dtype = state["classes"], state["dtype"]
+            epoch = int(state["epoch"])
+            self._batches.resume(state["labels"], state["classes"], state["dtype"])
         except KeyError as lacking:
             raise InputError(f"this recorder state is not whole, it lacks {lacking}") from None
-        self._batches.resume(labels, classes, dtype)
         self._epoch, self._totals, self._closed = epoch, totals, closed
         self._open, self._snapshot = opened, snapshot
 
@@ -310,8 +309,9 @@ class Recorder:
             recorder.end_epoch()
 
         or once at the end, after epochs closed with end_epoch(allow_missing=True). An example
-        that several have seen must have the same values in all (samplers pad ranks this way);
-        recorders that disagree are an error, and this one stays as it was.
+        that several have seen, as padding samplers make them, must have the same values in all:
+        where augmentation or batch statistics make them differ, do not pad. Recorders that
+        disagree are an error, and this one stays as it was.
 
         >>> one, two = Recorder(2), Recorder(2)
         >>> one.update([0], [[1.0, 0.0]], [0])
@@ -375,10 +375,12 @@ def _stacked(sweeps: list[Sweep]) -> dict[str, Column]:
     return {name: np.stack([state[name] for state in states]) for name in states[0]}
 
 
-def _grouped(state: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The flat "group/name" keys of a state as one dict per group."""
+def _grouped(state: Mapping[str, Any], n: int) -> dict[str, dict[str, Any]]:
+    """The flat "group/name" keys of a state as one dict per group, arrays over n examples."""
     groups: dict[str, dict[str, Any]] = {}
     for key, value in state.items():
+        if isinstance(value, np.ndarray) and value.shape[-1:] != (n,):
+            raise InputError(f"this recorder state is damaged: {key} has shape {value.shape}")
         group, slash, name = key.partition("/")
         if slash:
             groups.setdefault(group, {})[name] = value
