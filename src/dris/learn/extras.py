@@ -1,0 +1,37 @@
+"""Optional packages: a missing one is named together with the extra that brings it."""
+
+import importlib
+from types import ModuleType
+
+from dris.core.errors import InputError
+
+
+class MissingExtraError(ModuleNotFoundError, InputError):
+    """An optional package is not installed; the message says what to install.
+
+    It is an `InputError`, so that the command line prints its sentence, and a
+    `ModuleNotFoundError`, so that `try: ... except ImportError:` works as everywhere.
+
+    >>> issubclass(MissingExtraError, ImportError)
+    True
+    """
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """Import an optional module, or say which extra of dris brings it.
+
+    A module that is installed and fails while it loads raises its own error: installing the
+    extra again would not help.
+
+    >>> require("json", "torch").__name__
+    'json'
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if missing.partition(".")[0] != module.partition(".")[0]:
+            raise
+        raise MissingExtraError(
+            f'{missing} is not installed; get it with: pip install "dris[{extra}]"', name=missing
+        ) from None
