@@ -1,6 +1,6 @@
 """From logits to what is recorded of them, and the running sums over epochs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,3 +113,30 @@ class TotalsAccumulator:
         """What has been added up so far."""
         learned = None if self._forgotten is None else self._learned
         return Totals(self._epochs, self._margin, self._forgotten, learned)
+
+    def state(self) -> dict[str, Any]:
+        """Everything needed to go on later: the number of epochs and arrays of its own.
+
+        >>> sorted(TotalsAccumulator(1, 2).state())
+        ['epochs', 'forgotten', 'learned', 'margin', 'was_right']
+        """
+        arrays = {
+            "margin": self._margin,
+            "forgotten": self._forgotten,
+            "learned": self._learned,
+            "was_right": self._was_right,
+        }
+        return {"epochs": self._epochs} | {n: a.copy() for n, a in arrays.items() if a is not None}
+
+    @classmethod
+    def resume(cls, state: Mapping[str, Any]) -> "TotalsAccumulator":
+        """An accumulator that goes on where `state` was taken.
+
+        >>> TotalsAccumulator.resume(TotalsAccumulator(1, 2).state()).totals().epochs
+        0
+        """
+        running = cls(*state["learned"].shape)
+        running._epochs = int(state["epochs"])
+        for name in ("margin", "forgotten", "learned", "was_right"):
+            setattr(running, f"_{name}", state[name].copy() if name in state else None)
+        return running

@@ -1,0 +1,186 @@
+"""One training loop for every network: proxies, the attacker, targets.
+
+Orders, crops and dropout of an epoch come from streams named by that epoch, so the state that
+a resumed run needs is the weights, the optimizer's momentum and the epoch's number.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from dris.core.errors import InputError
+from dris.core.streams import rng_for, seed_for
+from dris.learn.models import Classifier, build_model
+from dris.learn.recipe import Recipe
+from dris.learn.sources import Positions, Source, crop_and_flip
+
+_MEASURED_AT_ONCE = 1024
+OnBatch = Callable[[Positions, Tensor], None]
+
+
+class Network:
+    """A network in training: `train_epoch`, `measure`, `state` and `restore`.
+
+    >>> import numpy as np
+    >>> from dris.learn.sources import TensorSource
+    >>> source = TensorSource(np.array([[-1.0], [1.0]] * 8), torch.device("cpu"))
+    >>> recipe = Recipe(epochs=4, batch_size=4, learning_rate=0.5)
+    >>> network = Network("linear", source, np.array([0, 1] * 8), 2, recipe, seed=0, stream=("x",))
+    >>> for epoch in range(1, 5):
+    ...     network.train_epoch(epoch)
+    >>> network.measure(np.arange(2))[0].argmax(axis=1).tolist()
+    [0, 1]
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        source: Source,
+        labels: NDArray[np.int64],
+        classes: int,
+        recipe: Recipe,
+        *,
+        seed: int,
+        stream: tuple[str | int, ...],
+        rows: Positions | None = None,
+        device: torch.device | None = None,
+    ) -> None:
+        self.recipe, self._source, self._seed, self._stream = recipe, source, seed, stream
+        self._device = device or torch.device("cpu")
+        built = build_model(model, source.shape, classes, seed=seed_for(seed, *stream, "model"))
+        self.model: nn.Module = built.to(self._device)
+        if len(source.shape) == 3:
+            self.model = self.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self._labels = torch.from_numpy(np.array(labels)).to(self._device)
+        self._rows = np.arange(len(source)) if rows is None else rows
+        self.steps_per_epoch = -(-len(self._rows) // recipe.batch_size)
+        self._optimizer = torch.optim.SGD(
+            self.model.parameters(),
+            lr=recipe.learning_rate,
+            momentum=recipe.momentum,
+            weight_decay=recipe.weight_decay,
+        )
+
+    def train_epoch(self, epoch: int, on_batch: OnBatch | None = None) -> None:
+        """One shuffled pass; `on_batch` sees positions and logits of every training batch."""
+        order = self._rng("order", epoch).permutation(self._rows)
+        batches = np.array_split(order, self.steps_per_epoch)  # nearly equal: no batch of one
+        crops = self._rng("augment", epoch)
+        first = (epoch - 1) * self.steps_per_epoch
+        self.model.train()
+        with torch.random.fork_rng(devices=_cuda(self._device)):
+            torch.manual_seed(seed_for(self._seed, *self._stream, "dropout", epoch))
+            losses = []
+            for step, (at, x) in enumerate(zip(batches, self._source.batches(batches), strict=True)):
+                if self.recipe.augment and x.ndim == 4:
+                    x = crop_and_flip(x, crops)  # noqa: PLW2901
+                logits, loss = self._step(at, x, first + step)
+                losses.append(loss)
+                if self._device.type == "cpu" or step % 32 == 31 or step == len(batches) - 1:
+                    _refuse_broken(losses, epoch, step + 1)
+                if on_batch is not None:
+                    on_batch(at, logits)
+
+    def _step(self, at: Positions, x: Tensor, step: int) -> tuple[Tensor, Tensor]:
+        for group in self._optimizer.param_groups:
+            group["lr"] = cosine(self.recipe, step, self.recipe.epochs * self.steps_per_epoch)
+        self._optimizer.zero_grad(set_to_none=True)
+        with self._precision():
+            logits = self.model(x)
+        logits = logits.float()
+        loss = cross_entropy(logits, self._labels[torch.from_numpy(at).to(self._device)])
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._optimizer.step()
+        return logits.detach(), loss.detach()
+
+    def measure(
+        self, positions: Positions, *, hidden: bool = False
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+        """Logits (and penultimate features) in eval mode, without augmentation."""
+        if hidden and not isinstance(self.model, Classifier):
+            raise InputError(
+                f"{type(self.model).__name__} does not say what its last layer reads, so it has no "
+                "gradient norm; wrap it: dris.learn.models.Classifier(body, head)"
+            )
+        self.model.eval()
+        parts: list[tuple[Tensor, Tensor | None]] = []
+        pieces = np.array_split(positions, -(-len(positions) // _MEASURED_AT_ONCE))
+        with torch.inference_mode(), self._precision():
+            for x in self._source.batches(pieces):
+                if hidden and isinstance(self.model, Classifier):
+                    features = self.model.features(x)
+                    parts.append((self.model.head(features), features))
+                else:
+                    parts.append((self.model(x), None))
+        logits = torch.cat([p[0].float().cpu() for p in parts]).numpy()
+        if not hidden:
+            return logits, None
+        return logits, torch.cat([p[1].float().cpu() for p in parts if p[1] is not None]).numpy()
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Weights, buffers and momentum as arrays: all that a later epoch depends on."""
+        out = {f"model.{n}": t.cpu().numpy() for n, t in self.model.state_dict().items()}
+        for i, parameter in enumerate(self.model.parameters()):
+            momentum = self._optimizer.state.get(parameter, {}).get("momentum_buffer")
+            if momentum is not None:
+                out[f"momentum.{i}"] = momentum.cpu().numpy()
+        return out
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Go on from what `state` gave."""
+        weights = {
+            n.removeprefix("model."): torch.from_numpy(np.array(a))
+            for n, a in state.items()
+            if n.startswith("model.")
+        }
+        self.model.load_state_dict(weights)
+        for i, parameter in enumerate(self.model.parameters()):
+            if f"momentum.{i}" in state:
+                momentum = torch.empty_like(parameter)
+                momentum.copy_(torch.from_numpy(np.array(state[f"momentum.{i}"])))
+                self._optimizer.state[parameter]["momentum_buffer"] = momentum
+
+    def _rng(self, purpose: str, epoch: int) -> np.random.Generator:
+        return rng_for(self._seed, *self._stream, purpose, epoch)
+
+    def _precision(self) -> Any:
+        on = self.recipe.mixed_precision and self._device.type == "cuda"
+        return torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=on)
+
+
+class DivergedError(InputError):
+    """A loss that is not finite: the message names epoch and step."""
+
+
+def cosine(recipe: Recipe, step: int, steps: int) -> float:
+    """The learning rate at a step: from the recipe's, along half a cosine, to zero.
+
+    >>> recipe = Recipe(epochs=1, batch_size=1, learning_rate=0.5)
+    >>> [round(cosine(recipe, step, 4), 3) for step in range(4)]
+    [0.5, 0.427, 0.25, 0.073]
+    """
+    return 0.5 * recipe.learning_rate * (1 + math.cos(math.pi * step / steps))
+
+
+def _refuse_broken(losses: list[Tensor], epoch: int, step: int) -> None:
+    """Stop at the first loss that is not finite; `losses` are those not looked at yet."""
+    values = torch.stack(losses).tolist()
+    losses.clear()
+    for i, value in enumerate(values):
+        if not math.isfinite(value):
+            at = step - len(values) + i + 1
+            raise DivergedError(
+                f"the loss is {value} at epoch {epoch}, step {at}; lower the learning rate"
+            )
+
+
+def _cuda(device: torch.device) -> list[int]:
+    return [device.index or 0] if device.type == "cuda" else []
+
+

@@ -1,0 +1,54 @@
+"""Where each example stands, by its id: one array lookup per batch, whatever the ids are."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.errors import InputError
+
+
+class Positions:
+    """Finds the positions of ids among N known ones.
+
+    Ids 0..N-1 are their own positions; all others are found in a sorted table, N log N once and
+    log N per lookup.
+
+    >>> Positions(np.array(["b", "a"])).of(np.array(["a", "b", "a"])).tolist()
+    [1, 0, 1]
+    """
+
+    def __init__(self, ids: NDArray[Any]) -> None:
+        self._count = len(ids)
+        self._order: NDArray[np.intp] | None = None
+        self._sorted = ids
+        if not np.array_equal(ids, np.arange(len(ids))):
+            self._order = np.argsort(ids, kind="stable")
+            self._sorted = ids[self._order]
+
+    def of(self, ids: NDArray[Any]) -> NDArray[np.intp]:
+        """The positions of a batch of ids; one that is not known is an error naming it."""
+        text = self._sorted.dtype.kind == "U"
+        if ids.dtype == object and text:
+            ids = ids.astype(np.str_)
+        if ids.dtype.kind not in ("U" if text else "iu"):
+            kind = "text" if text else "whole numbers"
+            raise InputError(f"the ids of this recorder are {kind}, got {ids.dtype}")
+        if self._order is None:
+            if ids.min() < 0 or ids.max() >= self._count:
+                known = (ids >= 0) & (ids < self._count)
+                raise _unknown(ids[~known], f"0 to {self._count - 1}")
+            return ids.astype(np.intp, copy=False)
+        # A batch whose text is wider than the table's is cut, so that the table is never copied;
+        # the comparison below sees the whole text.
+        place = np.searchsorted(self._sorted, ids.astype(self._sorted.dtype, copy=False))
+        np.minimum(place, self._count - 1, out=place)
+        known = self._sorted[place] == ids
+        if not known.all():
+            raise _unknown(ids[~known], f"the {self._count} ids it was made with")
+        return self._order[place]
+
+
+def _unknown(ids: NDArray[Any], known: str) -> InputError:
+    more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
+    return InputError(f"unknown id {ids[0]!s}{more}; the recorder follows {known}")

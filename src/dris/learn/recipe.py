@@ -1,0 +1,78 @@
+"""How a network is trained: one frozen recipe, and the paper's by name (appendix C)."""
+
+from dataclasses import dataclass
+
+from dris.core.checks import checked_count
+from dris.core.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """SGD with momentum and a cosine over all steps, as the paper trains everything.
+
+    Attributes:
+        epochs: E, the cosine's horizon; it stays E when training stops earlier.
+        batch_size: Examples per step; an epoch has ⌈N/B⌉ steps of nearly equal size.
+        learning_rate: At the first step; the cosine takes it to zero at the last.
+        momentum: Of SGD.
+        weight_decay: On every parameter.
+        scored_epoch: Where snapshot scores look, after that many full passes; E/2 unless given.
+        stop_epoch: Stop after this epoch; E unless given.
+        augment: Crop from a reflected border of 4 pixels and flip, per example (images only).
+        mixed_precision: bfloat16 where the device is a GPU; losses stay float32.
+
+    >>> Recipe(epochs=40, batch_size=128, learning_rate=0.05).scored
+    20
+    """
+
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    momentum: float = 0.9
+    weight_decay: float = 5e-4
+    scored_epoch: int | None = None
+    stop_epoch: int | None = None
+    augment: bool = True
+    mixed_precision: bool = True
+
+    def __post_init__(self) -> None:
+        checked_count(self.epochs, "epochs", at_least=1)
+        checked_count(self.batch_size, "batch_size", at_least=1)
+        if not 0 < self.learning_rate < float("inf"):
+            raise InputError(f"learning_rate must be positive, got {self.learning_rate}")
+        if not 0 <= self.momentum < 1:
+            raise InputError(f"momentum must be in [0, 1), got {self.momentum}")
+        if not 0 <= self.weight_decay < float("inf"):
+            raise InputError(f"weight_decay must be zero or more, got {self.weight_decay}")
+        if not 1 <= self.stop <= self.epochs:
+            raise InputError(f"stop_epoch must be in 1..{self.epochs}, got {self.stop_epoch}")
+        if not 1 <= self.scored <= self.stop:
+            raise InputError(f"scored_epoch must be in 1..{self.stop}, got {self.scored_epoch}")
+
+    @property
+    def scored(self) -> int:
+        """The scored epoch s, (E + 1) // 2 unless given (but not past the last epoch)."""
+        middle = min((self.epochs + 1) // 2, self.stop)
+        return middle if self.scored_epoch is None else self.scored_epoch
+
+    @property
+    def stop(self) -> int:
+        """The last epoch that is trained."""
+        return self.epochs if self.stop_epoch is None else self.stop_epoch
+
+
+PAPER_CIFAR_PROXY = Recipe(epochs=40, batch_size=128, learning_rate=0.05, scored_epoch=20)
+PAPER_CIFAR_ATTACKER = Recipe(epochs=20, batch_size=128, learning_rate=0.05, scored_epoch=20)
+PAPER_CIFAR10_TARGET = Recipe(epochs=160, batch_size=128, learning_rate=0.1)
+PAPER_CIFAR100_TARGET = Recipe(epochs=200, batch_size=128, learning_rate=0.1)
+PAPER_MNIST_PROXY = Recipe(epochs=10, batch_size=128, learning_rate=0.05, augment=False)
+PAPER_RHO_REFERENCE = Recipe(epochs=30, batch_size=128, learning_rate=0.05)
+PAPER_FOOD_PROBE = Recipe(
+    epochs=6, batch_size=4096, learning_rate=0.01, weight_decay=1e-4, scored_epoch=5, augment=False
+)
+PAPER_FOOD_TARGET_NATURAL = Recipe(
+    epochs=50, batch_size=64, learning_rate=0.01, weight_decay=1e-4
+)
+PAPER_FOOD_TARGET_ATTACKED = Recipe(
+    epochs=25, batch_size=64, learning_rate=0.01, weight_decay=1e-4
+)
