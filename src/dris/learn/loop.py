@@ -75,7 +75,7 @@ class Network:
         first = (epoch - 1) * self.steps_per_epoch
         self.model.train()
         with torch.random.fork_rng(devices=_cuda(self._device)):
-            torch.manual_seed(seed_for(self._seed, *self._stream, "dropout", epoch))
+            self._seed_dropout(epoch)
             losses = []
             for step, (at, x) in enumerate(
                 zip(batches, self._source.batches(batches), strict=True)
@@ -156,6 +156,13 @@ class Network:
                 momentum = torch.empty_like(parameter)
                 momentum.copy_(torch.from_numpy(np.array(state[f"momentum.{i}"])))
                 self._optimizer.state[parameter]["momentum_buffer"] = momentum
+
+    def _seed_dropout(self, epoch: int) -> None:
+        """Only the generators that fork_rng restores; torch.manual_seed would reseed every GPU."""
+        seed = seed_for(self._seed, *self._stream, "dropout", epoch)
+        torch.default_generator.manual_seed(seed)
+        for index in _cuda(self._device):
+            torch.cuda.default_generators[index].manual_seed(seed)
 
     def _rng(self, purpose: str, epoch: int) -> np.random.Generator:
         return rng_for(self._seed, *self._stream, purpose, epoch)

@@ -47,7 +47,7 @@ def channels_of(input_shape: tuple[int, ...]) -> int:
     if len(input_shape) != 3:
         raise InputError(
             "a convolutional network needs input_shape (channels, height, width), "
-            f'got {input_shape}; use "mlp" or "linear" for vectors'
+            f'got {input_shape}; use "fc" or "linear" for vectors'
         )
     return input_shape[0]
 
