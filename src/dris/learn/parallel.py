@@ -45,8 +45,31 @@ def run_all(
 
     count = min(len(tasks), workers or os.cpu_count() or 1)
     with _counting(progress, total) as ticker:
-        results: list[Any] = Parallel(n_jobs=count)(delayed(work)(*t, ticker) for t in tasks)
+        home = os.getpid()
+        each = (delayed(_at_work)(home, work, *task, ticker) for task in tasks)
+        results: list[Any] = Parallel(n_jobs=count)(each)
     return results
+
+
+def _at_work(home: int, work: Callable[..., Any], *arguments: Any) -> Any:
+    if os.getpid() != home:
+        _keep_freed_memory()
+    return work(*arguments)
+
+
+def _keep_freed_memory() -> None:
+    """Let a worker reuse its memory instead of handing it back after every step.
+
+    Networks allocate and free the same hundreds of megabytes at each step; returning them to the
+    system took a quarter of MobileNetV2's time. Only glibc has these switches.
+    """
+    import ctypes
+
+    trim_threshold, top_pad, mmap_max = -1, -2, -4
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        for switch, value in ((mmap_max, 0), (trim_threshold, 2**31 - 1), (top_pad, 2**28)):
+            mallopt(switch, value)
 
 
 @contextmanager
