@@ -1,15 +1,16 @@
 """One file per `Dynamics`: the safetensors layout, with a checksum for every byte.
 
 Eight bytes of header length, a JSON header, then the arrays; any safetensors reader opens it.
-The header's one metadata entry, "dris", carries format version, epochs, provenance, the SHA-256
-of each array and of itself. The same dynamics give the same bytes.
+The header's metadata has two entries: "sha256", the seal, is the SHA-256 of the whole header
+written with zeros in its place; "dris" carries format version, epochs, provenance and the
+SHA-256 of each array. The same dynamics give the same bytes.
 """
 
 import hashlib
 import json
 import mmap
 import os
-import tempfile
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from dris.core.trajectories import Totals
 FORMAT = 1
 _DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "BOOL": "|b1", "U8": "|u1"}
 _NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
+_SEAL = b'{"__metadata__":{"sha256":"'  # every header begins so; 64 hexadecimal digits follow
+_UNSEALED = "0" * 64
 _TOTALS = ("margin", "forgotten", "learned")
 
 
@@ -39,11 +42,13 @@ def write_dynamics(dynamics: Dynamics, path: Path) -> Path:
         "sha256": {name: hashlib.sha256(_bytes(a)).hexdigest() for name, a in arrays.items()},
     }
     try:
-        about["sha256_of_this"] = _digest_of(about)
-        note = json.dumps(about, sort_keys=True, allow_nan=False)
+        # Twice: keys that are numbers become text first, and are then sorted as text.
+        note = json.dumps(json.loads(json.dumps(about, allow_nan=False)), sort_keys=True)
     except (TypeError, ValueError) as error:
         raise InputError(f"provenance must be plain JSON values: {error}") from None
-    header: dict[str, Any] = {"__metadata__": {"dris": note}}
+    if not path.parent.is_dir():
+        raise InputError(f"{path.parent}: no such folder; create it before saving into it")
+    header: dict[str, Any] = {"__metadata__": {"sha256": _UNSEALED, "dris": note}}
     offset = 0
     for name, a in arrays.items():
         place = [offset, offset + a.nbytes]
@@ -51,17 +56,19 @@ def write_dynamics(dynamics: Dynamics, path: Path) -> Path:
         offset += a.nbytes
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 64)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    text = text.replace(_UNSEALED.encode(), hashlib.sha256(text).hexdigest().encode(), 1)
+    # Created as any other file would be, so that its permissions are the usual ones.
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             file.write(len(text).to_bytes(8, "little") + text)
             for a in arrays.values():
                 file.write(_bytes(a))
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     return path
 
@@ -76,13 +83,15 @@ def read_dynamics(path: Path) -> Dynamics:
         data = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), dtype=np.uint8)
     header, start = _header_of(data, path)
     about = _about(header, path)
+    size = start + max(entry["data_offsets"][1] for entry in header.values())
+    if size != data.size:
+        what = "cut off" if data.size < size else "longer than it was written"
+        raise InputError(f"{path}: {what} ({data.size} bytes, not {size}); compute it again")
     arrays: dict[str, NDArray[Any]] = {}
     for name, entry in header.items():
-        begin, end = (start + int(o) for o in entry["data_offsets"])
-        if end > data.size:
-            raise InputError(f"{path}: cut off in {name}; restore it or compute it again")
+        begin, end = (start + offset for offset in entry["data_offsets"])
         piece = data[begin:end]
-        if hashlib.sha256(piece.data).hexdigest() != about["sha256"].get(name):
+        if hashlib.sha256(piece.data).hexdigest() != about["sha256"][name]:
             raise InputError(
                 f"{path}: {name} is damaged (checksum); restore it or compute it again"
             )
@@ -139,39 +148,30 @@ def _dynamics_of(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> Dyna
 
 
 def _header_of(data: NDArray[np.uint8], path: Path) -> tuple[dict[str, Any], int]:
+    """The parsed header, checked byte by byte against its seal, and where the arrays begin."""
     length = int(data[:8].view("<u8")[0])
-    foreign = f"{path}: not a dynamics file written by dris"
-    if length > data.size - 8:
-        raise InputError(f"{foreign}, or cut off in its header")
-    try:
-        header = json.loads(data[8 : 8 + length].tobytes())
-    except (UnicodeDecodeError, json.JSONDecodeError):
-        raise InputError(f"{foreign}, or damaged in its header") from None
-    if not isinstance(header, dict) or "dris" not in header.get("__metadata__", {}):
-        raise InputError(foreign)
-    return header, 8 + length
+    text = data[8 : 8 + min(length, data.size)].tobytes()
+    if not text.startswith(_SEAL):
+        raise InputError(f"{path}: not a dynamics file written by dris")
+    if len(text) < length:
+        raise InputError(f"{path}: cut off or damaged in its header; compute it again")
+    begin, end = len(_SEAL), len(_SEAL) + len(_UNSEALED)
+    unsealed = text[:begin] + _UNSEALED.encode() + text[end:]
+    if text[begin:end] != hashlib.sha256(unsealed).hexdigest().encode():
+        raise InputError(
+            f"{path}: its header is damaged (checksum); restore it or compute it again"
+        )
+    return json.loads(text), 8 + length
 
 
 def _about(header: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The checked metadata; the array entries that stay in `header` agree with it."""
-    damaged = f"{path}: its header is damaged (checksum); restore it or compute it again"
-    try:
-        about: dict[str, Any] = json.loads(header.pop("__metadata__")["dris"])
-        recorded = about.pop("sha256_of_this")
-        intact = recorded == _digest_of(about) and set(header) == set(about["sha256"])
-    except (json.JSONDecodeError, TypeError, KeyError, AttributeError):
-        raise InputError(damaged) from None
-    if not intact:
-        raise InputError(damaged)
+    """The metadata, taken out of the header so that the arrays' entries remain."""
+    about: dict[str, Any] = json.loads(header.pop("__metadata__")["dris"])
     if about["format"] != FORMAT:
         raise InputError(
             f"{path}: written in format {about['format']}, this dris reads {FORMAT}; upgrade dris"
         )
     return about
-
-
-def _digest_of(about: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(about, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
 def _bytes(a: NDArray[Any]) -> memoryview:
