@@ -198,11 +198,10 @@ class Dynamics:
             else first.columns[name]
             for name in first.columns
         }
-        made = [dict(entry) for p in aligned for entry in p.provenance.get("proxies", [{}])]
         return replace(
             first,
             columns=columns,
-            provenance={**first.provenance, "proxies": made},
+            provenance={**first.provenance, "proxies": [e for p in aligned for e in _made(p)]},
             stored_totals=Totals.join([p.totals() for p in aligned]) if first.is_summary else None,
         )
 
@@ -329,11 +328,11 @@ build the Dynamics from logits or probabilities, or pass margin=
         chosen = list(proxies)
         if not chosen or not all(0 <= k < self.proxies for k in chosen):
             raise InputError(f"proxies must be among 0..{self.proxies - 1}, got {chosen}")
-        made = self.provenance.get("proxies", [])
+        made = _made(self)
         return replace(
             self,
             columns={n: c[chosen] if n in TRAJECTORIES else c for n, c in self.columns.items()},
-            provenance={**self.provenance, "proxies": [made[k] for k in chosen if k < len(made)]},
+            provenance={**self.provenance, "proxies": [made[k] for k in chosen]},
             stored_totals=self.stored_totals.pick(chosen) if self.stored_totals else None,
         )
 
@@ -377,6 +376,13 @@ build the Dynamics from logits or probabilities, or pass margin=
     def totals_epochs(self) -> int:
         """How many epochs the totals run over."""
         return self.stored_totals.epochs if self.stored_totals else len(self.epochs)
+
+
+def _made(dynamics: Dynamics) -> list[Any]:
+    """How each proxy was made: one entry per proxy, empty where nobody said."""
+    entries = dynamics.provenance.get("proxies")
+    told = isinstance(entries, list | tuple) and len(entries) == dynamics.proxies
+    return list(entries) if told else [{} for _ in range(dynamics.proxies)]
 
 
 def _aligned(part: Dynamics, first: Dynamics, k: int) -> Dynamics:
