@@ -85,8 +85,8 @@ def checked_outputs(values: ArrayLike, name: str) -> Column:
             f"{name} must be (proxy, [epoch,] example, class) with at least two classes, "
             f"got shape {np.shape(values)}"
         )
-    if a.dtype.kind in "iu":
-        a = a.astype(np.float64)
+    if a.dtype not in (np.float32, np.float64):
+        a = a.astype(np.float32 if a.dtype == np.float16 else np.float64)
     bad = first_not_finite(a)
     if bad is not None:
         raise InputError(f"{name} must be finite, got {a.flat[bad]} at position {bad}")
