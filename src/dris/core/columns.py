@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.checks import checked_labels, first_not_finite
+from dris.core.checks import checked_count, checked_labels, first_not_finite
 from dris.core.errors import InputError
 from dris.core.trajectories import Column
 
@@ -131,7 +131,8 @@ def checked_epochs(epochs: Sequence[int] | None, count: int) -> tuple[int, ...]:
     >>> checked_epochs(None, 3)
     (1, 2, 3)
     """
-    at = tuple(range(1, count + 1)) if epochs is None else tuple(int(e) for e in epochs)
+    given = range(1, count + 1) if epochs is None else epochs
+    at = tuple(checked_count(e, "epochs", at_least=0) for e in given)
     if len(at) != count or any(b <= a for a, b in pairwise(at)):
         raise InputError(f"epochs must be {count} increasing numbers, got {list(at)}")
     return at

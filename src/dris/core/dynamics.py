@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.checks import checked_ids
+from dris.core.checks import checked_count, checked_ids
 from dris.core.columns import (
     PER_EXAMPLE,
     REMEDY,
@@ -89,7 +89,9 @@ class Dynamics:
         if 0 in shape:
             raise InputError(f"dynamics need a proxy, an epoch and an example, got shape {shape}")
         at = checked_epochs(epochs, shape[1])
-        scored = at[(len(at) - 1) // 2] if scored_epoch is None else int(scored_epoch)
+        scored = at[(len(at) - 1) // 2]
+        if scored_epoch is not None:
+            scored = checked_count(scored_epoch, "scored_epoch", at_least=0)
         if scored not in at:
             raise InputError(f"scored_epoch {scored} was not recorded; recorded: {spans(at)}")
         return cls(
@@ -284,7 +286,7 @@ build the Dynamics from logits or probabilities, or pass margin=
         if epoch not in self.epochs:
             what = "this summary holds" if self.is_summary else "recorded:"
             raise InputError(f"epoch {epoch} is not held; {what} {spans(self.epochs)}")
-        return replace(self, scored_epoch=epoch)
+        return replace(self, scored_epoch=int(epoch))
 
     def totals(self) -> Totals:
         """Sums over all recorded epochs, stored in a summary, added up here otherwise.
