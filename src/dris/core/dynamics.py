@@ -383,8 +383,9 @@ build the Dynamics from logits or probabilities, or pass margin=
 def _made(dynamics: Dynamics) -> list[Any]:
     """How each proxy was made: one entry per proxy, empty where nobody said."""
     entries = dynamics.provenance.get("proxies")
-    told = isinstance(entries, list | tuple) and len(entries) == dynamics.proxies
-    return list(entries) if told else [{} for _ in range(dynamics.proxies)]
+    if isinstance(entries, list | tuple) and len(entries) == dynamics.proxies:
+        return list(entries)
+    return [{} for _ in range(dynamics.proxies)]
 
 
 def _aligned(part: Dynamics, first: Dynamics, k: int) -> Dynamics:

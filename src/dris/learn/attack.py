@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.checks import checked_ids, checked_labels
+from dris.core.checks import checked_count, checked_ids, checked_labels
 from dris.core.columns import labels_for
 from dris.core.noise import NoisyLabels, flip_labels
+from dris.core.streams import checked_seed
 from dris.learn.estimators import resolve
 from dris.learn.proxies import Plan, checked_features, standardized, train_one
 
@@ -27,8 +28,8 @@ def attacker_norms(
     labels = labels_for(checked_labels(y), len(features))
     plan = Plan(
         stream=("attacker",),
-        seed=seed,
-        epochs=epochs,
+        seed=checked_seed(seed),
+        epochs=checked_count(epochs, "epochs", at_least=1),
         batch_size=64,
         classes=int(labels.max()) + 1,
         bag=None,

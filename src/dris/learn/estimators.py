@@ -56,6 +56,11 @@ def resolve(model: Any) -> Any:
         raise InputError(
             f"model must be a name or a scikit-learn classifier, got {type(model).__name__}"
         )
+    if not (hasattr(model, "decision_function") or hasattr(model, "predict_proba")):
+        raise InputError(
+            f"{type(model).__name__} has neither decision_function nor predict_proba; "
+            "choose a classifier that scores its classes"
+        )
     if not (hasattr(model, "partial_fit") or _stages_of(model)):
         raise InputError(
             f"{type(model).__name__} has neither partial_fit nor staged predictions, so it has no "

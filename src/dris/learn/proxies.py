@@ -14,7 +14,7 @@ from dris.core.columns import labels_for, refuse_not_finite
 from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.ranks import normalized_ranks
-from dris.core.streams import rng_for, seed_for
+from dris.core.streams import checked_seed, rng_for, seed_for
 from dris.core.trajectories import trajectories_of
 from dris.learn.estimators import epochs_of, names_of, resolve
 
@@ -86,17 +86,26 @@ def train_proxies(
     labels = labels_for(checked_labels(y, classes), len(features))
     count = int(labels.max()) + 1 if classes is None else classes
     names = checked_ids(ids, len(features))
-    for name, value in (("proxies", proxies), ("epochs", epochs), ("batch_size", batch_size)):
-        checked_count(value, name, at_least=1)
+    proxies = checked_count(proxies, "proxies", at_least=1)
+    epochs = checked_count(epochs, "epochs", at_least=1)
+    batch_size = checked_count(batch_size, "batch_size", at_least=1)
+    seed = checked_seed(seed)
+    if workers is not None:
+        checked_count(workers, "workers", at_least=1)
+    if scored_epoch is not None and scored_epoch not in range(1, epochs + 1):
+        raise InputError(f"scored_epoch must be in 1..{epochs}, got {scored_epoch}")
     if bag is not None:
         count_of(bag, len(features), "bag")
-    if cross_fit is not None and not 2 <= cross_fit <= len(features):
-        raise InputError(f"cross_fit must be a number of folds from 2 to N, got {cross_fit}")
+    if cross_fit is not None:
+        cross_fit = checked_count(cross_fit, "cross_fit", at_least=2)
+        if cross_fit > len(features):
+            raise InputError(f"cross_fit must be at most N = {len(features)}, got {cross_fit}")
     if bag is not None and cross_fit is not None:
         raise InputError("bag and cross_fit cannot be combined; choose one")
     kinds = [resolve(m) for m in (model if isinstance(model, list | tuple) else [model])]
-    if standardize:
-        features = standardized(features)
+    if not kinds:
+        raise InputError("model is an empty list; name at least one")
+    features = standardized(features) if standardize else as_single(features)
     plans = [
         Plan(("proxy", k), seed, epochs, batch_size, count, bag, cross_fit, gradient_norm)
         for k in range(proxies)
@@ -178,8 +187,22 @@ def standardized(x: NDArray[Any]) -> NDArray[np.float32]:
     >>> standardized(np.array([[1.0, 5.0], [3.0, 5.0]])).tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
     """
-    mean, spread = x.mean(axis=0, dtype=np.float64), x.std(axis=0, dtype=np.float64)
-    return np.asarray((x - mean) / np.where(spread > 0, spread, 1), dtype=np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, spread = x.mean(axis=0, dtype=np.float64), x.std(axis=0, dtype=np.float64)
+    if not np.isfinite(spread).all():
+        raise InputError(f"x is too large to standardize, up to {np.abs(x).max():g}; rescale it")
+    return as_single((x - mean) / np.where(spread > 0, spread, 1))
+
+
+def as_single(x: NDArray[Any]) -> NDArray[np.float32]:
+    """Features in single precision, in which proxies train; refused when they do not fit.
+
+    >>> as_single(np.array([[1, 2]])).dtype
+    dtype('float32')
+    """
+    if np.abs(x).max() > np.finfo(np.float32).max:
+        raise InputError(f"x does not fit single precision, up to {np.abs(x).max():g}; rescale it")
+    return x.astype(np.float32, copy=False)
 
 
 def _in_parallel(
@@ -193,7 +216,6 @@ def _in_parallel(
     from joblib import Parallel, delayed
 
     processes = min(len(jobs), workers or os.cpu_count() or 1)
-    x = x.astype(np.float32, copy=False)
     tasks = (delayed(train_one)(estimator, plan, x, y, ids) for estimator, plan in jobs)
     parts = []
     for part in Parallel(n_jobs=processes, return_as="generator")(tasks):
@@ -234,13 +256,16 @@ def _stopped_when_broken(outputs: Any, plan: Plan) -> Any:
     remedy = "lower its learning rate or standardize the features"
     try:
         for e, (logits, hidden) in enumerate(outputs, 1):
-            if not np.isfinite(logits).all():
+            # Half the largest number of single precision: a margin is a difference of two.
+            if not (np.abs(logits) < np.finfo(np.float32).max / 2).all():
                 raise InputError(
                     f"{who} diverged at epoch {e}: its outputs are not finite; {remedy}"
                 )
             yield logits, hidden
     except ValueError as error:
-        if isinstance(error, InputError) or "non-finite" not in str(error):
+        # What MLPClassifier and SGDClassifier say of weights that are no longer numbers.
+        known = "non-finite" in str(error) or "overflow" in str(error)
+        if isinstance(error, InputError) or not known:
             raise
         raise InputError(f"{who} diverged at epoch {e + 1}: {error}; {remedy}") from None
 
@@ -256,7 +281,7 @@ def _refuse_copies(dynamics: Dynamics) -> None:
     many = dynamics.examples >= 200
     for j, k in itertools.combinations(range(len(loss)), 2):
         alike = many and np.abs(ranks[j] - ranks[k]).mean() < 0.01
-        if alike or np.allclose(loss[j], loss[k], rtol=1e-3, atol=1e-5):
+        if alike or np.allclose(loss[j], loss[k], rtol=1e-3, atol=0):
             made = dynamics.provenance["proxies"][k]["model"]
             raise InputError(
                 f"proxies {j} and {k} are copies: {made} gives the same losses whatever its "
