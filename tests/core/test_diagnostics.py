@@ -180,7 +180,9 @@ def test_the_bootstrap_interval_covers_the_median_it_is_for():
         found = boundary_disagreement(d, np.arange(270) < 70, resamples=200, seed=seed)
         assert found.low <= found.median <= found.high
         covered += found.low <= truth <= found.high
+        narrow += abs(truth - found.median) <= (found.high - found.low) / 8
     assert covered >= 46
+    assert narrow < 46  # the twin: an interval a quarter as wide does not pass
 
 
 def test_a_boundary_of_nothing_or_with_a_bad_share_is_refused():
