@@ -26,6 +26,7 @@ _DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "BOOL": "|b1"
 _NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
 _SEAL = b'{"__metadata__":{"sha256":"'  # every header begins so; 64 hexadecimal digits follow
 _UNSEALED = "0" * 64
+_ANY_NAME = "surrogatepass"  # ids may be file names, which need not be valid text
 _TOTALS = ("margin", "forgotten", "learned")
 
 
@@ -109,7 +110,7 @@ def _arrays_of(dynamics: Dynamics) -> dict[str, NDArray[Any]]:
             if value is not None:
                 arrays[f"totals.{name}"] = value
     if dynamics.ids.dtype.kind == "U":
-        words = [str(i).encode() for i in dynamics.ids]
+        words = [str(i).encode(errors=_ANY_NAME) for i in dynamics.ids]
         arrays["ids"] = np.frombuffer(b"".join(words), dtype=np.uint8)
         arrays["ids.ends"] = np.cumsum([len(w) for w in words], dtype=np.int64)
     else:
@@ -131,7 +132,9 @@ def _dynamics_of(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> Dyna
     if about["text_ids"]:
         ends = arrays["ids.ends"].tolist()
         blob = ids.tobytes()
-        ids = np.array([blob[a:b].decode() for a, b in zip([0, *ends], ends, strict=False)])
+        ids = np.array(
+            [blob[a:b].decode(errors=_ANY_NAME) for a, b in zip([0, *ends], ends, strict=False)]
+        )
     totals = None
     if about["totals_epochs"] is not None:
         totals = Totals(about["totals_epochs"], *(arrays.get(f"totals.{n}") for n in _TOTALS))
