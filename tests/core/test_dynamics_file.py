@@ -40,6 +40,7 @@ FORMS = {
     "whole ids": lambda: full(ids=[7, -3, 2**62, 0]),
     "unicode ids": lambda: full(ids=["é", "日本語", "a b", "🦆"]),
     "an empty id": lambda: full(ids=["", "a", "aa", "aaa"]),
+    "ids from unreadable file names": lambda: full(ids=["a\udcff", "b", "\ud800", "\U0001f986"]),
     "only an empty id": lambda: Dynamics.from_losses([[1.0], [2.0]], ids=[""]),
     "every column": lambda: full().with_columns(
         reference_loss=np.arange(4.0),

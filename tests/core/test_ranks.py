@@ -109,6 +109,10 @@ def test_doubles_that_collide_in_single_precision_stay_apart():
     assert (normalized_ranks(row) * 3).tolist() == [2, 1, 3]
 
 
+def test_whole_numbers_that_collide_in_single_precision_stay_apart():
+    assert normalized_ranks(np.array([2**24 + 1, 2**24])).tolist() == [1.0, 0.5]
+
+
 def test_all_equal_losses_have_zero_variance_everywhere():
     assert rank_variance(np.full((3, 7), 0.3)).tolist() == [0.0] * 7
 

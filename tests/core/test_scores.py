@@ -276,6 +276,11 @@ def test_random_depends_on_id_and_seed_only():
     assert (scores.random(a, seed=1) != scores.random(a, seed=2)).all()
 
 
+def test_ids_from_unreadable_file_names_have_scores_too():
+    odd = Dynamics.from_losses(np.eye(2), ids=["a\udcff", "b"])
+    assert scores.random(odd)[1] == scores.random(Dynamics.from_losses([[1.0]], ids=["b"]))[0]
+
+
 def test_random_scores_are_uniform():
     # Kolmogorov's statistic of 10,000 uniform draws is above 0.0243 with probability 1.5e-5.
     out = np.sort(scores.random(Dynamics.from_losses(np.ones((1, 10_000)))))

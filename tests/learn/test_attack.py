@@ -36,6 +36,14 @@ def test_the_attack_can_be_repeated_and_depends_on_its_seed():
     )
 
 
+def test_the_norms_come_after_the_last_epoch():
+    # One epoch more is one epoch later of the same run, so only the moment of reading differs.
+    x, y = data()
+    one, three = (attacker_norms(x, y, epochs=e) for e in (1, 3))
+    assert (one != three).mean() > 0.9
+    assert three.mean() < one.mean()  # it learns
+
+
 def test_the_norms_are_those_of_the_last_epoch_of_a_model_of_its_own():
     x, y = data()
     d = train_proxies(x, y, proxies=5, epochs=3, gradient_norm=True, workers=1)
