@@ -259,6 +259,14 @@ def test_naive_bayes_ignores_its_seed_and_is_sent_away_with_the_remedy(n):
     assert np.abs(ranks[0] - ranks[1]).mean() > 0.01
 
 
+def test_linear_models_that_converged_to_one_solution_are_sent_to_the_bag_too():
+    x, y = data(600, apart=8)
+    more = {"proxies": 2, "epochs": 40, "model": "sgd_log", "workers": 1}
+    with pytest.raises(InputError, match=r"ranks the losses alike .* bag it"):
+        train_proxies(x, y, **more)
+    assert train_proxies(x, y, bag=0.5, **more).proxies == 2
+
+
 def test_one_naive_bayes_is_no_copy():
     x, y = data()
     assert train_proxies(x, y, proxies=1, epochs=1, model=GaussianNB(), workers=1).proxies == 1
