@@ -78,7 +78,8 @@ def load_digits() -> KnownData:
     (1442, 64)
     """
     data = load("digits")
-    train_x, test_x = (np.asarray(x, dtype=np.float32) / 16 for x in (data.train_x, data.test_x))
+    pixels = (data.train_x, data.test_x)
+    train_x, test_x = ((x.astype(np.float32) / 16).astype(np.float32) for x in pixels)
     return replace(data, train_x=train_x, test_x=test_x)
 
 
