@@ -97,7 +97,7 @@ class DatasetSource:
         self._dataset = dataset
         self._device = device
         self._workers = workers
-        self.shape = tuple(_input_of(dataset[0]).shape)
+        self.shape = tuple(input_of(dataset[0]).shape)
 
     def __len__(self) -> int:
         return len(self._dataset)  # type: ignore[arg-type]
@@ -168,11 +168,16 @@ def _moments(x: NDArray[Any], normalize: bool) -> tuple[NDArray[Any], NDArray[An
     return mean.reshape(shape), spread.reshape(shape)
 
 
-def _input_of(item: Any) -> Tensor:
+def input_of(item: Any) -> Tensor:
+    """The x of an item of a data set: its first part when it has parts.
+
+    >>> input_of((np.zeros(3), 1)).shape
+    torch.Size([3])
+    """
     value = item[0] if isinstance(item, tuple | list) else item
     return torch.as_tensor(np.asarray(value)) if not isinstance(value, Tensor) else value
 
 
 def _inputs(items: Sequence[Any]) -> Tensor:
-    batch: Tensor = default_collate([_input_of(item) for item in items])
+    batch: Tensor = default_collate([input_of(item) for item in items])
     return batch
