@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from oracles_networks import crops_of, images, table
 from scipy import stats
+
+from oracles_networks import crops_of, images, table
 
 torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
 
@@ -144,7 +145,9 @@ def test_items_may_be_arrays_tensors_or_pairs():
         assert len(source) == 60
         assert source.shape == (5,)
         np.testing.assert_array_equal(everything(source, 60), x.astype(np.float32))
-        np.testing.assert_array_equal(everything(source.like(Items(items[:4])), 4), x[:4].astype("f"))
+        np.testing.assert_array_equal(
+            everything(source.like(Items(items[:4])), 4), x[:4].astype("f")
+        )
 
 
 def test_reading_a_data_set_leaves_torchs_random_state_alone():

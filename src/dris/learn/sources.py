@@ -17,6 +17,7 @@ from torch.utils.data import DataLoader, Dataset, default_collate
 PADDING = 4  # pixels of reflected border that crops are cut from
 _ROWS = 4096  # normalised at once
 Positions = NDArray[np.int64]
+_Moments = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 class Source(Protocol):
@@ -55,7 +56,7 @@ class TensorSource:
     ) -> None:
         self.shape = tuple(x.shape[1:])
         self._device = device
-        self._moments = _moments(x, normalize) if like is None else like._moments
+        self._moments: _Moments = _moments(x, normalize) if like is None else like._moments
         mean, spread = self._moments
         if _is_bytes(x):
             shift, scale = mean, 1 / spread
@@ -148,7 +149,7 @@ def _is_bytes(x: NDArray[Any]) -> bool:
     return x.dtype == np.uint8 and x.ndim == 4
 
 
-def _moments(x: NDArray[Any], normalize: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+def _moments(x: NDArray[Any], normalize: bool) -> _Moments:
     """Mean and deviation in float64, shaped to broadcast over a batch; a constant's are (c, 1)."""
     if not normalize:
         return np.zeros(1), np.ones(1)
