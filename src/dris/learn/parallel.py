@@ -1,6 +1,7 @@
 """Work spread over processes, with progress that crosses them through a growing file."""
 
 import os
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -8,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from dris.core.checks import checked_count
 from dris.core.errors import InputError
 
 Progress = Callable[[int, int], None]
@@ -43,10 +45,20 @@ def run_all(
     """
     from joblib import Parallel, delayed
 
+    if workers is not None:
+        checked_count(workers, "workers", at_least=1)
     count = min(len(tasks), workers or os.cpu_count() or 1)
     with _counting(progress, total) as ticker:
-        results: list[Any] = Parallel(n_jobs=count)(delayed(work)(*t, ticker) for t in tasks)
+        results: list[Any] = Parallel(n_jobs=count)(
+            delayed(_with_path)(sys.path, work, *t, ticker) for t in tasks
+        )
     return results
+
+
+def _with_path(path: Sequence[str], work: Callable[..., Any], *args: Any) -> Any:
+    """Work in a process that may be older than the caller's latest import folders."""
+    sys.path.extend(folder for folder in path if folder not in sys.path)
+    return work(*args)
 
 
 @contextmanager
