@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from oracles_networks import images, sgd_on_a_linear_model, softmax, table
 
 torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
@@ -222,7 +223,7 @@ def test_the_gradient_norm_is_that_of_the_last_layer_by_autograd(model):
 
 def test_a_network_without_a_known_last_layer_has_no_gradient_norm():
     trained = network(lambda shape, classes: nn.Sequential(nn.Flatten(), nn.Linear(5, classes)))
-    with pytest.raises(InputError, match="Sequential does not say .* wrap it"):
+    with pytest.raises(InputError, match=r"Sequential does not say .* wrap it"):
         trained.measure(np.arange(3), hidden=True)
 
 
@@ -352,7 +353,9 @@ def test_a_data_set_gives_the_same_training_as_its_tensor(model, data):
 
 def test_a_loss_that_is_not_finite_names_epoch_and_step():
     trained = network("fc", learning_rate=1e30)
-    with pytest.raises(InputError, match=r"the loss is (nan|inf) at step \d+ of epoch 1; lower"):
+    with pytest.raises(
+        InputError, match=r"the loss must be finite, it is (nan|inf) at step \d+ of epoch 1; lower"
+    ):
         trained.train_epoch(1)
 
 

@@ -209,7 +209,8 @@ def _refuse_broken(losses: list[Tensor], epoch: int, step: int) -> None:
         if not math.isfinite(value):
             at = step - len(values) + i + 1
             raise InputError(
-                f"the loss is {value} at step {at} of epoch {epoch}; lower its learning rate"
+                f"the loss must be finite, it is {value} at step {at} of epoch {epoch}; "
+                "lower its learning rate"
             )
 
 
