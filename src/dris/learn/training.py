@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -99,7 +100,7 @@ def key_of(job: Job, data: Data) -> dict[str, Any]:
         "stream": list(job.stream),
         "data": _print_of(data.x),
         "labels": fingerprint(data.y),
-        "test": None if data.test_x is None else _print_of(data.test_x),
+        "test": None if data.test_y is None else [_print_of(data.test_x), fingerprint(data.test_y)],
     }
 
 
@@ -108,12 +109,39 @@ def name_of(model: Any) -> str:
 
     >>> name_of("resnet20")
     'resnet20'
+    >>> from functools import partial
+    >>> name_of(partial(rows_of, n=3))
+    'dris.learn.training:rows_of(n=3)'
     """
     if isinstance(model, str):
         return model
     if is_estimator(model) and not isinstance(model, type):
         return " ".join(repr(model).split())
-    return f"{getattr(model, '__module__', '?')}:{getattr(model, '__qualname__', repr(model))}"
+    if isinstance(model, partial):
+        given = [repr(a) for a in model.args]
+        given += [f"{name}={value!r}" for name, value in sorted(model.keywords.items())]
+        return f"{name_of(model.func)}({', '.join(given)})"
+    named = model if hasattr(model, "__qualname__") else type(model)
+    return f"{named.__module__}:{named.__qualname__}"
+
+
+def refuse_unnamed(model: Any) -> None:
+    """Stop at a model that a run could not be found again by: two of them may share a name.
+
+    >>> refuse_unnamed("resnet20")
+    """
+    function = model
+    while isinstance(function, partial):
+        function = function.func
+    if isinstance(function, str) or is_estimator(function):
+        return
+    unnamed = "<" in name_of(function) or not hasattr(function, "__qualname__")
+    if unnamed or " at 0x" in name_of(model):
+        raise InputError(
+            f"a store finds runs by the model's name, and {name_of(model)} may mean several "
+            "models; name the function: write it with def at the top of a module, and give "
+            "numbers to it with functools.partial"
+        )
 
 
 def rows_of(job: Job, n: int) -> tuple[Positions, Positions]:
@@ -135,7 +163,12 @@ def rows_of(job: Job, n: int) -> tuple[Positions, Positions]:
 
 
 def _print_of(x: Any) -> str:
-    return fingerprint(x) if isinstance(x, np.ndarray) else f"{name_of(type(x))} of {len(x)}"
+    if isinstance(x, np.ndarray):
+        return fingerprint(x)
+    from dris.learn.sources import input_of
+
+    # A Dataset is read once more: two of one kind and length would share a run otherwise.
+    return fingerprint([fingerprint(input_of(x[i]).numpy()) for i in range(len(x))])
 
 
 def _follow(job: Job, data: Data, run: Run | None, tick: Callable[[], None]) -> Dynamics:
@@ -270,12 +303,13 @@ def _told_who(job: Job, epoch: int) -> Iterator[None]:
         yield
     except ValueError as error:
         text = str(error)
-        if "finite" in text or "the loss is" in text:
-            remedy = (
-                "" if "lower" in text else "; lower its learning rate or normalize the features"
-            )
-            raise DivergedError(f"{job.who} diverged in epoch {epoch}: {text}{remedy}") from None
-        raise
+        # Ours say so; scikit-learn's are plain ValueErrors. Any other is the user's code failing.
+        signs = ("finite", "overflow") if is_estimator(job.model) else ("finite", "diverged")
+        ours = isinstance(error, InputError) or is_estimator(job.model)
+        if not ours or not any(sign in text for sign in signs):
+            raise
+        remedy = "" if "lower" in text else "; lower its learning rate or normalize the features"
+        raise DivergedError(f"{job.who} diverged in epoch {epoch}: {text}{remedy}") from None
 
 
 @contextmanager
