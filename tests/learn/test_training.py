@@ -1,7 +1,11 @@
 """One job of the store: its key, its rows, and bytes that no kill can change."""
 
+import importlib
 import json
+import linecache
 import logging
+import os
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -112,6 +116,37 @@ def test_data_sets_of_one_kind_and_length_have_their_own_runs():
     keys = [key_of(job(), Data(s, y)) for s in sets]
     assert keys[0] == keys[1]
     assert keys[0] != keys[2]
+
+
+def test_long_parameters_of_an_estimator_are_part_of_the_key():
+    weights = {i: 1.0 + i for i in range(80)}
+    models = [SGDClassifier(class_weight={**weights, 40: w}) for w in (2.0, 3.0)]
+    assert name_of(models[0]) == name_of(models[1])  # scikit-learn's words leave out the middle
+    assert key_of(job(model=models[0]), data()) != key_of(job(model=models[1]), data())
+
+
+@pytest.mark.parametrize("by", ["path", "function"])
+def test_an_edited_function_is_another_run(by, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    x, y = table()
+    known = set()
+    for width in (4, 5, 5):
+        source = "from dris.learn.models.dense import mlp\n\n\ndef build(shape, classes):\n"
+        source += f"    return mlp(shape, classes, hidden=({width},))\n"
+        path = tmp_path / f"edited_{by}.py"
+        path.write_text(source)
+        os.utime(path, (width, width))  # else Python may take the compiled file for current
+        sys.modules.pop(f"edited_{by}", None)
+        importlib.invalidate_caches()
+        linecache.clearcache()
+        model = f"edited_{by}:build"
+        if by == "function":
+            model = importlib.import_module(f"edited_{by}").build
+        train_proxies(
+            x, y, proxies=1, model=model, recipe=RECIPE, workers=1, store=tmp_path / "store"
+        )
+        known.add((width, len(folders(tmp_path / "store"))))
+    assert known == {(4, 1), (5, 2)}
 
 
 def test_a_key_is_plain_json():
@@ -352,6 +387,15 @@ def test_killed_at_random_moments_it_ends_with_the_bytes_of_an_undisturbed_run(
     monkeypatch.setenv("COUNTED_STEPS", str(steps))
     assert saved(counted_training.train(store), tmp_path) == whole
     assert taken(steps) == before  # finished proxies are not trained again
+
+
+@pytest.mark.slow
+def test_two_processes_on_one_store_share_the_work_and_the_bytes(tmp_path):
+    outs, steps = [tmp_path / "a", tmp_path / "b"], tmp_path / "steps"
+    for process in [started(tmp_path / "store", out, steps) for out in outs]:
+        assert not finished(process)
+    assert outs[0].read_bytes() == outs[1].read_bytes() == saved(counted_training.train(), tmp_path)
+    assert taken(steps) == 2 * EPOCHS * STEPS  # each proxy was trained by one of them only
 
 
 def store_state(root, model):

@@ -20,7 +20,7 @@ from dris.learn.estimators import is_estimator, resolve
 from dris.learn.parallel import Progress, devices_of, run_all
 from dris.learn.recipe import Recipe
 from dris.learn.store import Store
-from dris.learn.training import Data, DivergedError, Job, refuse_unnamed, train
+from dris.learn.training import Data, DivergedError, Job, code_of, refuse_unnamed, train
 
 
 def train_proxies(
@@ -136,6 +136,8 @@ def train_jobs(
     if kept is not None:
         for job in jobs:
             refuse_unnamed(job.model)
+        # Here, not in a worker: what stands in a notebook has its source in this process only.
+        jobs = [replace(job, code=code_of(job.model)) for job in jobs]
     table = as_table(data, jobs[0].normalize) if any(is_estimator(j.model) for j in jobs) else data
     tasks = [(job, table if is_estimator(job.model) else data, kept) for job in jobs]
     total = sum(job.recipe.stop for job in jobs)

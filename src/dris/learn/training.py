@@ -4,6 +4,7 @@ A `Job` is everything that determines one training; the same job gives the same 
 whatever process, after however many interruptions.
 """
 
+import inspect
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -36,7 +37,8 @@ class DivergedError(InputError):
 class Job:
     """One training: who, on which rows, measured where.
 
-    `stream` names the random streams ("proxy", 2); `fold` counts folds when cross-fitting.
+    `stream` names the random streams ("proxy", 2); `fold` counts folds when cross-fitting; `code`
+    is what `code_of` says of the model.
     """
 
     model: Any
@@ -51,6 +53,7 @@ class Job:
     gradient_norm: bool = False
     normalize: bool = True
     device: str = "cpu"
+    code: str | None = None
 
     @property
     def who(self) -> str:
@@ -97,6 +100,7 @@ def key_of(job: Job, data: Data) -> dict[str, Any]:
     """Everything that determines a job's bytes, as plain values."""
     return {
         **asdict(replace(job, model=name_of(job.model))),
+        "parameters": _parameters_of(job.model),
         "stream": list(job.stream),
         "data": _print_of(data.x),
         "labels": fingerprint(data.y),
@@ -142,6 +146,34 @@ def refuse_unnamed(model: Any) -> None:
             "models; name the function: write it with def at the top of a module, and give "
             "numbers to it with functools.partial"
         )
+
+
+def code_of(model: Any) -> str | None:
+    """A hash of the source of a user's own function or class: edited, it is another model.
+
+    None for models of dris and where there is no source. What the function calls is not seen.
+
+    >>> code_of("resnet20") is None
+    True
+    """
+    if is_estimator(model) or (isinstance(model, str) and ":" not in model):
+        return None
+    from dris.learn.models.registry import builder_of
+
+    function = builder_of(model)[0]
+    while isinstance(function, partial):
+        function = function.func
+    try:
+        return fingerprint(inspect.getsource(function))
+    except (OSError, TypeError):
+        return None
+
+
+def _parameters_of(model: Any) -> dict[str, str] | None:
+    """An estimator's parameters in full: its own words leave out the middle of long ones."""
+    if not is_estimator(model) or isinstance(model, str):
+        return None
+    return {n: repr(v) for n, v in model.get_params().items() if n != "random_state"}
 
 
 def rows_of(job: Job, n: int) -> tuple[Positions, Positions]:
