@@ -148,9 +148,18 @@ def train_jobs(
 def _attempt(
     job: Job, data: Data, store: Store | None, tick: Callable[[], None]
 ) -> Dynamics | DivergedError:
+    left = job.recipe.stop
+
+    def counted() -> None:
+        nonlocal left
+        left -= 1
+        tick()
+
     try:
-        return train(job, data, store, tick)
+        return train(job, data, store, counted)
     except DivergedError as error:
+        for _ in range(left):  # epochs that will never come: progress still ends at its total
+            tick()
         return error
 
 
