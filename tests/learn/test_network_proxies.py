@@ -325,6 +325,32 @@ def test_a_proxy_that_diverges_is_named_and_the_others_go_on(workers, record):
     np.testing.assert_array_equal(found.snapshot("loss"), whole.snapshot("loss")[[0, 2]])
 
 
+def test_progress_ends_at_the_total_also_when_a_proxy_diverges():
+    seen = []
+    with pytest.warns(UserWarning, match="finished"):
+        proxies(model=["linear", broken], progress=lambda *at: seen.append(at))
+    assert seen[-1] == (8, 8)
+
+
+def test_two_good_fits_of_easy_data_are_not_copies():
+    y = np.arange(150) % 2
+    x = np.random.default_rng(0).normal(size=(150, 5)) + 8 * y[:, None]
+    found = proxies((x, y), model="fc", recipe=Recipe(20, 16, 0.1))
+    assert found.snapshot("loss").max() < 1e-3
+
+
+def test_a_model_that_ignores_its_seed_is_refused_as_copies():
+    def same(shape, classes):
+        made = linear(shape, classes)
+        nn.init.zeros_(made.head.weight)
+        nn.init.zeros_(made.head.bias)
+        return made
+
+    whole = Recipe(epochs=2, batch_size=60, learning_rate=0.1)  # one batch: no order either
+    with pytest.raises(InputError, match="proxies 0 and 1 are copies"):
+        proxies(model=same, recipe=whole)
+
+
 def test_the_warning_points_at_the_call():
     with pytest.warns(UserWarning, match="finished") as warned:
         train_proxies(*table(), model=["linear", broken], recipe=RECIPE, workers=1)

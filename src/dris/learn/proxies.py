@@ -318,14 +318,15 @@ def _refuse_copies(dynamics: Dynamics) -> None:
     Ranks that differ by less than 1 % on average count as copies where there are enough of them:
     two seeds of a network or linear model differ by ten times that on every data set tried.
     """
-    loss = dynamics.snapshot("loss")
-    ranks = normalized_ranks(loss)
+    # Margins, not losses: those of two good fits are both zero but for rounding.
+    margin = dynamics.snapshot("margin")
+    ranks = normalized_ranks(margin)
     many = dynamics.examples >= 200
-    for j, k in itertools.combinations(range(len(loss)), 2):
+    for j, k in itertools.combinations(range(len(margin)), 2):
         alike = many and np.abs(ranks[j] - ranks[k]).mean() < 0.01
-        if alike or np.allclose(loss[j], loss[k], rtol=1e-3, atol=1e-5):
+        if alike or np.allclose(margin[j], margin[k], rtol=1e-3, atol=1e-5):
             made = dynamics.provenance["proxies"][k]["model"]
             raise InputError(
-                f"proxies {j} and {k} are copies: {made} gives the same losses whatever its "
+                f"proxies {j} and {k} are copies: {made} gives the same margins whatever its "
                 "seed and order; bag it (bag=0.8), so that each trains on its own sample"
             )
