@@ -2,4 +2,5 @@
 
 from importlib.util import find_spec
 
-collect_ignore_glob = [] if find_spec("torch") else ["src/dris/learn/models/*"]
+_LEARN = [f"src/dris/learn/{name}" for name in ("models/*", "loop.py", "sources.py")]
+collect_ignore_glob = [] if find_spec("torch") else [*_LEARN, "tests/counted_training.py"]

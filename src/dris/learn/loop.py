@@ -18,7 +18,7 @@ from dris.core.errors import InputError
 from dris.core.streams import rng_for, seed_for
 from dris.learn.models import Classifier, build_model
 from dris.learn.recipe import Recipe
-from dris.learn.sources import Positions, Source, crop_and_flip
+from dris.learn.sources import PADDING, Positions, Source, crop_and_flip
 
 _MEASURED_AT_ONCE = 1024
 OnBatch = Callable[[Positions, Tensor], None]
@@ -51,7 +51,13 @@ class Network:
         rows: Positions | None = None,
         device: torch.device | None = None,
     ) -> None:
+        if recipe.augment and len(source.shape) == 3 and min(source.shape[1:]) <= PADDING:
+            raise InputError(
+                f"crops need images of more than {PADDING} pixels a side, got {source.shape}; "
+                "use Recipe(..., augment=False)"
+            )
         self.recipe, self._source, self._seed, self._stream = recipe, source, seed, stream
+        self._classes = classes
         self._device = device or torch.device("cpu")
         built = build_model(model, source.shape, classes, seed=seed_for(seed, *stream, "model"))
         self.model: nn.Module = built.to(self._device)
@@ -70,7 +76,7 @@ class Network:
     def train_epoch(self, epoch: int, on_batch: OnBatch | None = None) -> None:
         """One shuffled pass; `on_batch` sees positions and logits of every training batch."""
         order = self._rng("order", epoch).permutation(self._rows)
-        batches = np.array_split(order, self.steps_per_epoch)  # nearly equal: no batch of one
+        batches = np.array_split(order, self.steps_per_epoch)  # nearly equal: none of one if B > 2
         crops = self._rng("augment", epoch)
         first = (epoch - 1) * self.steps_per_epoch
         self.model.train()
@@ -84,7 +90,9 @@ class Network:
                     x = crop_and_flip(x, crops)
                 logits, loss = self._step(at, x, first + step)
                 losses.append(loss)
-                if self._device.type == "cpu" or step % 32 == 31 or step == len(batches) - 1:
+                # Looking makes a GPU wait, as handing on logits does anyway.
+                waits = self._device.type == "cpu" or on_batch is not None
+                if waits or step % 32 == 31 or step == len(batches) - 1:
                     _refuse_broken(losses, epoch, step + 1)
                 if on_batch is not None:
                     on_batch(at, logits)
@@ -96,6 +104,12 @@ class Network:
         with self._precision():
             logits = self.model(x)
         logits = logits.float()
+        if logits.shape != (len(at), self._classes):
+            raise InputError(
+                f"a model for {self._classes} classes must give logits of shape "
+                f"{(len(at), self._classes)} here, got {tuple(logits.shape)}; build its last "
+                "layer with the number of classes it is called with"
+            )
         loss = cross_entropy(logits, self._labels[torch.from_numpy(at).to(self._device)])
         loss.backward()  # type: ignore[no-untyped-call]
         self._optimizer.step()
@@ -109,6 +123,11 @@ class Network:
             raise InputError(
                 f"{type(self.model).__name__} does not say what its last layer reads, so it has no "
                 "gradient norm; wrap it: dris.learn.models.Classifier(body, head)"
+            )
+        if hidden and isinstance(self.model, Classifier) and self.model.head.bias is None:
+            raise InputError(
+                "the gradient norm is that of a last layer with a bias, this one has none; "
+                "build it with bias=True"
             )
         self.model.eval()
         parts: list[tuple[Tensor, Tensor | None]] = []
@@ -135,12 +154,12 @@ class Network:
         return float((logits.argmax(axis=1) == y).mean())
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Weights, buffers and momentum as arrays: all that a later epoch depends on."""
-        out = {f"model.{n}": t.cpu().numpy() for n, t in self.model.state_dict().items()}
+        """Weights, buffers and momentum, copied: all that a later epoch depends on."""
+        out = {f"model.{n}": _copied(t) for n, t in self.model.state_dict().items()}
         for i, parameter in enumerate(self.model.parameters()):
             momentum = self._optimizer.state.get(parameter, {}).get("momentum_buffer")
             if momentum is not None:
-                out[f"momentum.{i}"] = momentum.cpu().numpy()
+                out[f"momentum.{i}"] = _copied(momentum)
         return out
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
@@ -190,8 +209,14 @@ def _refuse_broken(losses: list[Tensor], epoch: int, step: int) -> None:
         if not math.isfinite(value):
             at = step - len(values) + i + 1
             raise InputError(
-                f"the loss is {value} at step {at} of epoch {epoch}; lower its learning rate"
+                f"the loss must be finite, it is {value} at step {at} of epoch {epoch}; "
+                "lower its learning rate"
             )
+
+
+def _copied(tensor: Tensor) -> NDArray[Any]:
+    """An array of its own; on a CPU `numpy` alone would share memory with what is trained."""
+    return np.array(tensor.detach().cpu().numpy())
 
 
 def _cuda(device: torch.device) -> list[int]:

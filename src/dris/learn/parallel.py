@@ -1,6 +1,7 @@
 """Work spread over processes, with progress that crosses them through a growing file."""
 
 import os
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -8,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from dris.core.checks import checked_count
 from dris.core.errors import InputError
 
 Progress = Callable[[int, int], None]
@@ -43,16 +45,20 @@ def run_all(
     """
     from joblib import Parallel, delayed
 
+    if workers is not None:
+        checked_count(workers, "workers", at_least=1)
     count = min(len(tasks), workers or os.cpu_count() or 1)
     with _counting(progress, total) as ticker:
         home = os.getpid()
-        each = (delayed(_at_work)(home, work, *task, ticker) for task in tasks)
+        each = (delayed(_at_work)(home, sys.path, work, *task, ticker) for task in tasks)
         results: list[Any] = Parallel(n_jobs=count)(each)
     return results
 
 
-def _at_work(home: int, work: Callable[..., Any], *arguments: Any) -> Any:
+def _at_work(home: int, path: Sequence[str], work: Callable[..., Any], *arguments: Any) -> Any:
+    """Work, maybe in a process of its own, which may be older than the caller's import folders."""
     if os.getpid() != home:
+        sys.path.extend(folder for folder in path if folder not in sys.path)
         _keep_freed_memory()
     return work(*arguments)
 

@@ -20,7 +20,7 @@ from dris.learn.estimators import ESTIMATORS, is_estimator, resolve
 from dris.learn.parallel import Progress, devices_of, run_all
 from dris.learn.recipe import Recipe
 from dris.learn.store import Store
-from dris.learn.training import Data, DivergedError, Job, train
+from dris.learn.training import Data, DivergedError, Job, code_of, refuse_unnamed, train
 
 
 def train_proxies(
@@ -95,14 +95,14 @@ def train_proxies(
     labels = labels_for(checked_labels(y, classes), len(data))
     names = checked_ids(ids, len(data))
     _check_ways(bag, cross_fit, record, kinds, len(data))
-    how = recipe or default_recipe(kinds[0], epochs, batch_size, scored_epoch)
+    how = [recipe or default_recipe(kind, epochs, batch_size, scored_epoch) for kind in kinds]
     places = devices_of(device)
     base = Job(
         model=None,
         stream=(),
         seed=checked_seed(seed),
-        classes=int(labels.max()) + 1 if classes is None else classes,
-        recipe=how,
+        classes=int(labels.max()) + 1 if classes is None else int(classes),
+        recipe=how[0],
         bag=bag,
         folds=cross_fit,
         record=record,
@@ -113,6 +113,7 @@ def train_proxies(
         replace(
             base,
             model=kinds[k % len(kinds)],
+            recipe=how[k % len(kinds)],
             stream=("proxy", k),
             fold=fold,
             device=places[k % len(places)],
@@ -120,7 +121,7 @@ def train_proxies(
         for k in range(proxies)
         for fold in range(cross_fit or 1)
     ]
-    held_out = Data(data, labels, *_checked_test(test))
+    held_out = Data(data, labels, *_checked_test(test, data))
     results = train_jobs(jobs, held_out, store, workers, progress)
     dynamics = _joined(results, jobs, cross_fit or 1)
     _refuse_copies(dynamics)
@@ -136,6 +137,11 @@ def train_jobs(
 ) -> list[Dynamics | DivergedError]:
     """Every job's dynamics, or what went wrong with it, in the order of the jobs."""
     kept = Store(store) if isinstance(store, str | Path) else store
+    if kept is not None:
+        for job in jobs:
+            refuse_unnamed(job.model)
+        # Here, not in a worker: what stands in a notebook has its source in this process only.
+        jobs = [replace(job, code=code_of(job.model)) for job in jobs]
     table = as_table(data, jobs[0].normalize) if any(is_estimator(j.model) for j in jobs) else data
     tasks = [(job, table if is_estimator(job.model) else data, kept) for job in jobs]
     total = sum(job.recipe.stop for job in jobs)
@@ -146,9 +152,18 @@ def train_jobs(
 def _attempt(
     job: Job, data: Data, store: Store | None, tick: Callable[[], None]
 ) -> Dynamics | DivergedError:
+    left = job.recipe.stop
+
+    def counted() -> None:
+        nonlocal left
+        left -= 1
+        tick()
+
     try:
-        return train(job, data, store, tick)
+        return train(job, data, store, counted)
     except DivergedError as error:
+        for _ in range(left):  # epochs that will never come: progress still ends at its total
+            tick()
         return error
 
 
@@ -213,6 +228,11 @@ def checked_inputs(x: Any) -> Any:
     (2, 2)
     """
     if any(base.__module__.startswith("torch.utils.data") for base in type(x).__mro__):
+        if not hasattr(x, "__len__") or not len(x):
+            raise InputError(
+                f"x must be a map-style Dataset with examples, {type(x).__name__} has no length "
+                "or is empty; read its examples into arrays first"
+            )
         return x
     a = np.asarray(x)
     if a.dtype.kind not in "fiub":
@@ -246,10 +266,18 @@ def checked_model(model: Any) -> Any:
     return checked_spec(model)
 
 
-def _checked_test(test: tuple[Any, ArrayLike] | None) -> tuple[Any, NDArray[np.int64] | None]:
+def _checked_test(
+    test: tuple[Any, ArrayLike] | None, data: Any
+) -> tuple[Any, NDArray[np.int64] | None]:
     if test is None:
         return None, None
     x = checked_inputs(test[0])
+    if isinstance(x, np.ndarray) != isinstance(data, np.ndarray):
+        raise InputError("test must be an array where x is one and a Dataset where x is one")
+    if isinstance(x, np.ndarray) and x.shape[1:] != data.shape[1:]:
+        raise InputError(
+            f"test must be shaped like x, {data.shape[1:]} an example, got {x.shape[1:]}"
+        )
     return x, labels_for(test[1], len(x))
 
 
@@ -316,12 +344,13 @@ def _refuse_copies(dynamics: Dynamics) -> None:
     (naive Bayes on the digits: 0.7 %). Networks differ by five times that and more; linear models
     that have converged on separable data may not, and to rank variance they are copies too.
     """
-    loss = dynamics.snapshot("loss")
-    ranks = normalized_ranks(loss)
+    # Margins, not losses: those of two good fits are both zero but for rounding.
+    margin = dynamics.snapshot("margin")
+    ranks = normalized_ranks(margin)
     many = dynamics.examples >= 200
-    for j, k in itertools.combinations(range(len(loss)), 2):
+    for j, k in itertools.combinations(range(len(margin)), 2):
         alike = many and np.abs(ranks[j] - ranks[k]).mean() < 0.01
-        if alike or np.allclose(loss[j], loss[k], rtol=1e-3, atol=0):
+        if alike or np.allclose(margin[j], margin[k], rtol=1e-3, atol=1e-5):
             made = dynamics.provenance["proxies"][k]["model"]
             raise InputError(
                 f"proxies {j} and {k} are copies: {made} ranks the losses alike whatever "

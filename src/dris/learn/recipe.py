@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dris.core.checks import checked_count
+from dris.core.checks import checked_count, exact
 from dris.core.errors import InputError
 
 
@@ -36,17 +36,22 @@ class Recipe:
     mixed_precision: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size"):
-            object.__setattr__(self, name, checked_count(getattr(self, name), name, at_least=1))
-        if not 0 < self.learning_rate < float("inf"):
+        for name in ("epochs", "batch_size", "stop_epoch", "scored_epoch"):
+            value = getattr(self, name)
+            if value is not None:
+                # Plain numbers, also from NumPy's: a recipe is part of a run's key.
+                object.__setattr__(self, name, checked_count(value, name, at_least=1))
+        for name in ("learning_rate", "momentum", "weight_decay"):
+            object.__setattr__(self, name, float(exact(getattr(self, name), name)))
+        if not self.learning_rate > 0:
             raise InputError(f"learning_rate must be positive, got {self.learning_rate}")
         if not 0 <= self.momentum < 1:
             raise InputError(f"momentum must be in [0, 1), got {self.momentum}")
-        if not 0 <= self.weight_decay < float("inf"):
+        if not self.weight_decay >= 0:
             raise InputError(f"weight_decay must be zero or more, got {self.weight_decay}")
-        if not 1 <= self.stop <= self.epochs:
+        if self.stop > self.epochs:
             raise InputError(f"stop_epoch must be in 1..{self.epochs}, got {self.stop_epoch}")
-        if not 1 <= self.scored <= self.stop:
+        if self.scored > self.stop:
             raise InputError(f"scored_epoch must be in 1..{self.stop}, got {self.scored_epoch}")
 
     @property

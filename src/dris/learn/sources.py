@@ -15,7 +15,9 @@ from torch.nn.functional import pad
 from torch.utils.data import DataLoader, Dataset, default_collate
 
 PADDING = 4  # pixels of reflected border that crops are cut from
+_ROWS = 4096  # normalised at once
 Positions = NDArray[np.int64]
+_Moments = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 class Source(Protocol):
@@ -36,17 +38,38 @@ class Source(Protocol):
 class TensorSource:
     """The whole data set as one tensor on the device; a batch is a gather.
 
+    Images of bytes stay bytes and are normalised batch by batch; all else is normalised here,
+    in float64: a feature far from zero would lose its digits in float32.
+
     >>> source = TensorSource(np.array([[0.0], [2.0]]), torch.device("cpu"))
     >>> next(source.batches([np.array([1, 0])])).tolist()
     [[1.0], [-1.0]]
     """
 
-    def __init__(self, x: NDArray[Any], device: torch.device, *, normalize: bool = True) -> None:
+    def __init__(
+        self,
+        x: NDArray[Any],
+        device: torch.device,
+        *,
+        normalize: bool = True,
+        like: "TensorSource | None" = None,
+    ) -> None:
         self.shape = tuple(x.shape[1:])
-        keep = x if x.dtype == np.uint8 and x.ndim == 4 else x.astype(np.float32)
-        self._x = torch.from_numpy(np.array(keep)).to(device)
-        self._shift, self._scale = (t.to(device) for t in _normalisation(x, normalize))
         self._device = device
+        self._moments: _Moments = _moments(x, normalize) if like is None else like._moments
+        mean, spread = self._moments
+        if _is_bytes(x):
+            shift, scale = mean, 1 / spread
+            held = np.array(x)
+        else:
+            shift, scale = np.zeros_like(mean), np.ones_like(spread)
+            held = np.empty(x.shape, dtype=np.float32)
+            for begin in range(0, len(x), _ROWS):  # no float64 copy of all the data
+                held[begin : begin + _ROWS] = (x[begin : begin + _ROWS] - mean) / spread
+        self._x = torch.from_numpy(held).to(device)
+        self._shift, self._scale = (
+            torch.from_numpy(v.astype(np.float32)).to(device) for v in (shift, scale)
+        )
 
     def __len__(self) -> int:
         return len(self._x)
@@ -57,13 +80,11 @@ class TensorSource:
             batch = self._x[torch.from_numpy(at).to(self._device)]
             if batch.ndim == 4:
                 batch = batch.to(torch.float32, memory_format=torch.channels_last)
-            yield (batch - self._shift) * self._scale
+            yield (batch - self._shift) * self._scale if self._x.dtype == torch.uint8 else batch
 
     def like(self, x: Any) -> "TensorSource":
         """Other examples with the mean and deviation of these."""
-        other = TensorSource(x, self._device, normalize=False)
-        other._shift, other._scale = self._shift, self._scale
-        return other
+        return TensorSource(x, self._device, like=self)
 
 
 class DatasetSource:
@@ -77,7 +98,7 @@ class DatasetSource:
         self._dataset = dataset
         self._device = device
         self._workers = workers
-        self.shape = tuple(_input_of(dataset[0]).shape)
+        self.shape = tuple(input_of(dataset[0]).shape)
 
     def __len__(self) -> int:
         return len(self._dataset)  # type: ignore[arg-type]
@@ -86,10 +107,17 @@ class DatasetSource:
         """One DataLoader over the given batches, in their order."""
         order = [at.tolist() for at in positions]
         loader: DataLoader[Any] = DataLoader(
-            self._dataset, batch_sampler=order, num_workers=self._workers, collate_fn=_inputs
+            self._dataset,
+            batch_sampler=order,
+            num_workers=self._workers,
+            collate_fn=_inputs,
+            # A DataLoader draws a number when it starts; without this from torch's global state.
+            generator=torch.Generator(),
         )
         for batch in loader:
-            yield batch.to(self._device, torch.float32)
+            x = batch.to(self._device, torch.float32)
+            # The layout of `TensorSource`: the same values then give the same bits.
+            yield x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x
 
     def like(self, x: Any) -> "DatasetSource":
         """Another data set, read the same way."""
@@ -117,33 +145,40 @@ def crop_and_flip(batch: Tensor, rng: np.random.Generator) -> Tensor:
     return wide.permute(0, 2, 3, 1)[index].permute(0, 3, 1, 2)
 
 
-def _normalisation(x: NDArray[Any], normalize: bool) -> tuple[Tensor, Tensor]:
-    """Mean and inverse deviation, shaped to broadcast over a batch; constants are left alone."""
+def _is_bytes(x: NDArray[Any]) -> bool:
+    return x.dtype == np.uint8 and x.ndim == 4
+
+
+def _moments(x: NDArray[Any], normalize: bool) -> _Moments:
+    """Mean and deviation in float64, shaped to broadcast over a batch; a constant's are (c, 1)."""
     if not normalize:
-        return torch.zeros(()), torch.ones(())
+        return np.zeros(1), np.ones(1)
     axes = (0, 2, 3) if x.ndim == 4 else (0,)
-    if x.dtype == np.uint8 and x.ndim == 4:
+    if _is_bytes(x):
         # From the histogram of each channel: exact, and no float copy of the data.
         counts = [np.bincount(x[:, c].ravel(), minlength=256) for c in range(x.shape[1])]
         share = np.stack(counts) / counts[0].sum()
         mean = share @ np.arange(256.0)
-        variance = share @ np.arange(256.0) ** 2 - mean**2
+        spread = np.sqrt(np.maximum(share @ np.arange(256.0) ** 2 - mean**2, 0))
     else:
         mean = x.mean(axis=axes, dtype=np.float64)
-        variance = x.var(axis=axes, dtype=np.float64)
-    spread = np.where(variance > 0, np.sqrt(np.maximum(variance, 0)), 1)
+        spread = x.std(axis=axes, dtype=np.float64)
+    # The mean of equal numbers may be off by rounding; that is not a deviation.
+    spread = np.where(spread > 1e-12 * np.abs(mean), spread, 1)
     shape = (-1, 1, 1) if x.ndim == 4 else (-1,)
-    shift, scale = (
-        torch.from_numpy(v.astype(np.float32)).reshape(shape) for v in (mean, 1 / spread)
-    )
-    return shift, scale
+    return mean.reshape(shape), spread.reshape(shape)
 
 
-def _input_of(item: Any) -> Tensor:
+def input_of(item: Any) -> Tensor:
+    """The x of an item of a data set: its first part when it has parts.
+
+    >>> input_of((np.zeros(3), 1)).shape
+    torch.Size([3])
+    """
     value = item[0] if isinstance(item, tuple | list) else item
     return torch.as_tensor(np.asarray(value)) if not isinstance(value, Tensor) else value
 
 
 def _inputs(items: Sequence[Any]) -> Tensor:
-    batch: Tensor = default_collate([_input_of(item) for item in items])
+    batch: Tensor = default_collate([input_of(item) for item in items])
     return batch

@@ -4,11 +4,13 @@ A `Job` is everything that determines one training; the same job gives the same 
 whatever process, after however many interruptions.
 """
 
+import inspect
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -35,7 +37,8 @@ class DivergedError(InputError):
 class Job:
     """One training: who, on which rows, measured where.
 
-    `stream` names the random streams ("proxy", 2); `fold` counts folds when cross-fitting.
+    `stream` names the random streams ("proxy", 2); `fold` counts folds when cross-fitting; `code`
+    is what `code_of` says of the model.
     """
 
     model: Any
@@ -50,6 +53,7 @@ class Job:
     gradient_norm: bool = False
     normalize: bool = True
     device: str = "cpu"
+    code: str | None = None
 
     @property
     def who(self) -> str:
@@ -96,10 +100,11 @@ def key_of(job: Job, data: Data) -> dict[str, Any]:
     """Everything that determines a job's bytes, as plain values."""
     return {
         **asdict(replace(job, model=name_of(job.model))),
+        "parameters": _parameters_of(job.model),
         "stream": list(job.stream),
         "data": _print_of(data.x),
         "labels": fingerprint(data.y),
-        "test": None if data.test_x is None else _print_of(data.test_x),
+        "test": None if data.test_y is None else [_print_of(data.test_x), fingerprint(data.test_y)],
     }
 
 
@@ -108,12 +113,67 @@ def name_of(model: Any) -> str:
 
     >>> name_of("resnet20")
     'resnet20'
+    >>> from functools import partial
+    >>> name_of(partial(rows_of, n=3))
+    'dris.learn.training:rows_of(n=3)'
     """
     if isinstance(model, str):
         return model
     if is_estimator(model) and not isinstance(model, type):
         return " ".join(repr(model).split())
-    return f"{getattr(model, '__module__', '?')}:{getattr(model, '__qualname__', repr(model))}"
+    if isinstance(model, partial):
+        given = [repr(a) for a in model.args]
+        given += [f"{name}={value!r}" for name, value in sorted(model.keywords.items())]
+        return f"{name_of(model.func)}({', '.join(given)})"
+    named = model if hasattr(model, "__qualname__") else type(model)
+    return f"{named.__module__}:{named.__qualname__}"
+
+
+def refuse_unnamed(model: Any) -> None:
+    """Stop at a model that a run could not be found again by: two of them may share a name.
+
+    >>> refuse_unnamed("resnet20")
+    """
+    function = model
+    while isinstance(function, partial):
+        function = function.func
+    if isinstance(function, str) or is_estimator(function):
+        return
+    unnamed = "<" in name_of(function) or not hasattr(function, "__qualname__")
+    if unnamed or " at 0x" in name_of(model):
+        raise InputError(
+            f"a store finds runs by the model's name, and {name_of(model)} may mean several "
+            "models; name the function: write it with def at the top of a module, and give "
+            "numbers to it with functools.partial"
+        )
+
+
+def code_of(model: Any) -> str | None:
+    """A hash of the source of a user's own function or class: edited, it is another model.
+
+    None for models of dris and where there is no source. What the function calls is not seen.
+
+    >>> code_of("resnet20") is None
+    True
+    """
+    if is_estimator(model) or (isinstance(model, str) and ":" not in model):
+        return None
+    from dris.learn.models.registry import builder_of
+
+    function = builder_of(model)[0]
+    while isinstance(function, partial):
+        function = function.func
+    try:
+        return fingerprint(inspect.getsource(function))
+    except (OSError, TypeError):
+        return None
+
+
+def _parameters_of(model: Any) -> dict[str, str] | None:
+    """An estimator's parameters in full: its own words leave out the middle of long ones."""
+    if not is_estimator(model) or isinstance(model, str):
+        return None
+    return {n: repr(v) for n, v in model.get_params().items() if n != "random_state"}
 
 
 def rows_of(job: Job, n: int) -> tuple[Positions, Positions]:
@@ -135,7 +195,12 @@ def rows_of(job: Job, n: int) -> tuple[Positions, Positions]:
 
 
 def _print_of(x: Any) -> str:
-    return fingerprint(x) if isinstance(x, np.ndarray) else f"{name_of(type(x))} of {len(x)}"
+    if isinstance(x, np.ndarray):
+        return fingerprint(x)
+    from dris.learn.sources import input_of
+
+    # A Dataset is read once more: two of one kind and length would share a run otherwise.
+    return fingerprint([fingerprint(input_of(x[i]).numpy()) for i in range(len(x))])
 
 
 def _follow(job: Job, data: Data, run: Run | None, tick: Callable[[], None]) -> Dynamics:
@@ -270,11 +335,13 @@ def _told_who(job: Job, epoch: int) -> Iterator[None]:
         yield
     except ValueError as error:
         text = str(error)
-        # What MLPClassifier, SGDClassifier, the loop and the recorder say of such numbers.
-        if any(word in text for word in ("finite", "overflow", "the loss is")):
-            remedy = "" if "lower" in text else "; lower its learning rate or standardize"
-            raise DivergedError(f"{job.who} diverged at epoch {epoch}: {text}{remedy}") from None
-        raise
+        # Ours say so; scikit-learn's are plain ValueErrors. Any other is the user's code failing.
+        signs = ("finite", "overflow") if is_estimator(job.model) else ("finite", "diverged")
+        ours = isinstance(error, InputError) or is_estimator(job.model)
+        if not ours or not any(sign in text for sign in signs):
+            raise
+        remedy = "" if "lower" in text else "; lower its learning rate or standardize"
+        raise DivergedError(f"{job.who} diverged at epoch {epoch}: {text}{remedy}") from None
 
 
 @contextmanager

@@ -49,7 +49,7 @@ def build_model(
     >>> bool((a.head.weight == b.head.weight).all())
     True
     """
-    builder, name = _builder_of(spec)
+    builder, name = builder_of(spec)
     shape, count = _checked_shape(input_shape), _checked_classes(classes)
     _check_takes_two(builder, name)
     state = seed_for(seed, "initial weights")
@@ -70,13 +70,17 @@ def checked_spec(spec: Any) -> Any:
     >>> checked_spec("resnet20")
     'resnet20'
     """
-    builder, name = _builder_of(spec)
+    builder, name = builder_of(spec)
     _check_takes_two(builder, name)
     return spec
 
 
-def _builder_of(spec: Any) -> tuple[Builder, str]:
-    """The function that a spec means, and what to call it in a message."""
+def builder_of(spec: Any) -> tuple[Builder, str]:
+    """The function that a spec means, and what to call it in a message.
+
+    >>> builder_of("linear")[1]
+    'linear'
+    """
     if isinstance(spec, nn.Module):
         raise InputError(
             f"model must be a function that builds it, got a built {type(spec).__name__}; "
