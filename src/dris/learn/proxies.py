@@ -89,7 +89,7 @@ def train_proxies(
     data = checked_inputs(x)
     labels = labels_for(checked_labels(y, classes), len(data))
     names = checked_ids(ids, len(data))
-    _check_ways(bag, cross_fit, record, kinds, len(data))
+    check_ways(bag, cross_fit, record, kinds, len(data))
     how = recipe or default_recipe(kinds[0], epochs, batch_size, scored_epoch)
     places = devices_of(device)
     base = Job(
@@ -115,10 +115,10 @@ def train_proxies(
         for k in range(proxies)
         for fold in range(cross_fit or 1)
     ]
-    held_out = Data(data, labels, *_checked_test(test))
+    held_out = Data(data, labels, *checked_test(test))
     results = train_jobs(jobs, held_out, store, workers, progress)
-    dynamics = _joined(results, jobs, cross_fit or 1)
-    _refuse_copies(dynamics)
+    dynamics = joined(results, jobs, cross_fit or 1)
+    refuse_copies(dynamics)
     return replace(dynamics, ids=names)
 
 
@@ -220,14 +220,14 @@ def checked_model(model: Any) -> Any:
     return checked_spec(model)
 
 
-def _checked_test(test: tuple[Any, ArrayLike] | None) -> tuple[Any, NDArray[np.int64] | None]:
+def checked_test(test: tuple[Any, ArrayLike] | None) -> tuple[Any, NDArray[np.int64] | None]:
     if test is None:
         return None, None
     x = checked_inputs(test[0])
     return x, labels_for(test[1], len(x))
 
 
-def _check_ways(
+def check_ways(
     bag: float | None, cross_fit: int | None, record: str, kinds: Sequence[Any], n: int
 ) -> None:
     if bag is not None:
@@ -246,7 +246,7 @@ def _check_ways(
             raise InputError('record="scored" is for networks; use record="all" with scikit-learn')
 
 
-def _joined(
+def joined(
     results: Sequence[Dynamics | DivergedError], jobs: Sequence[Job], folds: int
 ) -> Dynamics:
     """One `Dynamics` of all proxies that finished; the others are named in a warning."""
@@ -283,7 +283,7 @@ def _joined_folds(folds: Sequence[Dynamics]) -> Dynamics:
     return replace(first, columns=columns, ids=np.arange(len(order)), labels=labels)
 
 
-def _refuse_copies(dynamics: Dynamics) -> None:
+def refuse_copies(dynamics: Dynamics) -> None:
     """Stop when two proxies agree but for rounding: their variance would be that rounding.
 
     Ranks that differ by less than 1 % on average count as copies where there are enough of them:
