@@ -1,5 +1,6 @@
 """Train K heads on frozen features, all at once: the cheapest proxies for who has embeddings."""
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -56,7 +57,7 @@ def train_heads(
     """Train K linear or one-hidden-layer heads on given features and return their `Dynamics`.
 
     Head k is what `train_proxies(features, labels, model="linear")` trains as proxy k, but for
-    rounding, in a third of the time: heads share matrix products, in this process, on one thread.
+    rounding, in about half the time: heads share matrix products, in this process, on one thread.
     The default recipe is the paper's for Food-101, 6 epochs in batches of 4,096; a small data set
     needs smaller batches or more epochs. A head that diverges is left out with a warning.
 
@@ -112,6 +113,10 @@ def train_heads(
     jobs = [
         replace(base, stream=("proxy", k), fold=fold) for k in range(count) for fold in range(folds)
     ]
+    # Proxy k, with all its folds, reads table k, and so on around.
+    places = [
+        [i for i in range(len(jobs)) if i // folds % len(tables) == t] for t in range(len(tables))
+    ]
     data = _with_test(tables, given, test)
     kept = Store(store) if isinstance(store, str | Path) else store
     run = None if kept is None else kept.run(_key_of(base, count, data))
@@ -122,63 +127,101 @@ def train_heads(
                 progress(total, total)
             return replace(run.load(), ids=names)
         begin = time.monotonic()
-        groups = _grouped(jobs, folds, data)
-        tasks = [([jobs[i] for i in group], data[where], hidden) for where, group in groups]
-        trained = run_all(_train_group, tasks, workers=1, progress=progress, total=total)
-        order = np.argsort([i for _, group in groups for i in group])
-        results = [result for of_group in trained for result in of_group]
-        dynamics = joined([results[i] for i in order], jobs, folds)
+        tasks = [([jobs[i] for i in at], d, hidden) for at, d in zip(places, data, strict=True)]
+        trained = run_all(_train_on, tasks, workers=1, progress=progress, total=total)
+        results = dict(zip(itertools.chain(*places), itertools.chain(*trained), strict=True))
+        dynamics = joined([results[i] for i in range(len(jobs))], jobs, folds)
         refuse_copies(dynamics)
         if run is not None and "missing" not in dynamics.provenance:
             run.finish(dynamics, seconds=time.monotonic() - begin)
     return replace(dynamics, ids=names)
 
 
-def _train_group(
+def _train_on(
     jobs: Sequence[Job], data: Data, hidden: int | None, tick: Callable[[], None]
 ) -> list[Dynamics | DivergedError]:
-    """The dynamics of heads on one table with equally many rows, or how they diverged."""
+    """The dynamics of all heads on one table, or how they diverged, in the order of the jobs."""
+    if not jobs:
+        return []
     import torch
 
     from dris.learn.sources import TensorSource
+
+    results: dict[int, Dynamics | DivergedError] = {}
+    with one_thread(jobs[0]):
+        device = torch.device(jobs[0].device)
+        source = TensorSource(data.x, device, normalize=jobs[0].normalize)
+        tested = None if data.test_x is None else source.like(data.test_x).tensor
+        for group in grouped(jobs, *data.x.shape):
+            some = [jobs[i] for i in group]
+            trained = _train_group(some, source.tensor, data, tested, hidden, tick)
+            results |= dict(zip(group, trained, strict=True))
+    return [results[i] for i in range(len(jobs))]
+
+
+def grouped(jobs: Sequence[Job], n: int, width: int) -> list[list[int]]:
+    """Which jobs train together: those with equally many rows (folds may differ by one).
+
+    As many as their batches leave room for. The groups depend on sizes alone, so no bit of the
+    result depends on anything else.
+
+    >>> job = Job("linear", ("proxy", 0), 0, 10, PAPER_FOOD_PROBE)
+    >>> [len(group) for group in grouped([job] * 20, 50_000, 512)]
+    [8, 8, 4]
+    """
+    alike: dict[int, list[int]] = {}
+    for i, job in enumerate(jobs):
+        alike.setdefault(len(rows_of(job, n)[0]), []).append(i)
+    groups = []
+    for rows, members in alike.items():
+        size = max(1, _AT_ONCE // (min(rows, jobs[0].recipe.batch_size) * width))
+        groups += [members[a : a + size] for a in range(0, len(members), size)]
+    return groups
+
+
+def _train_group(
+    jobs: Sequence[Job],
+    table: Any,
+    data: Data,
+    tested: Any,
+    hidden: int | None,
+    tick: Callable[[], None],
+) -> list[Dynamics | DivergedError]:
     from dris.learn.stacked import StackedHeads
 
     first, y = jobs[0], data.y
     rows, measured = zip(*(rows_of(job, len(y)) for job in jobs), strict=True)
     recorders = [
-        Recorder(
-            at, labels=y[at], scored_epoch=job.recipe.scored, gradient_norm=job.gradient_norm
-        )
+        Recorder(at, labels=y[at], scored_epoch=job.recipe.scored, gradient_norm=job.gradient_norm)
         for job, at in zip(jobs, measured, strict=True)
     ]
-    with one_thread(first):
-        source = TensorSource(data.x, torch.device(first.device), normalize=first.normalize)
-        engine = StackedHeads(
-            source.tensor,
-            y,
-            first.classes,
-            first.recipe,
-            hidden=hidden,
-            seed=first.seed,
-            streams=[j.stream if j.folds is None else (*j.stream, "fold", j.fold) for j in jobs],
-            rows=rows,
-        )
-        # Heads that measure the same rows answer together.
-        sets = [[k] for k in range(len(jobs))] if first.folds else [list(range(len(jobs)))]
-        errors: dict[int, DivergedError] = {}
-        for epoch in range(1, first.recipe.stop + 1):
-            for k, why in engine.train_epoch(epoch).items():
-                told = DivergedError(f"{jobs[k].who} diverged in epoch {epoch}: {why}")
-                errors.setdefault(k, told)
-            for together in sets:
-                alive = [k for k in together if k not in errors]
-                if alive:
-                    errors |= _record(engine, jobs, recorders, alive, measured[alive[0]], y, epoch)
-            for _ in jobs:
-                tick()
-        accuracies: list[float | None] = [None] * len(jobs)
-        if data.test_y is not None:
-            accuracies[:] = engine.accuracies(source.like(data.test_x).tensor, data.test_y)
+    streams = [j.stream if j.folds is None else (*j.stream, "fold", j.fold) for j in jobs]
+    engine = StackedHeads(
+        table,
+        y,
+        first.classes,
+        first.recipe,
+        hidden=hidden,
+        seed=first.seed,
+        streams=streams,
+        rows=rows,
+    )
+    # Heads that measure the same rows answer together.
+    sets = [[k] for k in range(len(jobs))] if first.folds else [list(range(len(jobs)))]
+    errors: dict[int, DivergedError] = {}
+    for epoch in range(1, first.recipe.stop + 1):
+        for k, why in engine.train_epoch(epoch).items():
+            told = DivergedError(f"{jobs[k].who} diverged in epoch {epoch}: {why}")
+            errors.setdefault(k, told)
+        for together in sets:
+            alive = [k for k in together if k not in errors]
+            if alive:
+                errors |= _record(engine, jobs, recorders, alive, measured[alive[0]], y, epoch)
+        for _ in jobs:
+            tick()
+    accuracies: list[float | None] = [None] * len(jobs)
+    if data.test_y is not None:
+        accuracies[:] = engine.accuracies(tested, data.test_y)
     return [
         errors[k]
         if k in errors
@@ -215,29 +258,9 @@ def _record(
     return errors
 
 
-def _grouped(jobs: Sequence[Job], folds: int, data: Sequence[Data]) -> list[tuple[int, list[int]]]:
-    """Which jobs train together: (table, jobs), as many as their batches leave room for.
-
-    Heads share a product when they read the same table and train on equally many rows (folds may
-    differ by one). The groups depend on the sizes alone, so the result does on nothing else.
-    """
-    alike: dict[tuple[int, int], list[int]] = {}
-    for i, job in enumerate(jobs):
-        where = i // folds % len(data)
-        alike.setdefault((where, len(rows_of(job, len(data[where].y))[0])), []).append(i)
-    groups = []
-    for (where, rows), members in alike.items():
-        batch = min(rows, jobs[0].recipe.batch_size)
-        size = max(1, _AT_ONCE // (batch * data[where].x.shape[1]))
-        groups += [(where, members[a : a + size]) for a in range(0, len(members), size)]
-    return groups
-
-
 def _checked_tables(features: Any, name: str) -> list[NDArray[Any]]:
     """One table or a list of them, all of the same number of examples."""
-    tables = [
-        checked_inputs(x) for x in (features if _is_list_of_tables(features) else [features])
-    ]
+    tables = [checked_inputs(x) for x in (features if _is_list_of_tables(features) else [features])]
     for x in tables:
         if not isinstance(x, np.ndarray) or x.ndim != 2:
             raise InputError(

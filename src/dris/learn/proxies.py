@@ -115,7 +115,7 @@ def train_proxies(
         for k in range(proxies)
         for fold in range(cross_fit or 1)
     ]
-    held_out = Data(data, labels, *checked_test(test))
+    held_out = Data(data, labels, *_checked_test(test))
     results = train_jobs(jobs, held_out, store, workers, progress)
     dynamics = joined(results, jobs, cross_fit or 1)
     refuse_copies(dynamics)
@@ -220,7 +220,7 @@ def checked_model(model: Any) -> Any:
     return checked_spec(model)
 
 
-def checked_test(test: tuple[Any, ArrayLike] | None) -> tuple[Any, NDArray[np.int64] | None]:
+def _checked_test(test: tuple[Any, ArrayLike] | None) -> tuple[Any, NDArray[np.int64] | None]:
     if test is None:
         return None, None
     x = checked_inputs(test[0])
@@ -230,6 +230,7 @@ def checked_test(test: tuple[Any, ArrayLike] | None) -> tuple[Any, NDArray[np.in
 def check_ways(
     bag: float | None, cross_fit: int | None, record: str, kinds: Sequence[Any], n: int
 ) -> None:
+    """Refuse ways to train that do not exist for `n` examples, or not together."""
     if bag is not None:
         count_of(bag, n, "bag")
     if cross_fit is not None and not 2 <= checked_count(cross_fit, "cross_fit", at_least=2) <= n:

@@ -55,9 +55,9 @@ class TensorSource:
         # A copy in either case: the caller's array must not change, and may be read-only.
         keep = np.array(x, dtype=x.dtype if x.dtype == np.uint8 and x.ndim == 4 else np.float32)
         self.tensor = torch.from_numpy(keep).to(device)
-        self._by = tuple(t.to(device) for t in by or _normalisation(x, normalize))
+        shift, scale = by or _normalisation(x, normalize)
+        self._by = shift, scale = shift.to(device), scale.to(device)
         if x.ndim != 4:
-            shift, scale = self._by
             self.tensor.sub_(shift).mul_(scale)
         self._device = device
 
