@@ -2,4 +2,5 @@
 
 from importlib.util import find_spec
 
-collect_ignore_glob = [] if find_spec("torch") else ["src/dris/learn/models/*"]
+_NEED_TORCH = ("models/*", "features.py", "heads.py", "loop.py", "sources.py", "stacked.py")
+collect_ignore_glob = [] if find_spec("torch") else [f"src/dris/learn/{m}" for m in _NEED_TORCH]

@@ -28,7 +28,8 @@ def trained_head(x, y, weight, bias, recipe, *, seed, stream):
             weight = weight - rate / 2 * push_w
             bias = bias - rate / 2 * push_b
             step += 1
-        losses.append([-math.log(probabilities(weight @ a + bias)[b]) for a, b in zip(x, y)])
+        own = [probabilities(weight @ x[i] + bias)[y[i]] for i in range(len(x))]
+        losses.append([-math.log(p) for p in own])
     return np.array(losses), weight, bias
 
 

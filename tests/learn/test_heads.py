@@ -10,8 +10,6 @@ import pytest
 
 torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
 
-from oracles_heads import trained_head  # noqa: E402
-
 from dris.core.errors import InputError  # noqa: E402
 from dris.core.streams import seed_for  # noqa: E402
 from dris.learn import heads as module  # noqa: E402
@@ -24,6 +22,7 @@ from dris.learn.sources import TensorSource  # noqa: E402
 from dris.learn.stacked import StackedHeads  # noqa: E402
 from dris.learn.store import Store  # noqa: E402
 from dris.learn.training import Job  # noqa: E402
+from oracles_heads import trained_head  # noqa: E402
 
 SHORT = Recipe(epochs=3, batch_size=16, learning_rate=0.1, weight_decay=1e-3)
 TOLERANCE = 1e-4

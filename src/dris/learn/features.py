@@ -22,6 +22,7 @@ require("torch", "torch")
 
 import torch
 from torch import Tensor, nn
+from torch.utils.data import IterableDataset
 
 from dris.learn.arrays import as_array
 from dris.learn.models import Classifier
@@ -101,6 +102,8 @@ def extract_features(
             f"backbone must be an nn.Module or a function, got {type(backbone).__name__}"
         )
     data = checked_inputs(x)
+    if isinstance(data, IterableDataset) or len(data) == 0:
+        raise InputError("x must be a map-style Dataset of one example or more, or an array")
     place = torch.device(devices_of(device)[0])
     if store is None:
         return _computed(backbone, data, batch_size, place, progress)
@@ -123,14 +126,14 @@ def extract_features(
 def _computed(
     backbone: Backbone, data: Any, batch_size: int, device: torch.device, progress: Progress | None
 ) -> Features:
-    features: Features | None = None
+    features: Features = np.empty((0, 0), dtype=np.float32)
     n, done = len(data), 0
     reads = backbone.features if isinstance(backbone, Classifier) else backbone
     autocast = torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")
     with _at_rest(backbone, device), torch.inference_mode(), autocast:
         for batch in _batches(data, batch_size, device):
             rows = _checked_rows(reads(batch), len(batch), done)
-            if features is None:
+            if done == 0:
                 features = np.empty((n, rows.shape[1]), dtype=np.float32)
             if rows.shape[1] != features.shape[1]:
                 raise InputError(
@@ -141,8 +144,6 @@ def _computed(
             done += len(rows)
             if progress is not None:
                 progress(done, n)
-    if features is None:
-        raise InputError("x is empty; features need at least one example")
     return features
 
 
