@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/installed
 
-.PHONY: help demo test check bench clean
+.PHONY: help demo test lint check bench clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -20,12 +20,13 @@ demo: $(STAMP) ## the main job on real data: attack, score, select, train, show
 test: $(STAMP) ## the default test suite
 	$(BIN)/python -m pytest -n auto --dist loadscope
 
-check: $(STAMP) ## what CI runs: format, lint, types, layers, tests
+lint: $(STAMP) ## format, lint, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_layers.py
-	$(BIN)/python -m pytest -n auto --dist loadscope
+
+check: lint test ## everything that CI runs
 
 bench: $(STAMP) ## speed and memory beside the plain way, each as a ratio in one run
 	$(BIN)/python benchmarks/run.py

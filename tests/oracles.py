@@ -1,1 +1,279 @@
-"""Slow, obvious versions written from the paper: what the fast code is checked against."""
+"""Slow, obvious versions written from the paper: what the fast code is checked against.
+
+Plain Python loops over plain lists; every example and every proxy is looked at on its own.
+"""
+
+from fractions import Fraction
+from math import ceil, exp, floor, log, sqrt
+
+import numpy as np
+
+from dris.core.streams import hashed_order, rng_for
+
+# -- ranks (paper, eq. 2) ----------------------------------------------------------------------
+
+
+def doubled_ranks(row):
+    """Twice the mean 1-based rank: everything below counts 2, everything equal counts 1, plus 1."""
+    return [2 * sum(v < x for v in row) + sum(v == x for v in row) + 1 for x in row]
+
+
+def normalized_ranks(row):
+    return [r / (2 * len(row)) for r in doubled_ranks(row)]
+
+
+def exact_rank_variance(losses):
+    """Eq. 2 in fractions: no rounding anywhere."""
+    n, k = len(losses[0]), len(losses)
+    rows = [[Fraction(r, 2 * n) for r in doubled_ranks(row)] for row in losses]
+    out = []
+    for i in range(n):
+        mean = sum(row[i] for row in rows) / k
+        out.append(sum((row[i] - mean) ** 2 for row in rows) / k)
+    return out
+
+
+def rank_variance(losses):
+    return [float(v) for v in exact_rank_variance(losses)]
+
+
+# -- what is read off logits -------------------------------------------------------------------
+
+
+def of_logits(logits, label):
+    """Loss, margin, error norm of one example, from its logits."""
+    top = max(logits)
+    weights = [exp(z - top) for z in logits]
+    p = [w / sum(weights) for w in weights]
+    loss = log(sum(weights)) + top - logits[label]
+    margin = logits[label] - max(z for c, z in enumerate(logits) if c != label)
+    error = sqrt(sum((p[c] - (c == label)) ** 2 for c in range(len(p))))
+    return loss, margin, error
+
+
+def totals(dynamics):
+    """(summed margin, learned-then-forgotten count, ever right), each per proxy and example."""
+    margin = dynamics.column("margin").tolist()
+    right = dynamics.column("correct").tolist()
+    k, e, n = len(margin), len(margin[0]), len(margin[0][0])
+    summed = [[0.0] * n for _ in range(k)]
+    forgotten = [[0] * n for _ in range(k)]
+    learned = [[False] * n for _ in range(k)]
+    for j in range(k):
+        for i in range(n):
+            for t in range(e):
+                summed[j][i] += margin[j][t][i]
+                learned[j][i] = learned[j][i] or right[j][t][i]
+                if t > 0 and right[j][t - 1][i] and not right[j][t][i]:
+                    forgotten[j][i] += 1
+    return summed, forgotten, learned
+
+
+# -- scores ------------------------------------------------------------------------------------
+
+
+def at_scored_epoch(dynamics, name):
+    e = dynamics.epochs.index(dynamics.scored_epoch)
+    return [proxy[e] for proxy in dynamics.column(name).tolist()]
+
+
+def mean_over_proxies(rows):
+    return [sum(row[i] for row in rows) / len(rows) for i in range(len(rows[0]))]
+
+
+def consensus(d):
+    return mean_over_proxies([normalized_ranks(row) for row in at_scored_epoch(d, "loss")])
+
+
+def aum(d):
+    return [total / len(d.epochs) for total in totals(d)[0][0]]
+
+
+def aum_mean(d):
+    rows = [[total / len(d.epochs) for total in row] for row in totals(d)[0]]
+    return mean_over_proxies(rows)
+
+
+def percentile(values, percent):
+    """Between the two order statistics around (n - 1)·percent/100, in proportion."""
+    ordered = sorted(values)
+    place = (len(ordered) - 1) * percent / 100
+    low, high = ordered[floor(place)], ordered[ceil(place)]
+    return low + (high - low) * (place - floor(place))
+
+
+def aum_threshold(d):
+    margin, planted = aum_mean(d), d.column("threshold_sample").tolist()
+    cut = percentile([m for m, p in zip(margin, planted, strict=True) if p], 99)
+    last = min(m - cut for m, p in zip(margin, planted, strict=True) if not p) - 1
+    return [last if p else m - cut for m, p in zip(margin, planted, strict=True)]
+
+
+def forgetting(d):
+    return mean_over_proxies(totals(d)[1])
+
+
+def forgetting_unlearned(d):
+    _, forgotten, learned = totals(d)
+    rows = [
+        [f if ever else len(d.epochs) for f, ever in zip(*pair, strict=True)]
+        for pair in zip(forgotten, learned, strict=True)
+    ]
+    return mean_over_proxies(rows)
+
+
+def rho_loss(d):
+    mean = mean_over_proxies(at_scored_epoch(d, "loss"))
+    return [a - b for a, b in zip(mean, d.column("reference_loss").tolist(), strict=True)]
+
+
+def self_confidence(d):
+    return mean_over_proxies([[exp(-v) for v in row] for row in at_scored_epoch(d, "loss")])
+
+
+def hybrid(d, beta=0.5):
+    norms = mean_over_proxies(at_scored_epoch(d, "gradient_norm"))
+    variance = rank_variance(at_scored_epoch(d, "loss"))
+    return [beta * g + (1 - beta) * v for g, v in zip(norms, variance, strict=True)]
+
+
+def prototype(d):
+    """k-means on unit rows from the same starting draws; one minus the cosine to the own centre."""
+    count = len(set(d.labels.tolist()))
+    order = sorted(range(d.examples), key=lambda i: int(hashed_order(d.ids[i : i + 1], 0)[0]))
+    rows = []
+    for i in order:
+        row = [float(v) for v in d.column("features")[i]]
+        size = sqrt(sum(v * v for v in row))
+        rows.append([v / size for v in row] if size else row)
+    centres = _starting_centres(rows, count)
+    owner = None
+    for _ in range(50):
+        nearest = [min(range(count), key=lambda c: _apart(row, centres[c])) for row in rows]
+        if nearest == owner:
+            break
+        owner = nearest
+        for c in set(owner):
+            mine = [row for row, o in zip(rows, owner, strict=True) if o == c]
+            centres[c] = [sum(v) / len(mine) for v in zip(*mine, strict=True)]
+    out = [0.0] * len(rows)
+    for place, (row, o) in enumerate(zip(rows, owner, strict=True)):
+        size = sqrt(sum(v * v for v in centres[o]))
+        dot = sum(a * b for a, b in zip(row, centres[o], strict=True))
+        out[order[place]] = max(1 - dot / size if size else 1.0, 0.0)
+    return out
+
+
+def _apart(a, b):
+    return sum((x - y) ** 2 for x, y in zip(a, b, strict=True))
+
+
+def _starting_centres(rows, count):
+    rng = rng_for(0, "prototypes")
+    centres = [rows[int(rng.integers(len(rows)))]]
+    while len(centres) < count:
+        gaps = [min(_apart(row, c) for c in centres) for row in rows]
+        aim, reached, pick = rng.random() * sum(gaps), 0.0, 0
+        for i, gap in enumerate(gaps):
+            reached += gap
+            if reached > aim:
+                pick = i
+                break
+        centres.append(rows[pick])
+    return centres
+
+
+def random(d):
+    return [(int(hashed_order(d.ids[i : i + 1], 0)[0]) >> 11) / 2**53 for i in range(d.examples)]
+
+
+SCORES = {
+    "rank_variance": lambda d: rank_variance(at_scored_epoch(d, "loss")),
+    "consensus": consensus,
+    "loss": lambda d: mean_over_proxies(at_scored_epoch(d, "loss")),
+    "el2n": lambda d: mean_over_proxies(at_scored_epoch(d, "error_norm")),
+    "grand": lambda d: mean_over_proxies(at_scored_epoch(d, "gradient_norm")),
+    "aum": aum,
+    "aum_mean": aum_mean,
+    "aum_threshold": aum_threshold,
+    "forgetting": forgetting,
+    "forgetting_unlearned": forgetting_unlearned,
+    "rho_loss": rho_loss,
+    "self_confidence": self_confidence,
+    "hybrid": hybrid,
+    "prototype": prototype,
+    "random": random,
+}
+
+
+# -- diagnostics -------------------------------------------------------------------------------
+
+
+def contamination(indices, corrupted):
+    return sum(bool(corrupted[i]) for i in indices) / len(indices)
+
+
+def auroc(score, marked):
+    """Over all pairs of a marked and an unmarked example."""
+    inside = [s for s, m in zip(score, marked, strict=True) if m]
+    outside = [s for s, m in zip(score, marked, strict=True) if not m]
+    won = sum(2 * (a > b) + (a == b) for a in inside for b in outside)
+    return won / (2 * len(inside) * len(outside))
+
+
+def average_precision(score, marked):
+    """Precision at each distinct cut, weighted by the recall gained there."""
+    total, before, out = sum(map(bool, marked)), 0, 0.0
+    for cut in sorted(set(score), reverse=True):
+        kept = [m for s, m in zip(score, marked, strict=True) if s >= cut]
+        hits = sum(map(bool, kept))
+        out += (hits - before) / total * hits / len(kept)
+        before = hits
+    return out
+
+
+def gap(losses, corrupted):
+    """Mean rank variance of clean less corrupted for the first 1, 2, … proxies."""
+    out = []
+    for k in range(1, len(losses) + 1):
+        v = rank_variance(losses[:k])
+        clean = [x for x, bad in zip(v, corrupted, strict=True) if not bad]
+        corrupt = [x for x, bad in zip(v, corrupted, strict=True) if bad]
+        out.append(sum(clean) / len(clean) - sum(corrupt) / len(corrupt))
+    return out
+
+
+def corrupted_disagreement(losses, corrupted):
+    return max(v for v, bad in zip(rank_variance(losses), corrupted, strict=True) if bad)
+
+
+def boundary_set(margin, corrupted, share=Fraction(1, 5)):
+    """The bottom share of clean examples by mean margin over proxies."""
+    mean = mean_over_proxies(margin)
+    clean = [i for i, bad in enumerate(corrupted) if not bad]
+    return sorted(sorted(clean, key=lambda i: mean[i])[: floor(share * len(clean))])
+
+
+def boundary_median(losses, margin, corrupted):
+    v = rank_variance(losses)
+    return float(np.median([v[i] for i in boundary_set(margin, corrupted)]))
+
+
+def assumptions(losses, corrupted, trimmed, choose, measure):
+    """(τ, γ, v_tail): `trimmed` examples dropped by variance on `choose`, the rest on `measure`."""
+    bad = [i for i, c in enumerate(corrupted) if c]
+    ranks = [normalized_ranks(row) for row in losses]
+
+    def variance(i, rows, less):
+        mean = sum(ranks[k][i] for k in rows) / len(rows)
+        return sum((ranks[k][i] - mean) ** 2 for k in rows) / (len(rows) - less)
+
+    ordered = sorted(bad, key=lambda i: variance(i, choose, 0))
+    bulk, tail = ordered[: len(bad) - trimmed], ordered[len(bad) - trimmed :]
+    best = None
+    for allowed in range(len(measure)):
+        reached = [sorted(ranks[k][i] for k in measure)[allowed] for i in bulk]
+        tau, gamma = 1 - min(reached), allowed / len(measure)
+        if best is None or tau**2 / 4 + gamma < best[0] ** 2 / 4 + best[1]:
+            best = tau, gamma
+    return *best, sum(variance(i, measure, 1) for i in tail) / len(tail) if tail else 0.0

@@ -3,7 +3,10 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+from dris import train_proxies
 
 
 def dris(*arguments: str, cwd=None) -> subprocess.CompletedProcess[str]:
@@ -52,3 +55,42 @@ def test_an_unwritable_folder_is_one_line_and_exit_code_1(tmp_path):
 
 def test_wrong_usage_is_exit_code_2():
     assert dris("demo", "--seeds", "many").returncode == 2
+
+
+def test_runs_lists_an_empty_store_and_refuses_a_file(tmp_path):
+    done = dris("runs", "--store", str(tmp_path))
+    assert done.returncode == 0
+    assert "no runs in" in done.stdout
+    (tmp_path / "file").write_text("")
+    refused = dris("runs", "--store", str(tmp_path / "file"))
+    assert refused.returncode == 1
+    assert refused.stderr.count("\n") == 1
+
+
+def test_runs_lists_and_cleans_what_training_kept(tmp_path):
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    y = (x[:, 0] > 0).astype(int)
+    train_proxies(x, y, proxies=2, epochs=2, model="sgd_log", workers=1, store=tmp_path)
+    listed = dris("runs", "--store", str(tmp_path)).stdout
+    assert listed.count("done") == 2
+    assert "proxy 1" in listed
+    half = next(tmp_path.glob("*/dynamics.safetensors"))
+    half.write_bytes(half.read_bytes()[:50])
+    cleaned = dris("runs", "--store", str(tmp_path), "--clean").stdout
+    assert "removed 1" in cleaned
+    assert cleaned.count("done") == 1
+
+
+def test_data_lists_every_known_set_and_checks_one(tmp_path):
+    listed = dris("data", "--data-dir", str(tmp_path))
+    assert listed.returncode == 0
+    assert "cifar10" in listed.stdout
+    told = dris("data", "digits").stdout
+    assert "1,442 to train on" in told
+
+
+def test_an_unknown_data_set_is_one_line_and_exit_code_1():
+    done = dris("data", "nonsense")
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "cifar10" in done.stderr

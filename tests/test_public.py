@@ -12,6 +12,7 @@ PINNED = [
     "SCORES",
     "Dynamics",
     "InputError",
+    "Recorder",
     "certify",
     "flip_labels",
     "importance",

@@ -105,11 +105,16 @@ def fault(kind, k):
                 strike()
             self.file.write(data)
 
-    fdopen = os.fdopen
+    opened = Path.open
+
+    def half_open(path, mode="r", *more, **named):
+        file = opened(path, mode, *more, **named)
+        return Half(file) if mode == "xb" else file
+
     with ExitStack() as patches:
         for name in ("replace", "rename", "fsync", "unlink", "ftruncate", "pwrite"):
             patches.enter_context(mock.patch.object(os, name, failing(getattr(os, name))))
-        patches.enter_context(mock.patch.object(os, "fdopen", lambda *a: Half(fdopen(*a))))
+        patches.enter_context(mock.patch.object(Path, "open", half_open))
         yield
 
 
@@ -117,7 +122,8 @@ def fault(kind, k):
 
 
 def careless_write(path, pieces):
-    with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC), "wb") as file:
+    Path(path).unlink(missing_ok=True)
+    with Path(path).open("xb") as file:
         for piece in pieces:
             file.write(piece)
     return path

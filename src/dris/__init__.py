@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from dris.core.selection import keep_top as keep_top
     from dris.learn.attack import targeted_noise as targeted_noise
     from dris.learn.proxies import train_proxies as train_proxies
+    from dris.learn.recorder import Recorder as Recorder
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Dynamics": "dris.core.dynamics",
     "InputError": "dris.core.errors",
+    "Recorder": "dris.learn.recorder",
     "SCORES": "dris.core.scores",
     "certify": "dris.core.certificates",
     "flip_labels": "dris.core.noise",
@@ -46,6 +48,7 @@ __all__ = [
     "SCORES",
     "Dynamics",
     "InputError",
+    "Recorder",
     "certify",
     "flip_labels",
     "importance",

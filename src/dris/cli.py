@@ -98,6 +98,46 @@ def certify(
     typer.echo(str(certificate))
 
 
+@app.command()
+def runs(
+    store: Annotated[
+        Path | None, typer.Option(help="The store's folder; DRIS_STORE or the user cache.")
+    ] = None,
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Remove damaged runs, other formats and leftovers.")
+    ] = False,
+    unfinished: Annotated[
+        bool, typer.Option("--unfinished", help="With --clean: also runs that were cut short.")
+    ] = False,
+) -> None:
+    """List the kept training runs with their size and state, or clean them up.
+
+    Example: dris runs --store runs --clean
+    """
+    from dris.report.terminal import show_runs
+
+    show_runs(store, clean=clean, unfinished=unfinished)
+
+
+@app.command()
+def data(
+    name: Annotated[str | None, typer.Argument(help="Fetch and check this data set.")] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Where data sets lie; DRIS_DATA or the user cache.")
+    ] = None,
+) -> None:
+    """List the known data sets and whether they are at hand, or fetch and check one.
+
+    Example: dris data cifar10 --data-dir data
+    """
+    from dris.report.terminal import fetch_and_tell, show_status
+
+    if name is None:
+        show_status(data_dir)
+    else:
+        fetch_and_tell(name, data_dir)
+
+
 def main() -> None:
     """Run a command; a broken rule is one sentence and exit code 1, never a traceback."""
     from dris.core.errors import InputError

@@ -26,7 +26,7 @@ def honest():
 def test_the_method_works_on_attacked_digits(honest):
     runs, _ = honest
     judgement = demo.judge(runs, SHORT)
-    assert judgement.works
+    assert judgement.outcome == "holds"
     assert judgement.text.startswith("The method works here")
     assert "EL2N" in judgement.text.split("below Random")[0]
 
@@ -36,16 +36,22 @@ def test_shuffled_scores_make_the_verdict_say_the_opposite(honest, monkeypatch):
     monkeypatch.setattr(demo, "_attack_and_train", lambda data, setting, seed: proxied[seed])
     runs, _ = demo.run(SHORT, score_of=shuffled, workers=1)
     judgement = demo.judge(runs, SHORT)
-    assert not judgement.works
+    assert judgement.outcome == "fails"
     assert judgement.text.startswith("The method does not work here")
     chance = np.mean(demo.values(runs, "el2n", "contamination"))
-    assert chance == pytest.approx(0.25, abs=0.08)  # 3 x 336 draws: five standard errors
+    assert chance == pytest.approx(0.25, abs=0.08)  # 3 x 360 draws: five standard errors
+
+
+def test_too_few_seeds_cannot_tell(honest):
+    runs, _ = honest
+    two = demo.Setting(seeds=(0,))
+    assert demo.judge([r for r in runs if r.seed == 0], two).outcome == "cannot tell"
 
 
 def test_each_rule_meets_the_same_attack_and_each_seed_another(honest):
     runs, proxied = honest
     assert len(runs) == 3 * len(demo.RULES)
-    assert {int(p.flipped.sum()) for p in proxied} == {336}  # exactly ⌊0.25 · 1347⌋
+    assert {int(p.flipped.sum()) for p in proxied} == {360}  # exactly ⌊0.25 · 1442⌋
     assert not np.array_equal(proxied[0].flipped, proxied[1].flipped)
 
 
@@ -70,7 +76,7 @@ def test_show_writes_the_figure_and_the_numbers(honest, tmp_path, monkeypatch, c
     monkeypatch.setattr(demo, "run", lambda *a, **k: honest)
     judgement = demo_page.show(SHORT, out=tmp_path / "new" / "folder")
     found = json.loads((tmp_path / "new" / "folder" / "demo.json").read_text())
-    assert found["works"] is judgement.works
+    assert found["outcome"] == judgement.outcome
     assert len(found["runs"]) == len(honest[0])
     picture = (tmp_path / "new" / "folder" / "rank-variance.png").read_bytes()
     assert picture.startswith(b"\x89PNG")

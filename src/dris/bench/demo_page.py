@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -13,6 +14,7 @@ from dris.bench import demo
 from dris.bench.figures import rank_variance_figure
 from dris.bench.paper_values import CIFAR10_TARGETED_25
 from dris.bench.statistics import mean_std
+from dris.core.checks import count_of
 from dris.core.errors import InputError
 from dris.core.scores import rank_variance
 
@@ -73,9 +75,9 @@ def table_of(runs: Sequence[demo.Run], setting: demo.Setting) -> Table:
 
 def _draw(runs: Sequence[demo.Run], shown: demo.Proxied, setting: demo.Setting, out: Path) -> Path:
     variance = rank_variance(shown.dynamics)
-    kept = int(setting.keep * len(variance))
+    kept = count_of(setting.keep, len(variance))
     accuracy = {name: demo.values(runs, rule, "accuracy") for rule, name in demo.RULES.items()}
-    cut = float(sorted(variance)[-kept])
+    cut = float(np.sort(variance)[-kept])
     return rank_variance_figure(variance, shown.flipped, cut, accuracy, out / "rank-variance.png")
 
 
@@ -85,7 +87,7 @@ def _keep(
     path = out / "demo.json"
     found = {
         "setting": asdict(setting),
-        "works": judgement.works,
+        "outcome": judgement.outcome,
         "verdict": judgement.text,
         "runs": [asdict(r) for r in runs],
     }

@@ -1,16 +1,16 @@
 """Named arrays and a JSON note in one file: the safetensors layout, written whole or not at all.
 
 Eight bytes of header length, a JSON header, then the arrays; any safetensors reader opens it.
-The header's one metadata entry, "dris", is the note with the SHA-256 of each array and of itself.
-The same arrays and note give the same bytes. Kind and shape stand in the header outside these
-checksums: who must be sure of them says them in the note, as `learn.runs` does.
+The header's metadata has two entries: "sha256", the seal, is the SHA-256 of the whole header
+written with zeros in its place; "dris" is the note with the SHA-256 of each array. So every byte
+is under a checksum, and the same arrays and note give the same bytes.
 """
 
 import hashlib
 import json
 import mmap
 import os
-import tempfile
+import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,25 +26,31 @@ _DTYPES = {
     **{"U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1"},
 }
 _NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
+_SEAL = b'{"__metadata__":{"sha256":"'  # every header begins so; 64 hexadecimal digits follow
+_UNSEALED = b"0" * 64
 
 
 def write_atomically(path: Path, pieces: Iterable[bytes | memoryview]) -> Path:
     """Write to a temporary name beside `path`, rename when every byte is on the disk.
 
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_atomically(Path(folder, "note"), [b"a", b"b"]).read_bytes()
     b'ab'
     """
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    if not path.parent.is_dir():
+        raise InputError(f"{path.parent}: no such folder; create it before saving into it")
+    # Created as any other file would be, so that its permissions are the usual ones.
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             for piece in pieces:
                 file.write(piece)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     return path
 
@@ -54,6 +60,7 @@ def write_arrays(
 ) -> Path:
     """Write arrays and note atomically; the note must be plain JSON values.
 
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = write_arrays(Path(folder, "f"), {"x": np.arange(3)}, {"epoch": 2}, format=1)
     ...     arrays, note = read_arrays(path, kind="toy", format=1)
@@ -68,8 +75,9 @@ def write_arrays(
         "format": format,
         "sha256": {name: hashlib.sha256(_bytes(a)).hexdigest() for name, a in stored.items()},
     }
-    about["sha256_of_this"] = _digest_of(about)
-    header: dict[str, Any] = {"__metadata__": {"dris": _text_of(about)}}
+    # Twice: keys that are numbers become text first, and are then sorted as text.
+    text_of = json.dumps(json.loads(json.dumps(about, allow_nan=False)), sort_keys=True)
+    header: dict[str, Any] = {"__metadata__": {"sha256": _UNSEALED.decode(), "dris": text_of}}
     offset = 0
     for name, a in stored.items():
         place = [offset, offset + a.nbytes]
@@ -77,6 +85,7 @@ def write_arrays(
         offset += a.nbytes
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 64)
+    text = text.replace(_UNSEALED, hashlib.sha256(text).hexdigest().encode(), 1)
     start = len(text).to_bytes(8, "little") + text
     return write_atomically(path, [start, *map(_bytes, stored.values())])
 
@@ -93,24 +102,19 @@ def read_arrays(
         data = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), dtype=np.uint8)
     header, start = _header_of(data, path, kind)
     about = _about(header, path, format)
+    size = start + max((entry["data_offsets"][1] for entry in header.values()), default=0)
+    if size != data.size:
+        what = "cut off" if data.size < size else "longer than it was written"
+        raise InputError(f"{path}: {what} ({data.size} bytes, not {size}); compute it again")
     arrays: dict[str, NDArray[Any]] = {}
     for name, entry in header.items():
-        try:
-            begin, end = (start + int(o) for o in entry["data_offsets"])
-            dtype, shape = np.dtype(_DTYPES[entry["dtype"]]), tuple(map(int, entry["shape"]))
-        except (KeyError, TypeError, ValueError):
-            raise InputError(_damaged_header(path)) from None
-        if end > data.size:
-            raise InputError(f"{path}: cut off in {name}; restore it or compute it again")
+        begin, end = (start + offset for offset in entry["data_offsets"])
         piece = data[begin:end]
-        if hashlib.sha256(piece.data).hexdigest() != about["sha256"].get(name):
+        if hashlib.sha256(piece.data).hexdigest() != about["sha256"][name]:
             raise InputError(
                 f"{path}: {name} is damaged (checksum); restore it or compute it again"
             )
-        try:
-            arrays[name] = piece.view(dtype).reshape(shape)
-        except ValueError:
-            raise InputError(_damaged_header(path)) from None
+        arrays[name] = piece.view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
     return arrays, about
 
 
@@ -123,47 +127,30 @@ def _storable(name: str, a: NDArray[Any]) -> NDArray[Any]:
 
 
 def _header_of(data: NDArray[np.uint8], path: Path, kind: str) -> tuple[dict[str, Any], int]:
+    """The parsed header, checked byte by byte against its seal, and where the arrays begin."""
     length = int(data[:8].view("<u8")[0])
-    foreign = f"{path}: not a {kind} file written by dris"
-    if length > data.size - 8:
-        raise InputError(f"{foreign}, or cut off in its header")
-    try:
-        header = json.loads(data[8 : 8 + length].tobytes())
-    except (UnicodeDecodeError, json.JSONDecodeError):
-        raise InputError(f"{foreign}, or damaged in its header") from None
-    metadata = header.get("__metadata__") if isinstance(header, dict) else None
-    if not isinstance(metadata, dict) or "dris" not in metadata:
-        raise InputError(foreign)
-    return header, 8 + length
+    text = data[8 : 8 + min(length, data.size)].tobytes()
+    if not text.startswith(_SEAL):
+        raise InputError(f"{path}: not a {kind} file written by dris")
+    if len(text) < length:
+        raise InputError(f"{path}: cut off or damaged in its header; compute it again")
+    begin, end = len(_SEAL), len(_SEAL) + len(_UNSEALED)
+    unsealed = text[:begin] + _UNSEALED + text[end:]
+    if text[begin:end] != hashlib.sha256(unsealed).hexdigest().encode():
+        raise InputError(
+            f"{path}: its header is damaged (checksum); restore it or compute it again"
+        )
+    return json.loads(text), 8 + length
 
 
 def _about(header: dict[str, Any], path: Path, format: int) -> dict[str, Any]:
-    """The checked note; the array entries that stay in `header` agree with it."""
-    try:
-        about: dict[str, Any] = json.loads(header.pop("__metadata__")["dris"])
-        recorded = about.pop("sha256_of_this")
-        intact = recorded == _digest_of(about) and set(header) == set(about["sha256"])
-    except (json.JSONDecodeError, TypeError, KeyError, AttributeError):
-        raise InputError(_damaged_header(path)) from None
-    if not intact:
-        raise InputError(_damaged_header(path))
+    """The note, taken out of the header so that the arrays' entries remain."""
+    about: dict[str, Any] = json.loads(header.pop("__metadata__")["dris"])
     if about["format"] != format:
         raise InputError(
             f"{path}: written in format {about['format']}, this dris reads {format}; upgrade dris"
         )
     return about
-
-
-def _damaged_header(path: Path) -> str:
-    return f"{path}: its header is damaged (checksum); restore it or compute it again"
-
-
-def _digest_of(about: dict[str, Any]) -> str:
-    return hashlib.sha256(_text_of(about).encode()).hexdigest()
-
-
-def _text_of(about: dict[str, Any]) -> str:
-    return json.dumps(about, sort_keys=True, allow_nan=False)
 
 
 def _bytes(a: NDArray[Any]) -> memoryview:

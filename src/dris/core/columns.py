@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.checks import checked_labels, first_not_finite
+from dris.core.checks import checked_count, checked_labels, first_not_finite
 from dris.core.errors import InputError
 from dris.core.trajectories import Column
 
@@ -85,8 +85,8 @@ def checked_outputs(values: ArrayLike, name: str) -> Column:
             f"{name} must be (proxy, [epoch,] example, class) with at least two classes, "
             f"got shape {np.shape(values)}"
         )
-    if a.dtype.kind in "iu":
-        a = a.astype(np.float64)
+    if a.dtype not in (np.float32, np.float64):
+        a = a.astype(np.float32 if a.dtype == np.float16 else np.float64)
     bad = first_not_finite(a)
     if bad is not None:
         raise InputError(f"{name} must be finite, got {a.flat[bad]} at position {bad}")
@@ -131,7 +131,8 @@ def checked_epochs(epochs: Sequence[int] | None, count: int) -> tuple[int, ...]:
     >>> checked_epochs(None, 3)
     (1, 2, 3)
     """
-    at = tuple(range(1, count + 1)) if epochs is None else tuple(int(e) for e in epochs)
+    given = range(1, count + 1) if epochs is None else epochs
+    at = tuple(checked_count(e, "epochs", at_least=0) for e in given)
     if len(at) != count or any(b <= a for a, b in pairwise(at)):
         raise InputError(f"epochs must be {count} increasing numbers, got {list(at)}")
     return at

@@ -7,11 +7,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.checks import checked_mask, checked_score, count_of
+from dris.core.checks import checked_count, checked_mask, checked_score, count_of, part_of
 from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.ranks import doubled_ranks, normalized_ranks, rank_variance
-from dris.core.streams import rng_for
+from dris.core.streams import hashed_order, rng_for
 
 Outcome = Literal["holds", "fails", "cannot tell"]
 
@@ -110,7 +110,8 @@ def boundary_set(
     clean = np.flatnonzero(~bad)
     margin = dynamics.snapshot("margin").astype(np.float64).mean(axis=0)[clean]
     size = count_of(share, len(clean), "share")
-    return np.sort(clean[np.argsort(margin, kind="stable")[:size]])
+    lots = hashed_order(dynamics.ids[clean], seed=0)  # ties are broken by id, not by position
+    return np.sort(clean[np.lexsort((lots, margin))[:size]])
 
 
 def boundary_disagreement(
@@ -129,6 +130,7 @@ def boundary_disagreement(
     >>> found.examples, found.low <= found.median <= found.high
     (8, True)
     """
+    checked_count(resamples, "resamples", at_least=1)
     values = rank_variance(dynamics.snapshot("loss"))[
         boundary_set(dynamics, corrupted, share=share)
     ]
@@ -162,7 +164,7 @@ def estimate_assumptions(
     ranks = normalized_ranks(dynamics.snapshot("loss"))[:, bad]
     choosing, measuring = ranks[: k // 2], ranks[k // 2 :]
     order = np.argsort(choosing.var(axis=0), kind="stable")
-    bulk_size = bad.sum() - (count_of(trim, int(bad.sum()), "trim") if trim else 0)
+    bulk_size = bad.sum() - part_of(trim, int(bad.sum()), "trim")
     bulk, tail = order[:bulk_size], order[bulk_size:]
     m = len(measuring)
     # Allowing j of m proxies to rank an example low is γ = j/m; τ is what the others then need.
@@ -184,6 +186,8 @@ def empirical_gap(dynamics: Dynamics, corrupted: ArrayLike, *, delta: float = 0.
     [0.0, 0.0278]
     """
     bad = checked_mask(corrupted, dynamics.examples)
+    if not 0 < delta < 1:
+        raise InputError(f"delta must be in (0, 1), got {delta}")
     n, k = dynamics.examples, dynamics.proxies
     total, squares = np.zeros(n), np.zeros(n)
     raw = np.zeros(k)
@@ -209,6 +213,15 @@ def contamination(indices: ArrayLike, corrupted: ArrayLike) -> float:
         raise InputError(f"corrupted must be a boolean mask, got {bad.dtype} of shape {bad.shape}")
     if chosen.size == 0:
         raise InputError("the subset is empty; its contamination is not defined")
+    if chosen.dtype.kind not in "iu" or chosen.ndim != 1:
+        raise InputError(
+            f"indices must be positions, got {chosen.dtype} of shape {chosen.shape}; "
+            "for a mask use np.flatnonzero"
+        )
+    if chosen.min() < 0 or chosen.max() >= bad.size:
+        raise InputError(
+            f"indices must be in 0..{bad.size - 1}, got {chosen.min()} to {chosen.max()}"
+        )
     return float(bad[chosen].mean())
 
 
@@ -236,7 +249,8 @@ def average_precision(score: ArrayLike, marked: ArrayLike) -> float:
     s = checked_score(score)
     mark = checked_mask(marked, len(s), "marked")
     order = np.argsort(-s, kind="stable")
-    last_of_value = np.append(np.flatnonzero(np.diff(s[order])), len(s) - 1)
+    fallen = s[order]
+    last_of_value = np.append(np.flatnonzero(fallen[1:] != fallen[:-1]), len(s) - 1)
     hits = np.cumsum(mark[order])[last_of_value]
     gained = np.diff(hits, prepend=0) / mark.sum()
     return float((gained * hits / (last_of_value + 1)).sum())

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.checks import checked_ids
+from dris.core.checks import checked_count, checked_ids
 from dris.core.columns import (
     PER_EXAMPLE,
     REMEDY,
@@ -89,7 +89,9 @@ class Dynamics:
         if 0 in shape:
             raise InputError(f"dynamics need a proxy, an epoch and an example, got shape {shape}")
         at = checked_epochs(epochs, shape[1])
-        scored = at[(len(at) - 1) // 2] if scored_epoch is None else int(scored_epoch)
+        scored = at[(len(at) - 1) // 2]
+        if scored_epoch is not None:
+            scored = checked_count(scored_epoch, "scored_epoch", at_least=0)
         if scored not in at:
             raise InputError(f"scored_epoch {scored} was not recorded; recorded: {spans(at)}")
         return cls(
@@ -198,11 +200,10 @@ class Dynamics:
             else first.columns[name]
             for name in first.columns
         }
-        made = [dict(entry) for p in aligned for entry in p.provenance.get("proxies", [{}])]
         return replace(
             first,
             columns=columns,
-            provenance={**first.provenance, "proxies": made},
+            provenance={**first.provenance, "proxies": [e for p in aligned for e in _made(p)]},
             stored_totals=Totals.join([p.totals() for p in aligned]) if first.is_summary else None,
         )
 
@@ -285,7 +286,7 @@ build the Dynamics from logits or probabilities, or pass margin=
         if epoch not in self.epochs:
             what = "this summary holds" if self.is_summary else "recorded:"
             raise InputError(f"epoch {epoch} is not held; {what} {spans(self.epochs)}")
-        return replace(self, scored_epoch=epoch)
+        return replace(self, scored_epoch=int(epoch))
 
     def totals(self) -> Totals:
         """Sums over all recorded epochs, stored in a summary, added up here otherwise.
@@ -329,11 +330,11 @@ build the Dynamics from logits or probabilities, or pass margin=
         chosen = list(proxies)
         if not chosen or not all(0 <= k < self.proxies for k in chosen):
             raise InputError(f"proxies must be among 0..{self.proxies - 1}, got {chosen}")
-        made = self.provenance.get("proxies", [])
+        made = _made(self)
         return replace(
             self,
             columns={n: c[chosen] if n in TRAJECTORIES else c for n, c in self.columns.items()},
-            provenance={**self.provenance, "proxies": [made[k] for k in chosen if k < len(made)]},
+            provenance={**self.provenance, "proxies": [made[k] for k in chosen]},
             stored_totals=self.stored_totals.pick(chosen) if self.stored_totals else None,
         )
 
@@ -377,6 +378,14 @@ build the Dynamics from logits or probabilities, or pass margin=
     def totals_epochs(self) -> int:
         """How many epochs the totals run over."""
         return self.stored_totals.epochs if self.stored_totals else len(self.epochs)
+
+
+def _made(dynamics: Dynamics) -> list[Any]:
+    """How each proxy was made: one entry per proxy, empty where nobody said."""
+    entries = dynamics.provenance.get("proxies")
+    if isinstance(entries, list | tuple) and len(entries) == dynamics.proxies:
+        return list(entries)
+    return [{} for _ in range(dynamics.proxies)]
 
 
 def _aligned(part: Dynamics, first: Dynamics, k: int) -> Dynamics:

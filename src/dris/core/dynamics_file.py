@@ -18,6 +18,7 @@ from dris.core.trajectories import Totals
 
 FORMAT = 1
 _KEPT = {np.dtype(code) for code in ("<f8", "<f4", "<i8", "<i4", "|b1", "|u1")}
+_ANY_NAME = "surrogatepass"  # ids may be file names, which need not be valid text
 _TOTALS = ("margin", "forgotten", "learned")
 
 
@@ -25,7 +26,7 @@ def write_dynamics(dynamics: Dynamics, path: Path) -> Path:
     """Write atomically: a temporary file beside `path`, renamed when it is complete."""
     provenance = dict(dynamics.provenance)
     try:
-        json.dumps(provenance, sort_keys=True, allow_nan=False)
+        json.dumps(provenance, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InputError(f"provenance must be plain JSON values: {error}") from None
     note = {
@@ -39,7 +40,7 @@ def write_dynamics(dynamics: Dynamics, path: Path) -> Path:
 
 
 def read_dynamics(path: Path) -> Dynamics:
-    """Map the file and check every array in it against its checksum."""
+    """Map the file and check every byte of it against its checksums."""
     arrays, about = read_arrays(path, kind="dynamics", format=FORMAT)
     return _dynamics_of(arrays, about)
 
@@ -54,7 +55,7 @@ def _arrays_of(dynamics: Dynamics) -> dict[str, NDArray[Any]]:
             if value is not None:
                 arrays[f"totals.{name}"] = value
     if dynamics.ids.dtype.kind == "U":
-        words = [str(i).encode() for i in dynamics.ids]
+        words = [str(i).encode(errors=_ANY_NAME) for i in dynamics.ids]
         arrays["ids"] = np.frombuffer(b"".join(words), dtype=np.uint8)
         arrays["ids.ends"] = np.cumsum([len(w) for w in words], dtype=np.int64)
     else:
@@ -73,7 +74,9 @@ def _dynamics_of(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> Dyna
     if about["text_ids"]:
         ends = arrays["ids.ends"].tolist()
         blob = ids.tobytes()
-        ids = np.array([blob[a:b].decode() for a, b in zip([0, *ends], ends, strict=False)])
+        ids = np.array(
+            [blob[a:b].decode(errors=_ANY_NAME) for a, b in zip([0, *ends], ends, strict=False)]
+        )
     totals = None
     if about["totals_epochs"] is not None:
         totals = Totals(about["totals_epochs"], *(arrays.get(f"totals.{n}") for n in _TOTALS))

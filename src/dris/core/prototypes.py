@@ -30,7 +30,7 @@ def nearest_prototype_distance(
     if not 1 <= prototypes <= n:
         raise InputError(f"prototypes must be in 1..{n}, the number of examples, got {prototypes}")
     order = np.argsort(hashed_order(ids, seed), kind="stable")
-    x = features[order].astype(np.float64)
+    x = np.ascontiguousarray(features[order], dtype=np.float64)
     length = np.linalg.norm(x, axis=1, keepdims=True)
     x = np.divide(x, length, out=np.zeros_like(x), where=length > 0)
     centres = _first_centres(x, prototypes, seed)

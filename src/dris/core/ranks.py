@@ -18,7 +18,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.checks import first_not_finite
+from dris.core.checks import checked_count, first_not_finite
 from dris.core.errors import InputError
 
 _CHUNK = 1 << 18  # elements handled at a time, small enough to stay in the cache
@@ -47,10 +47,9 @@ def rank_variance(losses: ArrayLike, *, workers: int | None = None) -> NDArray[n
     >>> rank_variance(np.array([[0.1, 3.0, 0.2, 0.2], [0.1, 0.2, 3.0, 0.2]])).tolist()
     [0.0, 0.03515625, 0.03515625, 0.0]
     """
-    rows = checked_losses(losses, least=2)
+    threads = (os.cpu_count() or 1) if workers is None else checked_count(workers, "workers", 1)
+    rows = checked_losses(losses, least=2, most=2**32)
     k, n = rows.shape
-    if k * n >= 2**32:
-        raise InputError(f"K·N must stay below 2^32 for exact sums, got {k} x {n}; score in shards")
     # Sums of at most K doubled ranks; 32 bits are enough for nearly everyone and halve the memory.
     narrow = 2 * n * k < 2**32
     total: NDArray[np.unsignedinteger] = np.zeros(n, dtype=np.uint32 if narrow else np.uint64)
@@ -65,14 +64,20 @@ def rank_variance(losses: ArrayLike, *, workers: int | None = None) -> NDArray[n
                 np.add(total[part], r, out=total[part], casting="unsafe")
                 squares[part] += r * r
 
-    with ThreadPoolExecutor(max_workers=min(k, workers or os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(max_workers=min(k, threads)) as pool:
         list(pool.map(add, rows))
-    # The sums may wrap around 2^64, their difference does not: it is at most (K·N)² < 2^64.
     out = squares.view(np.float64)
     for part in _parts(n):
-        t = total[part].astype(np.uint64)
-        out[part] = (np.uint64(k) * squares[part] - t * t) / float(2 * k * n) ** 2
+        out[part] = _spread(squares[part], total[part], k) / float(2 * k * n) ** 2
     return out
+
+
+def _spread(
+    squares: NDArray[np.uint64], total: NDArray[np.unsignedinteger], k: int
+) -> NDArray[np.uint64]:
+    """K·Σr² − (Σr)²: both may wrap around 2^64, their difference, at most (K·N)², does not."""
+    t = total.astype(np.uint64)
+    return np.uint64(k) * squares - t * t
 
 
 def doubled_ranks(row: NDArray[np.floating]) -> NDArray[np.unsignedinteger]:
@@ -145,10 +150,13 @@ def _parts(n: int) -> list[slice]:
     return [slice(i, min(i + _CHUNK, n)) for i in range(0, n, _CHUNK)]
 
 
-def checked_losses(losses: ArrayLike, *, least: int) -> NDArray[np.floating]:
+def checked_losses(
+    losses: ArrayLike, *, least: int, most: int | None = None
+) -> NDArray[np.floating]:
     """Losses as a finite (K, N) array of float32 or float64, at least `least` proxies.
 
-    float64 stays float64: casting down would merge losses that differ.
+    float64 stays float64: casting down would merge losses that differ. K·N stays below `most`,
+    up to which sums of squared ranks are exact.
 
     >>> checked_losses([[1, 2], [3, 4]], least=2).dtype
     dtype('float64')
@@ -169,6 +177,9 @@ def checked_losses(losses: ArrayLike, *, least: int) -> NDArray[np.floating]:
             f"rank variance needs at least 2 proxies, got {a.shape[0]}: "
             "with one proxy it is zero everywhere; train more proxies"
         )
+    if most is not None and a.size >= most:
+        k, n = a.shape
+        raise InputError(f"K·N must stay below 2^32 for exact sums, got {k} x {n}; score in shards")
     for k, row in enumerate(a):
         bad = first_not_finite(row)
         if bad is not None:

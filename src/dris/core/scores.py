@@ -231,9 +231,15 @@ SCORES: dict[str, Callable[[Dynamics], Score]] = {
 
 
 def _mean_over_proxies(values: NDArray[np.generic]) -> Score:
-    """The mean of (K, N) over K in float64, sorted first: no trace of the proxies' order."""
+    """The mean of (K, N) over K in float64, sorted first: no trace of the proxies' order.
+
+    Added up row by row: `sum` would pick its order of addition by the layout in memory.
+    """
     ordered = np.sort(values.astype(np.float64), axis=0)
-    return np.asarray(ordered.sum(axis=0) / len(ordered))
+    total = np.zeros(ordered.shape[1])
+    for row in ordered:
+        total += row
+    return total / len(ordered)
 
 
 def _present(total: NDArray[Any] | None) -> NDArray[Any]:

@@ -48,8 +48,10 @@ def hashed_order(ids: NDArray[np.generic], seed: int) -> NDArray[np.uint64]:
     salt = np.frombuffer(seed_hash, dtype="<u8")[0]
     if ids.dtype.kind in "iu":
         return _mix(ids.astype(np.uint64) ^ salt)
-    words = b"".join(hashlib.blake2b(str(i).encode(), digest_size=8).digest() for i in ids.tolist())
-    return _mix(np.frombuffer(words, dtype="<u8") ^ salt)
+    # Ids may be file names, which need not be valid text.
+    words = (str(i).encode(errors="surrogatepass") for i in ids.tolist())
+    digests = b"".join(hashlib.blake2b(word, digest_size=8).digest() for word in words)
+    return _mix(np.frombuffer(digests, dtype="<u8") ^ salt)
 
 
 def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:

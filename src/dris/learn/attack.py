@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from dris.core.checks import checked_labels
 from dris.core.columns import labels_for
 from dris.core.noise import NoisyLabels, flip_labels
+from dris.core.streams import checked_seed
 from dris.learn.estimators import is_estimator
 from dris.learn.parallel import Progress, devices_of
 from dris.learn.proxies import checked_inputs, checked_model, default_recipe, train_jobs
@@ -44,7 +45,7 @@ def attacker_norms(
     job = Job(
         model=checked_model(model),
         stream=("attacker",),
-        seed=seed,
+        seed=checked_seed(seed),
         classes=int(labels.max()) + 1,
         recipe=recipe or default_recipe(model, epochs, scored_epoch=epochs),
         gradient_norm=True,

@@ -55,9 +55,20 @@ def resolve(model: Any) -> Any:
     >>> resolve("sgd_log").loss
     'log_loss'
     """
+    if isinstance(model, str) and model not in ESTIMATORS:
+        raise InputError(f"unknown model {model!r}; choose from {', '.join(ESTIMATORS)}")
     estimator = ESTIMATORS[model]() if isinstance(model, str) else model
     if isinstance(estimator, type):
         raise InputError(f"model must be an estimator, got the class {estimator.__name__}; call it")
+    if not hasattr(estimator, "get_params"):
+        raise InputError(
+            f"model must be a name or a scikit-learn classifier, got {type(estimator).__name__}"
+        )
+    if not (hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")):
+        raise InputError(
+            f"{type(estimator).__name__} has neither decision_function nor predict_proba; "
+            "choose a classifier that scores its classes"
+        )
     if not (hasattr(estimator, "partial_fit") or _stages_of(estimator)):
         raise InputError(
             f"{type(estimator).__name__} has neither partial_fit nor staged predictions, so it has "

@@ -20,7 +20,7 @@ _ACTIVATIONS: dict[str, Callable[[Matrix], Matrix]] = {
     "identity": lambda h: h,
     "relu": lambda h: np.maximum(h, 0),
     "tanh": np.tanh,
-    "logistic": lambda h: 1 / (1 + np.exp(-h)),
+    "logistic": lambda h: np.exp(-np.logaddexp(0, -h)),  # never overflows
 }
 
 
@@ -38,12 +38,7 @@ def logits_of(estimator: Any, x: Matrix) -> Matrix:
         return as_logits(_hidden(estimator, x) @ estimator.coefs_[-1] + estimator.intercepts_[-1])
     if hasattr(estimator, "decision_function"):
         return as_logits(estimator.decision_function(x))
-    if hasattr(estimator, "predict_proba"):
-        return probabilities_as_logits(estimator.predict_proba(x))
-    raise InputError(
-        f"{type(estimator).__name__} has neither decision_function nor predict_proba; "
-        "choose a classifier that scores its classes"
-    )
+    return probabilities_as_logits(estimator.predict_proba(x))
 
 
 def as_logits(values: Matrix) -> Matrix:

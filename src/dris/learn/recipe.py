@@ -36,8 +36,8 @@ class Recipe:
     mixed_precision: bool = True
 
     def __post_init__(self) -> None:
-        checked_count(self.epochs, "epochs", at_least=1)
-        checked_count(self.batch_size, "batch_size", at_least=1)
+        for name in ("epochs", "batch_size"):
+            object.__setattr__(self, name, checked_count(getattr(self, name), name, at_least=1))
         if not 0 < self.learning_rate < float("inf"):
             raise InputError(f"learning_rate must be positive, got {self.learning_rate}")
         if not 0 <= self.momentum < 1:

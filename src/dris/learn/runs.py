@@ -211,14 +211,12 @@ class Run:
 
     def _write(self, name: str, arrays: Arrays, epoch: int) -> None:
         arrays = {n: np.asarray(a) for n, a in arrays.items()}
-        note = {"run": self.folder.name, "epoch": epoch, "layout": _layout(arrays)}
+        note = {"run": self.folder.name, "epoch": epoch}
         write_arrays(self.folder / name, arrays, note, format=FORMAT)
 
     def _read(self, name: str, epoch: int | None = None) -> tuple[int, dict[str, NDArray[Any]]]:
         path = self.folder / name
         arrays, note = read_arrays(path, kind="checkpoint", format=FORMAT)
-        if note.get("layout") != _layout(arrays):
-            raise InputError(f"{path}: its header is damaged")
         if note.get("run") != self.folder.name or epoch not in (None, note["epoch"]):
             raise InputError(f"{path}: belongs to another run or epoch")
         return int(note["epoch"]), arrays
@@ -230,11 +228,6 @@ class Run:
 
 def _record(epoch: int) -> str:
     return RECORDS.replace("*", f"{epoch:05}")
-
-
-def _layout(arrays: Arrays) -> dict[str, list[Any]]:
-    """Kind, width and shape of each array, for the note: a header alone is not checksummed."""
-    return {n: [a.dtype.newbyteorder("<").str, list(a.shape)] for n, a in sorted(arrays.items())}
 
 
 def _mark_for(path: Path) -> bytes:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.core.checks import checked_count
 from dris.core.errors import InputError
 from dris.core.streams import rng_for, seed_for
 
@@ -26,6 +27,10 @@ def step_batches(
     """
     if len(indices) == 0:
         raise InputError("the subset is empty; nothing to train on")
+    if indices.dtype.kind not in "iu" or indices.min() < 0 or indices.max() >= total:
+        raise InputError(f"indices must be positions in 0..{total - 1}, got {indices}")
+    checked_count(epochs, "epochs", at_least=1)
+    checked_count(batch_size, "batch_size", at_least=1)
     kept = np.zeros(total, dtype=bool)
     kept[indices] = True
     waiting = np.empty(0, dtype=np.int64)
@@ -61,7 +66,11 @@ def train_target(
     from sklearn.base import clone
     from threadpoolctl import threadpool_limits
 
-    model = clone(estimator).set_params(random_state=seed_for(seed, "target", "model"))
+    if not hasattr(estimator, "partial_fit"):
+        raise InputError(f"{type(estimator).__name__} has no partial_fit, so it takes no steps")
+    model = clone(estimator)
+    if "random_state" in model.get_params():
+        model.set_params(random_state=seed_for(seed, "target", "model"))
     every_class = np.arange(classes)
     with threadpool_limits(limits=1):
         for batch in step_batches(indices, len(x), epochs=epochs, batch_size=batch_size, seed=seed):

@@ -280,11 +280,10 @@ def told_who(job: Job, epoch: int) -> Iterator[None]:
         yield
     except ValueError as error:
         text = str(error)
-        if "finite" in text or "the loss is" in text:
-            remedy = (
-                "" if "lower" in text else "; lower its learning rate or normalize the features"
-            )
-            raise DivergedError(f"{job.who} diverged in epoch {epoch}: {text}{remedy}") from None
+        # What MLPClassifier, SGDClassifier, the loop and the recorder say of such numbers.
+        if any(word in text for word in ("finite", "overflow", "the loss is")):
+            remedy = "" if "lower" in text else "; lower its learning rate or standardize"
+            raise DivergedError(f"{job.who} diverged at epoch {epoch}: {text}{remedy}") from None
         raise
 
 

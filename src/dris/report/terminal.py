@@ -1,0 +1,81 @@
+"""What commands print on a terminal: kept runs, known data sets."""
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from dris.data.known import load, status
+from dris.learn.store import RunInfo, Store
+
+
+def show_runs(folder: Path | None, *, clean: bool, unfinished: bool) -> None:
+    """List the runs, after removing what is asked to go."""
+    store, page = Store(folder), Console()
+    if clean:
+        gone = store.clean(unfinished=unfinished)
+        page.print(f"removed {len(gone.removed)} ({size_of(gone.bytes)})", highlight=False)
+    found = store.runs()
+    if not found:
+        page.print(f"no runs in {store.root}", soft_wrap=True, highlight=False)
+        return
+    table = Table("run", "what", "state", "epoch", "size", "last written", box=None)
+    for info in found:
+        table.add_row(
+            info.name[:8],
+            _what(info),
+            info.state,
+            "" if info.epoch is None else str(info.epoch),
+            size_of(info.bytes),
+            _ago(info.age),
+        )
+    page.print(table)
+
+
+def size_of(count: float) -> str:
+    """Bytes in a unit that a person reads.
+
+    >>> size_of(999), size_of(34_000_000)
+    ('999 B', '34.0 MB')
+    """
+    if count < 1000:
+        return f"{count:.0f} B"
+    for unit in ("kB", "MB", "GB"):
+        count /= 1000
+        if count < 1000:
+            return f"{count:.1f} {unit}"
+    return f"{count / 1000:.1f} TB"
+
+
+def _what(info: RunInfo) -> str:
+    """Model, role and seed; the whole key is in the run's key.json."""
+    if info.key is None:
+        return "unknown"
+    stream = " ".join(map(str, info.key.get("stream", [])))
+    return f"{info.key.get('model', '?')}, {stream}, seed {info.key.get('seed', '?')}"
+
+
+def _ago(seconds: float) -> str:
+    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit} ago"
+    return f"{seconds:.0f} seconds ago"
+
+
+def show_status(data_dir: Path | None) -> None:
+    """One line per known data set; damaged and missing files are named."""
+    page = Console()
+    table = Table("name", "state", "where", "licence", box=None)
+    for one in status(data_dir):
+        where = one.detail if one.state == "damaged" else str(one.path or "")
+        table.add_row(one.known.name, one.state, where, one.known.licence)
+    page.print(table)
+
+
+def fetch_and_tell(name: str, data_dir: Path | None) -> None:
+    """Load one data set, downloading it when absent, and say what it is."""
+    data = load(name, data_dir=data_dir)
+    page = Console()
+    text = f"{name}: {len(data.train_y):,} to train on, {len(data.test_y):,} to test, "
+    text += f"{len(data.classes)} classes, checksums right. {data.note} {data.citation}"
+    page.print(" ".join(text.split()), soft_wrap=True, highlight=False)

@@ -1,0 +1,416 @@
+"""Proxies: the same whatever the workers, honest about folds, refused when they are copies."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
+from sklearn.linear_model import SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
+
+from dris.core.dynamics import Dynamics
+from dris.core.errors import InputError
+from dris.core.ranks import normalized_ranks
+from dris.learn.proxies import _refuse_copies, as_table, train_proxies
+from dris.learn.training import Data
+from spies import Spy
+
+
+def data(n=80, classes=3, seed=0, apart=1.5):
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n) % classes)
+    return rng.normal(size=(n, 5)) + apart * np.eye(5)[y], y
+
+
+def numbered(n=40):
+    """Features whose first column is the example's number, for the spy."""
+    y = np.arange(n) % 2
+    return np.stack([np.arange(n), np.ones(n)], axis=1).astype(float), y
+
+
+def same_bits(a, b):
+    assert sorted(a.columns) == sorted(b.columns)
+    for name, column in a.columns.items():
+        assert column.tobytes() == b.column(name).tobytes()
+    assert a.provenance == b.provenance
+
+
+@pytest.fixture(autouse=True)
+def _empty_log():
+    Spy.log.clear()
+
+
+# -- what comes out ----------------------------------------------------------------------------
+
+
+def test_dynamics_have_every_column_in_single_precision():
+    x, y = data()
+    d = train_proxies(x, y, proxies=2, epochs=4, seed=1, gradient_norm=True, workers=1)
+    assert d.loss.shape == (2, 4, 80)
+    assert {n: c.dtype for n, c in d.columns.items()} == {
+        "loss": np.float32,
+        "margin": np.float32,
+        "correct": np.bool_,
+        "error_norm": np.float32,
+        "gradient_norm": np.float32,
+    }
+    assert (d.scored_epoch, d.labels.tolist()) == (2, y.tolist())
+    assert d.column("gradient_norm").min() > 0
+    assert d.correct[:, -1].mean() > d.correct[:, 0].mean() - 0.1
+    assert ((d.margin > 0) == d.correct).mean() > 0.999
+
+
+def test_the_scored_epoch_and_ids_are_those_asked_for():
+    x, y = data()
+    names = [f"row {i}" for i in range(80)]
+    d = train_proxies(
+        x, y, proxies=1, epochs=3, model="sgd_log", scored_epoch=3, ids=names, workers=1
+    )
+    assert d.scored_epoch == 3
+    assert d.ids.tolist() == names
+
+
+def test_what_numpy_integers_asked_for_can_be_saved(tmp_path):
+    x, y = data()
+    two = np.int64(2)
+    d = train_proxies(
+        x, y, proxies=two, epochs=two, batch_size=two * 8, seed=two, model="sgd_log", workers=1
+    )
+    e = train_proxies(x, y, proxies=2, epochs=2, batch_size=16, seed=2, model="sgd_log", workers=1)
+    same_bits(Dynamics.load(d.save(tmp_path / "run")), e)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "log_loss", "modified_huber", "perceptron"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_linear_models_with_any_loss_are_proxies(loss, classes):
+    x, y = data(classes=classes)
+    d = train_proxies(x, y, proxies=2, epochs=3, model=SGDClassifier(loss=loss), workers=1)
+    assert np.isfinite(d.loss).all()
+    assert d.correct[:, -1].mean() > 0.5
+
+
+def test_a_class_that_never_occurs_may_be_declared():
+    x, y = data(classes=2)
+    d = train_proxies(x, y, proxies=2, epochs=2, classes=4, workers=1)
+    assert np.isfinite(d.loss).all()
+
+
+# -- the same whatever the workers -------------------------------------------------------------
+
+
+def test_one_two_and_three_workers_give_the_same_bits():
+    x, y = data(60)
+    kinds = ["mlp", "sgd_log", GradientBoostingClassifier(n_estimators=4, subsample=0.5)]
+    runs = [
+        train_proxies(x, y, proxies=3, epochs=3, model=kinds, cross_fit=2, workers=w)
+        for w in (1, 2, 3)
+    ]
+    same_bits(runs[0], runs[1])
+    same_bits(runs[0], runs[2])
+
+
+def test_another_seed_gives_other_proxies_and_a_further_proxy_moves_no_other():
+    x, y = data()
+    more = {"epochs": 2, "workers": 1}
+    two, three = (train_proxies(x, y, proxies=k, **more) for k in (2, 3))
+    same_bits(two, three.only([0, 1]))
+    other = train_proxies(x, y, proxies=2, seed=1, **more)
+    assert not np.array_equal(two.loss, other.loss)
+
+
+def test_models_are_dealt_out_in_turn():
+    x, y = data()
+    d = train_proxies(x, y, proxies=3, epochs=2, model=["mlp", "sgd_log"], workers=1)
+    made = [p["model"].split("(")[0] for p in d.provenance["proxies"]]
+    assert made == ["MLPClassifier", "SGDClassifier", "MLPClassifier"]
+
+
+def test_progress_counts_epochs_up_to_the_last():
+    x, y = data()
+    seen = []
+    train_proxies(
+        x, y, proxies=3, epochs=1, model="sgd_log", workers=1, progress=lambda *a: seen.append(a)
+    )
+    assert seen == sorted(seen)
+    assert seen[-1] == (3, 3)
+
+
+def test_no_global_random_state_is_touched():
+    x, y = data()
+    np.random.seed(5)  # noqa: NPY002
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    train_proxies(x, y, proxies=2, epochs=2, workers=1)
+    assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+
+
+# -- an epoch, a fold, a bag -------------------------------------------------------------------
+
+
+def test_an_epoch_is_one_shuffled_pass_in_batches():
+    x, y = numbered(23)
+    train_proxies(
+        x, y, proxies=2, epochs=3, model=Spy(), batch_size=5, standardize=False, workers=1
+    )
+    states = list(dict.fromkeys(state for _, state, _ in Spy.log))
+    assert len(states) == 2
+    orders = []
+    for state in states:
+        mine = [(what, ids) for what, s, ids in Spy.log if s == state]
+        for epoch in range(3):
+            *batches, measured = mine[epoch * 6 : epoch * 6 + 6]
+            assert [len(ids) for _, ids in batches] == [5, 5, 5, 5, 3]
+            orders.append([i for what, ids in batches for i in ids if what == "fit"])
+            assert sorted(orders[-1]) == list(range(23))
+            assert measured == ("measure", list(range(23)))  # after the pass, over everything
+        assert len(mine) == 18
+    assert len({tuple(o) for o in orders}) == 6  # a new order in every epoch of every proxy
+
+
+def trained_on(d):
+    """What the spy betrays: whether the model that measured an example had trained on it."""
+    return np.where(d.labels == 1, d.margin, -d.margin) > 0
+
+
+@pytest.mark.parametrize("folds", [2, 3, 7, 20])
+def test_cross_fitting_never_measures_what_it_trained_on(folds):
+    x, y = numbered(20)
+    d = train_proxies(
+        x, y, proxies=2, epochs=2, model=Spy(), cross_fit=folds, standardize=False, workers=1
+    )
+    assert not trained_on(d).any()
+    for epoch in range(2):  # each example measured exactly once per epoch and proxy
+        measured = [ids for what, _, ids in Spy.log if what == "measure"][epoch::2]
+        assert sorted(i for ids in measured for i in ids) == sorted([*range(20)] * 2)
+    sizes = {len(ids) for what, _, ids in Spy.log if what == "measure"}
+    assert sizes <= {20 // folds, -(-20 // folds)}
+
+
+def test_without_folds_the_spy_betrays_every_example():
+    x, y = numbered()
+    d = train_proxies(x, y, proxies=2, epochs=2, model=Spy(), standardize=False, workers=1)
+    assert trained_on(d).all()  # the twin: the check above can fail
+
+
+def test_folds_differ_between_proxies():
+    x, y = numbered(40)
+    train_proxies(x, y, proxies=3, epochs=1, model=Spy(), cross_fit=2, standardize=False, workers=1)
+    folds = {tuple(ids) for what, _, ids in Spy.log if what == "measure"}
+    assert len(folds) == 6
+
+
+def test_a_bag_is_drawn_anew_for_each_proxy_and_has_the_exact_size():
+    x, y = numbered(100)
+    d = train_proxies(
+        x, y, proxies=3, epochs=2, model=Spy(), bag=0.29, standardize=False, workers=1
+    )
+    assert (trained_on(d).sum(axis=2) == 29).all()
+    bags = trained_on(d)[:, 0]
+    assert np.array_equal(bags, trained_on(d)[:, 1])
+    assert len({b.tobytes() for b in bags}) == 3
+
+
+def test_cross_fitted_losses_are_those_of_strangers():
+    # Trees that learn the noise by heart: perfect where they trained, honest where they did not.
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(80, 3)), rng.permutation(np.arange(80) % 2)
+    model = GradientBoostingClassifier(n_estimators=30, max_depth=6, subsample=0.9)
+    home = train_proxies(x, y, proxies=1, epochs=1, model=model, workers=1)
+    away = train_proxies(x, y, proxies=1, epochs=1, model=model, cross_fit=4, workers=1)
+    assert home.correct.mean() == 1
+    assert away.correct.mean() < 0.8  # coin flips: P(64 or more of 80) is 5e-8
+
+
+# -- boosting ----------------------------------------------------------------------------------
+
+
+def test_boosted_trees_become_better_from_epoch_to_epoch():
+    x, y = data()
+    d = train_proxies(x, y, proxies=2, epochs=4, model="boosted_trees", workers=1)
+    assert (np.diff(d.loss.mean(axis=2), axis=1) < 0).all()
+    assert d.loss.shape == (2, 4, 80)
+
+
+def test_histogram_boosting_needs_a_bag_and_works_with_one():
+    x, y = data(classes=2)
+    model = HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=5, max_leaf_nodes=4)
+    with pytest.raises(InputError, match=r"copies: HistGradientBoosting.*bag it"):
+        train_proxies(x, y, proxies=2, epochs=2, model=model, workers=1)
+    d = train_proxies(x, y, proxies=2, epochs=2, model=model, bag=0.7, workers=1)
+    assert d.loss.shape == (2, 2, 80)
+
+
+def test_boosting_asks_for_every_class_in_every_part():
+    x, y = data(30)
+    y[:] = np.arange(30) % 2
+    y[0] = 2
+    with pytest.raises(InputError, match="class 2 has no example in the part"):
+        train_proxies(x, y, proxies=1, epochs=2, model="boosted_trees", cross_fit=3, workers=1)
+    with pytest.raises(InputError, match="stopped after 40 rounds, 41 epochs"):
+        train_proxies(x, y, proxies=1, epochs=41, model="boosted_trees", workers=1)
+
+
+# -- copies ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [60, 400])
+def test_naive_bayes_ignores_its_seed_and_is_sent_away_with_the_remedy(n):
+    x, y = data(n)
+    with pytest.raises(InputError, match=r"proxies 0 and 1 are copies: GaussianNB\(\).*bag=0.8"):
+        train_proxies(x, y, proxies=3, epochs=2, model=GaussianNB(), workers=1)
+    d = train_proxies(x, y, proxies=3, epochs=2, model=GaussianNB(), bag=0.8, workers=1)
+    ranks = normalized_ranks(d.snapshot("loss"))
+    assert np.abs(ranks[0] - ranks[1]).mean() > 0.01
+
+
+def test_linear_models_that_converged_to_one_solution_are_sent_to_the_bag_too():
+    x, y = data(600, apart=8)
+    more = {"proxies": 2, "epochs": 40, "model": "sgd_log", "workers": 1}
+    with pytest.raises(InputError, match=r"ranks the losses alike .* bag it"):
+        train_proxies(x, y, **more)
+    assert train_proxies(x, y, bag=0.5, **more).proxies == 2
+
+
+def test_one_naive_bayes_is_no_copy():
+    x, y = data()
+    assert train_proxies(x, y, proxies=1, epochs=1, model=GaussianNB(), workers=1).proxies == 1
+
+
+@pytest.mark.parametrize("scale", [1, 1e-7])
+def test_proxies_that_differ_are_not_called_copies_however_sure_they_are(scale):
+    loss = scale * np.random.default_rng(0).random((2, 60)).astype(np.float32)
+    made = [{"model": "a"}, {"model": "b"}]
+    _refuse_copies(Dynamics.from_arrays(loss=loss, provenance={"proxies": made}))
+    twin = Dynamics.from_arrays(loss=loss[[0, 0]], provenance={"proxies": made})
+    with pytest.raises(InputError, match="copies"):
+        _refuse_copies(twin)
+
+
+# -- divergence --------------------------------------------------------------------------------
+
+EXPLODING = {
+    "network": MLPClassifier((8,), solver="sgd", learning_rate_init=1e12, momentum=0),
+    "overflow": SGDClassifier(loss="log_loss", learning_rate="constant", eta0=1e40, penalty=None),
+    "beyond single": SGDClassifier(
+        loss="hinge", learning_rate="constant", eta0=1e39, penalty=None, average=False
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("kind", EXPLODING)
+def test_a_diverging_proxy_is_named_with_its_epoch(kind):
+    x, y = data()
+    told = r"1 of 2 proxies finished; proxy 1 diverged at epoch 1: .*(lower|standardize)"
+    with pytest.warns(UserWarning, match=told) as caught:
+        d = train_proxies(x, y, proxies=2, epochs=3, model=["mlp", EXPLODING[kind]], workers=1)
+    assert "\n" not in str(caught[0].message)
+    assert d.proxies == 1
+    assert "proxy 1 diverged" in d.provenance["missing"][0]
+
+
+class Fuse(Spy):
+    """Fine in the first two epochs of two batches, then not a number."""
+
+    def decision_function(self, x):
+        burnt = sum(s == self.random_state for what, s, _ in Spy.log if what == "fit") > 4
+        return np.full(len(x), np.nan) if burnt else super().decision_function(x)
+
+
+def test_the_epoch_named_is_the_one_that_broke():
+    x, y = numbered(10)
+    with pytest.raises(InputError, match="no proxy finished; proxy 0 diverged at epoch 3"):
+        train_proxies(
+            x, y, proxies=1, epochs=5, model=Fuse(), batch_size=5, standardize=False, workers=1
+        )
+
+
+class Broken(Spy):
+    def partial_fit(self, x, y, classes=None):
+        raise ValueError("something else")
+
+
+def test_other_errors_of_an_estimator_pass_through():
+    x, y = numbered(10)
+    with pytest.raises(ValueError, match=r"^something else$"):
+        train_proxies(x, y, proxies=1, epochs=1, model=Broken(), workers=1)
+
+
+# -- features ----------------------------------------------------------------------------------
+
+
+def test_standardized_features_by_hand():
+    x = np.array([[1.0, 7.0], [3.0, 7.0], [5.0, 7.0]])
+    out = as_table(Data(x, np.array([0, 1, 0])), True).x
+    assert out[:, 0] == pytest.approx([-np.sqrt(1.5), 0, np.sqrt(1.5)])
+    assert (out[:, 1] == 0).all()
+    assert out.dtype == np.float32
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int8, np.uint8, bool])
+def test_features_of_any_number_type_will_do(dtype):
+    x, y = data(classes=2)
+    x = (10 * x).astype(dtype)
+    before = x.copy()
+    for standardize in (True, False):
+        d = train_proxies(
+            x, y, proxies=1, epochs=1, model="sgd_log", standardize=standardize, workers=1
+        )
+        assert np.isfinite(d.loss).all()
+    assert np.array_equal(x, before)
+
+
+# -- bad input ---------------------------------------------------------------------------------
+
+X, Y = data(20, classes=2)
+
+
+def spoiled(value):
+    x = X.copy()
+    x[3, 1] = value
+    return x
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "more", "says"),
+    [
+        (X[0], Y, {}, r"x must be \(examples, features\)"),
+        (X[:0], Y[:0], {}, "not empty"),
+        (X[:, :0], Y, {}, "not empty"),
+        (spoiled(np.nan), Y, {}, "x must be finite, got nan at row 3, column 1"),
+        (spoiled(-np.inf), Y, {}, "x must be finite, got -inf at row 3, column 1"),
+        (spoiled(1e300), Y, {}, "too large to standardize"),
+        (spoiled(1e300), Y, {"standardize": False}, "does not fit single precision"),
+        (X.astype(str), Y, {}, "x must be numbers"),
+        (X, Y[:-1], {}, "20 examples, 19 labels"),
+        (X, Y.astype(float), {}, "labels must be integers"),
+        (X, np.array(["a", "b"] * 10), {}, "labels must be integers.*np.unique"),
+        (X, np.zeros(20, int), {}, "at least two classes"),
+        (X, Y - 1, {}, "labels must be 0 or more"),
+        (X, Y, {"classes": 1}, "labels must be below classes = 1"),
+        (X, Y, {"ids": [0] * 20}, "ids must be unique"),
+        (X, Y, {"ids": [1, 2]}, "ids must be one per example"),
+        (X, Y, {"proxies": 0}, "proxies must be at least 1"),
+        (X, Y, {"proxies": 2.5}, "proxies must be a whole number"),
+        (X, Y, {"epochs": 0}, "epochs must be at least 1"),
+        (X, Y, {"batch_size": 0}, "batch_size must be at least 1"),
+        (X, Y, {"seed": -1}, "seed must be at least 0"),
+        (X, Y, {"seed": 0.5}, "seed must be a whole number"),
+        (X, Y, {"workers": 0}, "workers must be at least 1"),
+        (X, Y, {"scored_epoch": 3}, r"scored_epoch must be in 1\.\.2, got 3"),
+        (X, Y, {"scored_epoch": 0}, "scored_epoch"),
+        (X, Y, {"bag": 0}, r"bag must be in \(0, 1\]"),
+        (X, Y, {"bag": 1.2}, r"bag must be in \(0, 1\]"),
+        (X, Y, {"bag": 0.01}, "bag = 0.01 of 20 examples is none"),
+        (X, Y, {"cross_fit": 1}, "cross_fit must be at least 2"),
+        (X, Y, {"cross_fit": 21}, "cross_fit must be at most N = 20"),
+        (X, Y, {"cross_fit": 2.5}, "cross_fit must be a whole number"),
+        (X, Y, {"cross_fit": 2, "bag": 0.5}, "cannot be combined"),
+        (X, Y, {"model": []}, "model is an empty list"),
+        (X, Y, {"model": ["mlp", "nope"]}, "unknown model 'nope'"),
+        (X, Y, {"model": "boosted_trees", "gradient_norm": True}, "has no last layer"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(x, y, more, says):
+    settled = {"proxies": 2, "epochs": 2, "model": "sgd_log", "workers": 1, **more}
+    with pytest.raises(InputError, match=says) as caught:
+        train_proxies(x, y, **settled)
+    assert "\n" not in str(caught.value)
