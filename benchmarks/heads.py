@@ -3,7 +3,7 @@
 Run `python benchmarks/heads.py` (needs torch; two minutes on free cores). 50,000 × 512 features of
 ten classes, every epoch recorded. All ways must give the same losses but for rounding. Where other
 work keeps the second core busy, two processes look worse than they are; beside one after the
-other only the computation counts. Expected there: 1.2× to 2×, and 3× in batches of 128.
+other only the computation counts. Expected there: 1.2× to 3×, in batches of 128 near 3×.
 """
 
 import time
