@@ -10,7 +10,7 @@ from sklearn.neural_network import MLPClassifier
 from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.ranks import normalized_ranks
-from dris.learn.proxies import _refuse_copies, as_table, train_proxies
+from dris.learn.proxies import as_table, refuse_copies, train_proxies
 from dris.learn.training import Data
 from spies import Spy
 
@@ -278,10 +278,10 @@ def test_one_naive_bayes_is_no_copy():
 def test_proxies_that_differ_are_not_called_copies_however_sure_they_are(scale):
     loss = scale * np.random.default_rng(0).random((2, 60)).astype(np.float32)
     made = [{"model": "a"}, {"model": "b"}]
-    _refuse_copies(Dynamics.from_arrays(loss=loss, provenance={"proxies": made}))
+    refuse_copies(Dynamics.from_arrays(loss=loss, provenance={"proxies": made}))
     twin = Dynamics.from_arrays(loss=loss[[0, 0]], provenance={"proxies": made})
     with pytest.raises(InputError, match="copies"):
-        _refuse_copies(twin)
+        refuse_copies(twin)
 
 
 # -- divergence --------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ def train_proxies(
     data = checked_inputs(x)
     labels = labels_for(checked_labels(y, classes), len(data))
     names = checked_ids(ids, len(data))
-    _check_ways(bag, cross_fit, record, kinds, len(data))
+    check_ways(bag, cross_fit, record, kinds, len(data))
     how = [recipe or default_recipe(kind, epochs, batch_size, scored_epoch) for kind in kinds]
     places = devices_of(device)
     base = Job(
@@ -123,8 +123,8 @@ def train_proxies(
     ]
     held_out = Data(data, labels, *_checked_test(test, data))
     results = train_jobs(jobs, held_out, store, workers, progress)
-    dynamics = _joined(results, jobs, cross_fit or 1)
-    _refuse_copies(dynamics)
+    dynamics = joined(results, jobs, cross_fit or 1)
+    refuse_copies(dynamics)
     return replace(dynamics, ids=names)
 
 
@@ -281,9 +281,10 @@ def _checked_test(
     return x, labels_for(test[1], len(x))
 
 
-def _check_ways(
+def check_ways(
     bag: float | None, cross_fit: int | None, record: str, kinds: Sequence[Any], n: int
 ) -> None:
+    """Refuse ways to train that do not exist for `n` examples, or not together."""
     if bag is not None:
         count_of(bag, n, "bag")
     if cross_fit is not None and checked_count(cross_fit, "cross_fit", at_least=2) > n:
@@ -300,7 +301,7 @@ def _check_ways(
             raise InputError('record="scored" is for networks; use record="all" with scikit-learn')
 
 
-def _joined(
+def joined(
     results: Sequence[Dynamics | DivergedError], jobs: Sequence[Job], folds: int
 ) -> Dynamics:
     """One `Dynamics` of all proxies that finished; the others are named in a warning."""
@@ -337,7 +338,7 @@ def _joined_folds(folds: Sequence[Dynamics]) -> Dynamics:
     return replace(first, columns=columns, ids=np.arange(len(order)), labels=labels)
 
 
-def _refuse_copies(dynamics: Dynamics) -> None:
+def refuse_copies(dynamics: Dynamics) -> None:
     """Stop when two proxies agree but for rounding: their variance would be that rounding.
 
     Ranks that differ by less than 1 % on average count as copies where there are enough of them

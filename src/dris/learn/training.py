@@ -194,6 +194,25 @@ def rows_of(job: Job, n: int) -> tuple[Positions, Positions]:
     return np.setdiff1d(everyone, fold, assume_unique=True), fold
 
 
+def provenance_of(job: Job, accuracy: float | None) -> dict[str, Any]:
+    """How the one proxy of a job's dynamics was made.
+
+    >>> job = Job("linear", ("proxy", 0), 0, 2, Recipe(1, 1, 0.1))
+    >>> provenance_of(job, 0.9)["proxies"][0]["model"]
+    'linear'
+    """
+    made = {
+        "stream": list(job.stream),
+        "model": name_of(job.model),
+        "seed": job.seed,
+        "recipe": asdict(job.recipe),
+        "bag": job.bag,
+        "folds": job.folds,
+        "test_accuracy": accuracy,
+    }
+    return {"proxies": [made]}
+
+
 def _print_of(x: Any) -> str:
     if isinstance(x, np.ndarray):
         return fingerprint(x)
@@ -214,29 +233,20 @@ def _follow(job: Job, data: Data, run: Run | None, tick: Callable[[], None]) -> 
         scored_epoch=recipe.scored,
         gradient_norm=job.gradient_norm,
     )
-    with _one_thread(job):
+    with one_thread(job):
         engine = _engine(job, data.x, y, rows)
         start = _resumed(engine, recorder, run)
         for _ in range(start):
             tick()
         for epoch in range(start + 1, recipe.stop + 1):
-            with _told_who(job, epoch):
+            with told_who(job, epoch):
                 _one_epoch(job, engine, recorder, y, measured, epoch)
             if run is not None and engine.state() is not None:
                 record, state = _split(recorder)
                 run.save_epoch(epoch, record, {**engine.state(), **state})
             tick()
         accuracy = None if data.test_y is None else engine.accuracy(data.test_x, data.test_y)
-    made = {
-        "stream": list(job.stream),
-        "model": name_of(job.model),
-        "seed": job.seed,
-        "recipe": asdict(recipe),
-        "bag": job.bag,
-        "folds": job.folds,
-        "test_accuracy": accuracy,
-    }
-    return replace(recorder.dynamics(), provenance={"proxies": [made]})
+    return replace(recorder.dynamics(), provenance=provenance_of(job, accuracy))
 
 
 def _one_epoch(
@@ -329,7 +339,7 @@ def _split(recorder: Recorder) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 @contextmanager
-def _told_who(job: Job, epoch: int) -> Iterator[None]:
+def told_who(job: Job, epoch: int) -> Iterator[None]:
     """Name the proxy and the epoch when its numbers are no longer finite."""
     try:
         yield
@@ -345,7 +355,8 @@ def _told_who(job: Job, epoch: int) -> Iterator[None]:
 
 
 @contextmanager
-def _one_thread(job: Job) -> Iterator[None]:
+def one_thread(job: Job) -> Iterator[None]:
+    """One thread for whatever computes on the CPU, and the number there was afterwards."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(limits=1):
