@@ -172,10 +172,8 @@ def test_random_state_and_modes_and_weights_are_left_alone(data, kept, tmp_path)
 
 
 def test_a_data_loader_alone_would_have_moved_the_random_state():
-    from dris.learn.sources import DatasetSource
-
     before = torch.get_rng_state()
-    list(DatasetSource(Pictures(images()), torch.device("cpu")).batches([np.arange(3)]))
+    list(torch.utils.data.DataLoader(Pictures(images()), batch_size=3))
     assert not torch.equal(torch.get_rng_state(), before)
 
 
@@ -204,7 +202,7 @@ def test_modes_are_restored_when_the_backbone_fails():
         (lambda b: b.log(), np.eye(2), {}, "features of example 0 are not finite"),
         (lambda b: b[:, : len(b)], np.eye(3), {"batch_size": 2}, "gave 2 features at first and 1"),
         (nn.Identity(), np.empty((0, 3)), {}, "not empty"),
-        (nn.Identity(), Pictures([]), {}, "map-style Dataset of one example or more"),
+        (nn.Identity(), Pictures([]), {}, "map-style Dataset with examples"),
         (nn.Identity(), Stream(), {}, "map-style Dataset"),
         (nn.Identity(), np.eye(2), {"batch_size": 0}, "batch_size"),
         (nn.Identity(), np.eye(2), {"device": "tpu"}, "device must be"),

@@ -18,7 +18,6 @@ from dris.learn.models import build_model  # noqa: E402
 from dris.learn.models.dense import mlp  # noqa: E402
 from dris.learn.proxies import train_proxies  # noqa: E402
 from dris.learn.recipe import PAPER_FOOD_PROBE, Recipe  # noqa: E402
-from dris.learn.sources import TensorSource  # noqa: E402
 from dris.learn.stacked import StackedHeads  # noqa: E402
 from dris.learn.store import Store  # noqa: E402
 from dris.learn.training import Job  # noqa: E402
@@ -390,27 +389,6 @@ def test_an_ensemble_with_a_missing_head_is_not_kept(tmp_path):
     for _ in range(2):  # the second time the warning must come again
         with pytest.warns(UserWarning, match="proxy 1 diverged"):
             train_heads([x, wild, x], y, recipe=SHORT, standardize=False, store=tmp_path)
-
-
-# --- the table that sources prepare
-
-
-@pytest.mark.parametrize("normalize", [True, False])
-def test_a_table_normalised_once_holds_the_bits_of_one_normalised_per_batch(normalize):
-    x, _ = toy()
-    x[:, 3] = 7.0
-    mean, deviation = x.mean(0, dtype=np.float64), x.std(0, dtype=np.float64)
-    shift, scale = (
-        (mean.astype(np.float32), (1 / np.where(deviation > 0, deviation, 1)).astype(np.float32))
-        if normalize
-        else (np.float32(0), np.float32(1))
-    )
-    source = TensorSource(x, torch.device("cpu"), normalize=normalize)
-    at = np.array([5, 3, 5])
-    (batch,) = source.batches([at])
-    assert np.array_equal(batch.numpy(), (x[at] - shift) * scale)
-    (other,) = source.like(x[:4] + 1).batches([np.array([2])])
-    assert np.array_equal(other.numpy(), (x[2:3] + 1 - shift) * scale)
 
 
 def test_no_warning_comes_from_an_ordinary_training():

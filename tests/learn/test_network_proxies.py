@@ -201,7 +201,7 @@ def test_a_model_by_import_path_works_in_every_process(workers, tmp_path, monkey
 
 def test_bad_models_are_refused_before_anything_is_trained():
     for model, told in [
-        ("resnet21", "model must be one of"),
+        ("resnet21", "unknown model 'resnet21'; choose from mlp"),
         ("no_such_module:build", "cannot be imported"),
         (nn.Linear(5, 3), "got a built Linear"),
         (lambda: None, r"must take \(input_shape, classes\)"),

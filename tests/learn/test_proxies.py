@@ -278,8 +278,10 @@ def test_one_naive_bayes_is_no_copy():
 def test_proxies_that_differ_are_not_called_copies_however_sure_they_are(scale):
     loss = scale * np.random.default_rng(0).random((2, 60)).astype(np.float32)
     made = [{"model": "a"}, {"model": "b"}]
-    refuse_copies(Dynamics.from_arrays(loss=loss, provenance={"proxies": made}))
-    twin = Dynamics.from_arrays(loss=loss[[0, 0]], provenance={"proxies": made})
+    margin = -np.log(np.expm1(loss))  # of two classes
+    about = {"proxies": made}
+    refuse_copies(Dynamics.from_arrays(loss=loss, margin=margin, provenance=about))
+    twin = Dynamics.from_arrays(loss=loss[[0, 0]], margin=margin[[0, 0]], provenance=about)
     with pytest.raises(InputError, match="copies"):
         refuse_copies(twin)
 
