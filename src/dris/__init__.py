@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from dris.learn.attack import targeted_noise as targeted_noise
     from dris.learn.proxies import train_proxies as train_proxies
     from dris.learn.recorder import Recorder as Recorder
+    from dris.learn.samplers import ImportanceSampler as ImportanceSampler
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Dynamics": "dris.core.dynamics",
+    "ImportanceSampler": "dris.learn.samplers",
     "InputError": "dris.core.errors",
     "Recorder": "dris.learn.recorder",
     "SCORES": "dris.core.scores",
@@ -47,6 +49,7 @@ _HOMES = {
 __all__ = [
     "SCORES",
     "Dynamics",
+    "ImportanceSampler",
     "InputError",
     "Recorder",
     "certify",
