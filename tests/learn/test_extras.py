@@ -14,7 +14,7 @@ WITHOUT_TORCH = """
 import sys
 sys.modules["torch"] = None  # what Python itself uses to say: there is no such module
 try:
-    import dris.learn.models.{submodule}
+    {statement}
 except Exception as error:
     print(type(error).__name__, "|", error)
 """
@@ -50,10 +50,19 @@ def test_a_package_that_is_there_but_lacks_something_else_raises_its_own_error(
     assert caught.value.name == "its_missing_dependency"
 
 
-@pytest.mark.parametrize("submodule", ["base", "registry", "count"])
-def test_without_torch_every_way_into_the_models_gives_the_sentence(submodule):
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import dris.learn.models.base",
+        "import dris.learn.models.registry",
+        "import dris.learn.models.count",
+        "import dris.learn.samplers",
+        "import dris; dris.ImportanceSampler",
+    ],
+)
+def test_without_torch_every_way_to_what_needs_it_gives_the_sentence(statement):
     run = subprocess.run(
-        [sys.executable, "-c", WITHOUT_TORCH.format(submodule=submodule)],
+        [sys.executable, "-c", WITHOUT_TORCH.format(statement=statement)],
         capture_output=True,
         text=True,
         check=True,

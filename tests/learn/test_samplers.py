@@ -4,8 +4,6 @@ import copy
 import json
 import math
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -387,27 +385,3 @@ def test_bad_arguments_are_refused_in_one_sentence(call, says):
         call()
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-WITHOUT_TORCH = """
-import sys
-sys.modules["torch"] = None  # what Python itself uses to say: there is no such module
-import dris
-try:
-    {code}
-except Exception as error:
-    print(type(error).__name__, "|", error)
-"""
-
-
-@pytest.mark.parametrize("code", ["import dris.learn.samplers", "dris.ImportanceSampler"])
-def test_without_torch_the_sentence_names_the_extra(code):
-    run = subprocess.run(
-        [sys.executable, "-c", WITHOUT_TORCH.format(code=code)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert run.stdout.strip() == (
-        'MissingExtraError | torch is not installed; get it with: pip install "dris[torch]"'
-    )

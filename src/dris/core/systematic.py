@@ -34,7 +34,8 @@ def inclusion_probabilities(probabilities: ArrayLike, count: int) -> NDArray[np.
     # What the k largest leave over, added from the small end: no difference of large sums.
     rest = np.cumsum(falling[::-1])[::-1]
     certain = int(np.argmax((count - np.arange(count)) * falling[:count] <= rest[:count]))
-    return np.minimum((count - certain) * q / rest[certain], 1.0)
+    pi: NDArray[np.float64] = np.minimum((count - certain) * q / rest[certain], 1.0)
+    return pi
 
 
 def draw_systematic(
@@ -62,11 +63,12 @@ def _by_steps(
 ) -> NDArray[np.int64]:
     """Line the examples up in random order, π long each, and take those under steps of 1."""
     while True:
-        order = rng.permutation(rest)
+        order: NDArray[np.int64] = rng.permutation(rest)
         reached = np.cumsum(inclusion[order])
         count = round(float(reached[-1]))
         steps = (rng.random() + np.arange(count)) * (reached[-1] / count)
         places = np.minimum(reached.searchsorted(steps, side="right"), order.size - 1)
         # Rounding may let an example a hair shorter than a step lie under two of them.
         if (np.diff(places) > 0).all():
-            return order[places]
+            chosen: NDArray[np.int64] = order[places]
+            return chosen

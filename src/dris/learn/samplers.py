@@ -204,7 +204,8 @@ class ImportanceSampler(Sampler[int]):
     @cached_property
     def _identity(self) -> dict[str, Any]:
         """What must be the same for a state to mean the same draws and the same weights."""
-        digest = hashlib.blake2b(np.ascontiguousarray(self.plan.probabilities), digest_size=16)
+        q = self.plan.probabilities
+        digest = hashlib.blake2b(np.ascontiguousarray(q).data, digest_size=16)
         return {
             "format": FORMAT,
             "plan": f"{digest.hexdigest()} exponent {self.plan.exponent}",
