@@ -2,6 +2,7 @@
 
 Run `python benchmarks/drawing.py` (needs torch; about a minute). torch refuses more than 2^24
 examples, so the run with N = 10^8 (`--largest`) has no peer and measures memory and the fit to q.
+Measured on a busy two-core machine: 8.8×; at 10^8 12 s and 1.8 GB above the input.
 Memory is taken first and in a process of its own: a process starts with the peak of its parent.
 """
 

@@ -166,6 +166,16 @@ def test_a_resumed_epoch_yields_the_same_remainder(arguments, used):
     assert list(again) == list(sampler) == sampler.draws(5).tolist()
 
 
+def test_an_epoch_can_be_interrupted_more_than_once():
+    sampler = ImportanceSampler(plan_of(50))
+    yielded = []
+    for _ in range(5):
+        sampler = resumed(sampler.state_dict())
+        running = iter(sampler)
+        yielded += [next(running) for _ in range(10)]
+    assert yielded == sampler.draws(0).tolist()
+
+
 def test_a_state_after_the_last_index_goes_on_with_the_next_epoch():
     sampler = ImportanceSampler(plan_of(50))
     running = iter(sampler)
