@@ -10,7 +10,7 @@ from rich.console import Console
 from dris.bench import demo, demo_page
 from dris.core.streams import rng_for
 
-SHORT = demo.Setting(seeds=(0, 1, 2), target_epochs=8)
+SHORT = demo.Setting(seeds=(0, 1, 2, 3), target_epochs=20)
 
 
 def shuffled(rule, dynamics):
@@ -39,7 +39,7 @@ def test_shuffled_scores_make_the_verdict_say_the_opposite(honest, monkeypatch):
     assert judgement.outcome == "fails"
     assert judgement.text.startswith("The method does not work here")
     chance = np.mean(demo.values(runs, "el2n", "contamination"))
-    assert chance == pytest.approx(0.25, abs=0.08)  # 3 x 360 draws: five standard errors
+    assert chance == pytest.approx(0.25, abs=0.08)  # 4 x 360 draws: seven standard errors
 
 
 def test_too_few_seeds_cannot_tell(honest):
@@ -50,7 +50,7 @@ def test_too_few_seeds_cannot_tell(honest):
 
 def test_each_rule_meets_the_same_attack_and_each_seed_another(honest):
     runs, proxied = honest
-    assert len(runs) == 3 * len(demo.RULES)
+    assert len(runs) == 4 * len(demo.RULES)
     assert {int(p.flipped.sum()) for p in proxied} == {360}  # exactly ⌊0.25 · 1442⌋
     assert not np.array_equal(proxied[0].flipped, proxied[1].flipped)
 
