@@ -46,9 +46,9 @@ def gap_figure(gaps: Mapping[str, Gap], path: Path) -> Path:
     axes.set(
         xlabel="K, proxies",
         ylabel="mean rank variance, clean − corrupted",
-        title="Empirical gap (the raw one grows by K/(K − 1) alone)",
+        title="Empirical gap as the ensemble grows",
     )
-    axes.legend(frameon=False)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return _saved(figure, path)
 
 
