@@ -21,15 +21,6 @@ from dris.learn.recipe import Recipe  # noqa: E402
 from dris.learn.store import Store  # noqa: E402
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    """Two OpenMP threads per test process are slower than one on a busy machine."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def images(n=10, seed=0):
     return np.random.default_rng(seed).normal(size=(n, 3, 4, 4)).astype(np.float32)
 

@@ -27,15 +27,6 @@ SHORT = Recipe(epochs=3, batch_size=16, learning_rate=0.1, weight_decay=1e-3)
 TOLERANCE = 1e-4
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    """Two OpenMP threads per test process are slower than one on a busy machine."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def toy(n=100, width=6, classes=3, seed=0):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, width)).astype(np.float32)

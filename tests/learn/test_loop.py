@@ -25,14 +25,6 @@ from dris.learn.sources import DatasetSource, TensorSource  # noqa: E402
 CPU = torch.device("cpu")
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def with_dropout(shape, classes):
     body = nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), 8), nn.ReLU(), nn.Dropout(0.5))
     return Classifier(body, nn.Linear(8, classes))

@@ -26,15 +26,6 @@ CONVOLUTIONAL = sorted(set(MODELS) - {"linear", "fc"})
 SHAPES = [(name, shape) for name in sorted(MODELS) for shape in (RGB, GREY)]
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    """Two OpenMP threads per test process are slower than one on a busy machine."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def batch(shape, n=4):
     return torch.randn((n, *shape), generator=torch.Generator().manual_seed(n))
 

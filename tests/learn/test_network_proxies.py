@@ -33,14 +33,6 @@ def build(shape, classes):
 """
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def saved(dynamics, folder):
     path = folder / "dynamics.safetensors"
     dynamics.save(path)

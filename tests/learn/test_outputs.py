@@ -114,12 +114,12 @@ def boosted(model, x, y, epochs):
 
 
 @pytest.fixture
-def _one_thread():
+def _one_blas_thread():
     with threadpool_limits(limits=1):
         yield
 
 
-@pytest.mark.usefixtures("_one_thread")
+@pytest.mark.usefixtures("_one_blas_thread")
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(
     "make",

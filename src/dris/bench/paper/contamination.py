@@ -12,6 +12,7 @@ almost none, DR-IS few.
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ def run(
     epochs: int,
     seed: int,
     store: Path,
+    models: Sequence[str] = MODELS,
     data_dir: Path | None = None,
     device: str = "cpu",
     progress: Any = None,
@@ -70,8 +72,8 @@ def run(
     dynamics = train_proxies(
         x,
         noisy.given,
-        proxies=len(MODELS),
-        model=list(MODELS),
+        proxies=len(models),
+        model=list(models),
         recipe=recipe,
         record="scored",
         seed=seed,
@@ -160,6 +162,7 @@ def main() -> None:
     parser.add_argument("--store", type=Path, default=Path("runs"))
     parser.add_argument("--out", type=Path, default=Path("results"))
     parser.add_argument("--data-dir", type=Path, default=None)
+    parser.add_argument("--models", nargs="+", default=list(MODELS))
     parser.add_argument("--device", default="cpu")
     asked = parser.parse_args()
     found = run(
@@ -167,6 +170,7 @@ def main() -> None:
         epochs=asked.epochs,
         seed=asked.seed,
         store=asked.store,
+        models=asked.models,
         data_dir=asked.data_dir,
         device=asked.device,
     )
