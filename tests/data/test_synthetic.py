@@ -63,7 +63,7 @@ def test_same_seed_same_data_and_splits_differ():
         ({"separation": math.nan}, "separation must be zero or more"),
         ({"rare_ratio": 0.0}, r"rare_ratio must be in \(0, 1\]"),
         ({"rare_ratio": 1.5}, r"rare_ratio must be in \(0, 1\]"),
-        ({"seed": -1}, "seed must be zero or more"),
+        ({"seed": -1}, "seed must be at least 0"),
     ],
 )
 def test_bad_settings_are_named(arguments, message):
