@@ -11,6 +11,7 @@ The names below are the whole public surface; each is imported when first used, 
 """
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -61,6 +62,9 @@ __all__ = [
     "targeted_noise",
     "train_proxies",
 ]
+
+if importlib.util.find_spec("torch") is None:  # so that `from dris import *` works without it
+    __all__.remove("ImportanceSampler")
 
 
 def __getattr__(name: str) -> Any:
