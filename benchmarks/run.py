@@ -10,7 +10,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 # step_times and small_cnn_cifar10 have no aim to meet: they are run by hand.
-BENCHMARKS = ("imports", "ranks", "selection", "drawing", "recorder", "proxies", "heads")
+BENCHMARKS = ("imports", "ranks", "selection", "drawing", "recorder", "proxies", "memory", "heads")
 
 
 def main() -> int:

@@ -1,6 +1,5 @@
 """Rules that turn a score into a subset of exactly ⌊αN⌋ examples, whatever order they come in."""
 
-import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dris.core.checks import (
+    checked_count,
     checked_ids,
     checked_labels,
     checked_score,
@@ -213,14 +213,15 @@ def stratified(
         )
     rest, tied = top_mask(s, left, seed=seed, ids=names)
     positions = np.flatnonzero(rest)
-    bin_of = _equal_width(s[positions], _checked_bins(bins))
+    bins = checked_count(bins, "bins", at_least=1)
+    bin_of = _equal_width(s[positions], bins)
     filled, sizes = np.unique(bin_of, return_counts=True)
     mask, budget = np.zeros(s.size, dtype=np.bool_), count
     for done, b in enumerate(np.argsort(sizes, kind="stable")):
         take = min(int(sizes[b]), budget // (filled.size - done))
         mask[_uniform(positions[bin_of == filled[b]], take, seed=seed, ids=names)] = True
         budget -= take
-    parameters = {"fraction": fraction, "bins": operator.index(bins), "drop": drop}
+    parameters = {"fraction": fraction, "bins": bins, "drop": drop}
     return _subset(mask, "stratified", parameters, seed, int(mask[tied].sum()))
 
 
@@ -295,16 +296,6 @@ def _checked(score: ArrayLike, ids: ArrayLike | None) -> tuple[NDArray[np.float6
     s = checked_score(score)
     # Without ids the positions serve, and only those of the few that need a hash are written out.
     return s, None if ids is None else checked_ids(ids, s.size)
-
-
-def _checked_bins(bins: int) -> int:
-    try:
-        value = operator.index(bins)
-    except TypeError:
-        raise InputError(f"bins must be a whole number, got {bins!r}") from None
-    if value < 1:
-        raise InputError(f"bins must be at least 1, got {value}")
-    return value
 
 
 def _named(ids: Ids, positions: NDArray[np.int64]) -> NDArray[np.generic]:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from dris.core.checks import checked_count
 from dris.core.errors import InputError
 from dris.core.streams import seed_for
 from dris.learn.models.dense import linear, mlp
@@ -50,7 +51,7 @@ def build_model(
     True
     """
     builder, name = builder_of(spec)
-    shape, count = _checked_shape(input_shape), _checked_classes(classes)
+    shape, count = _checked_shape(input_shape), checked_count(classes, "classes", at_least=2)
     _check_takes_two(builder, name)
     state = seed_for(seed, "initial weights")
     with torch.random.fork_rng(devices=[]), torch.device("cpu"):
@@ -143,13 +144,3 @@ def _checked_shape(input_shape: Any) -> tuple[int, ...]:
             f"1 or more, got {input_shape!r}"
         )
     return shape
-
-
-def _checked_classes(classes: Any) -> int:
-    try:
-        count = operator.index(classes)
-    except TypeError:
-        raise InputError(f"classes must be a whole number, got {classes!r}") from None
-    if count < 2:
-        raise InputError(f"classes must be at least 2, got {count}")
-    return count
