@@ -52,6 +52,24 @@ def gap_figure(gaps: Mapping[str, Gap], path: Path) -> Path:
     return _saved(figure, path)
 
 
+def contamination_figure(rules: Mapping[str, Mapping[str, Any]], path: Path) -> Path:
+    """Corruption in each rule's subset, ours as bars, the paper's as marks."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 3.2), layout="constrained", dpi=120)
+    axes = figure.subplots()
+    names = list(rules)[::-1]
+    axes.barh(
+        names, [rules[n]["contamination"] for n in names], color=CLEAN, alpha=0.6, label="ours"
+    )
+    printed = [(rules[n]["paper"], n) for n in names if rules[n]["paper"] is not None]
+    at, rows = zip(*printed, strict=True)
+    axes.plot(at, rows, "D", color=CORRUPTED, clip_on=False, label="paper, N = 50,000")
+    axes.set(xlim=(0, 1), xlabel="fraction corrupt in the quarter that is kept")
+    axes.legend(frameon=False, loc="lower right")
+    return _saved(figure, path)
+
+
 def _saved(figure: Any, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Software": None} if path.suffix == ".png" else None)

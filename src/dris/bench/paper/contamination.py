@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from dris.bench.figures import contamination_figure
 from dris.bench.paper_values import CIFAR10_TARGETED_25
 from dris.core.diagnostics import (
     auroc,
@@ -177,6 +178,7 @@ def main() -> None:
     asked.out.mkdir(parents=True, exist_ok=True)
     path = asked.out / f"contamination-{asked.examples}-{asked.epochs}-{asked.seed}.json"
     path.write_text(json.dumps(found, indent=1) + "\n")
+    contamination_figure(found["rules"], path.with_suffix(".png"))
     print(table(found))  # noqa: T201
     print(f"\nwrote {path}")  # noqa: T201
 
