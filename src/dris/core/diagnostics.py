@@ -64,7 +64,7 @@ class Gap:
 class AssumptionEstimate:
     """Estimates (not bounds) of τ, γ and v_tail at a fixed trim, or "cannot tell"."""
 
-    outcome: Outcome
+    outcome: Literal["estimated", "cannot tell"]
     reason: str
     tau: float
     gamma: float
@@ -173,7 +173,7 @@ def estimate_assumptions(
     tau, gamma = min(candidates, key=lambda pair: pair[0] ** 2 / 4 + pair[1])
     v_tail = float(measuring[:, tail].var(axis=0, ddof=1).mean()) if tail.size else 0.0
     reason = f"bulk of {len(bulk)} chosen on {k // 2} proxies, measured on the other {m}"
-    return AssumptionEstimate("holds", reason, tau, gamma, v_tail, trim)
+    return AssumptionEstimate("estimated", reason, tau, gamma, v_tail, trim)
 
 
 def empirical_gap(dynamics: Dynamics, corrupted: ArrayLike, *, delta: float = 0.05) -> Gap:
