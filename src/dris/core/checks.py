@@ -35,6 +35,11 @@ def checked_labels(
         raise InputError(f"labels must be below classes = {classes}, got {y.max()}")
     if classes is None and least > 1 and y.min() == y.max():
         raise InputError(f"labels need at least two classes, all {y.size} are {y[0]}")
+    if classes is None and int(y.max()) >= 1000 + 10 * y.size:
+        raise InputError(
+            f"labels go up to {y.max()} with {y.size} examples, so most classes would be empty; "
+            "encode them with np.unique(labels, return_inverse=True)[1]"
+        )
     if classes is not None and classes < 2:
         raise InputError(f"classes must be at least 2, got {classes}")
     return y.astype(np.int64)

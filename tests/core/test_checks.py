@@ -1,0 +1,17 @@
+"""The checks at the public door that no other test meets on its way."""
+
+import numpy as np
+import pytest
+
+from dris.core.checks import checked_labels
+from dris.core.errors import InputError
+
+
+def test_labels_that_are_ids_are_sent_back_before_they_become_a_billion_classes():
+    with pytest.raises(InputError, match=r"labels go up to 1000000000 with 2 examples.*np\.unique"):
+        checked_labels([0, 10**9])
+
+
+def test_gaps_in_a_few_labels_are_fine():
+    assert checked_labels([0, 999]).tolist() == [0, 999]
+    assert checked_labels(np.array([3, 10**6]), classes=10**6 + 1).max() == 10**6
