@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from dris.core.arrayfile import read_arrays, write_arrays, write_atomically
+from dris.core.arrayfile import made_folder, read_arrays, write_arrays, write_atomically
 from dris.core.errors import InputError
 
 ARRAYS = {
@@ -93,3 +93,10 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_rest(call, path, monkeypa
         write_atomically(path, [b"new"])
     assert path.read_bytes() == whole
     assert [p.name for p in path.parent.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("name", ["taken", "taken/below"])
+def test_a_folder_that_cannot_be_is_refused_in_one_sentence(tmp_path, name):
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(InputError, match=r"name a folder|name another folder"):
+        made_folder(tmp_path / name)

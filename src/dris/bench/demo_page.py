@@ -14,16 +14,14 @@ from dris.bench import demo
 from dris.bench.figures import rank_variance_figure
 from dris.bench.paper_values import CIFAR10_TARGETED_25
 from dris.bench.statistics import mean_std
+from dris.core.arrayfile import made_folder
 from dris.core.checks import count_of
-from dris.core.errors import InputError
 from dris.core.scores import rank_variance
 
 
 def show(setting: demo.Setting, *, out: Path, workers: int | None = None) -> demo.Judgement:
     """Run the demo and show it; the folder gets demo.json and rank-variance.png."""
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is a file; name a folder for the figure and the numbers")
-    out.mkdir(parents=True, exist_ok=True)
+    made_folder(out)
     talk = Console(stderr=True)
     bar = Progress(
         TextColumn("{task.description}"),

@@ -30,6 +30,27 @@ _SEAL = b'{"__metadata__":{"sha256":"'  # every header begins so; 64 hexadecimal
 _UNSEALED = b"0" * 64
 
 
+def made_folder(path: Path) -> Path:
+    """The folder, created when it is not there; one that cannot be written to is refused.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made_folder(Path(folder, "new", "one")).is_dir()
+    True
+    """
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path} is a file; name a folder")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot write to {path} ({error.strerror}); name another folder"
+        ) from None
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise InputError(f"cannot write to {path} (no permission); name another folder")
+    return path
+
+
 def write_atomically(path: Path, pieces: Iterable[bytes | memoryview]) -> Path:
     """Write to a temporary name beside `path`, rename when every byte is on the disk.
 

@@ -19,11 +19,18 @@ def checked_labels(
     >>> checked_labels([0, 1, 2, 1])
     array([0, 1, 2, 1])
     """
+    if labels is None:
+        raise InputError("labels are None; pass one label per example")
     y = np.asarray(labels)
     if y.ndim != 1:
         raise InputError(f"labels must be one-dimensional, got shape {y.shape}")
     if y.size == 0:
         raise InputError("labels are empty; at least two examples are needed")
+    missing = _first_missing(y)
+    if missing is not None:
+        raise InputError(
+            f"the label at position {missing} is missing ({y[missing]}); drop that example"
+        )
     if y.dtype.kind not in "iu":
         raise InputError(
             f"labels must be integers, got {y.dtype}; "
@@ -43,6 +50,14 @@ def checked_labels(
     if classes is not None and classes < 2:
         raise InputError(f"classes must be at least 2, got {classes}")
     return y.astype(np.int64)
+
+
+def _first_missing(y: NDArray[Any]) -> int | None:
+    """The position of the first NaN or None; text and whole numbers have none."""
+    if y.dtype.kind not in "fO":
+        return None
+    gone = np.flatnonzero([v is None or v != v for v in y.tolist()])
+    return int(gone[0]) if gone.size else None
 
 
 def checked_score(score: ArrayLike) -> NDArray[np.float64]:

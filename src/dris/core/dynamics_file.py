@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.arrayfile import read_arrays, write_arrays
+from dris.core.columns import PER_EXAMPLE, TRAJECTORIES
 from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.trajectories import Totals
@@ -80,9 +81,9 @@ def _dynamics_of(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> Dyna
     totals = None
     if about["totals_epochs"] is not None:
         totals = Totals(about["totals_epochs"], *(arrays.get(f"totals.{n}") for n in _TOTALS))
-    prefix = "column."
+    held = {name: arrays.get(f"column.{name}") for name in TRAJECTORIES + PER_EXAMPLE}
     return Dynamics(
-        columns={n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)},
+        columns={name: a for name, a in held.items() if a is not None},
         ids=ids,
         epochs=tuple(about["epochs"]),
         scored_epoch=about["scored_epoch"],

@@ -1,6 +1,8 @@
 """scikit-learn classifiers as proxies: what "an epoch" means for each kind, and a few by name."""
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -115,9 +117,11 @@ class Estimator:
             self._stage = epoch
             return
         order = rng_for(self._seed, *self._stream, "order", epoch).permutation(self._rows)
-        for begin in range(0, len(order), self._batch_size):
-            at = order[begin : begin + self._batch_size]
-            self._model.partial_fit(self._x[at], self._labels[at], classes=np.arange(self._classes))
+        every = np.arange(self._classes)
+        with interruptible():
+            for begin in range(0, len(order), self._batch_size):
+                at = order[begin : begin + self._batch_size]
+                self._model.partial_fit(self._x[at], self._labels[at], classes=every)
 
     def measure(
         self, positions: Positions, *, hidden: bool = False
@@ -144,7 +148,8 @@ class Estimator:
                 f"class {absent[0]} has no example in the part that {type(self._model).__name__} "
                 "trains on; use fewer folds or a larger bag"
             )
-        self._model.fit(self._x[self._rows], self._labels[self._rows])
+        with interruptible():
+            self._model.fit(self._x[self._rows], self._labels[self._rows])
 
     def _staged(self, x: NDArray[Any]) -> NDArray[Any]:
         method, convert = _stages_of(self._model)
@@ -156,6 +161,19 @@ class Estimator:
             )
         logits: NDArray[Any] = convert(rounds[-(-self._stage * len(rounds) // self._epochs) - 1])
         return logits
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C end the training: MLPClassifier swallows it, warns and goes on half-trained."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="Training interrupted by user")
+        try:
+            yield
+        except UserWarning as warning:
+            if "interrupted by user" not in str(warning):
+                raise
+            raise KeyboardInterrupt from None
 
 
 def _stages_of(estimator: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dris.core.arrayfile import made_folder
 from dris.core.checks import checked_count, checked_ids, checked_labels, count_of
 from dris.core.columns import TRAJECTORIES, labels_for, refuse_not_finite
 from dris.core.dynamics import Dynamics
@@ -138,6 +139,8 @@ def train_jobs(
     """Every job's dynamics, or what went wrong with it, in the order of the jobs."""
     kept = Store(store) if isinstance(store, str | Path) else store
     if kept is not None:
+        made_folder(kept.root)  # here, in one sentence, rather than in every worker
+    if kept is not None:
         for job in jobs:
             refuse_unnamed(job.model)
         # Here, not in a worker: what stands in a notebook has its source in this process only.
@@ -234,6 +237,8 @@ def checked_inputs(x: Any) -> Any:
                 "or is empty; read its examples into arrays first"
             )
         return x
+    if hasattr(x, "toarray"):
+        raise InputError("x is a sparse matrix, which proxies do not take; pass x.toarray()")
     a = np.asarray(x)
     if a.dtype.kind not in "fiub":
         raise InputError(f"x must be numbers, got {a.dtype}; encode text and categories first")
@@ -241,6 +246,11 @@ def checked_inputs(x: Any) -> Any:
         raise InputError(
             "x must be (examples, features) or images (examples, channels, height, width) and not "
             f"empty, got shape {a.shape}"
+        )
+    if a.ndim == 4 and a.shape[1] == a.shape[2] > 4 >= a.shape[3]:
+        raise InputError(
+            f"x looks like images with their channels last, {a.shape}; "
+            "pass x.transpose(0, 3, 1, 2): (examples, channels, height, width)"
         )
     if a.dtype.kind == "f":
         refuse_not_finite(a.reshape(len(a), -1), "x")

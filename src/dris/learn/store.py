@@ -79,6 +79,8 @@ class Store:
     """
 
     def __init__(self, root: str | Path | None = None) -> None:
+        if root is not None and not str(root):
+            raise InputError("the store must be a folder, got an empty name; name one")
         self.root = Path(root) if root is not None else _default_root()
         if self.root.exists() and not self.root.is_dir():
             raise InputError(f"the store must be a folder, {self.root} is a file; name another one")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dris.core.checks import checked_count
 from dris.core.errors import InputError
 from dris.core.streams import rng_for, seed_for
+from dris.learn.estimators import interruptible
 
 
 def step_batches(
@@ -72,7 +73,7 @@ def train_target(
     if "random_state" in model.get_params():
         model.set_params(random_state=seed_for(seed, "target", "model"))
     every_class = np.arange(classes)
-    with threadpool_limits(limits=1):
+    with threadpool_limits(limits=1), interruptible():
         for batch in step_batches(indices, len(x), epochs=epochs, batch_size=batch_size, seed=seed):
             model.partial_fit(x[batch], y[batch], classes=every_class)
     return model
