@@ -1,7 +1,9 @@
 """The command line as a user meets it: real processes, real exit codes."""
 
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -51,6 +53,22 @@ def test_an_unwritable_folder_is_one_line_and_exit_code_1(tmp_path):
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert (tmp_path / "taken").read_text() == "a file, not a folder"
+
+
+def test_ctrl_c_is_one_line_and_exit_code_130(tmp_path):
+    code = "from dris.cli import main; main()"
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, "demo", "--workers", "1", "--out", str(tmp_path)],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with child:
+        time.sleep(5)
+        child.send_signal(signal.SIGINT)
+        said = child.stderr.read()
+    assert child.returncode == 130
+    assert said == "dris: interrupted\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_wrong_usage_is_exit_code_2():

@@ -147,6 +147,7 @@ def main() -> None:
     except (InputError, OSError) as error:
         typer.echo(f"dris: {error}", err=True)
         sys.exit(1)
-    except KeyboardInterrupt:
-        typer.echo("dris: interrupted", err=True)
-        sys.exit(130)
+    except SystemExit as end:
+        if end.code == 130:  # how typer ends on Ctrl-C
+            typer.echo("dris: interrupted", err=True)
+        raise
