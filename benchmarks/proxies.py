@@ -21,7 +21,7 @@ from dris.learn.proxies import train_proxies
 from dris.learn.recipe import Recipe
 from measure import finish, report
 
-PROXIES, EPOCHS = 2, 3
+PROXIES = 2
 
 
 class PerExample(Dataset):
@@ -52,10 +52,10 @@ def plainly(name: str, x: np.ndarray, y: np.ndarray, recipe: Recipe) -> None:
         training = DataLoader(PerExample(x, y, augment=recipe.augment), 128, shuffle=True)
         fixed = DataLoader(PerExample(x, y, augment=False), 128)
         losses = []
-        for epoch in range(EPOCHS):
+        for epoch in range(recipe.epochs):
             model.train()
             for step, (batch, labels) in enumerate(training):
-                rate = cosine(recipe, epoch * len(training) + step, EPOCHS * len(training))
+                rate = cosine(recipe, epoch * len(training) + step, recipe.epochs * len(training))
                 optimizer.param_groups[0]["lr"] = rate
                 optimizer.zero_grad()
                 cross_entropy(model(batch), labels).backward()
@@ -79,7 +79,7 @@ def main() -> None:
     table = rng.normal(size=(12_800, 784)).astype(np.float32)
     for name, x, aim in (("resnet20", images, 1.5), ("fc", table, 2), ("linear", table, 2)):
         y = rng.integers(0, 10, len(x))
-        recipe = Recipe(EPOCHS, 128, 0.05, augment=x.ndim == 4)
+        recipe = Recipe(3 if x.ndim == 4 else 10, 128, 0.05, augment=x.ndim == 4)
         ours(name, x[:256], y[:256], recipe)
         best = [float("inf")] * 2
         for _ in range(2):
@@ -88,8 +88,8 @@ def main() -> None:
                 way(name, x, y, recipe)
                 best[i] = min(best[i], time.perf_counter() - begin)
         print(
-            f"{name}: {PROXIES} proxies, {EPOCHS} epochs of {len(x):,}: plain {best[0]:.1f} s, "
-            f"ours {best[1]:.1f} s"
+            f"{name}: {PROXIES} proxies, {recipe.epochs} epochs of {len(x):,}: "
+            f"plain {best[0]:.1f} s, ours {best[1]:.1f} s"
         )
         report(f"{name}, throughput over the plain way", best[0] / best[1], "x", aim, at_least=True)
     finish()

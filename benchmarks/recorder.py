@@ -2,7 +2,8 @@
 
 Run `python benchmarks/recorder.py` (needs torch and aum; about a minute on two cores).
 Both get the same tensors, 50,000 examples of 10 classes in shuffled batches of 128, and must give
-the same AUM. Expected: at least 20×, measured 42× to 69×, for both forms of the recorder.
+the same AUM. The aim is 20×. On a quiet machine it is missed (11× to 13×); on a busy one, where
+the package's many small torch calls wait for each other, 42× to 69× were seen.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from aum import AUMCalculator
 
 from dris.core.scores import aum
 from dris.learn.recorder import Recorder
+from measure import finish, report
 
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
@@ -77,10 +79,10 @@ def main() -> None:
         runs = [with_recorder(data, record) for _ in range(args.repeats)]
         ours, values = min(runs, key=lambda r: r[0])
         worst = float(np.abs(values - reference).max())
-        print(f"Recorder, record={record:8} {ours:7.3f} s   {theirs / ours:5.1f}×   ", end="")
-        print(f"largest difference in AUM {worst:.1e}")
-        if not worst < 1e-6:
-            raise SystemExit("the two do not agree")
+        print(f"Recorder, record={record:8} {ours:7.3f} s")
+        report(f"record={record}, speed over aum", theirs / ours, "x", 20, at_least=True)
+        report("largest difference in AUM", worst, "", 1e-6, at_least=False)
+    finish()
 
 
 if __name__ == "__main__":
