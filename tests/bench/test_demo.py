@@ -33,7 +33,7 @@ def test_the_method_works_on_attacked_digits(honest):
 
 def test_shuffled_scores_make_the_verdict_say_the_opposite(honest, monkeypatch):
     _, proxied = honest
-    monkeypatch.setattr(demo, "_attack_and_train", lambda data, setting, seed: proxied[seed])
+    monkeypatch.setattr(demo, "_attack_and_train", lambda data, setting, seed, tick: proxied[seed])
     runs, _ = demo.run(SHORT, score_of=shuffled, workers=1)
     judgement = demo.judge(runs, SHORT)
     assert judgement.outcome == "fails"

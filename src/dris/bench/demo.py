@@ -9,9 +9,8 @@ steps. Claims tested: magnitude scores (EL2N, consensus) collapse below Random; 
 little corruption and ends above Random.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from dris.core.scores import SCORES
 from dris.core.selection import keep_top
 from dris.data.known import KnownData, load
 from dris.learn.attack import targeted_noise
+from dris.learn.parallel import Progress, run_all
 from dris.learn.proxies import train_proxies
 from dris.learn.targets import train_target
 
@@ -102,32 +102,36 @@ def run(
     *,
     score_of: ScoreOf = registered,
     workers: int | None = None,
-    done: Callable[[], None] = lambda: None,
+    progress: Progress | None = None,
 ) -> tuple[list[Run], list[Proxied]]:
-    """Every rule under every seed, in parallel processes; `done` is called after each piece."""
-    data = load_digits()
-    proxied = []
-    for part in _in_parallel(
-        workers, _attack_and_train, [(data, setting, s) for s in setting.seeds]
-    ):
-        proxied.append(part)
-        done()
-    jobs = []
-    for part in proxied:
-        for rule in RULES:
-            score = score_of(rule, part.dynamics)
-            subset = keep_top(score, fraction=setting.keep, seed=part.seed)
-            jobs.append((data, setting, part.given, rule, part.seed, subset.indices))
-    masks = {part.seed: part.flipped for part in proxied}
-    runs = []
-    for job, accuracy in zip(jobs, _in_parallel(workers, _train_and_test, jobs), strict=True):
-        rule, seed, indices = job[3], job[4], job[5]
-        runs.append(Run(rule, seed, contamination(indices, masks[seed]), accuracy))
-        done()
+    """Every rule under every seed, in parallel processes; `progress` counts the pieces done."""
+    data, total, first = load_digits(), steps_in(setting), len(setting.seeds)
+    attacks = [(data, setting, seed) for seed in setting.seeds]
+    proxied: list[Proxied] = run_all(
+        _attack_and_train, attacks, workers=workers, progress=progress, total=total
+    )
+    chosen = [
+        (part, rule, keep_top(score_of(rule, part.dynamics), fraction=setting.keep, seed=part.seed))
+        for part in proxied
+        for rule in RULES
+    ]
+    accuracies: list[float] = run_all(
+        _train_and_test,
+        [(data, setting, part.given, part.seed, subset.indices) for part, _, subset in chosen],
+        workers=workers,
+        progress=progress and (lambda done, total: progress(first + done, total)),
+        total=total,
+    )
+    runs = [
+        Run(rule, part.seed, contamination(subset.indices, part.flipped), accuracy)
+        for (part, rule, subset), accuracy in zip(chosen, accuracies, strict=True)
+    ]
     return runs, proxied
 
 
-def _attack_and_train(data: KnownData, setting: Setting, seed: int) -> Proxied:
+def _attack_and_train(
+    data: KnownData, setting: Setting, seed: int, tick: Callable[[], None]
+) -> Proxied:
     noisy = targeted_noise(data.train_x, data.train_y, setting.rate, seed=seed)
     dynamics = train_proxies(
         data.train_x,
@@ -139,6 +143,7 @@ def _attack_and_train(data: KnownData, setting: Setting, seed: int) -> Proxied:
         seed=seed,
         workers=1,
     )
+    tick()
     return Proxied(seed, noisy.given, noisy.flipped, dynamics)
 
 
@@ -146,9 +151,9 @@ def _train_and_test(
     data: KnownData,
     setting: Setting,
     given: NDArray[np.int64],
-    rule: str,
     seed: int,
     indices: NDArray[np.int64],
+    tick: Callable[[], None],
 ) -> float:
     from sklearn.neural_network import MLPClassifier
 
@@ -163,18 +168,8 @@ def _train_and_test(
         seed=seed,
         classes=10,
     )
+    tick()
     return float(model.score(data.test_x, data.test_y))
-
-
-def _in_parallel(
-    workers: int | None, work: Callable[..., Any], jobs: Sequence[tuple[Any, ...]]
-) -> Iterator[Any]:
-    from joblib import Parallel, delayed
-
-    results: Iterator[Any] = Parallel(n_jobs=workers or -1, return_as="generator")(
-        delayed(work)(*job) for job in jobs
-    )
-    return results
 
 
 # -- judging: computed from the runs, whatever they say -----------------------------------------

@@ -34,7 +34,9 @@ def show(setting: demo.Setting, *, out: Path, workers: int | None = None) -> dem
     )
     with bar:
         task = bar.add_task("attack, proxies, targets", total=demo.steps_in(setting))
-        runs, proxied = demo.run(setting, workers=workers, done=lambda: bar.advance(task))
+        runs, proxied = demo.run(
+            setting, workers=workers, progress=lambda done, _: bar.update(task, completed=done)
+        )
     judgement = demo.judge(runs, setting)
     page = Console()
     page.print(table_of(runs, setting))

@@ -4,8 +4,8 @@
 
 Attacker: ResNet-20, 20 epochs on the true labels. Proxies: ResNet-20, MobileNetV2 ×0.5 and
 ShuffleNetV2 ×0.5 on the attacked labels, the paper's 40-epoch recipe stopped at epoch 20, where
-they are scored. Cost on 2 CPU cores at 20,000 examples: about an hour and a half; killed, the
-same command goes on. Claims tested: EL2N and consensus keep mostly corrupted examples, AUM
+they are scored. Cost on 2 CPU cores at 20,000 examples: more than two hours; killed, the same
+command goes on. Claims tested: EL2N and consensus keep mostly corrupted examples, AUM
 almost none, DR-IS few.
 """
 
