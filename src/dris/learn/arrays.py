@@ -17,9 +17,9 @@ def as_array(values: Any) -> NDArray[Any]:
     """
     if not hasattr(values, "detach"):
         return np.asarray(values)
-    tensor = values.detach().cpu()
+    array: NDArray[Any]
     try:
-        array = tensor.numpy()
+        array = values.numpy(force=True)
     except TypeError:  # torch's words for a number format that NumPy lacks
-        array = tensor.float().numpy()
-    return np.asarray(array)
+        array = values.float().numpy(force=True)
+    return array

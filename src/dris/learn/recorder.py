@@ -371,7 +371,7 @@ class Recorder:
 
 def _stacked(sweeps: list[Sweep]) -> dict[str, Column]:
     """The arrays of several sweeps as (epoch, example), "seen" among them."""
-    states = [sweep.state() for sweep in sweeps]
+    states = [{"seen": sweep.seen} | sweep.columns() for sweep in sweeps]
     return {name: np.stack([state[name] for state in states]) for name in states[0]}
 
 
