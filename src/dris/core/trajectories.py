@@ -52,10 +52,10 @@ def margins_of(logits: NDArray[Any], labels: NDArray[np.int64]) -> dict[str, Col
 def _label_apart(
     logits: NDArray[Any], labels: NDArray[np.int64], dtype: Any
 ) -> tuple[Column, Column, Column]:
-    """The logits of the other classes (C, M), −inf at the label, those of the label, (M,), and
-    the largest of the others, (M,); M runs over all axes but the last.
+    """The other classes' logits (C, M) with −inf at the label, the label's, the others' largest.
 
-    With the classes first, sums and maxima over them run along memory, many examples at once.
+    M runs over all axes but the last. With the classes first, sums and maxima over them run
+    along memory, many examples at once.
     """
     z = np.array(logits.reshape(-1, logits.shape[-1]).T, dtype=dtype, order="C")
     _, m = z.shape
@@ -65,9 +65,7 @@ def _label_apart(
     return z, at_label, z.max(axis=0)
 
 
-def _correct(
-    margin: Column, logits: NDArray[Any], labels: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def _correct(margin: Column, logits: NDArray[Any], labels: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether the label has the largest logit; among equal ones the first class wins."""
     correct = margin > 0
     tied = np.nonzero(margin == 0)

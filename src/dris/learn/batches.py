@@ -1,6 +1,5 @@
 """The door of a recorder: each batch is checked once, against all that came before."""
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,9 +116,10 @@ class Batches:
     def _refuse_not_finite(
         self, z: NDArray[Any], at: NDArray[np.intp], dtype: np.dtype[Any], epoch: int
     ) -> None:
-        # A finite sum of squares has no NaN, no infinity and no number near the widest; when it
-        # overflows (vdot does so without a warning), the two passes decide.
-        if np.vdot(z, z) < math.inf or float(z.max()) - float(z.min()) < _WIDEST[dtype]:
+        # A sum of squares that is small enough has no NaN, no infinity and nothing too wide to
+        # keep in it; of a larger one (vdot overflows without a warning) two more passes decide.
+        widest = _WIDEST[dtype]
+        if float(np.vdot(z, z)) < widest or float(z.max()) - float(z.min()) < widest:
             return
         rows = np.flatnonzero(~np.isfinite(z).all(axis=1))
         if rows.size:
@@ -132,11 +132,12 @@ class Batches:
         self, y: NDArray[Any], at: NDArray[np.intp], classes: int, epoch: int
     ) -> NDArray[np.int64]:
         before = self.labels[at]
-        if y.dtype == np.int64:
-            if self.labels_known and before.tobytes() == y.tobytes():
+        if y.dtype.kind in "iu":
+            given = y.astype(np.int64, copy=False)
+            if self.labels_known and before.tobytes() == given.tobytes():
                 return before
-            if before[before.argmax()] < 0 and all_below(y, classes):
-                return y
+            if before[before.argmax()] < 0 and all_below(given, classes):
+                return given
         y = labels_for(y, len(at), classes)
         changed = np.flatnonzero((before >= 0) & (before != y))
         if changed.size:

@@ -102,7 +102,7 @@ class Network:
             group["lr"] = cosine(self.recipe, step, self.recipe.epochs * self.steps_per_epoch)
         self._optimizer.zero_grad(set_to_none=True)
         with self._precision():
-            logits = self.model(x)
+            logits = self._called(x)
         logits = logits.float()
         if logits.shape != (len(at), self._classes):
             raise InputError(
@@ -114,6 +114,18 @@ class Network:
         loss.backward()  # type: ignore[no-untyped-call]
         self._optimizer.step()
         return logits.detach(), loss.detach()
+
+    def _called(self, x: Tensor) -> Tensor:
+        try:
+            logits: Tensor = self.model(x)
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            raise InputError(
+                f"{type(self.model).__name__} failed on a batch of shape {tuple(x.shape)}: "
+                f"{error}; build it for examples of shape {self._source.shape}"
+            ) from error
+        return logits
 
     def measure(
         self, positions: Positions, *, hidden: bool = False
@@ -138,7 +150,7 @@ class Network:
                     features = self.model.features(x)
                     parts.append((self.model.head(features), features))
                 else:
-                    parts.append((self.model(x), None))
+                    parts.append((self._called(x), None))
         logits = torch.cat([p[0].float().cpu() for p in parts]).numpy()
         if not hidden:
             return logits, None

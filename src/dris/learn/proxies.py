@@ -17,6 +17,7 @@ from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.ranks import normalized_ranks
 from dris.core.streams import checked_seed
+from dris.learn.arrays import divisor_of, refuse_other_index
 from dris.learn.estimators import ESTIMATORS, is_estimator, resolve
 from dris.learn.parallel import Progress, devices_of, run_all
 from dris.learn.recipe import Recipe
@@ -54,7 +55,7 @@ def train_proxies(
 
     Args:
         x: Features (N, D), images (N, C, H, W), or a map-style torch Dataset.
-        y: Given labels, integers 0..C-1.
+        y: Given labels, integers 0..C-1; in pandas with the index of x.
         proxies: K. Two or more for rank variance.
         epochs: Passes over the data; each is recorded.
         model: A name ("mlp", "sgd_log", "boosted_trees"; with torch "resnet20", "small_cnn", ...),
@@ -93,6 +94,7 @@ def train_proxies(
     if not kinds:
         raise InputError("model is an empty list; name at least one")
     data = checked_inputs(x)
+    refuse_other_index(x, y)
     labels = labels_for(checked_labels(y, classes), len(data))
     names = checked_ids(ids, len(data))
     check_ways(bag, cross_fit, record, kinds, len(data))
@@ -194,7 +196,7 @@ def _mean_and_scale(x: NDArray[Any]) -> tuple[Any, Any]:
         mean, spread = x.mean(axis=0, dtype=np.float64), x.std(axis=0, dtype=np.float64)
     if not np.isfinite(spread).all():
         raise InputError(f"x is too large to standardize, up to {np.abs(x).max():g}; rescale it")
-    return mean, np.where(spread > 0, spread, 1)
+    return mean, divisor_of(spread, mean)
 
 
 def as_single(x: NDArray[Any]) -> NDArray[np.float32]:
@@ -282,6 +284,7 @@ def _checked_test(
     if test is None:
         return None, None
     x = checked_inputs(test[0])
+    refuse_other_index(*test)
     if isinstance(x, np.ndarray) != isinstance(data, np.ndarray):
         raise InputError("test must be an array where x is one and a Dataset where x is one")
     if isinstance(x, np.ndarray) and x.shape[1:] != data.shape[1:]:

@@ -347,7 +347,9 @@ def told_who(job: Job, epoch: int) -> Iterator[None]:
         text = str(error)
         # Ours say so; scikit-learn's are plain ValueErrors. Any other is the user's code failing.
         signs = ("finite", "overflow") if is_estimator(job.model) else ("finite", "diverged")
-        ours = isinstance(error, InputError) or is_estimator(job.model)
+        ours = (isinstance(error, InputError) and error.__cause__ is None) or is_estimator(
+            job.model
+        )
         if not ours or not any(sign in text for sign in signs):
             raise
         remedy = "" if "lower" in text else "; lower its learning rate or standardize"
