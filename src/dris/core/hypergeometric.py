@@ -10,6 +10,7 @@ import numpy as np
 
 # Beyond this many standard deviations (plus as many items) no tail of ours is above 1e-100.
 _REACH = 60
+_ROUNDING = 1 - 1e-9  # a chance that equals δ must not fall below it by rounding
 
 
 @lru_cache(maxsize=100_000)
@@ -41,6 +42,16 @@ def chance_of_at_most(seen: int, *, total: int, marked: int, drawn: int) -> floa
     return float(below / (below + above))
 
 
+def plausible(seen: int, *, total: int, marked: int, drawn: int, delta: float) -> bool:
+    """Whether so few marked items seen, or fewer, had a chance of at least δ.
+
+    >>> plausible(0, total=25, marked=1, drawn=20, delta=0.2)  # 5/25, exactly
+    True
+    """
+    chance = chance_of_at_most(seen, total=total, marked=marked, drawn=drawn)
+    return chance >= delta * _ROUNDING
+
+
 def most_marked(seen: int, *, total: int, drawn: int, delta: float) -> int:
     """The largest number of marked items that would show at most `seen` with chance ≥ δ.
 
@@ -55,7 +66,7 @@ def most_marked(seen: int, *, total: int, drawn: int, delta: float) -> int:
     low, high = seen, total - (drawn - seen) + 1
     while high - low > 1:
         middle = (low + high) // 2
-        if chance_of_at_most(seen, total=total, marked=middle, drawn=drawn) >= delta:
+        if plausible(seen, total=total, marked=middle, drawn=drawn, delta=delta):
             low = middle
         else:
             high = middle
