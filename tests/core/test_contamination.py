@@ -124,14 +124,15 @@ def test_without_the_correction_two_classes_break_the_promise():
 
 
 def dipping(runs, split):
-    """Thirty useless detectors; the one that lets the fewest canaries through is certified."""
+    """A hundred useless detectors; the one that lets the fewest canaries through is certified."""
     half = 0.5 if split else 0.0
-    world, failed = World(classes=100, quality=0.0, share=0.2, choosing=half), 0
+    world = World(n=4_000, classes=100, rate=0.05, quality=0.0, share=0.05, choosing=half)
+    failed = 0
     for seed in range(runs):
         rng = np.random.default_rng([seed, 77])
         truth, canaries, _, _ = world.make(rng)
         looked_at = (canaries.choosing if split else canaries.certifying).positions
-        detectors = rng.normal(size=(30, world.n))
+        detectors = rng.normal(size=(100, world.n))
         subsets = [kept(score, 0.5) for score in detectors]
         best = min(subsets, key=lambda s: s.mask()[looked_at].sum())
         limit = contamination_limit(best, canaries.certifying, world.wrong, delta=DELTA)
@@ -140,11 +141,11 @@ def dipping(runs, split):
 
 
 def test_choosing_by_one_part_and_certifying_by_the_other_keeps_the_promise():
-    assert dipping(200, split=True) <= allowed(200)
+    assert dipping(120, split=True) <= allowed(120)
 
 
 def test_choosing_and_certifying_by_the_same_canaries_breaks_it():
-    assert dipping(200, split=False) > allowed(200)
+    assert dipping(120, split=False) > allowed(120)
 
 
 # -- attackers ---------------------------------------------------------------------------------
