@@ -190,6 +190,30 @@ def test_the_widest_limit_covers_the_attacker_that_was_imitated_and_uniform_cana
     assert failed[1] > allowed(runs)  # named attackers, not a worst case
 
 
+def matrix_world(seed, kind):
+    """Class 0 goes wrong often, to a class it is hardly told from; class 1 seldom and visibly."""
+    matrix = np.array([[0.6, 0.4, 0.0], [0.0, 0.95, 0.05], [0.0, 0.0, 1.0]])
+    rng = np.random.default_rng([seed, 6])
+    truth = rng.integers(0, 3, 2_000)
+    labels = np.array([rng.choice(3, p=matrix[t]) for t in truth.tolist()])
+    more = {"matrix": matrix} if kind == "matrix" else {}
+    canaries = plant_canaries(labels, share=0.1, kind=kind, rng=rng, classes=3, **more)
+    visible = np.where((truth == 0) & (canaries.planted == 1), 0.5, 4.0)
+    score = rng.normal(size=truth.size) - visible * (canaries.planted != truth)
+    return truth, canaries, kept(score, 0.5)
+
+
+@pytest.mark.parametrize(("kind", "holds"), [("matrix", True), ("uniform", False)])
+def test_canaries_by_the_matrix_that_made_the_noise_cover_it_and_uniform_ones_do_not(kind, holds):
+    runs, failed = 60, 0
+    for seed in range(runs):
+        truth, canaries, subset = matrix_world(seed, kind)
+        wrong = int((canaries.given != truth).sum())
+        limit = contamination_limit(subset, canaries.certifying, wrong, delta=DELTA)
+        failed += left_wrong(truth, canaries, subset) > limit.wrong
+    assert bool(failed <= allowed(runs)) == holds
+
+
 # -- refusals ----------------------------------------------------------------------------------
 
 
