@@ -80,7 +80,7 @@ class CsvRows:
 def open_csv(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> CsvRows:
     """Read the files once to learn their columns; those in `as_text` stay as they are written."""
     names, separator = _header(files[0])
-    counts = []
+    counts: list[int] = []
     strays: dict[str, Strays] = {}
     for path in files:
         own = _header(path)[0]

@@ -68,8 +68,8 @@ def features_of(rows: Rows, columns: Sequence[str]) -> tuple[Feature, ...]:
             features.append(Feature(name, "number"))
         else:
             raise InputError(
-                f"column {one_line(name)!r} of {rows.files[0]} holds {one_line(kind)}, which cannot "
-                "be learned from as it is; leave it out with --without, or name the columns to "
+                f"column {one_line(name)!r} of {rows.files[0]} holds {one_line(kind)}, which is "
+                "no number, category or vector; leave it out with --without, or name the columns to "
                 "use with --features"
             )
     return tuple(features)
@@ -95,7 +95,7 @@ def filled(rows: Rows, features: Sequence[Feature], missing: str) -> NDArray[np.
                     f"in {rows.place(begin + error.row)} and {feature.width} before; vectors of "
                     "one column need one length"
                 ) from None
-            _refuse_not_finite(part, cells, feature, missing, lambda i, b=begin: rows.place(b + i))
+            _refuse_not_finite(part, cells, feature, missing, rows, begin)
             at += feature.width
         begin += len(batch)
     if begin != rows.count:
@@ -129,7 +129,8 @@ def _refuse_not_finite(
     cells: Any,
     feature: Feature,
     missing: str,
-    place: Callable[[int], str],
+    rows: Rows,
+    begin: int,
 ) -> None:
     if first_not_finite(part) is None:
         return
@@ -138,7 +139,7 @@ def _refuse_not_finite(
     if not bad.any():
         return
     row, column = (int(i) for i in np.argwhere(bad)[0])
-    where = f"column {one_line(feature.column)!r}, {place(row)}"
+    where = f"column {one_line(feature.column)!r}, {rows.place(begin + row)}"
     value = cells[row].as_py()
     if feature.how == "vector":
         value = None if value is None else value[column]
@@ -173,7 +174,7 @@ def _days(cells: Any, _: Feature) -> NDArray[Any]:
 def _one_hot(cells: Any, feature: Feature) -> NDArray[Any]:
     known = pa.array(feature.categories, pa.large_string())
     at = pc.index_in(_words(cells).fill_null(MISSING_CATEGORY), known).to_numpy()
-    return np.eye(feature.width, dtype=np.float32)[at]
+    return np.asarray(np.eye(feature.width, dtype=np.float32)[at])
 
 
 def _vector(cells: Any, feature: Feature) -> NDArray[Any]:

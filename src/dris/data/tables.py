@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dris.core.checks import checked_ids
 from dris.core.errors import InputError
-from dris.data.csvfile import CsvRows, open_csv
+from dris.data.csvfile import CsvRows
 from dris.data.encoding import INDEX_COLUMNS, Rows, features_of, fill_with_medians, filled
 from dris.data.files import fingerprint_of, listed, one_line, reading
 from dris.data.labelled import Feature, LabelledData, Origin
@@ -139,17 +139,6 @@ def open_parquet(files: Sequence[Path]) -> ParquetRows:
     if sum(counts) < 1:
         raise InputError(f"{files[0]} has no rows; at least two are needed")
     return ParquetRows(tuple(files), schemas[0], tuple(counts))
-
-
-def read_csv(files: Sequence[Path], columns: Columns) -> LabelledData:
-    """Examples from CSV files: header first, UTF-8, separated by comma, semicolon, tab or bar."""
-    special = [name for name in (columns.label or "label", columns.id, columns.trusted) if name]
-    return labelled_table(open_csv(files, as_text=special), columns)
-
-
-def read_parquet(files: Sequence[Path], columns: Columns) -> LabelledData:
-    """Examples from Parquet files; memory stays near the size of the resulting array."""
-    return labelled_table(open_parquet(files), columns)
 
 
 def labelled_table(rows: Rows, columns: Columns) -> LabelledData:

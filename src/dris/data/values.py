@@ -153,7 +153,7 @@ def trusted_of(column: Any, name: str, place: Place) -> NDArray[np.bool_]:
             "--trusted needs yes or no (true/false or 1/0)"
         )
     says = np.array([v in _YES for v in meant] + [False])
-    return says[found.indices.fill_null(len(values)).to_numpy()]
+    return np.asarray(says[found.indices.fill_null(len(values)).to_numpy()])
 
 
 def _refuse_missing(array: Any, what: str, place: Place) -> None:
