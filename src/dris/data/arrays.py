@@ -163,7 +163,7 @@ def _assembled(
         ids=ids,
         trusted=trusted,
         features=features,
-        origin=Origin(kind, files, fingerprint_of(files), label, columns.id),
+        origin=Origin(kind, files, fingerprint_of(files), label, columns.id, tuple(arrays)),
         notes=(f"the arrays {listed(beside)} were left out",) if beside else (),
     )
 

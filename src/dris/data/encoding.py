@@ -69,8 +69,8 @@ def features_of(rows: Rows, columns: Sequence[str]) -> tuple[Feature, ...]:
         else:
             raise InputError(
                 f"column {one_line(name)!r} of {rows.files[0]} holds {one_line(kind)}, which is "
-                "no number, category or vector; leave it out with --without, or name the columns to "
-                "use with --features"
+                "no number, category or vector; leave it out with --without, or name the columns "
+                "to use with --features"
             )
     return tuple(features)
 

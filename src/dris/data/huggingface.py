@@ -68,7 +68,7 @@ def open_saved(folder: Path) -> ArrowRows:
     with reading(folder, "data set that save_to_disk wrote"):
         state = json.loads((folder / STATE).read_text(encoding="utf-8"))
         files = tuple(_inside(folder, entry) for entry in state["_data_files"])
-        chosen = state.get("_indices_data_files") or state.get("_indices_files") or []
+        chosen = state.get("_indices_data_files") or []
         indices = [_arrow(_inside(folder, entry)).column(0) for entry in chosen]
         table = pa.concat_tables([_arrow(path) for path in files])
         picked = None

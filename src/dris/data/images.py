@@ -17,7 +17,7 @@ from dris.data.files import fingerprint_of, in_order, listed, one_line, reading
 from dris.data.files import refuse_larger_than_memory as refuse_too_large
 from dris.data.labelled import Feature, LabelledData, Origin
 from dris.data.pixels import OWN_SIZE, USUAL_SIZE, decoded, is_image, outline
-from dris.data.tables import Columns, marks_of
+from dris.data.tables import Columns, marks_of, origin_of
 from dris.data.values import is_text
 
 # Opens the i-th image: a path or a file, and what to call it in a message.
@@ -56,7 +56,9 @@ def read_image_folder(root: Path, columns: Columns, size: int | None = None) -> 
         ids=np.array(ids, dtype=np.str_),
         trusted=np.zeros(len(files), dtype=np.bool_),
         features=(Feature("image", "image", width),),
-        origin=Origin("images", tuple(files), fingerprint_of(files), "label", "path", root),
+        origin=Origin(
+            "images", tuple(files), fingerprint_of(files), "label", "id", ("path", "label", "id")
+        ),
         paths=np.array([str(file) for file in files], dtype=np.str_),
         notes=(f"{other} files below {root} are no images and were left out",) if other else (),
     )
@@ -86,7 +88,6 @@ def read_image_table(
 ) -> LabelledData:
     """Images from the column of a table; paths are relative to the folder of the file."""
     label, chosen = columns.resolved(rows.schema.names, rows.files[0])
-    folder = rows.files[0].parent
     inside = _bytes_in(rows.schema.field(column).type) is not None
     with reading(rows.files[0], f"{rows.format} file"):
         marks = marks_of(rows, label, columns)
@@ -97,9 +98,7 @@ def read_image_table(
             rows.files[0],
             size,
         )
-    files = rows.files if paths is None else (*rows.files, *map(Path, paths))
     beside = [name for name in chosen if name != column]
-    kind = rows.format if inside else "image list"
     return LabelledData(
         x=x,
         labels=marks.labels,
@@ -107,7 +106,9 @@ def read_image_table(
         ids=marks.ids,
         trusted=marks.trusted,
         features=(Feature(column, "image", width),),
-        origin=Origin(kind, rows.files, fingerprint_of(files), label, columns.id, folder),
+        origin=origin_of(
+            rows, label, columns, beside=[] if paths is None else [Path(p) for p in paths]
+        ),
         paths=paths,
         notes=(f"learned from the images alone, not from {listed(beside)}",) if beside else (),
     )

@@ -45,8 +45,8 @@ class Feature:
 class Origin:
     """Where data came from: what was read, and a fingerprint of every byte of it.
 
-    `format` is "csv", "parquet", "npz", "npy", "images", "image list" or "huggingface"; `label`
-    and `id` are the names of those columns, `root` the folder that image ids are relative to.
+    `format` is "csv", "parquet", "npz", "npy", "images" or "huggingface"; `label` and `id` are
+    the names of those columns, `columns` those of all.
     """
 
     format: str
@@ -54,7 +54,7 @@ class Origin:
     fingerprint: str
     label: str
     id: str | None = None
-    root: Path | None = None
+    columns: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The origin as values that JSON can hold, for a recipe."""

@@ -29,7 +29,7 @@ def read_data(
     missing: Literal["refuse", "median"] = "refuse",
     image_size: int | None = None,
 ) -> LabelledData:
-    """Read examples and labels from a file, a folder or several files, in their order.
+    r"""Read examples and labels from a file, a folder or several files, in their order.
 
     Args:
         paths: A CSV, Parquet, NPZ or NPY file; several CSV or Parquet files, a pattern such as
@@ -46,7 +46,7 @@ def read_data(
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     text = "age,job,y\\n31,cook,no\\n44,cook,yes\\n25,nurse,no\\n60,nurse,yes\\n"
+    ...     text = "age,job,y\n31,cook,no\n44,cook,yes\n25,nurse,no\n60,nurse,yes\n"
     ...     _ = Path(folder, "a.csv").write_text(text)
     ...     data = read_data(folder + "/a.csv", label="y")
     >>> data, data.feature_names

@@ -151,6 +151,18 @@ def labelled_table(rows: Rows, columns: Columns) -> LabelledData:
         return assembled(rows, label, columns, marks, features, x)
 
 
+def origin_of(rows: Rows, label: str, columns: Columns, *, beside: Sequence[Path] = ()) -> Origin:
+    """Where the rows came from, and the files `beside` them that were read too."""
+    return Origin(
+        format=rows.format,
+        files=rows.files,
+        fingerprint=fingerprint_of([*rows.files, *beside]),
+        label=label,
+        id=columns.id,
+        columns=tuple(rows.schema.names),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Marks:
     """What stands beside the features: labels and their values, ids, who is trusted."""
@@ -204,6 +216,6 @@ def assembled(
         ids=marks.ids,
         trusted=marks.trusted,
         features=features,
-        origin=Origin(rows.format, rows.files, fingerprint_of(rows.files), label, columns.id),
+        origin=origin_of(rows, label, columns),
         notes=(*notes, *(f"column {name!r} is an index and was left out" for name in aside)),
     )
