@@ -20,6 +20,7 @@ MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "null", "NULL",
 _NUMBER = r"^\s*[-+]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|inf|nan)\s*$"
 _BLOCK = 8 << 20  # bytes at once, and so the longest line
 _SEPARATORS = (",", ";", "\t", "|")
+csv.field_size_limit(max(csv.field_size_limit(), _BLOCK))  # else 131,072 characters, in a cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,7 @@ class CsvRows:
         """Record batches with the named columns, in the order of the files."""
         for path in self.files:
             for batch in _text_batches(path, self.separator, self.schema.names, columns):
-                yield pa.record_batch(
-                    [self._typed(batch.column(name), name) for name in columns], names=list(columns)
-                )
+                yield pa.record_batch(self._typed(batch, columns), names=list(columns))
 
     def texts(self, columns: Sequence[str]) -> Iterator[Any]:
         """As `batches`, every cell as it is written."""
@@ -71,10 +70,12 @@ class CsvRows:
             row -= count
         raise InputError(f"row {row} is past the end of {self.files[-1]}")
 
-    def _typed(self, cells: Any, name: str) -> Any:
-        if pa.types.is_string(self.schema.field(name).type):
-            return pc.if_else(pc.equal(cells, ""), None, cells)
-        return _numbers(cells)
+    def _typed(self, batch: Any, columns: Sequence[str]) -> list[Any]:
+        text = {name for name in columns if pa.types.is_string(self.schema.field(name).type)}
+        numbers = iter(_numbers([batch.column(name) for name in columns if name not in text]))
+        cells = (batch.column(name) for name in columns if name in text)
+        words = (pc.if_else(pc.equal(cell, ""), None, cell) for cell in cells)
+        return [next(words if name in text else numbers) for name in columns]
 
 
 def open_csv(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> CsvRows:
@@ -155,12 +156,12 @@ def _text_batches(
         )
         with stream:
             yield from stream
+        return
     except pa.ArrowException as error:
-        with reading(path, "CSV file in UTF-8"):
-            _refuse_ragged(path, separator, len(names))
-        raise InputError(
-            f"{path} cannot be read ({one_line(error)}); check that it is a whole CSV file"
-        ) from None
+        why = one_line(error)
+    with reading(path, "CSV file in UTF-8"):
+        _refuse_ragged(path, separator, len(names))
+    raise InputError(f"{path} cannot be read ({why}); check that it is a whole CSV file in UTF-8")
 
 
 def _survey(
@@ -172,23 +173,28 @@ def _survey(
     before: int,
 ) -> int:
     """Count the rows, and note for each column the cells that are no numbers."""
-    count = 0
+    count, last = 0, ""
     for batch in _text_batches(path, separator, names, names):
-        for name, cells in zip(names, batch.columns, strict=True):
-            if name in as_text:
-                continue
-            try:
-                _numbers(cells)
-            except pa.ArrowInvalid:
-                known = strays.get(name)
-                here = _strays(cells, before + count)
-                strays[name] = (
-                    here
-                    if known is None
-                    else Strays(known.count + here.count, known.row, known.cell)
-                )
+        for name in _not_numbers(batch, [name for name in names if name not in as_text]):
+            here = _strays(batch.column(name), before + count)
+            first = strays.get(name, here)
+            total = here.count + (first.count if name in strays else 0)
+            strays[name] = Strays(total, first.row, first.cell)
         count += len(batch)
+        last = batch.column(len(names) - 1)[-1].as_py() if len(batch) else last
+    if "\n" in last and not _ends_quoted(path):
+        raise InputError(
+            f"{path} has a quote in line {_line_of(path, separator, count - 1)} or later that is "
+            "never closed; close it"
+        )
     return count
+
+
+def _ends_quoted(path: Path) -> bool:
+    """Whether a quote is the last that the file holds, line ends aside."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - 4096))
+        return file.read().rstrip(b"\r\n").endswith(b'"')
 
 
 def _strays(cells: Any, before: int) -> Strays:
@@ -201,10 +207,29 @@ def _strays(cells: Any, before: int) -> Strays:
     return Strays(len(cells) - pc.sum(fine).as_py(), before + row, cells[row].as_py())
 
 
-def _numbers(cells: Any) -> Any:
-    """Cells as float64, null where they are missing; an error where one is no number."""
-    trimmed = pc.utf8_trim_whitespace(cells)
-    return pc.if_else(pc.is_in(trimmed, pa.array(MISSING)), None, trimmed).cast(pa.float64())
+def _not_numbers(batch: Any, names: Sequence[str]) -> list[str]:
+    """Which of the columns are not numbers throughout; all at once where that is none."""
+    try:
+        _numbers([batch.column(name) for name in names])
+    except pa.ArrowInvalid:
+        if len(names) == 1:
+            return list(names)
+        half = len(names) // 2
+        return _not_numbers(batch, names[:half]) + _not_numbers(batch, names[half:])
+    return []
+
+
+def _numbers(columns: Sequence[Any]) -> list[Any]:
+    """Columns of cells as float64, null where they are missing; an error where one is no number.
+
+    They are read as one long column: a call for each of a hundred thousand would take minutes.
+    """
+    if not columns:
+        return []
+    cells = pc.utf8_trim_whitespace(pa.concat_arrays(columns))
+    values = pc.if_else(pc.is_in(cells, pa.array(MISSING)), None, cells).cast(pa.float64())
+    n = len(columns[0])
+    return [values.slice(i * n, n) for i in range(len(columns))]
 
 
 def _line_of(path: Path, separator: str, row: int) -> int:
@@ -220,8 +245,7 @@ def _refuse_ragged(path: Path, separator: str, width: int) -> None:
             if len(cells) != width:
                 raise InputError(
                     f"line {line} of {path} has {len(cells)} cells and the header has {width}; "
-                    "correct the line, or quote cells that hold the separator "
-                    f"{separator!r}"
+                    f"correct the line, or quote cells that hold the separator {separator!r}"
                 )
     except UnicodeDecodeError:
         raise InputError(

@@ -26,8 +26,7 @@ _UNREADABLE = (
     TypeError,
     ArithmeticError,
     AttributeError,
-    RecursionError,
-    NotImplementedError,
+    RuntimeError,
     EOFError,
     SyntaxError,
     MemoryError,
@@ -60,7 +59,7 @@ and that it is a whole CSV file
     except _UNREADABLE as error:
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise InputError(
-            f"{path} cannot be read ({one_line(why)}); "
+            f"{one_line(path, 400)} cannot be read ({one_line(why)}); "
             f"check its permissions and that it is a whole {kind}"
         ) from None
 
@@ -99,6 +98,8 @@ def files_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
         text = os.fspath(one)
         if not isinstance(text, str) or not text or "\0" in text:
             raise InputError(f"{one_line(repr(one))} is not a path; name a file or a folder")
+        if not text.isprintable():
+            raise InputError(f"the name {one_line(repr(text))} cannot be printed; rename the file")
         path = Path(text).expanduser()
         with reading(text, "file"):
             if not os.path.lexists(path) and any(c in text for c in "*?["):

@@ -86,7 +86,9 @@ def _inside(folder: Path, entry: Any) -> Path:
     """A file that the state names, which must lie in the folder itself."""
     name = entry["filename"]
     if Path(name).name != name:
-        raise InputError(f"{folder / STATE} names {name!r}, which is not in its folder")
+        raise InputError(
+            f"{folder / STATE} names {name!r}, which is not in its folder; save it again"
+        )
     return folder / str(name)
 
 

@@ -118,13 +118,13 @@ def _listed(root: Path) -> tuple[dict[str, list[Path]], int]:
     """The images of each class folder, and how many other files there are."""
     found: dict[str, list[Path]] = {}
     other = 0
-    for folder in in_order([Path(entry.path) for entry in os.scandir(root)]):
+    for folder in in_order(list(root.iterdir())):
         if folder.name.startswith("."):
             continue
         if not folder.is_dir():
             other += 1
             continue
-        inside = in_order([Path(e.path) for e in os.scandir(folder) if not e.name.startswith(".")])
+        inside = in_order([p for p in folder.iterdir() if not p.name.startswith(".")])
         images = [file for file in inside if is_image(file.name) and file.is_file()]
         deeper = next((d for d in inside if d.is_dir() and not d.is_symlink() and _any(d)), None)
         if deeper is not None:
@@ -139,7 +139,7 @@ def _listed(root: Path) -> tuple[dict[str, list[Path]], int]:
 
 
 def _any(folder: Path) -> bool:
-    return any(is_image(entry.name) for entry in os.scandir(folder))
+    return any(is_image(name) for name in os.listdir(folder))
 
 
 def _pixels(

@@ -44,7 +44,7 @@ class Columns:
 
     def __post_init__(self) -> None:
         if self.missing not in ("refuse", "median"):
-            raise InputError(f"missing must be refuse or median, got {self.missing!r}")
+            raise InputError(f"missing is {self.missing!r}; choose refuse or median")
         if self.features is not None and self.without:
             raise InputError("features and without exclude each other; name one of them")
 
@@ -64,7 +64,7 @@ class Columns:
                 )
         if len(set(special)) < len(special):
             raise InputError(
-                f"label, id and trusted must be three different columns, got {listed(special)}"
+                f"label, id and trusted are {listed(special)}; name three different columns"
             )
         chosen = self.features
         if chosen is None:
@@ -73,8 +73,8 @@ class Columns:
         clash = sorted(set(special) & set(chosen))
         if clash or len(set(chosen)) < len(chosen):
             raise InputError(
-                f"features must be different columns and none of {listed(special)}, got "
-                f"{listed(chosen)}"
+                f"the features are {listed(chosen)}; name different columns and none of "
+                f"{listed(special)}"
             )
         if not chosen:
             raise InputError(

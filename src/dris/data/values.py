@@ -149,8 +149,8 @@ def trusted_of(column: Any, name: str, place: Place) -> NDArray[np.bool_]:
     if wrong is not None:
         row = int(np.flatnonzero(found.indices.fill_null(-1).to_numpy() == wrong)[0])
         raise InputError(
-            f"column {one_line(name)!r} says {one_line(repr(values[wrong]))} in {place(row)}, and "
-            "--trusted needs yes or no (true/false or 1/0)"
+            f"column {one_line(name)!r} says {one_line(repr(values[wrong]))} in {place(row)}; for "
+            "--trusted write yes or no (true/false or 1/0)"
         )
     says = np.array([v in _YES for v in meant] + [False])
     return np.asarray(says[found.indices.fill_null(len(values)).to_numpy()])
