@@ -21,7 +21,7 @@ READ = """
 import sys, time
 import resource
 from dris.data.read import read_data
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 before, begin = peak(), time.perf_counter()
 data = read_data(sys.argv[1], label="y", id="id")
 seconds = time.perf_counter() - begin

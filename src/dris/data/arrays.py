@@ -53,7 +53,7 @@ class Stored:
         """All of it, in the machine's own byte order."""
         parts = [np.asarray(part) for part in self.rows()]
         joined = np.concatenate(parts) if parts else np.empty(self.shape, self.dtype)
-        return joined.astype(self.dtype.newbyteorder("="))
+        return joined.astype(self.dtype.newbyteorder("="), copy=False)
 
     def place(self, row: int) -> str:
         """Where a row stands, in words."""
@@ -189,7 +189,11 @@ def _features(chosen: list[Stored], n: int) -> tuple[NDArray[Any], tuple[Feature
         raise InputError(f"{first.name} in {first.path} has rows of no numbers; add features")
     if len(first.shape) > 2:
         refuse_larger_than_memory(first.path, n * width)
-        whole = np.concatenate(list(first.rows()))
+        whole = np.empty(first.shape, dtype=np.uint8)
+        begin = 0
+        for part in first.rows():
+            whole[begin : begin + len(part)] = part
+            begin += len(part)
         return _channels_first(whole), (Feature(first.name, "image", width),)
     refuse_larger_than_memory(first.path, n * width * 4)
     x = np.empty((n, width), dtype=np.float32)

@@ -110,11 +110,17 @@ def records(path: Path, separator: str) -> Iterator[tuple[bytes, list[str], int]
     with path.open("rb") as file:
         reader = csv.reader(lines(file), delimiter=separator)
         begin = 1
-        for cells in reader:
-            if cells:  # an empty line is no record
-                yield b"".join(taken), cells, begin
-            taken.clear()
-            begin = reader.line_num + 1
+        try:
+            for cells in reader:
+                if cells:  # an empty line is no record
+                    yield b"".join(taken), cells, begin
+                taken.clear()
+                begin = reader.line_num + 1
+        except csv.Error as error:
+            raise InputError(
+                f"line {begin} of {path} cannot be read ({one_line(error)}); save the file with "
+                "line ends and quotes as spreadsheets write them"
+            ) from None
 
 
 def _header(path: Path) -> tuple[list[str], str]:

@@ -95,8 +95,9 @@ def filled(rows: Rows, features: Sequence[Feature], missing: str) -> NDArray[np.
                     f"in {rows.place(begin + error.row)} and {feature.width} before; vectors of "
                     "one column need one length"
                 ) from None
-            _refuse_not_finite(part, cells, feature, missing, rows, begin)
             at += feature.width
+        if first_not_finite(block) is not None:
+            _refuse_not_finite(block, batch, features, missing, rows, begin)
         begin += len(batch)
     if begin != rows.count:
         raise InputError(f"{rows.files[0]} says {rows.count} rows and holds {begin}; get it again")
@@ -125,35 +126,38 @@ class _RaggedError(Exception):
 
 
 def _refuse_not_finite(
-    part: NDArray[np.float32],
-    cells: Any,
-    feature: Feature,
+    block: NDArray[np.float32],
+    batch: Any,
+    features: Sequence[Feature],
     missing: str,
     rows: Rows,
     begin: int,
 ) -> None:
-    if first_not_finite(part) is None:
-        return
-    fillable = missing == "median" and feature.how != "vector"
-    bad = np.isinf(part) if fillable else ~np.isfinite(part)
-    if not bad.any():
-        return
-    row, column = (int(i) for i in np.argwhere(bad)[0])
-    where = f"column {one_line(feature.column)!r}, {rows.place(begin + row)}"
-    value = cells[row].as_py()
-    if feature.how == "vector":
-        value = None if value is None else value[column]
-        where = f"element {column} of {where}"
-    if value is None or value != value:
-        fill = "" if feature.how == "vector" else ", fill in medians with --missing median"
+    """Name the first value that is missing or not finite; gaps that will be filled may stay."""
+    at = 0
+    for feature, cells in zip(features, batch.columns, strict=True):
+        part = block[:, at : at + feature.width]
+        at += feature.width
+        fillable = missing == "median" and feature.how != "vector"
+        bad = np.argwhere(np.isinf(part) if fillable else ~np.isfinite(part))
+        if not len(bad):
+            continue
+        row, column = (int(i) for i in bad[0])
+        where = f"column {one_line(feature.column)!r}, {rows.place(begin + row)}"
+        value = cells[row].as_py()
+        if feature.how == "vector":
+            value = None if value is None else value[column]
+            where = f"element {column} of {where}"
+        if value is None or value != value:
+            fill = "" if feature.how == "vector" else ", fill in medians with --missing median"
+            raise InputError(
+                f"the value in {where} is missing; fill it in, remove the row{fill}, or leave the "
+                "column out with --without"
+            )
         raise InputError(
-            f"the value in {where} is missing; fill it in, remove the row{fill}, or leave the "
-            "column out with --without"
+            f"the value in {where} is {one_line(value)}, and numbers must be finite and below "
+            "3.4e38; correct it or remove the row"
         )
-    raise InputError(
-        f"the value in {where} is {one_line(value)}, and numbers must be finite and below 3.4e38; "
-        "correct it or remove the row"
-    )
 
 
 def _number(cells: Any, _: Feature) -> NDArray[Any]:

@@ -1,6 +1,5 @@
 """Files that people hand over: found, fingerprinted, and any failure to read them in a sentence."""
 
-import csv
 import glob
 import hashlib
 import os
@@ -31,7 +30,6 @@ _UNREADABLE = (
     SyntaxError,
     MemoryError,
     zlib.error,
-    csv.Error,
     zipfile.BadZipFile,
     pa.ArrowException,
 )

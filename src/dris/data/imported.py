@@ -151,7 +151,9 @@ def _cartography(folder: Path) -> Dynamics:
         here: dict[Any, tuple[list[float], int]] = {}
         for number, guid, values, label in _epoch(file, f"logits_epoch_{epoch}"):
             if guid in here:
-                raise InputError(f"line {number} of {file} repeats the guid {one_line(guid)!r}")
+                raise InputError(
+                    f"line {number} of {file} repeats the guid {one_line(guid)}; remove it"
+                )
             here[guid] = values, label
         if logits is None:
             ids = list(here)
@@ -166,8 +168,8 @@ def _cartography(folder: Path) -> Dynamics:
             values = here[guid][0]
             if len(values) != logits.shape[-1]:
                 raise InputError(
-                    f"{file} gives {len(values)} logits for {one_line(guid)!r}, others have "
-                    f"{logits.shape[-1]}"
+                    f"{file} gives {len(values)} logits for {one_line(guid)}, others have "
+                    f"{logits.shape[-1]}; record every class"
                 )
             logits[0, e, i] = values
     if logits is None or not ids:

@@ -52,6 +52,8 @@ def write_data(
         force: Replace a file that is there; the data itself is never replaced.
     """
     target = Path(path).expanduser()
+    if data.origin.format not in _WRITERS:
+        raise InputError("the data was not read from a file; write its ids instead")
     suffix, write = _WRITERS[data.origin.format]
     if target.suffix.lower() not in suffix:
         raise InputError(
