@@ -92,14 +92,15 @@ def descend(x: Floats, sign: Floats, visits: Visits, *, recipe: HingeRecipe) -> 
         raise InputError("sign must be -1 or 1 everywhere; for labels 0 and 1 pass 2 * y - 1")
     weights = np.zeros((x.shape[0], x.shape[2]))
     squares = (x**2).sum(axis=2)
-    run = np.arange(x.shape[0])[:, None]
+    run = np.arange(x.shape[0])
     for epoch in range(recipe.epochs):
         at, count = visits(epoch, weights)
+        at, count = at.T, count.T
         highest = 1.0 / (2.0 * count * squares[run, at] + recipe.regularization)
-        rate = np.minimum(recipe.base_rate / (1 + epoch), highest).T
-        seen, label = x[run, at].transpose(1, 0, 2), sign[run, at].T
-        shrink, push = 1.0 - recipe.regularization * rate, rate * count.T * label
-        for t in range(at.shape[1]):
+        rate = np.minimum(recipe.base_rate / (1 + epoch), highest)
+        seen, label = x[run, at], sign[run, at]
+        shrink, push = 1.0 - recipe.regularization * rate, rate * count * label
+        for t in range(len(at)):
             step = slopes(label[t] * np.einsum("rf,rf->r", weights, seen[t])) * push[t]
             weights *= shrink[t][:, None]
             weights -= step[:, None] * seen[t]
@@ -141,5 +142,20 @@ def by_plan(plans: Plans, total: int, seeds: Sequence[int]) -> Visits:
         ]
         counts = [plan.weights[at] for plan, at in zip(asked, drawn, strict=True)]
         return np.stack(drawn), np.stack(counts)
+
+    return visits
+
+
+def together(parts: Sequence[Visits], runs: int) -> Visits:
+    """Several visits of `runs` runs each as one, in order: all of them then step at once.
+
+    >>> one, two = (in_passes([np.array([i])], 2, [0]) for i in (0, 1))
+    >>> together([one, two], 1)(0, np.zeros((2, 1)))[0].tolist()
+    [[0, 0], [1, 1]]
+    """
+
+    def visits(epoch: int, weights: Floats) -> tuple[NDArray[np.int64], Floats]:
+        each = [part(epoch, weights[i * runs : (i + 1) * runs]) for i, part in enumerate(parts)]
+        return np.concatenate([at for at, _ in each]), np.concatenate([c for _, c in each])
 
     return visits

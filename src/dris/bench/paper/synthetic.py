@@ -12,7 +12,7 @@ import argparse
 import json
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ from dris.learn.hinge import (
     in_passes,
     losses,
     margins,
+    together,
 )
 
 PROXIES, KEEP, SMOOTHING = 4, 0.25, 0.1
@@ -118,15 +119,18 @@ def proxy_losses(runs: Runs, recipe: HingeRecipe) -> Floats:
     half = HingeRecipe(max(recipe.epochs // 2, 1), recipe.base_rate, recipe.regularization)
     total = runs.x.shape[1]
     everything = [np.arange(total)] * len(runs.x)
-    found = []
-    for k in range(PROXIES):
-        visits = in_passes(everything, total, runs.streams("proxy", k))
-        weights = descend(runs.x, runs.sign, visits, recipe=half)
-        found.append(losses(margins(weights, runs.x, runs.sign)))
-    return np.stack(found)
+    visits = [in_passes(everything, total, runs.streams("proxy", k)) for k in range(PROXIES)]
+    return np.stack([losses(margins(w, runs.x, runs.sign)) for w in train(runs, visits, half)])
 
 
-def methods(runs: Runs, proxies: Floats) -> dict[str, Callable[[], Visits]]:
+def train(runs: Runs, visits: Sequence[Visits], recipe: HingeRecipe) -> Floats:
+    """Weights (visits, run, feature) of one model per run and way of visiting, all at once."""
+    x, sign = np.tile(runs.x, (len(visits), 1, 1)), np.tile(runs.sign, (len(visits), 1))
+    weights = descend(x, sign, together(visits, len(runs.x)), recipe=recipe)
+    return weights.reshape(len(visits), len(runs.x), -1)
+
+
+def methods(runs: Runs, proxies: Floats) -> dict[str, Visits]:
     """Each row of the table by name: what its target visits."""
     total, seeds = runs.x.shape[1], runs.streams("target")
     variance = [rank_variance(proxies[:, r]) for r in range(len(runs.x))]
@@ -153,15 +157,12 @@ def methods(runs: Runs, proxies: Floats) -> dict[str, Callable[[], Visits]]:
             _plan(s, exponent) for s in losses(margins(weights, runs.x, runs.sign))
         ]
 
-    rows: dict[str, Callable[[], Visits]] = {
-        "uniform": lambda: in_passes([np.arange(total)] * len(runs.x), total, seeds)
-    }
+    rows = {"uniform": in_passes([np.arange(total)] * len(runs.x), total, seeds)}
     for name, plans in (("standard_is", standard), ("loss_is", by_loss), ("dris_online", frozen)):
-        for exponent in (1.0, 0.0):
-            label = f"{name}, {'weighted' if exponent else 'unweighted'}"
-            rows[label] = lambda p=plans, e=exponent: by_plan(p(e), total, seeds)  # type: ignore[misc]
-    rows["dris_static"] = lambda: passes(variance)
-    rows["loss_variance_static"] = lambda: passes(of_losses)
+        rows[f"{name}, weighted"] = by_plan(plans(1.0), total, seeds)
+        rows[f"{name}, unweighted"] = by_plan(plans(0.0), total, seeds)
+    rows["dris_static"] = passes(variance)
+    rows["loss_variance_static"] = passes(of_losses)
     return rows
 
 
@@ -183,8 +184,8 @@ def run(
     runs, test_x, test_y, attacker = make_runs(seeds, examples, recipe)
     proxies = proxy_losses(runs, recipe)
     accuracy: dict[str, dict[str, list[float]]] = {}
-    for name, visits in methods(runs, proxies).items():
-        weights = descend(runs.x, runs.sign, visits(), recipe=recipe)
+    rows = methods(runs, proxies)
+    for name, weights in zip(rows, train(runs, list(rows.values()), recipe), strict=True):
         each = weights.reshape(seeds, len(COLUMNS), -1)
         right = (np.einsum("snf,scf->scn", test_x, each) > 0) == (test_y[:, None] == 1)
         reached = 100 * right.mean(axis=2)
