@@ -70,6 +70,51 @@ def contamination_figure(rules: Mapping[str, Mapping[str, Any]], path: Path) -> 
     return _saved(figure, path)
 
 
+def synthetic_figure(
+    scatters: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]],
+    columns: Mapping[str, Mapping[str, Sequence[float]]],
+    paper: Mapping[str, Mapping[str, float]],
+    path: Path,
+) -> Path:
+    """Where two attackers flip, and what each method reached in each column beside the paper's.
+
+    Args:
+        scatters: By attacker: signed distance from the separator, norm, which are flipped.
+        columns: By column and method, one accuracy (%) per seed.
+        paper: By column and method, the paper's mean.
+        path: Where to write.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 7), layout="constrained", dpi=90)
+    parts: Any = figure.subfigures(2, 1, height_ratios=(2, 3))
+    above, below = parts
+    for axes, (name, (distance, norm, flipped)) in zip(
+        above.subplots(1, len(scatters), sharey=True, squeeze=False)[0],
+        scatters.items(),
+        strict=True,
+    ):
+        axes.plot(distance[~flipped], norm[~flipped], ".", color=CLEAN, markersize=2, alpha=0.5)
+        axes.plot(distance[flipped], norm[flipped], "x", color=CORRUPTED, markersize=4)
+        axes.set(xscale="symlog", yscale="log", xlabel="signed distance from the separator")
+        axes.set(ylabel="‖x‖", title=f"flipped (×): {name}")
+    for axes, (column, methods) in zip(
+        below.subplots(1, len(columns), sharey=True), columns.items(), strict=True
+    ):
+        names = list(methods)[::-1]
+        means = [float(np.mean(methods[n])) for n in names]
+        axes.barh(names, means, color=CLEAN, alpha=0.6, label="ours")
+        for row, name in enumerate(names):
+            axes.plot(methods[name], [row] * len(methods[name]), "k.", markersize=3)
+        marks = [(paper[column][n], n) for n in names if n in paper.get(column, {})]
+        if marks:
+            at, rows = zip(*marks, strict=True)
+            axes.plot(at, rows, "D", color=CORRUPTED, markersize=5, label="paper")
+        axes.set(xlim=(0, 100), xlabel="test accuracy, %", title=column)
+    below.axes[0].legend(frameon=False, loc="lower left", fontsize=8)
+    return _saved(figure, path)
+
+
 def _saved(figure: Any, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Software": None} if path.suffix == ".png" else None)
