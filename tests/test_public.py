@@ -21,7 +21,9 @@ PINNED = [
     "normalized_ranks",
     "rank_variance",
     "targeted_noise",
+    "train_online",
     "train_proxies",
+    "train_target",
 ]
 
 
