@@ -29,6 +29,7 @@ from dris.learn.training import (
     code_of,
     engine_of,
     key_of,
+    name_of,
     one_thread,
     refuse_unnamed,
     told_who,
@@ -50,6 +51,7 @@ class Sampled:
         clipped: Share of the draws whose weight was cut off.
         support: How many examples can be drawn at all.
         flagged_mass: Share of the draws that fall on flagged examples; None without flags.
+        unbiased: Whether the gradient estimates that of the mean loss over all N examples.
         alarm: Whether the concentration size is below the alarm's threshold.
         collapsed: Why the plan could not be built and the draws are uniform instead, or None.
     """
@@ -59,6 +61,7 @@ class Sampled:
     largest_weight: float
     support: int
     flagged_mass: float | None
+    unbiased: bool = False
     clipped: float = 0.0
     alarm: bool = False
     collapsed: str | None = None
@@ -210,7 +213,13 @@ def _train(
     if broke is not None and data.test_y is not None:
         accuracy = 1 / job.classes
     status: Literal["finished", "diverged"] = "finished" if broke is None else "diverged"
-    return TargetRun(status, accuracy, tuple(log), feed.how, weights, engine.model, broke)
+    how = {
+        **feed.how,
+        "model": name_of(job.model),
+        "seed": job.seed,
+        "recipe": asdict(job.recipe),
+    }
+    return TargetRun(status, accuracy, tuple(log), how, weights, engine.model, broke)
 
 
 def _one_epoch(engine: Any, data: Data, feed: Feed, epoch: int) -> Epoch:

@@ -1,9 +1,6 @@
 """Train the target on draws from a sampling plan, weighted to undo it (Algorithm 2)."""
 
-import json
-import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +13,22 @@ from dris.core.errors import InputError
 from dris.core.sampling import Importance
 from dris.core.scores import loss, rank_variance
 from dris.core.streams import rng_for
-from dris.core.trajectories import trajectories_of
 from dris.learn.estimators import is_estimator
-from dris.learn.following import Arrays, Sampled, TargetRun, follow
+from dris.learn.feeds import Draws, Fixed, Online, losses_of
+from dris.learn.following import Sampled, TargetRun, follow
 from dris.learn.parallel import Progress
-from dris.learn.plans import Plan, Score, Seen, no_score, plan_named, uniform
+from dris.learn.plans import Plan, Score, Seen, plan_named
+from dris.learn.proxies import checked_model
 from dris.learn.recipe import PAPER_RHO_REFERENCE, Recipe
-from dris.learn.schedules import Drawn, Passes, Positions, Schedule
+from dris.learn.schedules import Passes, Positions
 from dris.learn.store import Store, fingerprint
 from dris.learn.targets import checked_job, counted
-from dris.learn.training import Data, Job, engine_of, one_thread
+from dris.learn.training import Data, Job, engine_of, name_of, one_thread
 
 # A tenth of the smallest share of the data that the paper trains a target on (α = 0.25): each of
 # the examples that carry the draws is then seen 40 times an epoch.
 ALARM_SHARE = 0.025
 HOLDOUT = 5_000  # the paper's, a tenth of its data; of smaller data a tenth
-_log = logging.getLogger("dris")
 
 
 def train_online(
@@ -100,98 +97,102 @@ def train_online(
     >>> run.status, run.log[0].sampled.concentration_size < 64
     ('finished', True)
     """
-    if is_estimator(model):
-        raise InputError("weighted draws train networks, got a scikit-learn model; use a torch one")
     job, data = checked_job(
-        model, x, y, epochs, batch_size, recipe, seed, classes, test, standardize, device
+        checked_network(model),
+        x,
+        y,
+        epochs,
+        batch_size,
+        recipe,
+        seed,
+        classes,
+        test,
+        standardize,
+        device,
     )
     n = len(data.y)
-    how = _checked_plan(plan, weight_exponent, weight_clip, refresh, n)
-    seen, pool = Seen(n), np.arange(n)
-    if how.kind.dynamics:
-        seen = _with_dynamics(seen, dynamics, data.y, how.name)
+    name, kind, exponent = _checked_plan(plan, weight_exponent, n)
+    every = _checked_refresh(refresh, name, kind)
+    clip = None if weight_clip is None else float(exact(weight_clip, "weight_clip"))
+    if clip is not None and not clip > 0:
+        raise InputError(f"weight_clip must be above 0, got {clip}; leave it out for no clipping")
     marked = None if flagged is None else checked_mask(flagged, n, "flagged")
-    about: dict[str, Any] = {
-        "kind": "online",
-        "plan": how.name,
-        "given": None if how.given is None else fingerprint(how.given.probabilities),
-        "weight_exponent": how.exponent,
-        "weight_clip": how.clip,
-        "refresh": how.refresh,
-        "disagreement": fingerprint(seen.disagreement),
-        "proxy_loss": fingerprint(seen.proxy_loss),
-        "flagged": None if marked is None else fingerprint(marked),
-        "holdout": None,
-        "alarm_below": None,
-    }
-    if how.kind.reference:
+    seen, pool = _read(Seen(n), kind, name, dynamics, data.y), np.arange(n)
+    how: dict[str, Any] = {"kind": "online", "plan": name, "holdout": None}
+    if kind.reference:
         size = _checked_holdout(holdout, n)
+        judge = replace(
+            job, model=checked_network(reference), stream=("reference",), recipe=reference_recipe
+        )
         held = np.sort(rng_for(job.seed, "rho", "holdout").permutation(n)[:size])
         pool = np.setdiff1d(pool, held, assume_unique=True)
-        judge = replace(
-            job,
-            model=checked_job(
-                reference, x, y, 1, None, reference_recipe, seed, classes, None, standardize, device
-            )[0].model,
-            stream=("reference",),
-            recipe=reference_recipe,
+        seen = replace(
+            seen,
+            count=len(pool),
+            proxy_loss=seen.proxy_loss[pool] if len(seen.proxy_loss) else seen.proxy_loss,
+            reference_loss=_reference_loss(judge, data, held, pool, store),
         )
-        about |= {"holdout": size, "reference": str(reference)}
-        losses = _reference_loss(judge, data, held, pool, store)
-        seen = replace(seen, count=len(pool), reference_loss=losses)
-        if len(seen.proxy_loss):
-            seen = replace(seen, proxy_loss=seen.proxy_loss[pool])
-        about["reference_loss"] = fingerprint(losses)
-    about["alarm_below"] = ALARM_SHARE * len(pool)
-    feed = _Online(how, seen, pool, marked, job, data.y, about)
+        trained = {"model": name_of(judge.model), "recipe": asdict(judge.recipe)}
+        how |= {"holdout": size, "reference": trained}
+    alarm = ALARM_SHARE * len(pool)
+    how |= {
+        "weight_exponent": exponent,
+        "weight_clip": clip,
+        "refresh": every,
+        "alarm_below": alarm,
+        "pool": fingerprint(pool),
+        "scores": fingerprint(seen.disagreement, seen.proxy_loss, seen.reference_loss),
+        "given": fingerprint(plan.probabilities) if isinstance(plan, Importance) else None,
+        "flagged": None if marked is None else fingerprint(marked),
+    }
+    draws = Draws(name, kind, exponent, clip, every, job.recipe.batch_size, job.seed, alarm)
+    feed = Online(draws, seen, pool, data.y, marked, how)
     return follow(job, data, feed, store, counted(progress, job.recipe.stop))
 
 
-@dataclass(frozen=True, slots=True)
-class _How:
-    """A plan as asked for."""
+def checked_network(model: Any) -> Any:
+    """A model that is a network.
 
-    name: str
-    kind: Plan
-    given: Importance | None
-    exponent: float
-    clip: float | None
-    refresh: int | None
+    >>> checked_network("linear")
+    'linear'
+    """
+    if is_estimator(model):
+        raise InputError("weighted draws train networks, got a scikit-learn model; use a torch one")
+    return checked_model(model)
 
 
 def _checked_plan(
-    plan: str | Importance,
-    exponent: float | None,
-    clip: float | None,
-    refresh: int | None,
-    n: int,
-) -> _How:
-    if isinstance(plan, Importance):
-        if plan.probabilities.size != n:
-            raise InputError(
-                f"the plan is for {plan.probabilities.size} examples, here are {n}; "
-                "score the examples that are drawn from"
-            )
-        if exponent is not None:
-            raise InputError("the plan has an exponent of its own; leave weight_exponent out")
-        given, name, kind, power = plan, plan.rule, Plan(lambda seen, e: plan), plan.exponent
-    else:
-        given, name, kind = None, str(plan), plan_named(plan)
-        power = 1.0 if exponent is None else float(exact(exponent, "weight_exponent"))
+    plan: str | Importance, exponent: float | None, n: int
+) -> tuple[str, Plan, float]:
+    if not isinstance(plan, Importance):
+        power = float(exact(1 if exponent is None else exponent, "weight_exponent"))
         if not 0 <= power <= 1:
             raise InputError(f"weight_exponent must be in [0, 1], got {exponent}")
-    cut = None if clip is None else float(exact(clip, "weight_clip"))
-    if cut is not None and not cut > 0:
-        raise InputError(f"weight_clip must be above 0, got {clip}; leave it out for no clipping")
-    every = kind.refresh
-    if refresh is not None:
-        if every is None:
-            raise InputError(f"{name} is a frozen plan and reads no target; leave refresh out")
-        every = checked_count(refresh, "refresh", at_least=1)
-    return _How(name, kind, given, power, cut, every)
+        return str(plan), plan_named(plan), power
+    if plan.probabilities.size != n:
+        raise InputError(
+            f"the plan is for {plan.probabilities.size} examples, here are {n}; "
+            "score the examples that are drawn from"
+        )
+    if exponent is not None:
+        raise InputError("the plan has an exponent of its own; leave weight_exponent out")
+    return plan.rule, Plan(lambda seen, exponent: plan), plan.exponent
 
 
-def _with_dynamics(seen: Seen, dynamics: Dynamics | None, y: NDArray[np.int64], name: str) -> Seen:
+def _checked_refresh(refresh: int | None, name: str, kind: Plan) -> int | None:
+    if refresh is None:
+        return kind.refresh
+    if kind.refresh is None:
+        raise InputError(f"{name} is a frozen plan and reads no target; leave refresh out")
+    return checked_count(refresh, "refresh", at_least=1)
+
+
+def _read(
+    seen: Seen, kind: Plan, name: str, dynamics: Dynamics | None, y: NDArray[np.int64]
+) -> Seen:
+    """What a plan reads of the proxies."""
+    if kind.reads is None:
+        return seen
     if dynamics is None:
         raise InputError(f"{name} reads the proxies; pass dynamics=dris.train_proxies(x, y)")
     if dynamics.examples != seen.count:
@@ -203,9 +204,9 @@ def _with_dynamics(seen: Seen, dynamics: Dynamics | None, y: NDArray[np.int64], 
         raise InputError(
             "the dynamics were recorded under other labels; train the proxies on the same (x, y)"
         )
-    # Rank variance of one proxy is an error of its own: only plans that read it should ask.
-    disagreement = no_score() if name == "rho_approximate" else rank_variance(dynamics)
-    return replace(seen, disagreement=disagreement, proxy_loss=loss(dynamics))
+    if kind.reads == "disagreement":
+        return replace(seen, disagreement=rank_variance(dynamics))
+    return replace(seen, proxy_loss=loss(dynamics))
 
 
 def _checked_holdout(holdout: int | None, n: int) -> int:
@@ -221,144 +222,12 @@ def _reference_loss(
 ) -> Score:
     """The pool's losses under a model that has seen the holdout only; NaN when it diverged."""
     passes = Passes(held, job.recipe.batch_size, job.seed, job.stream)
-    trained = follow(job, replace(data, test_x=None, test_y=None), _Reference(passes), store, _idle)
+    alike = Sampled(None, float(len(held)), 1.0, len(held), None)
+    feed = Fixed(passes, alike, {"kind": "reference", "holdout": fingerprint(held)})
+    trained = follow(job, Data(data.x, data.y), feed, store, lambda: None)
     if trained.status == "diverged":
         return np.full(len(pool), np.nan)
     with one_thread(job):
         engine = engine_of(job, data.x, data.y, passes, stream=job.stream)
         engine.restore({f"model.{name}": a for name, a in trained.weights.items()})
-        return _losses(engine, pool, data.y, hidden=False)[0]
-
-
-def _losses(
-    engine: Any, pool: Positions, y: NDArray[np.int64], *, hidden: bool
-) -> tuple[Score, Score]:
-    """(loss, last-layer gradient norm) of the pool; not finite where the network is not."""
-    logits, features = engine.measure(pool, hidden=hidden)
-    with np.errstate(invalid="ignore", over="ignore"):
-        found = trajectories_of(logits, y[pool])
-        each = found["loss"].astype(np.float64)
-        if features is None:
-            return each, no_score()
-        lengths = np.sqrt(1 + (features.astype(np.float64) ** 2).sum(axis=1))
-        return each, found["error_norm"] * lengths
-
-
-def _idle() -> None:
-    """A tick that nobody counts."""
-
-
-@dataclass(frozen=True)
-class _Reference:
-    """Passes over the holdout."""
-
-    passes: Passes
-
-    @property
-    def how(self) -> Mapping[str, Any]:
-        return {"kind": "reference", "holdout": fingerprint(self.passes.rows)}
-
-    def first(self) -> Schedule:
-        return self.passes
-
-    def at(self, epoch: int, engine: Any) -> tuple[Schedule, Sampled]:
-        count = len(self.passes.rows)
-        return self.passes, Sampled(None, float(count), 1.0, count, None)
-
-    def state(self) -> Arrays:
-        return {}
-
-    def restore(self, state: Arrays) -> None:
-        return None
-
-
-class _Online:
-    """Draws from a plan, which may look at the target again between epochs."""
-
-    def __init__(
-        self,
-        how: _How,
-        seen: Seen,
-        pool: Positions,
-        flagged: NDArray[np.bool_] | None,
-        job: Job,
-        y: NDArray[np.int64],
-        about: Mapping[str, Any],
-    ) -> None:
-        self.how = about
-        self._how, self._seen, self._pool, self._job, self._y = how, seen, pool, job, y
-        self._flagged = None if flagged is None else flagged[pool]
-        self._plan = uniform(seen, how.exponent)
-        self._collapsed: str | None = None
-        self._alarmed = False
-
-    def first(self) -> Schedule:
-        """Uniform draws: nothing has been looked at yet."""
-        return self._schedule()
-
-    def at(self, epoch: int, engine: Any) -> tuple[Schedule, Sampled]:
-        """Look again where it is time, and say what the epoch draws from."""
-        every = self._how.refresh
-        if epoch == 1 or (every is not None and (epoch - 1) % every == 0):
-            self._build(epoch, engine)
-        schedule, plan = self._schedule(), self._plan
-        alarm = plan.concentration_size < self.how["alarm_below"]
-        if alarm and not self._alarmed:
-            _log.warning(
-                "the sampler %s has collapsed: %.1f of %d examples carry the draws from epoch %d "
-                "on, the alarm is at %.1f",
-                *(self._how.name, plan.concentration_size, len(self._pool), epoch),
-                self.how["alarm_below"],
-            )
-        self._alarmed = alarm
-        return schedule, Sampled(
-            effective_size=plan.effective_size,
-            concentration_size=plan.concentration_size,
-            largest_weight=float(schedule.weights.max()),
-            support=plan.support,
-            flagged_mass=None if self._flagged is None else plan.mass(self._flagged),
-            clipped=schedule.clipped,
-            alarm=alarm,
-            collapsed=self._collapsed,
-        )
-
-    def state(self) -> Arrays:
-        """The plan as it is: a resumed run may stand between two looks at the target."""
-        plain = {
-            "rule": self._plan.rule,
-            "parameters": dict(self._plan.parameters),
-            "collapsed": self._collapsed,
-            "alarmed": self._alarmed,
-        }
-        text = np.frombuffer(json.dumps(plain).encode(), dtype=np.uint8)
-        return {"feed": text, "feed.probabilities": self._plan.probabilities}
-
-    def restore(self, state: Arrays) -> None:
-        """Go on from what `state` gave."""
-        plain = json.loads(state["feed"].tobytes())
-        q = state["feed.probabilities"]
-        self._plan = Importance(q, plain["rule"], plain["parameters"], self._how.exponent)
-        self._collapsed, self._alarmed = plain["collapsed"], plain["alarmed"]
-
-    def _build(self, epoch: int, engine: Any) -> None:
-        def target() -> tuple[Score, Score]:
-            hidden = self._how.name == "standard_is"
-            return _losses(engine, self._pool, self._y, hidden=hidden)
-
-        try:
-            plan = self._how.kind.build(replace(self._seen, target=target), self._how.exponent)
-            if not plan.weights.max() <= np.finfo(np.float32).max:
-                raise InputError(f"a weight of {plan.weights.max():.3g} is past single precision")
-            self._plan, self._collapsed = plan, None
-        except InputError as error:
-            # A comparison goes on: uniform draws until the next look, and the record says why.
-            self._plan, self._collapsed = uniform(self._seen, self._how.exponent), str(error)
-            _log.warning(
-                "%s cannot be built at epoch %d, draws are uniform until it is looked at again: %s",
-                *(self._how.name, epoch, error),
-            )
-
-    def _schedule(self) -> Drawn:
-        total = len(self._y)
-        batch = self._job.recipe.batch_size
-        return Drawn(self._plan, self._pool, total, batch, self._job.seed, self._how.clip)
+        return losses_of(engine, pool, data.y, norms=False)[0]

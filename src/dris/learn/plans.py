@@ -6,6 +6,7 @@ every `refresh` epochs: in eval mode, without augmentation, over the whole pool.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,15 +53,17 @@ class Plan:
 
     Attributes:
         build: Probabilities from what is seen and the exponent of the weights.
-        dynamics: Whether it needs the proxies' dynamics.
+        reads: What it needs of the proxies' dynamics, if anything.
         reference: Whether it needs a reference model, and so a holdout nobody else trains on.
         refresh: Epochs after which the target is looked at again; None for a frozen plan.
+        norms: Whether it needs the target's gradient norms.
     """
 
     build: Callable[[Seen, float], Importance]
-    dynamics: bool = False
+    reads: Literal["disagreement", "proxy_loss"] | None = None
     reference: bool = False
     refresh: int | None = None
+    norms: bool = False
 
 
 def uniform(seen: Seen, exponent: float) -> Importance:
@@ -139,11 +142,11 @@ def rho_faithful(seen: Seen, exponent: float) -> Importance:
 # their definition, at the price of one forward pass.
 PLANS: dict[str, Plan] = {
     "uniform": Plan(uniform),
-    "dr_is": Plan(dr_is, dynamics=True),
-    "uniform_hybrid": Plan(half_uniform, dynamics=True),
-    "standard_is": Plan(standard_is, refresh=1),
+    "dr_is": Plan(dr_is, reads="disagreement"),
+    "uniform_hybrid": Plan(half_uniform, reads="disagreement"),
+    "standard_is": Plan(standard_is, refresh=1, norms=True),
     "loss_is": Plan(loss_is, refresh=1),
-    "rho_approximate": Plan(rho_approximate, dynamics=True, reference=True),
+    "rho_approximate": Plan(rho_approximate, reads="proxy_loss", reference=True),
     "rho_faithful": Plan(rho_faithful, reference=True, refresh=5),
 }
 
@@ -151,8 +154,8 @@ PLANS: dict[str, Plan] = {
 def plan_named(name: object) -> Plan:
     """The plan of that name.
 
-    >>> plan_named("dr_is").dynamics
-    True
+    >>> plan_named("dr_is").reads
+    'disagreement'
     """
     if not isinstance(name, str) or name not in PLANS:
         raise InputError(

@@ -1,7 +1,6 @@
 """Train the target on a subset for as many gradient steps as on all the data (Algorithm 1)."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,12 @@ from dris.core.errors import InputError
 from dris.core.selection import Subset
 from dris.core.streams import checked_seed
 from dris.learn.estimators import is_estimator
-from dris.learn.following import Arrays, Sampled, TargetRun, follow
+from dris.learn.feeds import Fixed
+from dris.learn.following import Sampled, TargetRun, follow
 from dris.learn.parallel import Progress, devices_of
 from dris.learn.proxies import checked_inputs, checked_model, checked_test, default_recipe
 from dris.learn.recipe import Recipe
-from dris.learn.schedules import Schedule, StepParity
+from dris.learn.schedules import StepParity
 from dris.learn.store import Store, fingerprint
 from dris.learn.training import Data, Job
 
@@ -82,12 +82,20 @@ def train_target(
             f"the subset was chosen from {subset.total} examples, here are {len(data.y)}; "
             "score the examples that are trained on"
         )
-    indices = subset.indices if isinstance(subset, Subset) else np.asarray(subset)
-    feed = _Static(
-        StepParity(indices, len(data.y), job.recipe.batch_size, job.seed),
-        marked,
-        subset.rule if isinstance(subset, Subset) else "positions",
-    )
+    indices = np.sort(subset.indices if isinstance(subset, Subset) else np.asarray(subset))
+    parity = StepParity(indices, len(data.y), job.recipe.batch_size, job.seed)
+    size = len(indices)
+    mass = None if marked is None else float(marked[indices].mean())
+    how = {
+        "kind": "static",
+        "rule": subset.rule if isinstance(subset, Subset) else "positions",
+        "parameters": dict(subset.parameters) if isinstance(subset, Subset) else {},
+        "examples": size,
+        "subset": fingerprint(indices.astype(np.int64)),
+        "flagged": None if marked is None else fingerprint(marked),
+    }
+    sampled = Sampled(None, float(size), 1.0, size, mass, unbiased=size == len(data.y))
+    feed = Fixed(parity, sampled, how)
     return follow(job, data, feed, store, counted(progress, job.recipe.stop))
 
 
@@ -134,7 +142,7 @@ def checked_job(
     return job, Data(inputs, labels, *checked_test(test, inputs))
 
 
-def counted(progress: Progress | None, total: int) -> Any:
+def counted(progress: Progress | None, total: int) -> Callable[[], None]:
     """A tick that tells `progress` how many of `total` epochs are done.
 
     >>> tick = counted(lambda done, total: print(done, total), 2)
@@ -150,37 +158,3 @@ def counted(progress: Progress | None, total: int) -> Any:
             progress(done, total)
 
     return tick
-
-
-@dataclass(frozen=True)
-class _Static:
-    """The same subset in every epoch."""
-
-    schedule: StepParity
-    flagged: NDArray[np.bool_] | None
-    rule: str
-
-    @property
-    def how(self) -> Mapping[str, Any]:
-        indices = np.sort(np.asarray(self.schedule.indices, dtype=np.int64))
-        return {
-            "kind": "static",
-            "rule": self.rule,
-            "subset": fingerprint(indices),
-            "examples": len(indices),
-            "flagged": None if self.flagged is None else fingerprint(self.flagged),
-        }
-
-    def first(self) -> Schedule:
-        return self.schedule
-
-    def at(self, epoch: int, engine: Any) -> tuple[Schedule, Sampled]:
-        kept = self.schedule.indices
-        mass = None if self.flagged is None else float(self.flagged[kept].mean())
-        return self.schedule, Sampled(None, float(len(kept)), 1.0, len(kept), mass)
-
-    def state(self) -> Arrays:
-        return {}
-
-    def restore(self, state: Arrays) -> None:
-        return None
