@@ -125,7 +125,7 @@ def train_online(
             job, model=checked_network(reference), stream=("reference",), recipe=reference_recipe
         )
         held = np.sort(rng_for(job.seed, "rho", "holdout").permutation(n)[:size])
-        pool = np.setdiff1d(pool, held, assume_unique=True)
+        pool = without(held, n)
         seen = replace(
             seen,
             count=len(pool),
@@ -148,6 +148,15 @@ def train_online(
     draws = Draws(name, kind, exponent, clip, every, job.recipe.batch_size, job.seed, alarm)
     feed = Online(draws, seen, pool, data.y, marked, how)
     return follow(job, data, feed, store, counted(progress, job.recipe.stop))
+
+
+def without(held: Positions, n: int) -> Positions:
+    """Everything that the target may train on: 0..n-1 but for the holdout.
+
+    >>> without(np.array([1, 2]), 4).tolist()
+    [0, 3]
+    """
+    return np.setdiff1d(np.arange(n), held, assume_unique=True)
 
 
 def checked_network(model: Any) -> Any:
