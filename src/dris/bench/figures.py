@@ -96,6 +96,8 @@ def online_figure(runs: Sequence[Mapping[str, Any]], names: Mapping[str, str], p
         told = f"targeted {100 * rate:g} %" if rate else "clean"
         left.set(ylabel="test accuracy, %", title=f"{told}: accuracy")
         right.set(ylabel="examples (log)", yscale="log", title=f"{told}: concentration size")
+        for axis in (right.yaxis.set_major_formatter, right.yaxis.set_minor_formatter):
+            axis("{x:,.0f}")
     for axes in panels[-1]:
         axes.set(xlabel="epoch")
     for plan, name in names.items():

@@ -80,7 +80,7 @@ class Prepared:
 
     seed: int
     rate: float
-    x: NDArray[np.uint8]
+    x: NDArray[Any]
     given: NDArray[np.int64]
     flipped: NDArray[np.bool_]
     dynamics: Dynamics
@@ -340,7 +340,7 @@ def main() -> None:
     asked = vars(parser.parse_args())
     where = {name: asked.pop(name) for name in ("workers", "store", "out", "data_dir")}
     out = where.pop("out")
-    listed = {n: tuple(v) if isinstance(v, list) else v for n, v in asked.items()}
+    listed: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in asked.items()}
     found = run(Setting(**listed), **where, progress=_teller())
     for path in write(found, out):
         sys.stderr.write(f"wrote {path}\n")
