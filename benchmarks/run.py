@@ -20,6 +20,7 @@ BENCHMARKS = (
     "memory",
     "heads",
     "reading",
+    "targets",
 )
 
 

@@ -22,7 +22,9 @@ PINNED = [
     "plant_canaries",
     "rank_variance",
     "targeted_noise",
+    "train_online",
     "train_proxies",
+    "train_target",
 ]
 
 

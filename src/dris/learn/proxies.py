@@ -124,7 +124,7 @@ def train_proxies(
         for k in range(proxies)
         for fold in range(cross_fit or 1)
     ]
-    held_out = Data(data, labels, *_checked_test(test, data))
+    held_out = Data(data, labels, *checked_test(test, data))
     results = train_jobs(jobs, held_out, store, workers, progress)
     dynamics = joined(results, jobs, cross_fit or 1)
     refuse_copies(dynamics)
@@ -278,9 +278,14 @@ def checked_model(model: Any) -> Any:
     return checked_spec(model)
 
 
-def _checked_test(
+def checked_test(
     test: tuple[Any, ArrayLike] | None, data: Any
 ) -> tuple[Any, NDArray[np.int64] | None]:
+    """Held-out examples shaped like the data, and their labels; (None, None) for none.
+
+    >>> checked_test(None, np.zeros((2, 3)))
+    (None, None)
+    """
     if test is None:
         return None, None
     x = checked_inputs(test[0])

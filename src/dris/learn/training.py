@@ -24,13 +24,20 @@ from dris.learn.estimators import Estimator, is_estimator, resolve
 from dris.learn.recipe import Recipe
 from dris.learn.recorder import Recorder
 from dris.learn.runs import Run
+from dris.learn.schedules import Passes, Schedule
 from dris.learn.store import Store, fingerprint
 
 Positions = NDArray[np.int64]
 
 
 class DivergedError(InputError):
-    """A proxy whose losses are no longer finite; the message names it, the epoch and the step."""
+    """A training whose losses are no longer finite; the message names it, the epoch and the step.
+
+    `step` counts from 1 in the epoch; it is None where an estimator does not say.
+    """
+
+    epoch: int = 0
+    step: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +272,15 @@ def _one_epoch(
 
 def _engine(job: Job, x: Any, y: NDArray[np.int64], rows: Positions) -> Any:
     stream = job.stream if job.folds is None else (*job.stream, "fold", job.fold)
+    equal = not is_estimator(job.model)
+    passes = Passes(rows, job.recipe.batch_size, job.seed, stream, equal=equal)
+    return engine_of(job, x, y, passes, stream=stream)
+
+
+def engine_of(
+    job: Job, x: Any, y: NDArray[np.int64], schedule: Schedule, *, stream: tuple[str | int, ...]
+) -> Any:
+    """The network or the estimator of a job, untrained, on a schedule."""
     if is_estimator(job.model):
         return Estimator(
             resolve(job.model),
@@ -272,10 +288,9 @@ def _engine(job: Job, x: Any, y: NDArray[np.int64], rows: Positions) -> Any:
             y,
             job.classes,
             epochs=job.recipe.epochs,
-            batch_size=job.recipe.batch_size,
             seed=job.seed,
             stream=stream,
-            rows=rows,
+            schedule=schedule,
         )
     import torch
 
@@ -296,7 +311,7 @@ def _engine(job: Job, x: Any, y: NDArray[np.int64], rows: Positions) -> Any:
         job.recipe,
         seed=job.seed,
         stream=stream,
-        rows=rows,
+        schedule=schedule,
         device=device,
     )
 
@@ -340,7 +355,7 @@ def _split(recorder: Recorder) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 @contextmanager
 def told_who(job: Job, epoch: int) -> Iterator[None]:
-    """Name the proxy and the epoch when its numbers are no longer finite."""
+    """Name the training and the epoch when its numbers are no longer finite."""
     try:
         yield
     except ValueError as error:
@@ -353,7 +368,9 @@ def told_who(job: Job, epoch: int) -> Iterator[None]:
         if not ours or not any(sign in text for sign in signs):
             raise
         remedy = "" if "lower" in text else "; lower its learning rate or standardize"
-        raise DivergedError(f"{job.who} diverged at epoch {epoch}: {text}{remedy}") from None
+        diverged = DivergedError(f"{job.who} diverged at epoch {epoch}: {text}{remedy}")
+        diverged.epoch, diverged.step = epoch, getattr(error, "step", None)
+        raise diverged from None
 
 
 @contextmanager
