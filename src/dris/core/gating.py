@@ -77,6 +77,21 @@ def uniform(dynamics: Dynamics, seed: int) -> Score:
     return random(dynamics, seed=seed_for(seed, "gated", "uniform"))
 
 
+def half_el2n(dynamics: Dynamics, among: Mask, seed: int) -> Score:
+    """EL2N's rank among those to choose from, plus a random number of the same size.
+
+    Larger: harder, or luckier; the hard are preferred and the easy not left out.
+
+    >>> d = Dynamics.from_logits(np.zeros((1, 4, 2)), labels=[0, 0, 0, 1])
+    >>> bool((half_el2n(d, np.ones(4, dtype=bool), seed=0) <= 2).all())
+    True
+    """
+    score = np.zeros(dynamics.examples)
+    if among.any():
+        score[among] = normalized_ranks(el2n(dynamics)[among])
+    return score + uniform(dynamics, seed)
+
+
 DETECTORS: dict[str, Callable[[Dynamics], Score]] = {
     "margin": aum_mean,
     "mean_rank": mean_rank,
@@ -88,6 +103,7 @@ CHOOSERS: dict[str, Callable[[Dynamics, Mask, int], Score]] = {
     "el2n": lambda dynamics, among, seed: el2n(dynamics),
     "uniform": lambda dynamics, among, seed: uniform(dynamics, seed),
     "class_balanced": class_balanced,
+    "half_el2n": half_el2n,
 }
 
 

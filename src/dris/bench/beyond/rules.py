@@ -73,3 +73,41 @@ def gated_rule(detector: str, recall: float, chooser: str) -> Rule:
         return gated(gate, score, fraction=keep, drop=planted, seed=seed, ids=dynamics.ids)
 
     return rule
+
+
+BASELINES: dict[str, Rule] = {
+    "random": _top("random"),
+    "el2n": _top("el2n"),
+    "aum": _top("aum"),
+    "aum_remove": _aum_remove,
+    "confident_learning": _confident_learning,
+    "coverage": _coverage,
+    "rank_variance": _top("rank_variance"),
+}
+GATED: dict[str, Rule] = {f"gate+{c}": gated_rule("margin", 0.9, c) for c in CHOOSERS}
+# Other gates with one chooser, run in fewer cells: which detector, and how strict.
+VARIANTS: dict[str, Rule] = {
+    "gate80+el2n": gated_rule("margin", 0.8, "el2n"),
+    "gate95+el2n": gated_rule("margin", 0.95, "el2n"),
+    "gate_rank+el2n": gated_rule("mean_rank", 0.9, "el2n"),
+    "gate_both+el2n": gated_rule("margin_and_rank", 0.9, "el2n"),
+}
+RULES: dict[str, Rule] = {**BASELINES, **GATED, **VARIANTS}
+NAMES = {
+    "random": "Random",
+    "el2n": "EL2N",
+    "aum": "AUM, top",
+    "aum_remove": "AUM, remove",
+    "confident_learning": "Confident learning",
+    "coverage": "Coverage-centric",
+    "rank_variance": "DR-IS",
+    "gate+rank_variance": "gate + rank variance",
+    "gate+el2n": "gate + EL2N",
+    "gate+uniform": "gate + uniform",
+    "gate+class_balanced": "gate + class-balanced",
+    "gate+half_el2n": "gate + half EL2N",
+    "gate80+el2n": "gate at 0.8 + EL2N",
+    "gate95+el2n": "gate at 0.95 + EL2N",
+    "gate_rank+el2n": "gate on mean rank + EL2N",
+    "gate_both+el2n": "gate on both + EL2N",
+}

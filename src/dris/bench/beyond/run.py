@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.bench.beyond.rules import RULES, Judged
+from dris.bench.beyond.rules import BASELINES, GATED, RULES, VARIANTS, Judged
 from dris.bench.beyond.setting import Cell, Noise, Study, cells_of, noises
 from dris.core.arrayfile import made_folder, write_atomically
 from dris.core.errors import InputError
@@ -52,7 +52,8 @@ def run(
     """Every cell's record, from the store where it is there."""
     folder = made_folder(store / "cells")
     groups = [(noise, seed) for seed in seeds for noise in noises()]
-    every = [cells_of(study, noise, seed, list(RULES)) for noise, seed in groups]
+    everywhere, variants = [*BASELINES, *GATED], list(VARIANTS)
+    every = [cells_of(study, *group, everywhere, variants) for group in groups]
     if any(_missing(cells, folder) for cells in every):
         data = loaded(study, store, backbone)
         tasks = [(data, cells, store) for cells in every]
@@ -138,6 +139,7 @@ def judge(study: Study, data: Loaded, noisy: NoisyLabels, seed: int, store: Path
             labels,
             model=study.model,
             epochs=study.proxy_epochs,
+            batch_size=study.proxy_batch,
             # Random draws hash (seed, id); ids that carry the seed redraw them.
             ids=np.arange(len(data.y)) + seed * len(data.y),
             classes=data.classes,
@@ -150,7 +152,7 @@ def judge(study: Study, data: Loaded, noisy: NoisyLabels, seed: int, store: Path
     return Judged(
         plain=trained(noisy.given, proxies=study.proxies),
         planted=trained(planted.given, proxies=study.proxies),
-        unseen=trained(noisy.given, proxies=1, cross_fit=3),
+        unseen=trained(noisy.given, proxies=1, cross_fit=2),
         canaries=planted.flipped,
     )
 
@@ -169,7 +171,7 @@ def reached(
         given,
         subset.indices,
         epochs=study.target_epochs,
-        batch_size=study.batch_size,
+        batch_size=study.target_batch,
         seed=seed,
         classes=data.classes,
     )
@@ -186,7 +188,7 @@ def _network_reached(
     from dris.learn.recipe import Recipe
     from dris.learn.sources import TensorSource
 
-    size, batch = len(subset), study.batch_size
+    size, batch = len(subset), study.target_batch
     steps = study.target_epochs * -(-len(data.y) // batch)
     epochs = max(1, round(steps / -(-size // batch)))
     threads = torch.get_num_threads()
