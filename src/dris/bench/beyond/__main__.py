@@ -5,16 +5,16 @@
 Cost on 2 free CPU cores: digits about 5 minutes, Fashion-MNIST (6,000 examples) about 15,
 CIFAR-10 (10,000 examples, small CNN) some hours. Killed, the same command goes on. Expected: the
 default gated rule is never worse than the better of DR-IS and AUM beyond noise, and better than
-both in most columns. `--page` writes the page from the records alone.
+both in most columns. `python -m dris.bench.beyond.page` writes the page from the records.
 """
 
 import argparse
-import json
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from dris.bench.beyond.records import write_results
 from dris.bench.beyond.run import run
 from dris.bench.beyond.setting import STUDIES, study_of
 from dris.core.arrayfile import made_folder
@@ -31,6 +31,7 @@ def main() -> None:
     parser.add_argument("--backbone", default=None, help="package.module:function (Food-101)")
     parser.add_argument("--workers", type=int, default=None)
     asked = parser.parse_args()
+    study = study_of(asked.data, asked.examples)
     talk = Console(stderr=True)
     bar = Progress(
         TextColumn("{task.description}"),
@@ -43,7 +44,7 @@ def main() -> None:
     with bar:
         task = bar.add_task(f"{asked.data}: proxies and targets", total=None)
         records = run(
-            study_of(asked.data, asked.examples),
+            study,
             seeds=range(asked.seeds),
             store=asked.store,
             backbone=asked.backbone,
@@ -51,7 +52,7 @@ def main() -> None:
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     path = made_folder(asked.out) / f"beyond-{asked.data}.json"
-    path.write_text(json.dumps(records, indent=1) + "\n")
+    write_results(study, records, path)
     talk.print(f"wrote {path}", highlight=False)
 
 

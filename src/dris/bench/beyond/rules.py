@@ -93,6 +93,7 @@ VARIANTS: dict[str, Rule] = {
     "gate_both+el2n": gated_rule("margin_and_rank", 0.9, "el2n"),
 }
 RULES: dict[str, Rule] = {**BASELINES, **GATED, **VARIANTS}
+DEFAULT = "gate+el2n"
 NAMES = {
     "random": "Random",
     "el2n": "EL2N",

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.bench.beyond.mlp import SmallMLP
 from dris.bench.beyond.rules import BASELINES, GATED, RULES, VARIANTS, Judged
 from dris.bench.beyond.setting import Cell, Noise, Study, cells_of, noises
 from dris.core.arrayfile import made_folder, write_atomically
@@ -63,7 +64,7 @@ def run(
 
 
 def loaded(study: Study, store: Path, backbone: str | None = None) -> Loaded:
-    """The study's data: flat rows in [0, 1] for mlp, images for networks, features of Food-101."""
+    """Flat rows in [0, 1] for mlp (images halved), images for networks, features of Food-101."""
     data = load(study.known)
     n = len(data.train_y)
     chosen = np.arange(n)
@@ -80,10 +81,17 @@ def loaded(study: Study, store: Path, backbone: str | None = None) -> Loaded:
         train_x, test_x = (_features(backbone, x, store) for x in (train_x, test_x))
     elif study.model == "mlp":
         largest = train_x.max()
-        train_x, test_x = (
-            (x.reshape(len(x), -1) / largest).astype(np.float32) for x in (train_x, test_x)
-        )
+        train_x, test_x = (_rows(x) / np.float32(largest) for x in (train_x, test_x))
     return Loaded(train_x, data.train_y[chosen], test_x, data.test_y, len(data.classes))
+
+
+def _rows(x: NDArray[Any]) -> NDArray[np.float32]:
+    """Flat rows; images at half their resolution, each pixel the mean of four."""
+    if x.ndim == 2:
+        return x.astype(np.float32)
+    n, channels, height, width = x.shape
+    blocks = x.reshape(n, channels, height // 2, 2, width // 2, 2)
+    return blocks.mean(axis=(3, 5), dtype=np.float32).reshape(n, -1)
 
 
 def _features(backbone: str, paths: NDArray[Any], store: Path) -> NDArray[np.float32]:
@@ -121,7 +129,7 @@ def corrupted(study: Study, data: Loaded, noise: Noise, seed: int, store: Path) 
     """The study's labels under a noise; the attacker is trained once per seed."""
     if noise.kind == "targeted":
         norms = attacker_norms(
-            data.x, data.y, model=study.model, epochs=study.proxy_epochs, seed=seed, store=store
+            data.x, data.y, model=_proxy(study), epochs=study.proxy_epochs, seed=seed, store=store
         )
         return flip_labels(data.y, noise.rate, kind="targeted", norms=norms, seed=seed)
     return flip_labels(data.y, noise.rate, seed=seed, classes=data.classes)
@@ -137,7 +145,7 @@ def judge(study: Study, data: Loaded, noisy: NoisyLabels, seed: int, store: Path
         return train_proxies(
             data.x,
             labels,
-            model=study.model,
+            model=_proxy(study),
             epochs=study.proxy_epochs,
             batch_size=study.proxy_batch,
             # Random draws hash (seed, id); ids that carry the seed redraw them.
@@ -157,16 +165,18 @@ def judge(study: Study, data: Loaded, noisy: NoisyLabels, seed: int, store: Path
     )
 
 
+def _proxy(study: Study) -> Any:
+    return SmallMLP(hidden=64) if study.model == "mlp" else study.model
+
+
 def reached(
     study: Study, data: Loaded, given: NDArray[np.int64], subset: Subset, seed: int
 ) -> float:
     """Test accuracy of the target, trained for as many steps as on all the data."""
-    if study.target != "mlp":
+    if study.model != "mlp":
         return _network_reached(study, data, given, subset, seed)
-    from sklearn.neural_network import MLPClassifier
-
     model = train_target(
-        MLPClassifier((128,), solver="sgd", learning_rate_init=0.05, momentum=0.9),
+        SmallMLP(hidden=128, learning_rate=0.05),
         data.x,
         given,
         subset.indices,
@@ -195,7 +205,7 @@ def _network_reached(
     torch.set_num_threads(1)
     try:
         network = Network(
-            study.target,
+            study.model,
             TensorSource(data.x, torch.device("cpu")),
             given,
             data.classes,
