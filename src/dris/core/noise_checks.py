@@ -9,6 +9,7 @@ from dris.core.diagnostics import Outcome, Verdict, auroc
 FEW_DOUBTED = 0.03  # fewer doubted labels than this are left to chance and hard examples
 MORE_PLAUSIBLE = 0.6  # AUROC of doubted labels over planted ones; 0.5 is "alike"
 FEWEST_OF_A_CLASS = 5
+HIDING = "wrong labels hide no better than planted ones"
 
 
 def doubted_labels(right: NDArray[np.bool_]) -> Mask:
@@ -80,18 +81,11 @@ def noise_like_planted(
     >>> noise_like_planted(doubted, np.arange(200.0), planted, 0.2, 0.01).outcome
     'fails'
     """
-    from scipy.stats import mannwhitneyu
-
     name = "wrong labels look like planted ones"
-    known, others = plausible[doubted & planted], plausible[doubted & ~planted]
-    if (few := too_few(name, doubted & planted)) is not None:
-        return few
-    if share < FEW_DOUBTED or others.size == 0:
-        reason = f"only {share:.1%} of the other labels are doubted: too few to compare"
-        return Verdict(name, "cannot tell", share, FEW_DOUBTED, reason)
-    both = np.r_[others, known]
-    number = auroc(both, np.arange(both.size) < others.size)
-    p = float(mannwhitneyu(others, known, alternative="greater").pvalue)
+    found = _compared(name, doubted, plausible, planted, share)
+    if isinstance(found, Verdict):
+        return found
+    number, p = found
     if number >= MORE_PLAUSIBLE and p <= level:
         reason = (
             f"{share:.0%} of the labels are doubted and more plausible than planted ones (rank "
@@ -103,6 +97,51 @@ def noise_like_planted(
         "all proxies believe leave none; plant a second kind of canaries, or audit"
     )
     return Verdict(name, "cannot tell", number, MORE_PLAUSIBLE, reason)
+
+
+def no_milder_than_planted(
+    doubted: Mask, detector: Floats, planted: Mask, share: float, level: float
+) -> Verdict:
+    """Whether the detector sees doubted labels as clearly as planted ones.
+
+    Larger values of the detector mean cleaner. The number is the chance that a doubted label
+    looks cleaner than a doubted canary (1/2 is alike); larger is worse. Fails when it is 0.6 or
+    more and a one-sided rank test says so at `level`: wrong labels then sit on hard examples,
+    as a targeted attacker puts them, and limits read off these canaries are too good.
+
+    >>> doubted = np.ones(200, dtype=bool); planted = np.arange(200) < 50
+    >>> no_milder_than_planted(doubted, -np.arange(200.0), planted, 0.2, 0.01).outcome
+    'holds'
+    """
+    found = _compared(HIDING, doubted, detector, planted, share)
+    if isinstance(found, Verdict):
+        return found
+    number, p = found
+    outcome: Outcome = "fails" if number >= MORE_PLAUSIBLE and p <= level else "holds"
+    reason = (
+        f"chance that a doubted label looks cleaner than a doubted canary; rank test at "
+        f"{level:.2g}, p = {p:.2g}"
+    )
+    if outcome == "fails":
+        reason += "; limits from these canaries are too good, plant some on hard examples"
+    return Verdict(HIDING, outcome, number, MORE_PLAUSIBLE, reason)
+
+
+def _compared(
+    name: str, doubted: Mask, value: Floats, planted: Mask, share: float
+) -> Verdict | tuple[float, float]:
+    """AUROC of doubted labels over doubted canaries and its one-sided p, if enough are doubted."""
+    from scipy.stats import mannwhitneyu
+
+    known, others = value[doubted & planted], value[doubted & ~planted]
+    if (few := too_few(name, doubted & planted)) is not None:
+        return few
+    if share < FEW_DOUBTED or others.size == 0:
+        reason = f"only {share:.1%} of the other labels are doubted: too few to compare"
+        return Verdict(name, "cannot tell", share, FEW_DOUBTED, reason)
+    both = np.r_[others, known]
+    number = auroc(both, np.arange(both.size) < others.size)
+    return number, float(mannwhitneyu(others, known, alternative="greater").pvalue)
 
 
 def kinds_alike(passed: list[int], canaries: list[int], level: float) -> Verdict:

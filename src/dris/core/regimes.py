@@ -7,6 +7,7 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from dris.core.assumption_checks import (
+    Mask,
     disagreement_matters,
     enough_boundary,
     not_inverted,
@@ -22,6 +23,7 @@ from dris.core.noise_checks import (
     classes_survive,
     doubted_labels,
     doubted_share,
+    no_milder_than_planted,
     noise_like_planted,
     plausibility,
 )
@@ -33,6 +35,7 @@ from dris.core.proxy_checks import (
     proxies_differ,
 )
 from dris.core.ranks import normalized_ranks, rank_variance
+from dris.core.scores import aum_mean
 from dris.core.selection import top_mask
 
 Regime = Literal[
@@ -47,7 +50,10 @@ Regime = Literal[
     "clean",
 ]
 
-TESTS = 3  # inversion, memorising, natural noise: each at level/3 (Bonferroni)
+TESTS = 4  # inversion, memorising, natural noise, hiding: each at level/4 (Bonferroni)
+NARROW = frozenset({"differ", "spread"})  # too few of the proxies have a view of their own
+BROKEN = frozenset({"above chance", "agree"})  # one proxy at least is
+UNUSABLE = NARROW | BROKEN
 HEAVY = 0.3  # doubted labels; at a true ε of 0.25 we saw 0.21 to 0.26, at 0.4 0.33 to 0.41
 
 
@@ -63,14 +69,20 @@ class Assessment:
 
     @property
     def regime(self) -> Regime:
-        """The first that applies: without usable proxies no other check means anything."""
+        """The first that applies.
+
+        Copies make every other check meaningless. A broken proxy shows as inversion as well,
+        which says more: how it hurts.
+        """
         fails = {name for name, check in self.checks.items() if check.outcome == "fails"}
-        if fails & {"differ", "above chance", "agree", "spread"}:
+        if fails & NARROW:
             return "proxies unusable"
         if "memorised" in fails:
             return "memorised"
         if "inversion" in fails:
             return "inverted"
+        if fails & BROKEN:
+            return "proxies unusable"
         if "contested" in fails:
             return "too easy"
         if "natural" in fails:
@@ -91,7 +103,7 @@ def assess(
         dynamics: With loss, margin, correctness and the planted labels; two proxies or more.
         planted: True for the canaries that may be looked at.
         keep: α.
-        level: The chance that any of the three tests fails although nothing is wrong.
+        level: The chance that any of the four tests fails although nothing is wrong.
         hidden: How many further canaries there are, which are not to be looked at.
 
     >>> import numpy as np
@@ -127,6 +139,23 @@ def assess(
         "inversion": not_inverted(chosen, mark, each),
         "contested": disagreement_matters(dynamics.correct, mark),
         "natural": noise_like_planted(doubted, plausible, mark, share, each),
+        "hiding": no_milder_than_planted(doubted, aum_mean(dynamics), mark, share, each),
         "classes": classes_survive(chosen[~mark], labels[~mark], keep),
     }
     return Assessment(checks, share)
+
+
+def memorised_until(dynamics: Dynamics, planted: Mask) -> int | None:
+    """The last recorded epoch before the scored one that has not memorised planted labels.
+
+    >>> import numpy as np
+    >>> d = Dynamics.from_arrays(loss=np.ones((2, 2, 3)), correct=np.ones((2, 2, 3), dtype=bool))
+    >>> memorised_until(d, np.array([True, False, False])) is None
+    True
+    """
+    for epoch in reversed([e for e in dynamics.epochs if e < dynamics.scored_epoch]):
+        right = dynamics.at(epoch).snapshot("correct")
+        doubted = doubted_labels(right)
+        if doubted[planted].mean() >= 0.5:
+            return epoch
+    return None
