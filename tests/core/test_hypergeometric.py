@@ -1,4 +1,4 @@
-"""The one limit behind canaries and audits: by hand, against whole numbers, and its four moves."""
+"""The one limit behind canaries and audits: by hand, against whole numbers, and its five moves."""
 
 import numpy as np
 import pytest
@@ -48,12 +48,12 @@ def test_the_limit_agrees_with_trying_every_number(urn, delta):
     )
 
 
-# The certificates lean on these four; docs/decisions/14-canaries.md proves them by coupling.
+# The certificates lean on these five; docs/decisions/14-canaries.md proves them by coupling.
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.integers(1, 12), st.integers(0, 15), st.data())
-def test_the_four_moves_that_make_a_limit_safe(m, n, data):
+def test_the_five_moves_that_make_a_limit_safe(m, n, data):
     r = data.draw(st.integers(0, m + n))
     x = data.draw(st.integers(0, m))
 
