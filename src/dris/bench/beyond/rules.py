@@ -1,13 +1,13 @@
 """The rules that are compared: each turns what the proxies said into a subset."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.dynamics import Dynamics
-from dris.core.gating import CHOOSERS, DETECTORS, calibrate_gate, gated
+from dris.core.gating import CHOOSERS, DEFAULT_GATED, GatedRule, select_gated
 from dris.core.scores import SCORES
 from dris.core.selection import Subset, keep_top, remove_bottom, stratified
 
@@ -63,16 +63,11 @@ def _coverage(judged: Judged, keep: float, seed: int) -> Subset:
     return stratified(score, fraction=keep, drop=drop, seed=seed, ids=judged.plain.ids)
 
 
-def gated_rule(detector: str, recall: float, chooser: str) -> Rule:
-    """A gated rule: detector, recall of the gate, chooser behind it."""
-
-    def rule(judged: Judged, keep: float, seed: int) -> Subset:
-        dynamics, planted = judged.planted, judged.canaries
-        gate = calibrate_gate(DETECTORS[detector](dynamics), planted, recall=recall)
-        score = CHOOSERS[chooser](dynamics, gate.passed, seed)
-        return gated(gate, score, fraction=keep, drop=planted, seed=seed, ids=dynamics.ids)
-
-    return rule
+def gated_rule(rule: GatedRule) -> Rule:
+    """A gated rule on the proxies that saw the canaries."""
+    return lambda judged, keep, seed: select_gated(
+        judged.planted, judged.canaries, fraction=keep, rule=rule, seed=seed
+    )
 
 
 BASELINES: dict[str, Rule] = {
@@ -84,16 +79,17 @@ BASELINES: dict[str, Rule] = {
     "coverage": _coverage,
     "rank_variance": _top("rank_variance"),
 }
-GATED: dict[str, Rule] = {f"gate+{c}": gated_rule("margin", 0.9, c) for c in CHOOSERS}
+GATE = GatedRule("margin", 0.9, 0.95, "el2n")
+GATED: dict[str, Rule] = {f"gate+{c}": gated_rule(replace(GATE, chooser=c)) for c in CHOOSERS}
 # Other gates with one chooser, run in fewer cells: which detector, and how strict.
 VARIANTS: dict[str, Rule] = {
-    "gate80+el2n": gated_rule("margin", 0.8, "el2n"),
-    "gate95+el2n": gated_rule("margin", 0.95, "el2n"),
-    "gate_rank+el2n": gated_rule("mean_rank", 0.9, "el2n"),
-    "gate_both+el2n": gated_rule("margin_and_rank", 0.9, "el2n"),
+    "gate80+el2n": gated_rule(replace(GATE, recall=0.8)),
+    "gate95+el2n": gated_rule(replace(GATE, recall=0.95)),
+    "gate_rank+el2n": gated_rule(replace(GATE, detector="mean_rank")),
+    "gate_both+el2n": gated_rule(replace(GATE, detector="margin_and_rank")),
 }
 RULES: dict[str, Rule] = {**BASELINES, **GATED, **VARIANTS}
-DEFAULT = "gate+el2n"
+DEFAULT = f"gate+{DEFAULT_GATED.chooser}"
 NAMES = {
     "random": "Random",
     "el2n": "EL2N",

@@ -91,7 +91,8 @@ def _rows(x: NDArray[Any]) -> NDArray[np.float32]:
         return x.astype(np.float32)
     n, channels, height, width = x.shape
     blocks = x.reshape(n, channels, height // 2, 2, width // 2, 2)
-    return blocks.mean(axis=(3, 5), dtype=np.float32).reshape(n, -1)
+    rows: NDArray[np.float32] = blocks.mean(axis=(3, 5), dtype=np.float32).reshape(n, -1)
+    return rows
 
 
 def _features(backbone: str, paths: NDArray[Any], store: Path) -> NDArray[np.float32]:
