@@ -69,7 +69,7 @@ def clean(seed):
 def small_clean(seed):
     """A quick clean draw of its own, for counting false alarms."""
     x, y = digits(seed, 900)
-    return trained(x, y, y, seed, model=network(0.1, 32), epochs=6)
+    return trained(x, y, y, seed, model=network(0.1, 32), epochs=10)
 
 
 def uniform(seed, rate):

@@ -3,26 +3,44 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dris.core.assumption_checks import Mask
 from dris.core.canaries import Canaries, without_canaries
 from dris.core.contamination import ContaminationLimit, contamination_limit, widest
 from dris.core.corruption import CorruptionLimit, corruption_limit
 from dris.core.diagnostics import Verdict
 from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.gating import CHOOSERS, calibrate_gate, canaries_needed, gated
-from dris.core.noise_checks import HIDING
-from dris.core.regimes import UNUSABLE, Assessment, Regime, assess, memorised_until
+from dris.core.gating import (
+    CHOOSERS,
+    DEFAULT_GATED,
+    DETECTORS,
+    calibrate_gate,
+    canaries_needed,
+    gated,
+)
+from dris.core.noise_checks import HIDING, doubted_labels, kinds_alike, starved_class
+from dris.core.regimes import TESTS, UNUSABLE, Assessment, Regime, assess, memorised_until
 from dris.core.scores import aum_mean, random, rank_variance
 from dris.core.selection import Subset, keep_top, keep_top_per_class
 
 Rule = Literal[
-    "gated", "rank_variance", "rank_variance_per_class", "aum", "random", "train other proxies"
+    "gated",
+    "gated_per_class",
+    "rank_variance",
+    "rank_variance_per_class",
+    "aum",
+    "random",
+    "train other proxies",
 ]
-RECALL, CONFIDENCE = 0.9, 0.95  # of the gate; at 0.95 few canaries push its cut too high
+BY_CLASS: dict[Rule, Rule] = {
+    "gated": "gated_per_class",
+    "rank_variance": "rank_variance_per_class",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +120,19 @@ def judge(
     >>> found.regime, found.rule
     ('clean', 'rank_variance')
     """
+    if not 0 < level < 1:
+        raise InputError(f"level must be in (0, 1), got {level}")
     kinds = (canaries,) if isinstance(canaries, Canaries) else tuple(canaries)
     mark = _checked(dynamics, kinds)
     hidden = sum(len(kind) for kind in kinds) - int(mark.sum())
-    found = assess(dynamics, mark, keep=keep, level=level, hidden=hidden)
+    each = level / (TESTS + len(kinds) - 1)
+    given = kinds[0].given
+    found = assess(dynamics, mark, given, keep=keep, level=each * TESTS, hidden=hidden)
+    checks = {**found.checks, **_kinds(dynamics, kinds, each)}
     rule, reason = _recommended(dynamics, mark, found)
     subset = None
     if rule != "train other proxies":
-        balanced = found.checks["classes"].outcome == "fails"
-        subset = _selected(rule, dynamics, mark, keep, balanced=balanced, seed=seed)
+        rule, reason, subset = _selected(rule, reason, dynamics, mark, keep, seed)
     corruption = tuple(
         corruption_limit(aum_mean(dynamics), kind.certifying, delta=delta / 2)
         for kind in kinds
@@ -129,7 +151,7 @@ def judge(
         regime=found.regime,
         rule=rule,
         reason=reason,
-        checks=found.checks,
+        checks=checks,
         doubted=found.doubted,
         keep=keep,
         subset=subset,
@@ -138,12 +160,11 @@ def judge(
     )
 
 
-def _checked(dynamics: Dynamics, kinds: Sequence[Canaries]) -> np.ndarray[Any, Any]:
+def _checked(dynamics: Dynamics, kinds: Sequence[Canaries]) -> Mask:
     """The mask of the choosing canaries of the first kind."""
     if not kinds:
         raise InputError("there are no canaries; plant some with plant_canaries")
-    if dynamics.labels is None:
-        raise InputError("a verdict needs labels, these dynamics hold none; pass labels=")
+    labels = _labels(dynamics)
     for kind in kinds:
         if kind.given.size != dynamics.examples:
             raise InputError(
@@ -151,7 +172,7 @@ def _checked(dynamics: Dynamics, kinds: Sequence[Canaries]) -> np.ndarray[Any, A
                 f"{kind.given.size} examples"
             )
         at = kind.positions
-        if not np.array_equal(dynamics.labels[at], kind.planted[at]):
+        if not np.array_equal(labels[at], kind.planted[at]):
             raise InputError(
                 f"these proxies did not train on the planted labels of the {kind.kind} canaries; "
                 "train them on canaries.planted"
@@ -163,11 +184,23 @@ def _checked(dynamics: Dynamics, kinds: Sequence[Canaries]) -> np.ndarray[Any, A
     return mark
 
 
-def _recommended(
-    dynamics: Dynamics, mark: np.ndarray[Any, Any], found: Assessment
-) -> tuple[Rule, str]:
+def _kinds(dynamics: Dynamics, kinds: Sequence[Canaries], level: float) -> dict[str, Verdict]:
+    """The first kind beside each other one: how many choosing canaries go undoubted."""
+    doubted = doubted_labels(dynamics.snapshot("correct"))
+    passed = [int((~doubted[kind.choosing.positions]).sum()) for kind in kinds]
+    planted = [kind.choosing.positions.size for kind in kinds]
+    return {
+        f"{kinds[0].kind} and {kinds[k].kind}": kinds_alike(
+            (passed[0], planted[0]), (passed[k], planted[k]), level
+        )
+        for k in range(1, len(kinds))
+        if planted[k]
+    }
+
+
+def _recommended(dynamics: Dynamics, mark: Mask, found: Assessment) -> tuple[Rule, str]:
     about = f"about {found.doubted:.0%} of the labels are doubted"
-    can_gate = int(mark.sum()) >= canaries_needed(RECALL, CONFIDENCE)
+    need = canaries_needed(DEFAULT_GATED.recall, DEFAULT_GATED.confidence)
     broken = [c for name, c in found.checks.items() if c.outcome == "fails" and name in UNUSABLE]
     if broken:
         return "train other proxies", f"{broken[0].name}: no; {broken[0].reason}"
@@ -180,9 +213,8 @@ def _recommended(
     if found.regime == "clean":
         return "rank_variance", "nothing to drop, and rank variance does not collect wrong labels"
     if found.regime == "small class":
-        return "rank_variance_per_class", "a class would vanish; keep each class its share"
-    if not can_gate:
-        need = canaries_needed(RECALL, CONFIDENCE)
+        return "rank_variance_per_class", "a class would vanish; let each class keep its share"
+    if mark.sum() < need:
         return "aum", f"{about}, and a gate needs {need} choosing canaries, there are {mark.sum()}"
     if found.regime == "inverted":
         return "gated", "rank variance collects wrong labels here; drop what looks wrong first"
@@ -197,29 +229,38 @@ def _recommended(
 
 
 def _selected(
-    rule: Rule,
-    dynamics: Dynamics,
-    mark: np.ndarray[Any, Any],
-    keep: float,
-    *,
-    balanced: bool,
-    seed: int,
-) -> Subset:
-    """What the rule keeps, blind to every canary but the choosing ones."""
-    if rule == "gated":
-        gate = calibrate_gate(aum_mean(dynamics), mark, recall=RECALL, confidence=CONFIDENCE)
-        chooser = CHOOSERS["class_balanced" if balanced else "uniform"]
+    rule: Rule, reason: str, dynamics: Dynamics, mark: Mask, keep: float, seed: int
+) -> tuple[Rule, str, Subset]:
+    """What the rule keeps, blind to all but the choosing canaries; by class if one starves."""
+    subset = _by_rule(rule, dynamics, mark, keep, seed)
+    starved = starved_class(subset.mask(), _labels(dynamics))
+    if starved is None or rule not in BY_CLASS:
+        return rule, reason, subset
+    reason += "; by class, for class {} would keep {}".format(*starved)
+    return BY_CLASS[rule], reason, _by_rule(BY_CLASS[rule], dynamics, mark, keep, seed)
+
+
+def _by_rule(rule: Rule, dynamics: Dynamics, mark: Mask, keep: float, seed: int) -> Subset:
+    if rule in ("gated", "gated_per_class"):
+        how = DEFAULT_GATED
+        detector = DETECTORS[how.detector](dynamics)
+        gate = calibrate_gate(detector, mark, recall=how.recall, confidence=how.confidence)
+        chooser = CHOOSERS[how.chooser if rule == "gated" else "class_balanced"]
         score = chooser(dynamics, gate.passed, seed)
         with warnings.catch_warnings():  # too few pass: the subset's size says so
             warnings.simplefilter("ignore")
             return gated(gate, score, fraction=keep, seed=seed, ids=dynamics.ids)
-    if rule == "rank_variance_per_class" and dynamics.labels is not None:
-        variance = rank_variance(dynamics)
-        return keep_top_per_class(
-            variance, dynamics.labels, fraction=keep, seed=seed, ids=dynamics.ids
-        )
+    if rule == "rank_variance_per_class":
+        score, labels = rank_variance(dynamics), _labels(dynamics)
+        return keep_top_per_class(score, labels, fraction=keep, seed=seed, ids=dynamics.ids)
     scores = {"rank_variance": rank_variance, "aum": aum_mean, "random": random}
     return keep_top(scores[rule](dynamics), fraction=keep, seed=seed, ids=dynamics.ids)
+
+
+def _labels(dynamics: Dynamics) -> NDArray[np.int64]:
+    if dynamics.labels is None:
+        raise InputError("a verdict needs labels, these dynamics hold none; pass labels=")
+    return dynamics.labels
 
 
 def _lines(j: Judgement) -> list[str]:

@@ -15,6 +15,7 @@ from dris.core.assumption_checks import (
     rank_spread,
 )
 from dris.core.checks import checked_count, checked_mask, count_of, exact
+from dris.core.columns import labels_for
 from dris.core.diagnostics import Verdict
 from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
@@ -95,13 +96,20 @@ class Assessment:
 
 
 def assess(
-    dynamics: Dynamics, planted: ArrayLike, *, keep: float, level: float = 0.05, hidden: int = 0
+    dynamics: Dynamics,
+    planted: ArrayLike,
+    given: ArrayLike,
+    *,
+    keep: float,
+    level: float = 0.05,
+    hidden: int = 0,
 ) -> Assessment:
     """Run every check on dynamics whose proxies trained on planted labels.
 
     Args:
         dynamics: With loss, margin, correctness and the planted labels; two proxies or more.
         planted: True for the canaries that may be looked at.
+        given: The labels before planting, by which classes are counted.
         keep: α.
         level: The chance that any of the four tests fails although nothing is wrong.
         hidden: How many further canaries there are, which are not to be looked at.
@@ -109,8 +117,9 @@ def assess(
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(600) % 3; planted = np.arange(600) < 60
-    >>> logits = 4 * np.eye(3)[(y + planted) % 3] + rng.normal(size=(3, 600, 3))
-    >>> assess(Dynamics.from_logits(logits, y), planted, keep=0.25).regime
+    >>> shown = (y + planted) % 3
+    >>> d = Dynamics.from_logits(4 * np.eye(3)[y] + rng.normal(size=(3, 600, 3)), shown)
+    >>> assess(d, planted, y, keep=0.25).regime
     'clean'
     """
     mark = checked_mask(planted, dynamics.examples, "planted")
@@ -140,7 +149,7 @@ def assess(
         "contested": disagreement_matters(dynamics.correct, mark),
         "natural": noise_like_planted(doubted, plausible, mark, share, each),
         "hiding": no_milder_than_planted(doubted, aum_mean(dynamics), mark, share, each),
-        "classes": classes_survive(chosen[~mark], labels[~mark], keep),
+        "classes": classes_survive(labels_for(given, mark.size), keep),
     }
     return Assessment(checks, share)
 
