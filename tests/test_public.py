@@ -17,6 +17,7 @@ PINNED = [
     "certify",
     "flip_labels",
     "importance",
+    "judge",
     "keep_top",
     "normalized_ranks",
     "plant_canaries",

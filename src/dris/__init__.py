@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dris.core.certificates import certify as certify
     from dris.core.dynamics import Dynamics as Dynamics
     from dris.core.errors import InputError as InputError
+    from dris.core.judging import judge as judge
     from dris.core.noise import flip_labels as flip_labels
     from dris.core.ranks import normalized_ranks as normalized_ranks
     from dris.core.ranks import rank_variance as rank_variance
@@ -43,6 +44,7 @@ _HOMES = {
     "certify": "dris.core.certificates",
     "flip_labels": "dris.core.noise",
     "importance": "dris.core.sampling",
+    "judge": "dris.core.judging",
     "keep_top": "dris.core.selection",
     "normalized_ranks": "dris.core.ranks",
     "plant_canaries": "dris.core.canaries",
@@ -62,6 +64,7 @@ __all__ = [
     "certify",
     "flip_labels",
     "importance",
+    "judge",
     "keep_top",
     "normalized_ranks",
     "plant_canaries",

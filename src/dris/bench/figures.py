@@ -28,7 +28,7 @@ def rank_variance_figure(
     left, right = figure.subplots(1, 2, width_ratios=(3, 2))
     _histograms(left, variance, corrupted, cut)
     _reached(right, accuracy)
-    return _saved(figure, path)
+    return saved(figure, path)
 
 
 def gap_figure(gaps: Mapping[str, Gap], path: Path) -> Path:
@@ -49,7 +49,7 @@ def gap_figure(gaps: Mapping[str, Gap], path: Path) -> Path:
         title="Empirical gap as the ensemble grows",
     )
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
-    return _saved(figure, path)
+    return saved(figure, path)
 
 
 def contamination_figure(rules: Mapping[str, Mapping[str, Any]], path: Path) -> Path:
@@ -67,7 +67,7 @@ def contamination_figure(rules: Mapping[str, Mapping[str, Any]], path: Path) -> 
     axes.plot(at, rows, "D", color=CORRUPTED, clip_on=False, label="paper, N = 50,000")
     axes.set(xlim=(0, 1), xlabel="fraction corrupt in the quarter that is kept")
     axes.legend(frameon=False, loc="lower right")
-    return _saved(figure, path)
+    return saved(figure, path)
 
 
 def synthetic_figure(
@@ -112,7 +112,7 @@ def synthetic_figure(
             axes.plot(at, rows, "D", color=CORRUPTED, markersize=5, label="paper")
         axes.set(xlim=(0, 100), xlabel="test accuracy, %", title=column)
     below.axes[0].legend(frameon=False, loc="lower left", fontsize=8)
-    return _saved(figure, path)
+    return saved(figure, path)
 
 
 def online_figure(runs: Sequence[Mapping[str, Any]], names: Mapping[str, str], path: Path) -> Path:
@@ -150,7 +150,7 @@ def online_figure(runs: Sequence[Mapping[str, Any]], names: Mapping[str, str], p
     panels[0, 0].plot([], [], color="#777777", linestyle="-", label="weights 1/(Nq)")
     panels[0, 0].plot([], [], color="#777777", linestyle="--", label="no weights")
     figure.legend(loc="outside lower center", ncols=5, frameon=False)
-    return _saved(figure, path)
+    return saved(figure, path)
 
 
 def _mean_line(
@@ -172,7 +172,8 @@ def _mean_line(
     return np.arange(1, epochs + 1)[some], total[some] / logged.sum(axis=0)[some]
 
 
-def _saved(figure: Any, path: Path) -> Path:
+def saved(figure: Any, path: Path) -> Path:
+    """Write the figure, without the name of what drew it; returns the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Software": None} if path.suffix == ".png" else None)
     return path
