@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dris.report.data import ReportData
 
 WIDTH, HEIGHT = 480.0, 270.0
-LEFT, RIGHT, TOP, BOTTOM = 58.0, 14.0, 16.0, 50.0
+LEFT, RIGHT, TOP, BOTTOM = 60.0, 28.0, 16.0, 50.0
 _BINS = 48
 
 
@@ -24,6 +24,7 @@ class Axis:
     start: float
     end: float
     percent: bool = False
+    whole: bool = False
 
     def at(self, value: float) -> float:
         """The pixel of a value, to a tenth.
@@ -41,6 +42,8 @@ class Axis:
         [(100.0, '0'), (150.0, '5'), (200.0, '10')]
         """
         step = _round_step((self.high - self.low) / 4)
+        if self.whole:
+            step = math.ceil(step)
         first, last = math.ceil(self.low / step), math.floor(self.high / step + 1e-9)
         values = [s * step for s in range(first, last + 1)]
         return [(self.at(v), f"{100 * v:.6g} %" if self.percent else f"{v:.6g}") for v in values]
@@ -61,11 +64,15 @@ class Chart:
 
 def histogram(data: ReportData) -> Chart:
     """Rank variance of all examples as bars, of the canaries as a line; shares of each group."""
-    top = float(data.rank_variance.max()) or 0.01
+    top = float(np.quantile(data.rank_variance, 0.99)) or float(data.rank_variance.max()) or 0.01
     planted = data.canary > 0
     rest = _shares(data.rank_variance[~planted], top)
     marked = _shares(data.rank_variance[planted], top)
-    x = Axis("rank variance", 0.0, top, LEFT, WIDTH - RIGHT)
+    beyond = float((data.rank_variance > top).mean())
+    label = (
+        f"rank variance ({beyond:.1%} lie beyond, in the last bar)" if beyond else "rank variance"
+    )
+    x = Axis(label, 0.0, top, LEFT, WIDTH - RIGHT)
     y = _upright("share of the group", max(float(rest.max()), float(marked.max()), 0.01), True)
     edges = np.linspace(0, top, _BINS + 1)
     base = y.at(0)
@@ -117,7 +124,7 @@ def gap(data: ReportData) -> Chart | None:
     counts = g.proxies.tolist()
     low = min(0.0, float(g.raw.min()), float(g.corrected[1:].min()))
     high = max(0.001, float(g.raw.max()), float(g.corrected[1:].max()))
-    x = Axis("number of proxies K", 1, counts[-1], LEFT, WIDTH - RIGHT)
+    x = Axis("number of proxies K", 1, counts[-1], LEFT, WIDTH - RIGHT, whole=True)
     y = Axis("gap", low, high * 1.08, HEIGHT - BOTTOM, TOP)
     raw = list(zip(counts, g.raw.tolist(), strict=True))
     corrected = list(zip(counts, g.corrected.tolist(), strict=True))[1:]
@@ -145,7 +152,7 @@ def _path(x: Axis, y: Axis, pairs: Sequence[tuple[float, float]]) -> str:
 
 
 def _shares(values: NDArray[np.float64], top: float) -> NDArray[np.float64]:
-    counts, _ = np.histogram(values, bins=_BINS, range=(0, top))
+    counts, _ = np.histogram(np.minimum(values, top), bins=_BINS, range=(0, top))
     return counts / max(values.size, 1)
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -216,7 +217,7 @@ def _check_steps(steps: tuple[Step, ...], keep: float, n: int) -> None:
     if not 1 <= len(steps) <= MOST_STEPS:
         raise InputError(f"steps must be 1 to {MOST_STEPS} keep fractions, got {len(steps)}")
     inside = all(0 < exact(f, "fraction") <= 1 for f in fractions)
-    if not inside or any(a >= b for a, b in zip(fractions, fractions[1:], strict=False)):
+    if not inside or any(a >= b for a, b in pairwise(fractions)):
         raise InputError(f"steps must be at growing fractions in (0, 1], got {fractions}")
     if keep not in fractions:
         raise InputError(f"keep = {keep} must be one of the steps' fractions, {fractions}")

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -55,7 +54,9 @@ def packed_text(words: Sequence[str], *, budget: int) -> dict[str, Any]:
     >>> packed_text(["img/1.png", "img/22.png"], budget=100)
     {'prefix': 'img/', 'words': ['1.png', '22.png'], 'cut': False}
     """
-    prefix = os.path.commonprefix(list(words)) if len(words) > 1 else ""
+    low, high = (min(words), max(words)) if len(words) > 1 else ("", "")
+    shared = next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), len(low))
+    prefix = low[:shared]
     rest = [word[len(prefix) :] for word in words]
     room = max(budget // max(len(rest), 1), 12)
     over = sum(map(_weight, rest)) > budget
@@ -65,10 +66,10 @@ def packed_text(words: Sequence[str], *, budget: int) -> dict[str, Any]:
 
 
 def script_json(value: Any) -> str:
-    """JSON that may stand inside a <script> element: no character that HTML could act on.
+    r"""JSON that may stand inside a <script> element: no character that HTML could act on.
 
     >>> script_json({"label": "</script>"})
-    '{"label":"\\\\u003c/script\\\\u003e"}'
+    '{"label":"\\u003c/script\\u003e"}'
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character, escape in _ESCAPES.items():

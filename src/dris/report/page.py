@@ -56,12 +56,11 @@ def render(data: ReportData) -> str:
         loader=jinja2.FunctionLoader(_part),
     )
     environment.filters["share"] = _share
+    environment.filters["number"] = _number
     script = "'use strict';\n(() => {\n" + "".join(_part(f"{s}.js") for s in _SCRIPTS) + "})();\n"
     style = _part("page.css")
     body = script_json(payload(data))
-    return environment.get_template(
-        "page.html"
-    ).render(
+    return environment.get_template("page.html").render(
         data=data,
         advice=data.advice,
         step=data.steps[data.chosen],
@@ -76,9 +75,9 @@ def render(data: ReportData) -> str:
         recipe=_flat(data.recipe),
         environment=_flat(data.environment),
         # Written by us or escaped by script_json: nothing of the data's text is in these as it is.
-        payload=Markup(body),  # noqa: S704
-        script=Markup(script),  # noqa: S704
-        style=Markup(style),  # noqa: S704
+        payload=Markup(body),
+        script=Markup(script),
+        style=Markup(style),
         policy=_policy(script, style),
         key=hashlib.sha256(body.encode()).hexdigest()[:16],
     )
@@ -149,3 +148,12 @@ def _share(value: float | None) -> str:
     if value is None:
         return "not measured"
     return f"{100 * value:.2g} %" if value < 0.1 else f"{100 * value:.3g} %"
+
+
+def _number(value: float) -> str:
+    """A number to three digits, whole ones and large ones in full.
+
+    >>> _number(1791.0), _number(0.0423)
+    ('1,791', '0.0423')
+    """
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

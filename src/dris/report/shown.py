@@ -47,7 +47,7 @@ def shown_positions(
 
 
 def pictures(images: Any, positions: NDArray[np.int64], *, budget: int = DETAIL_BYTES) -> Pictures:
-    """Thumbnails of `images[position]`, in order, as long as their base64 fits the budget.
+    r"""Thumbnails of `images[position]`, in order, as long as their base64 fits the budget.
 
     Args:
         images: Anything indexed by position: arrays (H, W), (H, W, C) or (C, H, W) as uint8 or
@@ -56,7 +56,7 @@ def pictures(images: Any, positions: NDArray[np.int64], *, budget: int = DETAIL_
         budget: Bytes of base64.
 
     >>> pictures(np.zeros((3, 8, 8), dtype=np.uint8), np.array([2])).images[2][:4]
-    b'\\x89PNG'
+    b'\x89PNG'
     """
     found, used = {}, 0
     for position in positions.tolist():

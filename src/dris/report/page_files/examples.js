@@ -8,7 +8,7 @@ function face(i) {
       ? `no ${D.details.kind === 'pictures' ? 'picture' : 'row'} in this file` : 'no picture');
   }
   if (D.details.kind === 'pictures') {
-    return el('img', {class: 'face', src: `data:${MIME[held[0]]};base64,${held}`, loading: 'lazy',
+    return el('img', {class: 'face', src: `data:${MIME[held[0]]};base64,${held}`,
       alt: `example ${idOf(i)}, labelled ${className(P.label[i])}`});
   }
   const list = el('dl', {class: 'row'});
@@ -28,10 +28,10 @@ function card(i) {
   const d = decision(i), kind = P.flags[i] >> 2;
   return el('article', {class: 'card ' + DECISIONS[d]}, face(i), labels(i),
     el('p', {class: 'what'}, el('span', {class: 'sign', 'aria-hidden': 'true'}, MARKS[d]), ' ' + DECISIONS[d] + (kind ? ` (${D.kinds[kind - 1]})` : '')),
-    el('p', {class: 'fine'}, el('span', {class: 'id'}, idOf(i)), ` · rank ${meanRank(i).toFixed(2)} · variance ${variance(i).toFixed(3)}`));
+    el('p', {class: 'fine'}, el('span', {class: 'id'}, idOf(i)), ` · rank ${meanRank(i).toFixed(2)} · variance ${Number(variance(i).toPrecision(2))}`));
 }
 
-const panel = {found: [], page: 0, size: 12};
+const panel = {found: [], page: 0, size: 6};
 
 function showFound(found, what) {
   panel.found = found; panel.page = 0;

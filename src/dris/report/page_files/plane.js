@@ -1,6 +1,6 @@
 // The plane: every example as a point, a region to drag, and the examples behind it.
 const canvas = $('plane'), pen = canvas.getContext('2d');
-const plane = {hidden: new Set(), region: null, drag: null, printing: false, layer: null, left: 46, right: 12, top: 14, bottom: 40};
+const plane = {hidden: new Set(), region: null, drag: null, printing: false, layer: null, left: 56, right: 12, top: 14, bottom: 40};
 const ceiling = D.top > 0 ? D.top * 1.04 : 0.01;
 
 function frame() {
@@ -8,9 +8,12 @@ function frame() {
   return {w, h, x0: plane.left, x1: w - plane.right, y0: h - plane.bottom, y1: plane.top};
 }
 const toX = (f, v) => f.x0 + v * (f.x1 - f.x0);
-const toY = (f, v) => f.y0 - v / ceiling * (f.y0 - f.y1);
+// Heights go by the square root of the variance (the rank's standard deviation): most examples
+// are barely disputed, and a straight scale would press them into a line. Regions are in heights.
+const height = v => Math.sqrt(v / ceiling);
+const toY = (f, h) => f.y0 - h * (f.y0 - f.y1);
 const fromX = (f, x) => Math.min(1, Math.max(0, (x - f.x0) / (f.x1 - f.x0)));
-const fromY = (f, y) => Math.min(ceiling, Math.max(0, (f.y0 - y) / (f.y0 - f.y1) * ceiling));
+const fromY = (f, y) => Math.min(1, Math.max(0, (f.y0 - y) / (f.y0 - f.y1)));
 
 // Points are drawn once onto a layer of their own; the region moves above it.
 function drawPoints() {
@@ -35,7 +38,7 @@ function drawPoints() {
     // In pieces: one path of 50,000 overlapping shapes is slow to fill.
     for (let from = 0; from < groups[d].length; from += 400) {
       c.beginPath();
-      for (const i of groups[d].slice(from, from + 400)) GLYPHS[d](c, toX(f, meanRank(i)), toY(f, variance(i)), size * bold);
+      for (const i of groups[d].slice(from, from + 400)) GLYPHS[d](c, toX(f, meanRank(i)), toY(f, height(variance(i))), size * bold);
       if (d === 4) c.stroke(); else c.fill();
     }
   }
@@ -51,10 +54,10 @@ function axes(c, f) {
     c.beginPath(); c.moveTo(toX(f, v), f.y0); c.lineTo(toX(f, v), f.y1); c.stroke();
   }
   c.textAlign = 'right';
-  const step = [.001, .002, .005, .01, .02, .05, .1].find(s => ceiling / s <= 6) || .1;
-  for (let v = 0; v <= ceiling; v += step) {
-    c.fillText(v.toFixed(step < .01 ? 3 : 2), f.x0 - 7, toY(f, v) + 4);
-    c.beginPath(); c.moveTo(f.x0, toY(f, v)); c.lineTo(f.x1, toY(f, v)); c.stroke();
+  for (const h of [0, .25, .5, .75, 1]) {
+    const v = h * h * ceiling;
+    c.fillText(v === 0 ? '0' : String(Number(v.toPrecision(2))), f.x0 - 7, toY(f, h) + 4);
+    c.beginPath(); c.moveTo(f.x0, toY(f, h)); c.lineTo(f.x1, toY(f, h)); c.stroke();
   }
   c.textAlign = 'center';
   c.fillText('mean rank: easy → hard', (f.x0 + f.x1) / 2, f.h - 5);
@@ -78,13 +81,14 @@ function drawRegion() {
 
 function inside(r) {
   const found = [];
-  const x0 = r.x0 * 65535, x1 = r.x1 * 65535, k = D.top > 0 ? 65535 / D.top : 1, y0 = r.y0 * k, y1 = r.y1 * k;
+  const k = D.top > 0 ? 65535 * ceiling / D.top : 1;
+  const x0 = r.x0 * 65535, x1 = r.x1 * 65535, y0 = r.y0 * r.y0 * k, y1 = r.y1 * r.y1 * k;
   for (let i = 0; i < N; i++) {
     if (P.x[i] >= x0 && P.x[i] <= x1 && P.y[i] >= y0 && P.y[i] <= y1 && !plane.hidden.has(decision(i))) found.push(i);
   }
-  // What can be shown comes first, then by suspicion.
-  const has = i => D.details && D.details.by[i] !== undefined ? 1 : 0;
-  return found.sort((a, b) => has(b) - has(a) || P.suspicion[b] - P.suspicion[a]);
+  // What can be shown comes first, the planted last, the rest by suspicion.
+  const first = i => (D.details && D.details.by[i] !== undefined ? 2 : 0) + (P.flags[i] >> 2 ? 0 : 1);
+  return found.sort((a, b) => first(b) - first(a) || P.suspicion[b] - P.suspicion[a]);
 }
 
 function choose(region, what = 'in this region') {
@@ -99,7 +103,7 @@ function nearest(px, py) {
   let best = -1, distance = 18 * 18;
   for (let i = 0; i < N; i++) {
     if (plane.hidden.has(decision(i))) continue;
-    const dx = toX(f, meanRank(i)) - px, dy = toY(f, variance(i)) - py, d = dx * dx + dy * dy;
+    const dx = toX(f, meanRank(i)) - px, dy = toY(f, height(variance(i))) - py, d = dx * dx + dy * dy;
     if (d < distance) { distance = d; best = i; }
   }
   return best;
@@ -127,17 +131,17 @@ canvas.addEventListener('pointerup', event => {
   if (Math.hypot(to[0] - from[0], to[1] - from[1]) > 5) return choose(spanning(frame(), from, to));
   const i = nearest(...to);
   if (i < 0) return choose(null);
-  const w = 0.006, x = meanRank(i), y = variance(i);
-  plane.region = {x0: x - w, x1: x + w, y0: Math.max(0, y - w * ceiling), y1: y + w * ceiling};
+  const w = 0.008, x = meanRank(i), h = height(variance(i));
+  plane.region = {x0: x - w, x1: x + w, y0: h - w, y1: h + w};
   drawRegion();
   showFound([i], 'under the pointer');
 });
 canvas.addEventListener('pointercancel', () => { plane.drag = null; });
 
 const PRESETS = {
-  hard: () => ({x0: .75, x1: 1, y0: 0, y1: ceiling * .25}),
-  disputed: () => ({x0: 0, x1: 1, y0: ceiling * .7, y1: ceiling}),
-  easy: () => ({x0: 0, x1: .25, y0: 0, y1: ceiling * .25}),
+  hard: () => ({x0: .75, x1: 1, y0: 0, y1: .4}),
+  disputed: () => ({x0: 0, x1: 1, y0: .6, y1: 1}),
+  easy: () => ({x0: 0, x1: .25, y0: 0, y1: .4}),
   clear: () => null,
 };
 for (const button of document.querySelectorAll('[data-preset]')) {
@@ -149,11 +153,11 @@ canvas.addEventListener('keydown', event => {
   const moves = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1]};
   if (!moves[event.key]) return;
   event.preventDefault();
-  const r = plane.region || {x0: .4, x1: .6, y0: 0, y1: ceiling * .2};
-  const dx = moves[event.key][0] * .05, dy = moves[event.key][1] * .05 * ceiling, grow = event.shiftKey;
+  const r = plane.region || {x0: .4, x1: .6, y0: 0, y1: .2};
+  const dx = moves[event.key][0] * .05, dy = moves[event.key][1] * .05, grow = event.shiftKey;
   const moved = {x0: grow ? r.x0 : r.x0 + dx, x1: r.x1 + dx, y0: grow ? r.y0 : r.y0 + dy, y1: r.y1 + dy};
-  if (moved.x0 < -1e-9 || moved.x1 > 1 + 1e-9 || moved.y0 < -1e-9 || moved.y1 > ceiling * 1.001) return;
-  if (moved.x1 - moved.x0 < .02 || moved.y1 - moved.y0 < .02 * ceiling) return;
+  if (moved.x0 < -1e-9 || moved.x1 > 1 + 1e-9 || moved.y0 < -1e-9 || moved.y1 > 1 + 1e-9) return;
+  if (moved.x1 - moved.x0 < .02 || moved.y1 - moved.y0 < .02) return;
   choose(moved);
 });
 
