@@ -39,7 +39,7 @@ class Axis:
         """Four or so pixels with the round numbers that stand there.
 
         >>> Axis("x", 0, 10, 100, 200).ticks()
-        [(100.0, '0'), (150.0, '5'), (200.0, '10')]
+        [(100.0, '0'), (125.0, '2.5'), (150.0, '5'), (175.0, '7.5'), (200.0, '10')]
         """
         step = _round_step((self.high - self.low) / 4)
         if self.whole:
@@ -165,6 +165,6 @@ def _share(value: float | None) -> str:
 
 
 def _round_step(rough: float) -> float:
-    """The largest of 1, 2, 2.5, 5 × 10^k that is at most the rough step, or close above it."""
+    """The number of 1, 2, 2.5, 5 × 10^k whose ratio to the rough step is closest to one."""
     power = 10.0 ** math.floor(math.log10(rough))
     return min((m * power for m in (1, 2, 2.5, 5, 10)), key=lambda s: abs(math.log(s / rough)))

@@ -32,7 +32,7 @@ def shown_positions(
 
     >>> x = np.array([0.1, 0.1, 0.9, 0.5])
     >>> shown_positions(np.array([2]), x, np.zeros(4), np.arange(4), most=3).tolist()
-    [2, 3, 0]
+    [2, 1, 3]
     """
     cell = _cells(mean_rank) * _CELLS + _cells(rank_variance)
     lots = hashed_order(ids, seed=0)

@@ -28,10 +28,10 @@ function card(i) {
   const d = decision(i), kind = P.flags[i] >> 2;
   return el('article', {class: 'card ' + DECISIONS[d]}, face(i), labels(i),
     el('p', {class: 'what'}, el('span', {class: 'sign', 'aria-hidden': 'true'}, MARKS[d]), ' ' + DECISIONS[d] + (kind ? ` (${D.kinds[kind - 1]})` : '')),
-    el('p', {class: 'fine'}, el('span', {class: 'id'}, idOf(i)), ` · rank ${meanRank(i).toFixed(2)} · variance ${Number(variance(i).toPrecision(2))}`));
+    el('p', {class: 'fine'}, idOf(i)), el('p', {class: 'fine'}, `rank ${meanRank(i).toFixed(2)}, variance ${variance(i).toFixed(4)}`));
 }
 
-const panel = {found: [], page: 0, size: 6};
+const panel = {found: [], page: 0, size: D.details && D.details.kind === 'rows' ? 3 : 6};
 
 function showFound(found, what) {
   panel.found = found; panel.page = 0;

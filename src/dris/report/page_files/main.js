@@ -18,4 +18,4 @@ drawLegend();
 drawKeep();
 startReview();
 choose(PRESETS.hard());
-root.dataset.ready = 'yes';
+root.dataset.ready = Math.round(performance.now());  // milliseconds since the page was asked for

@@ -54,10 +54,13 @@ function axes(c, f) {
     c.beginPath(); c.moveTo(toX(f, v), f.y0); c.lineTo(toX(f, v), f.y1); c.stroke();
   }
   c.textAlign = 'right';
-  for (const h of [0, .25, .5, .75, 1]) {
-    const v = h * h * ceiling;
-    c.fillText(v === 0 ? '0' : String(Number(v.toPrecision(2))), f.x0 - 7, toY(f, h) + 4);
-    c.beginPath(); c.moveTo(f.x0, toY(f, h)); c.lineTo(f.x1, toY(f, h)); c.stroke();
+  let above = f.y1 - 40;
+  for (const v of [.25, .2, .15, .1, .05, .02, .01, .005, .002, .001, .0005, .0002, .0001, 0]) {
+    const y = toY(f, height(v));
+    if (y < f.y1 || y - above < 34 || (v && f.y0 - y < 24)) continue;
+    above = y;
+    c.fillText(String(v), f.x0 - 7, y + 4);
+    c.beginPath(); c.moveTo(f.x0, y); c.lineTo(f.x1, y); c.stroke();
   }
   c.textAlign = 'center';
   c.fillText('mean rank: easy → hard', (f.x0 + f.x1) / 2, f.h - 5);
