@@ -131,6 +131,12 @@ def self_confidence(d):
     return mean_over_proxies([[exp(-v) for v in row] for row in at_scored_epoch(d, "loss")])
 
 
+def confident_learning(d):
+    own = self_confidence(d)
+    mean = {y: np.mean([p for p, z in zip(own, d.labels, strict=True) if z == y]) for y in d.labels}
+    return [p - mean[y] for p, y in zip(own, d.labels, strict=True)]
+
+
 def hybrid(d, beta=0.5):
     norms = mean_over_proxies(at_scored_epoch(d, "gradient_norm"))
     variance = rank_variance(at_scored_epoch(d, "loss"))
@@ -200,6 +206,7 @@ SCORES = {
     "forgetting_unlearned": forgetting_unlearned,
     "rho_loss": rho_loss,
     "self_confidence": self_confidence,
+    "confident_learning": confident_learning,
     "hybrid": hybrid,
     "prototype": prototype,
     "random": random,

@@ -19,6 +19,7 @@ PINNED = [
     "importance",
     "keep_top",
     "normalized_ranks",
+    "plant_canaries",
     "rank_variance",
     "targeted_noise",
     "train_proxies",

@@ -15,6 +15,7 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dris.core.canaries import plant_canaries as plant_canaries
     from dris.core.certificates import certify as certify
     from dris.core.dynamics import Dynamics as Dynamics
     from dris.core.errors import InputError as InputError
@@ -42,6 +43,7 @@ _HOMES = {
     "importance": "dris.core.sampling",
     "keep_top": "dris.core.selection",
     "normalized_ranks": "dris.core.ranks",
+    "plant_canaries": "dris.core.canaries",
     "rank_variance": "dris.core.ranks",
     "targeted_noise": "dris.learn.attack",
     "train_proxies": "dris.learn.proxies",
@@ -58,6 +60,7 @@ __all__ = [
     "importance",
     "keep_top",
     "normalized_ranks",
+    "plant_canaries",
     "rank_variance",
     "targeted_noise",
     "train_proxies",

@@ -23,6 +23,7 @@ NEEDS = {
     "hybrid": "gradient_norm",
     "prototype": "features",
 }
+NEEDS_LABELS = {"confident_learning"}
 ONE_PROXY = {"aum"}  # reads the first proxy only, as in the paper
 
 
@@ -151,7 +152,13 @@ def test_a_missing_column_is_asked_for_by_name(name, column):
             SCORES[name](less)
 
 
-@pytest.mark.parametrize("name", sorted(set(SCORES) - set(NEEDS)))
+@pytest.mark.parametrize("name", NEEDS_LABELS)
+def test_missing_labels_are_asked_for(name):
+    with pytest.raises(InputError, match="need labels"):
+        SCORES[name](replace(toy(), labels=None))
+
+
+@pytest.mark.parametrize("name", sorted(set(SCORES) - set(NEEDS) - NEEDS_LABELS))
 def test_the_other_scores_need_losses_alone(name):
     assert len(SCORES[name](Dynamics.from_losses(np.random.default_rng(0).random((2, 12))))) == 12
 

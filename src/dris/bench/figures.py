@@ -28,7 +28,7 @@ def rank_variance_figure(
     left, right = figure.subplots(1, 2, width_ratios=(3, 2))
     _histograms(left, variance, corrupted, cut)
     _reached(right, accuracy)
-    return _saved(figure, path)
+    return saved(figure, path)
 
 
 def gap_figure(gaps: Mapping[str, Gap], path: Path) -> Path:
@@ -49,7 +49,7 @@ def gap_figure(gaps: Mapping[str, Gap], path: Path) -> Path:
         title="Empirical gap as the ensemble grows",
     )
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
-    return _saved(figure, path)
+    return saved(figure, path)
 
 
 def contamination_figure(rules: Mapping[str, Mapping[str, Any]], path: Path) -> Path:
@@ -67,10 +67,11 @@ def contamination_figure(rules: Mapping[str, Mapping[str, Any]], path: Path) -> 
     axes.plot(at, rows, "D", color=CORRUPTED, clip_on=False, label="paper, N = 50,000")
     axes.set(xlim=(0, 1), xlabel="fraction corrupt in the quarter that is kept")
     axes.legend(frameon=False, loc="lower right")
-    return _saved(figure, path)
+    return saved(figure, path)
 
 
-def _saved(figure: Any, path: Path) -> Path:
+def saved(figure: Any, path: Path) -> Path:
+    """Write the figure, without the name of what drew it; returns the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Software": None} if path.suffix == ".png" else None)
     return path

@@ -173,6 +173,27 @@ def self_confidence(dynamics: Dynamics) -> Score:
     return _mean_over_proxies(np.exp(-dynamics.snapshot("loss").astype(np.float64)))
 
 
+def confident_learning(dynamics: Dynamics) -> Score:
+    """Self-confidence less its mean over the examples of the same given label.
+
+    Larger: the label looks right. Confident learning's class thresholds (Northcutt et al. 2021),
+    meant for proxies that did not train on what they judge (`train_proxies(cross_fit=…)`). Only
+    the given label's own threshold is read: dynamics hold no other class's probability.
+
+    >>> p = [[[0.8, 0.2], [0.6, 0.4], [0.5, 0.5]]]
+    >>> confident_learning(Dynamics.from_probabilities(p, [0, 0, 1])).round(3).tolist()
+    [0.1, -0.1, 0.0]
+    """
+    if dynamics.labels is None:
+        raise InputError("class thresholds need labels, these dynamics hold none; pass labels=")
+    confidence = self_confidence(dynamics)
+    score = confidence.copy()
+    for label in np.unique(dynamics.labels):
+        same = dynamics.labels == label
+        score[same] -= np.sort(confidence[same]).mean()  # sorted: no trace of the order
+    return score
+
+
 def hybrid(dynamics: Dynamics, *, beta: float = 0.5) -> Score:
     """β·gradient norm + (1 − β)·rank variance (paper, appendix "Hybrid score ablation").
 
@@ -224,6 +245,7 @@ SCORES: dict[str, Callable[[Dynamics], Score]] = {
     "forgetting_unlearned": forgetting_unlearned,
     "rho_loss": rho_loss,
     "self_confidence": self_confidence,
+    "confident_learning": confident_learning,
     "hybrid": hybrid,
     "prototype": prototype,
     "random": random,

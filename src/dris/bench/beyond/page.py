@@ -1,0 +1,218 @@
+"""docs/results/beyond.md, written from the records alone.
+
+python -m dris.bench.beyond.page --records docs/results/records --out docs/results
+"""
+
+import argparse
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from dris.bench.beyond.figures import difference_figure, keep_figure, rate_figure
+from dris.bench.beyond.records import Column, Results, read_results
+from dris.bench.beyond.rules import BASELINES, DEFAULT, GATED, NAMES, VARIANTS
+from dris.bench.beyond.setting import HARD, KEEPS, STUDIES, SWEEP, TABLE, Study
+from dris.bench.statistics import compare, mean_std
+from dris.core.arrayfile import made_folder, write_atomically
+
+TITLES = {
+    "digits": "Digits",
+    "fashion-mnist": "Fashion-MNIST",
+    "cifar10": "CIFAR-10",
+    "food101-mini": "Food-101, in part",
+}
+RIVALS = ("rank_variance", "aum")
+# One seed, 12,000 examples of Fashion-MNIST, gate at the 95 % canary quantile, before this study.
+FIRST_TRIAL = {
+    Column(TABLE[3], 0.25): (74.1, 77.3, 76.3, 80.5, 82.5, 83.3),
+    Column(TABLE[3], 0.5): (75.3, 80.2, 75.5, 82.9, 83.1, 83.5),
+    Column(SWEEP[1], 0.25): (71.1, 80.1, 80.2, 81.5, 83.7, 84.7),
+    Column(HARD[1], 0.25): (64.1, 73.2, 50.8, 78.4, 80.7, 81.0),
+}
+TRIED = ("random", "aum", "rank_variance", "gate+rank_variance", "gate+uniform", "gate+el2n")
+
+
+def page(studies: Sequence[Results]) -> str:
+    """The whole page as Markdown."""
+    lines = [
+        "# Gated selection beside the other rules",
+        "",
+        *(
+            f"    python -m dris.bench.beyond --data {s.study.data} --seeds {_seeds(s)}"
+            for s in studies
+        ),
+        "    python -m dris.bench.beyond.page",
+        "",
+        "Written by the last command from the records "
+        + ", ".join(f"[{_file(s.study)}](records/{_file(s.study)})" for s in studies)
+        + ". Test accuracy in per cent, mean ± sample standard deviation over seeds. Every target "
+        "takes as many steps as on all the data. The gated rules pay for their canaries: their "
+        "proxies train on labels of which a known share was flipped, and no canary is kept; the "
+        "others' proxies train on the given labels. Comparisons are paired over seeds, one-sided "
+        "t, p < 0.05: with three seeds only large and steady differences decide.",
+        "",
+        f"The default is **{NAMES[DEFAULT]}**: see "
+        "[decision 16](../decisions/16-gated-default.md).",
+        "",
+        "## Where the default does not win",
+        "",
+        *(line for s in studies for line in _not_winning(s)),
+        "![The default less the better of DR-IS and AUM](images/beyond-difference.png)",
+        "",
+        "![Accuracy as the noise grows](images/beyond-rates.png)",
+        "",
+        "![Accuracy as more is kept](images/beyond-keeps.png)",
+        "",
+    ]
+    for s in studies:
+        lines += _study(s)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _study(s: Results) -> list[str]:
+    rules = [*BASELINES, *GATED]
+    lines = [f"## {TITLES[s.study.data]}", "", _setting(s), ""]
+    for keep in KEEPS:
+        lines += [f"Keep fraction {keep:g}:", ""]
+        lines += _table(s, [Column(noise, keep) for noise in TABLE], rules)
+    lines += ["As the noise grows:", ""]
+    for kind in ("uniform", "targeted"):
+        columns = [Column(noise, 0.25) for noise in SWEEP if noise.kind == kind]
+        hard = [Column(noise, 0.5) for noise in HARD if noise.kind == kind]
+        lines += _table(s, columns + hard, rules)
+    lines += ["Corrupt in the subset, per cent, keep fraction 0.25:", ""]
+    columns = [Column(noise, 0.25) for noise in (*TABLE[1:], *HARD)]
+    lines += _table(s, columns, rules, what="contamination")
+    lines += ["Other gates (recall, detector) with the same chooser:", ""]
+    columns = [Column(noise, keep) for keep in (0.25, 0.5) for noise in (*TABLE, *HARD)]
+    lines += _table(s, columns, ["gate+el2n", *VARIANTS])
+    if s.study.data == "fashion-mnist":
+        lines += _beside_first_trial(s)
+    return lines
+
+
+def _setting(s: Results) -> str:
+    study = s.study
+    short = sum(1 for r in s.records if r.get("short") and r["rule"] in GATED)
+    gated = sum(1 for r in s.records if r["rule"] in GATED)
+    return (
+        f"{'All' if study.examples is None else f'{study.examples:,}'} training examples, "
+        f"{study.proxies} proxies ({study.model}, {study.proxy_epochs} epochs, batches of "
+        f"{study.proxy_batch}, scored at half), canaries on {100 * study.canaries:g} % of the "
+        f"labels, targets of the same kind ({study.target_epochs} epochs' steps, batches of "
+        f"{study.target_batch}), {_seeds(s)} seeds. In {short} of {gated} runs of a gated rule "
+        "fewer examples passed the gate than were to be kept."
+    )
+
+
+def _table(
+    s: Results, columns: Sequence[Column], rules: Iterable[str], what: str = "accuracy"
+) -> list[str]:
+    """Rules down, columns across; the best mean of a column in bold."""
+    shown = {rule: [s.values(what, rule, column) for column in columns] for rule in rules}
+    shown = {rule: values for rule, values in shown.items() if any(values)}
+    best = [
+        (max if what == "accuracy" else min)(
+            (mean_std(values[i])[0] for values in shown.values() if values[i]), default=None
+        )
+        for i in range(len(columns))
+    ]
+    same_keep = len({column.keep for column in columns}) == 1
+    heads = [str(c.noise) if same_keep else str(c) for c in columns]
+    lines = [f"| rule | {' | '.join(heads)} |", "|---" + "|---:" * len(columns) + "|"]
+    for rule, values in shown.items():
+        cells = [_cell(v, top) for v, top in zip(values, best, strict=True)]
+        mark = " (default)" if rule == DEFAULT else ""
+        lines.append(f"| {NAMES[rule]}{mark} | {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
+def _cell(values: Sequence[float], best: float | None) -> str:
+    if not values:
+        return ""
+    mean, spread = mean_std(values)
+    text = f"{100 * mean:.1f} ± {100 * spread:.1f}"
+    return f"**{text}**" if mean == best else text
+
+
+def against_rivals(s: Results, column: Column) -> tuple[float, str, str]:
+    """The default less the better of DR-IS and AUM in a column: points, outcome, which rival."""
+    ours = s.values("accuracy", DEFAULT, column)
+    better = max(RIVALS, key=lambda rule: mean_std(s.values("accuracy", rule, column))[0])
+    found = compare(ours, s.values("accuracy", better, column))
+    return 100 * found.difference, found.outcome, better
+
+
+def _not_winning(s: Results) -> list[str]:
+    """In words: the columns where another rule's mean is higher, and how sure that is."""
+    columns, rules = s.columns, [*BASELINES, *GATED]
+    versus = [against_rivals(s, column) for column in columns]
+    counted = {o: sum(v[1] == o for v in versus) for o in ("above", "undecided", "below")}
+    higher = sum(v[0] > 0 for v in versus)
+    lines = [
+        f"**{TITLES[s.study.data]}.** Against the better of DR-IS and AUM (top) in each of "
+        f"{len(columns)} columns: higher in {higher}; decided above in {counted['above']}, "
+        f"undecided in {counted['undecided']}, decided below in {counted['below']}.",
+        "",
+    ]
+    for column in columns:
+        ours = s.values("accuracy", DEFAULT, column)
+        ahead = []
+        for rule in rules:
+            found = compare(s.values("accuracy", rule, column), ours)
+            if found.difference > 0:
+                ahead.append((found.difference, rule, found.outcome == "above"))
+        if ahead:
+            told = [
+                f"{NAMES[rule]} by {100 * gap:.1f}{' (decided)' if sure else ''}"
+                for gap, rule, sure in sorted(ahead, reverse=True)
+            ]
+            lines.append(f"- {column}: behind {', '.join(told)}.")
+    lines += [] if lines[-1] == "" else [""]
+    return lines
+
+
+def _beside_first_trial(s: Results) -> list[str]:
+    lines = [
+        "Beside a first trial before this study (12,000 examples, one seed, gate at the plain "
+        "95 % quantile of the canaries), trial / here:",
+        "",
+        f"| column | {' | '.join(NAMES[rule] for rule in TRIED)} |",
+        "|---" + "|---:" * len(TRIED) + "|",
+    ]
+    for column, trial in FIRST_TRIAL.items():
+        here = [100 * mean_std(s.values("accuracy", rule, column))[0] for rule in TRIED]
+        both = [f"{a:.1f} / {b:.1f}" for a, b in zip(trial, here, strict=True)]
+        lines.append(f"| {column} | {' | '.join(both)} |")
+    return [*lines, ""]
+
+
+def _seeds(s: Results) -> int:
+    return len({r["seed"] for r in s.records})
+
+
+def _file(study: Study) -> str:
+    return f"beyond-{study.data}.json"
+
+
+def main() -> None:
+    """Write the page and its figures; see the module's docstring."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--records", type=Path, default=Path("docs/results/records"))
+    parser.add_argument("--out", type=Path, default=Path("docs/results"))
+    asked = parser.parse_args()
+    paths = [asked.records / _file(study) for study in STUDIES.values()]
+    studies = [read_results(path) for path in paths if path.exists()]
+    images = made_folder(asked.out / "images")
+    named = {TITLES[s.study.data]: s for s in studies}
+    gaps = {
+        name: {str(column): against_rivals(s, column)[:2] for column in s.columns}
+        for name, s in named.items()
+    }
+    difference_figure(gaps, images / "beyond-difference.png")
+    rate_figure(named, images / "beyond-rates.png")
+    keep_figure(named, images / "beyond-keeps.png")
+    write_atomically(asked.out / "beyond.md", [page(studies).encode()])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""The rules that are compared: each turns what the proxies said into a subset."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.dynamics import Dynamics
+from dris.core.gating import CHOOSERS, DEFAULT_GATED, GatedRule, select_gated
+from dris.core.scores import SCORES
+from dris.core.selection import Subset, keep_top, remove_bottom, stratified
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the proxies said of one noisy data set.
+
+    Attributes:
+        plain: Proxies on the given labels, for the rules without canaries.
+        planted: Proxies on the labels with canaries, for the gated rules.
+        unseen: Proxies judging only what they did not train on, for confident learning.
+        canaries: Which labels were flipped for `planted`.
+    """
+
+    plain: Dynamics
+    planted: Dynamics
+    unseen: Dynamics
+    canaries: NDArray[np.bool_]
+
+
+Rule = Callable[[Judged, float, int], Subset]
+
+
+def _top(score: str) -> Rule:
+    return lambda judged, keep, seed: keep_top(
+        SCORES[score](judged.plain), fraction=keep, seed=seed, ids=judged.plain.ids
+    )
+
+
+def _aum_remove(judged: Judged, keep: float, seed: int) -> Subset:
+    score = SCORES["aum"](judged.plain)
+    return remove_bottom(score, fraction=keep, seed=seed, ids=judged.plain.ids)
+
+
+def _confident_learning(judged: Judged, keep: float, seed: int) -> Subset:
+    """Remove as many as look mislabelled, lowest first, then choose uniformly.
+
+    An example looks mislabelled when another class is likelier than its label and its label less
+    likely than usual for that label.
+    """
+    score = SCORES["confident_learning"](judged.unseen)
+    margin = judged.unseen.snapshot("margin").mean(axis=0)
+    issues = float(((score < 0) & (margin < 0)).mean())
+    removed = min(round(issues, 6), round(1 - keep, 6))
+    return remove_bottom(score, fraction=keep, remove=removed, seed=seed, ids=judged.unseen.ids)
+
+
+def _coverage(judged: Judged, keep: float, seed: int) -> Subset:
+    """Coverage-centric: drop the lowest AUM, then spread evenly over its range."""
+    drop = min(0.1, round(1 - keep, 6))
+    score = SCORES["aum"](judged.plain)
+    return stratified(score, fraction=keep, drop=drop, seed=seed, ids=judged.plain.ids)
+
+
+def gated_rule(rule: GatedRule) -> Rule:
+    """A gated rule on the proxies that saw the canaries."""
+    return lambda judged, keep, seed: select_gated(
+        judged.planted, judged.canaries, fraction=keep, rule=rule, seed=seed
+    )
+
+
+BASELINES: dict[str, Rule] = {
+    "random": _top("random"),
+    "el2n": _top("el2n"),
+    "aum": _top("aum"),
+    "aum_remove": _aum_remove,
+    "confident_learning": _confident_learning,
+    "coverage": _coverage,
+    "rank_variance": _top("rank_variance"),
+}
+GATE = GatedRule("margin", 0.9, 0.95, "el2n")
+GATED: dict[str, Rule] = {f"gate+{c}": gated_rule(replace(GATE, chooser=c)) for c in CHOOSERS}
+# Other gates with one chooser, run in fewer cells: which detector, and how strict.
+VARIANTS: dict[str, Rule] = {
+    "gate80+el2n": gated_rule(replace(GATE, recall=0.8)),
+    "gate95+el2n": gated_rule(replace(GATE, recall=0.95)),
+    "gate_rank+el2n": gated_rule(replace(GATE, detector="mean_rank")),
+    "gate_both+el2n": gated_rule(replace(GATE, detector="margin_and_rank")),
+}
+RULES: dict[str, Rule] = {**BASELINES, **GATED, **VARIANTS}
+DEFAULT = f"gate+{DEFAULT_GATED.chooser}"
+NAMES = {
+    "random": "Random",
+    "el2n": "EL2N",
+    "aum": "AUM, top",
+    "aum_remove": "AUM, remove",
+    "confident_learning": "Confident learning",
+    "coverage": "Coverage-centric",
+    "rank_variance": "DR-IS",
+    "gate+rank_variance": "gate + rank variance",
+    "gate+el2n": "gate + EL2N",
+    "gate+uniform": "gate + uniform",
+    "gate+class_balanced": "gate + class-balanced",
+    "gate+half_el2n": "gate + half EL2N",
+    "gate80+el2n": "gate at 0.8 + EL2N",
+    "gate95+el2n": "gate at 0.95 + EL2N",
+    "gate_rank+el2n": "gate on mean rank + EL2N",
+    "gate_both+el2n": "gate on both + EL2N",
+}

@@ -1,0 +1,240 @@
+"""The verdict before deployment: which regime, which rule, and what is certified about it."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from dris.core.canaries import Canaries, without_canaries
+from dris.core.contamination import ContaminationLimit, contamination_limit, widest
+from dris.core.corruption import CorruptionLimit, corruption_limit
+from dris.core.diagnostics import Verdict
+from dris.core.dynamics import Dynamics
+from dris.core.errors import InputError
+from dris.core.gating import CHOOSERS, calibrate_gate, canaries_needed, gated
+from dris.core.noise_checks import HIDING
+from dris.core.regimes import UNUSABLE, Assessment, Regime, assess, memorised_until
+from dris.core.scores import aum_mean, random, rank_variance
+from dris.core.selection import Subset, keep_top, keep_top_per_class
+
+Rule = Literal[
+    "gated", "rank_variance", "rank_variance_per_class", "aum", "random", "train other proxies"
+]
+RECALL, CONFIDENCE = 0.9, 0.95  # of the gate; at 0.95 few canaries push its cut too high
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the canaries say about this data and these proxies.
+
+    Attributes:
+        regime: What kind of data this looks like.
+        rule: The rule to select with.
+        reason: Why, in one sentence.
+        checks: Every check by name: holds, fails or cannot tell, with number and threshold.
+        doubted: Share of labels that most proxies contradict: an estimate of ε, not a bound.
+        keep: α.
+        subset: What the rule keeps, canaries dropped; None when other proxies are needed.
+        certificates: The limit on wrong labels left in the subset, one per kind of canaries.
+        corruption: The limit ε_U on wrong labels in the data, one per kind of canaries.
+    """
+
+    regime: Regime
+    rule: Rule
+    reason: str
+    checks: Mapping[str, Verdict]
+    doubted: float
+    keep: float
+    subset: Subset | None
+    certificates: tuple[ContaminationLimit, ...]
+    corruption: tuple[CorruptionLimit, ...]
+
+    @property
+    def certificate(self) -> ContaminationLimit | None:
+        """The headline: the widest limit of all kinds; None when there is no subset to limit."""
+        return widest(self.certificates) if self.certificates else None
+
+    @property
+    def limit(self) -> CorruptionLimit | None:
+        """The widest limit on ε of all kinds; None without certifying canaries."""
+        return max(self.corruption, key=lambda c: c.share, default=None)
+
+    @property
+    def warnings(self) -> tuple[Verdict, ...]:
+        """The checks that fail."""
+        return tuple(check for check in self.checks.values() if check.outcome == "fails")
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self))
+
+
+def judge(
+    dynamics: Dynamics,
+    canaries: Canaries | Sequence[Canaries],
+    *,
+    keep: float,
+    level: float = 0.05,
+    delta: float = 0.05,
+    seed: int = 0,
+) -> Judgement:
+    """Say what kind of data this is, which rule fits it, and how much corruption it leaves.
+
+    Checks and the choice of a rule look at the choosing canaries only, limits at the certifying
+    ones only, so that choosing does not flatter the limits.
+
+    Args:
+        dynamics: From proxies that trained on the planted labels; two or more, with margins.
+        canaries: From `plant_canaries`; or several kinds planted one after the other, of which
+            the checks read the first.
+        keep: α, the share of the examples to keep.
+        level: The chance that a test among the checks fails although nothing is wrong.
+        delta: The chance that a limit fails.
+        seed: Breaks ties, and draws where the rule draws.
+
+    >>> from dris.core.canaries import plant_canaries
+    >>> rng = np.random.default_rng(0)
+    >>> truth = np.arange(4000) % 4
+    >>> canaries = plant_canaries(truth, rng=rng)
+    >>> logits = 4 * np.eye(4)[truth] + rng.normal(size=(3, 4000, 4))
+    >>> found = judge(Dynamics.from_logits(logits, canaries.planted), canaries, keep=0.25)
+    >>> found.regime, found.rule
+    ('clean', 'rank_variance')
+    """
+    kinds = (canaries,) if isinstance(canaries, Canaries) else tuple(canaries)
+    mark = _checked(dynamics, kinds)
+    hidden = sum(len(kind) for kind in kinds) - int(mark.sum())
+    found = assess(dynamics, mark, keep=keep, level=level, hidden=hidden)
+    rule, reason = _recommended(dynamics, mark, found)
+    subset = None
+    if rule != "train other proxies":
+        balanced = found.checks["classes"].outcome == "fails"
+        subset = _selected(rule, dynamics, mark, keep, balanced=balanced, seed=seed)
+    corruption = tuple(
+        corruption_limit(aum_mean(dynamics), kind.certifying, delta=delta / 2)
+        for kind in kinds
+        if kind.certifies.any()
+    )
+    certificates: tuple[ContaminationLimit, ...] = ()
+    if subset is not None:
+        certifying = [kind.certifying for kind in kinds if kind.certifies.any()]
+        certificates = tuple(
+            contamination_limit(subset, part, most, delta=delta)
+            for part, most in zip(certifying, corruption, strict=True)
+        )
+        for kind in kinds:
+            subset = without_canaries(subset, kind)
+    return Judgement(
+        regime=found.regime,
+        rule=rule,
+        reason=reason,
+        checks=found.checks,
+        doubted=found.doubted,
+        keep=keep,
+        subset=subset,
+        certificates=certificates,
+        corruption=corruption,
+    )
+
+
+def _checked(dynamics: Dynamics, kinds: Sequence[Canaries]) -> np.ndarray[Any, Any]:
+    """The mask of the choosing canaries of the first kind."""
+    if not kinds:
+        raise InputError("there are no canaries; plant some with plant_canaries")
+    if dynamics.labels is None:
+        raise InputError("a verdict needs labels, these dynamics hold none; pass labels=")
+    for kind in kinds:
+        if kind.given.size != dynamics.examples:
+            raise InputError(
+                f"dynamics and canaries must be of one data set, got {dynamics.examples} and "
+                f"{kind.given.size} examples"
+            )
+        at = kind.positions
+        if not np.array_equal(dynamics.labels[at], kind.planted[at]):
+            raise InputError(
+                f"these proxies did not train on the planted labels of the {kind.kind} canaries; "
+                "train them on canaries.planted"
+            )
+    mark = np.zeros(dynamics.examples, dtype=np.bool_)
+    mark[kinds[0].choosing.positions] = True
+    if not mark.any():
+        raise InputError("there are no choosing canaries; plant with choosing above 0")
+    return mark
+
+
+def _recommended(
+    dynamics: Dynamics, mark: np.ndarray[Any, Any], found: Assessment
+) -> tuple[Rule, str]:
+    about = f"about {found.doubted:.0%} of the labels are doubted"
+    can_gate = int(mark.sum()) >= canaries_needed(RECALL, CONFIDENCE)
+    broken = [c for name, c in found.checks.items() if c.outcome == "fails" and name in UNUSABLE]
+    if broken:
+        return "train other proxies", f"{broken[0].name}: no; {broken[0].reason}"
+    if found.regime == "memorised":
+        earlier = memorised_until(dynamics, mark)
+        how = "train shorter" if earlier is None else f"score epoch {earlier}, or train shorter"
+        return "train other proxies", f"the proxies know planted labels by heart; {how}"
+    if found.regime == "too easy":
+        return "random", "no example is contested, so that no score has anything to choose by"
+    if found.regime == "clean":
+        return "rank_variance", "nothing to drop, and rank variance does not collect wrong labels"
+    if found.regime == "small class":
+        return "rank_variance_per_class", "a class would vanish; keep each class its share"
+    if not can_gate:
+        need = canaries_needed(RECALL, CONFIDENCE)
+        return "aum", f"{about}, and a gate needs {need} choosing canaries, there are {mark.sum()}"
+    if found.regime == "inverted":
+        return "gated", "rank variance collects wrong labels here; drop what looks wrong first"
+    if found.regime == "natural noise":
+        return "gated", (
+            f"{about}, and more plausible than planted ones: natural noise or hard examples, of "
+            "which the gate drops the clearest; audit what is left"
+        )
+    if found.regime == "heavy noise":
+        return "gated", f"{about}, past what rank variance can reject; drop them first"
+    return "gated", f"{about}; drop them first, then choose"
+
+
+def _selected(
+    rule: Rule,
+    dynamics: Dynamics,
+    mark: np.ndarray[Any, Any],
+    keep: float,
+    *,
+    balanced: bool,
+    seed: int,
+) -> Subset:
+    """What the rule keeps, blind to every canary but the choosing ones."""
+    if rule == "gated":
+        gate = calibrate_gate(aum_mean(dynamics), mark, recall=RECALL, confidence=CONFIDENCE)
+        chooser = CHOOSERS["class_balanced" if balanced else "uniform"]
+        score = chooser(dynamics, gate.passed, seed)
+        with warnings.catch_warnings():  # too few pass: the subset's size says so
+            warnings.simplefilter("ignore")
+            return gated(gate, score, fraction=keep, seed=seed, ids=dynamics.ids)
+    if rule == "rank_variance_per_class" and dynamics.labels is not None:
+        variance = rank_variance(dynamics)
+        return keep_top_per_class(
+            variance, dynamics.labels, fraction=keep, seed=seed, ids=dynamics.ids
+        )
+    scores = {"rank_variance": rank_variance, "aum": aum_mean, "random": random}
+    return keep_top(scores[rule](dynamics), fraction=keep, seed=seed, ids=dynamics.ids)
+
+
+def _lines(j: Judgement) -> list[str]:
+    head = [f"{j.regime}: use {j.rule}" if j.subset is not None else f"{j.regime}: {j.rule}"]
+    head.append(f"  why      {j.reason}.")
+    hides = any(check.name == HIDING for check in j.warnings)
+    note = "; too good to trust, wrong labels hide better than canaries" if hides else ""
+    if j.certificate is not None:
+        head.append(f"  left     {j.certificate}{note}")
+    if j.limit is not None:
+        head.append(f"  in all   {j.limit}{note}")
+    for check in j.checks.values():
+        head.append(
+            f"  {check.outcome:<12} {check.name} ({check.number:.3g} against {check.threshold:.3g})"
+        )
+        if check.outcome != "holds":
+            head.append(f"  {'':<12} {check.reason}")
+    return head
