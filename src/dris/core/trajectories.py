@@ -49,6 +49,16 @@ def margins_of(logits: NDArray[Any], labels: NDArray[np.int64]) -> dict[str, Col
     return {"margin": margin, "correct": _correct(margin, logits, labels)}
 
 
+def rivals_of(logits: NDArray[Any], labels: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The class with the largest logit besides the label; among equal ones the first.
+
+    >>> rivals_of(np.array([[0.0, 3.0, 1.0], [0.0, 3.0, 1.0]]), np.array([0, 1])).tolist()
+    [1, 2]
+    """
+    others, _, _ = _label_apart(logits, labels, logits.dtype)
+    return others.argmax(axis=0).astype(np.int32).reshape(logits.shape[:-1])
+
+
 def _label_apart(
     logits: NDArray[Any], labels: NDArray[np.int64], dtype: Any
 ) -> tuple[Column, Column, Column]:

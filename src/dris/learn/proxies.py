@@ -40,6 +40,7 @@ def train_proxies(
     cross_fit: int | None = None,
     record: Literal["all", "scored"] = "all",
     gradient_norm: bool = False,
+    rival: bool = False,
     standardize: bool = True,
     classes: int | None = None,
     ids: ArrayLike | None = None,
@@ -72,6 +73,7 @@ def train_proxies(
         record: "all" records every epoch in eval mode; "scored" only the scored one, while AUM
             and forgetting add up from the training batches (networks only, a quarter cheaper).
         gradient_norm: Also record the exact last-layer gradient norm.
+        rival: Also record the likeliest class besides the label, to suggest labels by.
         standardize: Give each feature (or image channel) mean 0 and standard deviation 1.
         classes: Number of classes, when the largest label may be absent.
         ids: Names of the examples, kept through everything; positions unless given.
@@ -110,6 +112,7 @@ def train_proxies(
         folds=cross_fit,
         record=record,
         gradient_norm=gradient_norm,
+        rival=rival,
         normalize=standardize,
     )
     jobs = [

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.trajectories import Column, margins_of, trajectories_of
+from dris.core.trajectories import Column, margins_of, rivals_of, trajectories_of
 
 # Logits wait until there are this many numbers: the arithmetic then costs per example, not per
 # batch, and its one float64 copy, a megabyte, still fits a cache (measured: 2^17 or 2^18 is best
 # at 10, 100 and 1,000 classes).
 _WAITING = 1 << 17
+_KINDS: dict[str, Any] = {"correct": np.bool_, "rival": np.int32}
 
 
 class Sweep:
@@ -27,7 +28,7 @@ class Sweep:
 
     def __init__(self, examples: int, classes: int, names: Sequence[str], dtype: Any) -> None:
         self._columns: dict[str, Column] = {
-            name: np.zeros(examples, dtype=bool if name == "correct" else dtype) for name in names
+            name: np.zeros(examples, dtype=_KINDS.get(name, dtype)) for name in names
         }
         self._turn = np.zeros(examples, dtype=np.int32)  # 0 where nothing was seen yet
         self.count = 0
@@ -101,6 +102,8 @@ class Sweep:
         found = work(queue.logits[waiting], queue.labels[waiting])
         if "gradient_norm" in self._columns:
             found["gradient_norm"] = found["error_norm"] * queue.lengths[waiting]
+        if "rival" in self._columns:
+            found["rival"] = rivals_of(queue.logits[waiting], queue.labels[waiting])
         for name, column in self._columns.items():
             column[at] = found[name]
         queue.size = 0

@@ -58,6 +58,7 @@ class Job:
     fold: int = 0
     record: Literal["all", "scored"] = "all"
     gradient_norm: bool = False
+    rival: bool = False
     normalize: bool = True
     device: str = "cpu"
     code: str | None = None
@@ -239,6 +240,7 @@ def _follow(job: Job, data: Data, run: Run | None, tick: Callable[[], None]) -> 
         record=job.record,
         scored_epoch=recipe.scored,
         gradient_norm=job.gradient_norm,
+        rival=job.rival,
     )
     with one_thread(job):
         engine = _engine(job, data.x, y, rows)
