@@ -56,7 +56,8 @@ def rivals_of(logits: NDArray[Any], labels: NDArray[np.int64]) -> NDArray[np.int
     [1, 2]
     """
     others, _, _ = _label_apart(logits, labels, logits.dtype)
-    return others.argmax(axis=0).astype(np.int32).reshape(logits.shape[:-1])
+    rivals = np.asarray(others.argmax(axis=0), dtype=np.int32)
+    return rivals.reshape(logits.shape[:-1])
 
 
 def _label_apart(

@@ -178,10 +178,9 @@ def reached(
     study: Study, data: Loaded, given: NDArray[np.int64], subset: Subset, seed: int
 ) -> float:
     """Test accuracy of the target, trained for as many steps as on all the data."""
-    if study.model != "mlp":
-        return _network_reached(study, data, given, subset, seed)
-    model = train_target(
-        SmallMLP(hidden=128, learning_rate=0.05),
+    tabular = study.model == "mlp"
+    run = train_target(
+        SmallMLP(hidden=128, learning_rate=0.05) if tabular else study.model,
         data.x,
         given,
         subset.indices,
@@ -189,41 +188,10 @@ def reached(
         batch_size=study.target_batch,
         seed=seed,
         classes=data.classes,
+        test=(data.test_x, data.test_y),
+        standardize=not tabular,
     )
-    return float(model.score(data.test_x, data.test_y))
-
-
-def _network_reached(
-    study: Study, data: Loaded, given: NDArray[np.int64], subset: Subset, seed: int
-) -> float:
-    """The same for a network, to within one pass over the subset."""
-    import torch
-
-    from dris.learn.loop import Network
-    from dris.learn.recipe import Recipe
-    from dris.learn.sources import TensorSource
-
-    size, batch = len(subset), study.target_batch
-    steps = study.target_epochs * -(-len(data.y) // batch)
-    epochs = max(1, round(steps / -(-size // batch)))
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        network = Network(
-            study.model,
-            TensorSource(data.x, torch.device("cpu")),
-            given,
-            data.classes,
-            Recipe(epochs=epochs, batch_size=batch, learning_rate=0.05),
-            seed=seed,
-            stream=("target",),
-            rows=subset.indices,
-        )
-        for epoch in range(1, epochs + 1):
-            network.train_epoch(epoch)
-        return network.accuracy(data.test_x, data.test_y)
-    finally:
-        torch.set_num_threads(threads)
+    return float(run.accuracy or 0.0)
 
 
 def record_of(cell: Cell, subset: Subset, noisy: NoisyLabels, accuracy: float) -> Record:
