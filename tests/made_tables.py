@@ -114,13 +114,8 @@ def read_or_refused(folder: Path, paths, read=read_data, **options) -> LabelledD
     before = contents(folder)
     try:
         data = read(paths, **options)
-    except InputError as error:
-        message = str(error)
-        assert re.fullmatch(r"[^\n\r]{20,900}", message), message
-        assert re.search(r"[;?] \S+", message), f"no remedy: {message}"
-        assert error.__cause__ is None
-        assert error.__suppress_context__ or error.__context__ is None, "two tracebacks"
-        return message
+    except InputError as refusal:
+        return _one_sentence(refusal)
     finally:
         assert contents(folder) == before
     assert np.isfinite(data.x).all()
@@ -128,3 +123,13 @@ def read_or_refused(folder: Path, paths, read=read_data, **options) -> LabelledD
     assert len(np.unique(data.ids)) == len(data.ids)
     assert set(data.labels.tolist()) == set(range(len(data.classes)))
     return data
+
+
+def _one_sentence(error: InputError) -> str:
+    """The message: one line, with a remedy after a semicolon or a question, and no other error."""
+    message = str(error)
+    assert re.fullmatch(r"[^\n\r]{20,900}", message), message
+    assert re.search(r"[;?] \S+", message), f"no remedy: {message}"
+    assert error.__cause__ is None
+    assert error.__suppress_context__ or error.__context__ is None, "two tracebacks"
+    return message

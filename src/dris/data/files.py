@@ -74,12 +74,13 @@ def one_line(text: object, most: int = 160) -> str:
 
 
 def listed(names: Sequence[object], most: int = 12) -> str:
-    """Names in a row for a message, the first few of many.
+    """Names in a row for a message, the first few of many; spaces around one are made visible.
 
-    >>> listed(["a", "b", "c"], most=2)
-    'a, b and 1 more'
+    >>> listed(["a", " b", "c"], most=2)
+    "a, ' b' and 1 more"
     """
-    shown = ", ".join(one_line(name, 40) for name in names[:most])
+    words = (repr(n) if isinstance(n, str) and n != n.strip() else str(n) for n in names[:most])
+    shown = ", ".join(one_line(word, 40) for word in words)
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 

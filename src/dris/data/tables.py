@@ -19,7 +19,7 @@ from dris.data.labelled import Feature, LabelledData, Origin
 from dris.data.values import ids_of, labels_of, refuse_decimals, trusted_of, typed_text
 
 _BATCH = 1 << 16  # rows at once
-_BUFFER = 1 << 20  # bytes of a column read ahead
+_BUFFER = 1 << 18  # bytes of a column read ahead
 
 
 @dataclass(frozen=True, slots=True)
