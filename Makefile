@@ -3,8 +3,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/installed
+BROWSER := .venv/browser-installed
 
-.PHONY: help demo test lint check bench clean
+.PHONY: help demo test test-all lint check bench clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -20,6 +21,13 @@ demo: $(STAMP) ## the main job on real data: attack, score, select, train, show
 
 test: $(STAMP) ## the default test suite
 	$(BIN)/python -m pytest -n auto --dist loadscope
+
+$(BROWSER): $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
+	@touch $@
+
+test-all: test $(BROWSER) ## the default suite, then the report in a real Chromium
+	$(BIN)/python -m pytest -m browser tests/browser
 
 lint: $(STAMP) ## format, lint, types, layers
 	$(BIN)/ruff format --check .

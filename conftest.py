@@ -7,7 +7,9 @@ _NEED_TORCH = (
     "features.py",
     "heads.py",
     "loop.py",
+    "online.py",
     "samplers.py",
+    "schedules.py",
     "sources.py",
     "stacked.py",
 )

@@ -10,7 +10,18 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 # step_times and small_cnn_cifar10 have no aim to meet: they are run by hand.
-BENCHMARKS = ("imports", "ranks", "selection", "drawing", "recorder", "proxies", "memory", "heads")
+BENCHMARKS = (
+    "imports",
+    "ranks",
+    "selection",
+    "drawing",
+    "recorder",
+    "proxies",
+    "memory",
+    "heads",
+    "reading",
+    "targets",
+)
 
 
 def main() -> int:

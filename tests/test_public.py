@@ -23,7 +23,9 @@ PINNED = [
     "plant_canaries",
     "rank_variance",
     "targeted_noise",
+    "train_online",
     "train_proxies",
+    "train_target",
 ]
 
 

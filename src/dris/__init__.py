@@ -27,9 +27,11 @@ if TYPE_CHECKING:
     from dris.core.scores import SCORES as SCORES
     from dris.core.selection import keep_top as keep_top
     from dris.learn.attack import targeted_noise as targeted_noise
+    from dris.learn.online import train_online as train_online
     from dris.learn.proxies import train_proxies as train_proxies
     from dris.learn.recorder import Recorder as Recorder
     from dris.learn.samplers import ImportanceSampler as ImportanceSampler
+    from dris.learn.targets import train_target as train_target
 
 __version__ = "0.1.0"
 
@@ -48,7 +50,9 @@ _HOMES = {
     "plant_canaries": "dris.core.canaries",
     "rank_variance": "dris.core.ranks",
     "targeted_noise": "dris.learn.attack",
+    "train_online": "dris.learn.online",
     "train_proxies": "dris.learn.proxies",
+    "train_target": "dris.learn.targets",
 }
 
 __all__ = [
@@ -66,7 +70,9 @@ __all__ = [
     "plant_canaries",
     "rank_variance",
     "targeted_noise",
+    "train_online",
     "train_proxies",
+    "train_target",
 ]
 
 if importlib.util.find_spec("torch") is None:  # so that `from dris import *` works without it

@@ -9,8 +9,8 @@ import pytest
 from dris.bench.beyond import page, run
 from dris.bench.beyond.mlp import SmallMLP
 from dris.bench.beyond.records import Column, Results, read_results, write_results
-from dris.bench.beyond.rules import BASELINES, DEFAULT, GATED, NAMES, RULES, Judged
-from dris.bench.beyond.setting import STUDIES, TABLE, Noise, cells_of, noises, study_of
+from dris.bench.beyond.rules import BASELINES, DEFAULT, GATED, NAMES, RULES, Judged, checked_rules
+from dris.bench.beyond.setting import STUDIES, TABLE, Noise, cells_of, noise_of, noises, study_of
 from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
 
@@ -107,17 +107,12 @@ def test_every_rule_has_a_name_of_its_own():
 # -- running -------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def small(monkeypatch):
-    monkeypatch.setattr(run, "noises", lambda: (Noise("clean", 0.0), Noise("targeted", 0.5)))
-    monkeypatch.setattr(run, "GATED", {"gate+el2n": None})
-    monkeypatch.setattr(run, "BASELINES", {"random": None})
-    monkeypatch.setattr(run, "VARIANTS", {})
+FEW = {"only_rules": ["random", "default"], "only_noises": [TABLE[0], Noise("targeted", 0.5)]}
 
 
-def test_a_study_goes_on_from_its_records(small, tmp_path, monkeypatch):
-    records = run.run(TINY, seeds=[0], store=tmp_path, workers=1)
-    assert [r["cell"]["rule"] for r in records] == ["random", "gate+el2n"] * 4  # 3 keeps, then 1
+def test_a_study_goes_on_from_its_records(tmp_path, monkeypatch):
+    records = run.run(TINY, seeds=[0], store=tmp_path, workers=1, **FEW)
+    assert [r["cell"]["rule"] for r in records] == ["random", DEFAULT] * 4  # 3 keeps, then 1
     assert all(0 < r["accuracy"] < 1 for r in records)
     assert [r["contamination"] for r in records[:6]] == [0.0] * 6
     assert records[6]["contamination"] > 0.4
@@ -125,14 +120,15 @@ def test_a_study_goes_on_from_its_records(small, tmp_path, monkeypatch):
     reached = run.reached
     monkeypatch.setattr(run, "reached", lambda *a: trained.append(a) or reached(*a))
     next((tmp_path / "cells").iterdir()).unlink()
-    assert run.run(TINY, seeds=[0], store=tmp_path, workers=1) == records
+    assert run.run(TINY, seeds=[0], store=tmp_path, workers=1, **FEW) == records
     assert len(trained) == 1
 
 
-def test_progress_ends_at_the_number_of_cells(small, tmp_path):
+def test_progress_ends_at_the_number_of_cells(tmp_path):
     seen = []
     for _ in range(2):
-        run.run(TINY, seeds=[0], store=tmp_path, workers=1, progress=lambda *p: seen.append(p))
+        asked = {"seeds": [0], "store": tmp_path, "workers": 1, **FEW}
+        run.run(TINY, progress=lambda *p: seen.append(p), **asked)
     assert seen[-1] == (8, 8)
 
 
@@ -169,6 +165,22 @@ def test_no_two_cells_share_a_record():
 def test_an_unknown_study_is_refused_by_name():
     with pytest.raises(InputError, match="data must be one of digits"):
         study_of("imagenet")
+
+
+def test_unknown_rules_and_noises_are_refused_by_name():
+    with pytest.raises(InputError, match="rule must be default or one of random"):
+        checked_rules(["random", "best"])
+    with pytest.raises(InputError, match=r"noise must be one of clean, uniform:0\.1"):
+        noise_of("uniform:0.3")
+
+
+def test_a_page_of_few_rules_and_columns_can_be_written(tmp_path):
+    whole = made_up(default_wins=True)
+    few = [r for r in whole.records if r["rule"] in ("aum", "rank_variance", DEFAULT)]
+    part = replace(whole, records=tuple(r for r in few if r["kind"] != "uniform"))
+    assert "| Random |" not in page.page([part])
+    assert page.keep_figure({"Digits": part}, tmp_path / "f.png").exists()
+    assert page.rate_figure({"Digits": part}, tmp_path / "f.png").exists()
 
 
 def made_up(default_wins):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dris.core.errors import InputError
-from dris.data.synthetic import two_cluster_mixture
+from dris.data.synthetic import hyperplane_mixture, two_cluster_mixture
 
 
 def test_the_paper_setting_has_200_rare_among_2000_in_20_dimensions():
@@ -69,3 +69,21 @@ def test_same_seed_same_data_and_splits_differ():
 def test_bad_settings_are_named(arguments, message):
     with pytest.raises(InputError, match=message):
         two_cluster_mixture(**{"n": 2000, "seed": 0, "split": "train", **arguments})
+
+
+def test_a_hyperplane_labels_both_clusters_and_noise_reaches_the_common_one_only():
+    m = hyperplane_mixture(20_000, seed=3, split="train")
+    direction = np.linalg.lstsq(m.x[m.rare], 2.0 * m.y[m.rare] - 1, rcond=None)[0]
+    assert m.rare.sum() == 2000
+    wrong = (m.x @ direction > 0) != m.y
+    # arctan(0.1)/π = 3.2 % of the common; the estimated direction, 2,000 examples in 20
+    # dimensions, is off by about √(20·0.57/2000) = 0.076 rad, which adds another 2.4 % at most.
+    assert 0.03 < wrong[~m.rare].mean() < 0.065
+    exact = hyperplane_mixture(20_000, seed=3, split="train", label_noise=0.0)
+    assert (exact.y != m.y)[m.rare].mean() < 0.005 < (exact.y != m.y)[~m.rare].mean()
+
+
+@pytest.mark.parametrize("noise", [-0.1, math.nan, math.inf])
+def test_bad_label_noise_is_named(noise):
+    with pytest.raises(InputError, match="label_noise must be zero or more and finite"):
+        hyperplane_mixture(seed=0, split="train", label_noise=noise)

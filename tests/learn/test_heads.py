@@ -387,3 +387,10 @@ def test_no_warning_comes_from_an_ordinary_training():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         train_heads(x, y, recipe=SHORT, hidden=4, bag=0.8)
+
+
+def test_labels_with_another_index_than_the_features_are_refused():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    rows = pandas.DataFrame(np.eye(4))
+    with pytest.raises(InputError, match="same index"):
+        train_heads(rows, pandas.Series([0, 1, 0, 1], index=[3, 2, 1, 0]), heads=2)

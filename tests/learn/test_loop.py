@@ -20,6 +20,7 @@ from dris.core.errors import InputError  # noqa: E402
 from dris.learn.loop import Network, cosine  # noqa: E402
 from dris.learn.models import Classifier  # noqa: E402
 from dris.learn.recipe import Recipe  # noqa: E402
+from dris.learn.schedules import Passes  # noqa: E402
 from dris.learn.sources import DatasetSource, TensorSource  # noqa: E402
 
 CPU = torch.device("cpu")
@@ -39,7 +40,8 @@ def network(model="linear", data=None, *, recipe=None, source=None, rows=None, s
     x, y = table() if data is None else data
     recipe = recipe or Recipe(**{"epochs": 3, "batch_size": 16, "learning_rate": 0.1, **how})
     source = source or TensorSource(x, CPU)
-    return Network(model, source, y, 3, recipe, seed=seed, stream=("proxy", 0), rows=rows)
+    schedule = None if rows is None else Passes(rows, recipe.batch_size, seed, ("proxy", 0))
+    return Network(model, source, y, 3, recipe, seed=seed, stream=("proxy", 0), schedule=schedule)
 
 
 def watched(trained, epochs):
@@ -67,7 +69,7 @@ def test_an_epoch_is_every_example_once_in_nearly_equal_batches(n, batch):
     trained = network(data=(x, y), batch_size=batch)
     (seen,) = watched(trained, 1)
     sizes = [len(at) for at, _ in seen]
-    assert len(sizes) == trained.steps_per_epoch == math.ceil(n / batch)
+    assert len(sizes) == trained.schedule.steps == math.ceil(n / batch)
     assert max(sizes) <= batch
     assert max(sizes) - min(sizes) <= 1
     assert sorted(np.concatenate([at for at, _ in seen]).tolist()) == list(range(n))

@@ -460,3 +460,35 @@ def test_an_error_of_a_worker_is_one_sentence(workers):
     with pytest.raises(InputError, match="for 3 classes") as caught:
         proxies(model=["linear", too_many], workers=workers)
     assert "\n" not in str(caught.value)
+
+
+# --- a user's own module
+
+
+def for_other_inputs(shape, classes):
+    """A network built for one feature more than there is."""
+    return nn.Sequential(nn.Linear(shape[0] + 1, classes))
+
+
+def test_a_module_that_cannot_take_the_batch_is_named_with_the_shape_and_torchs_words():
+    x, _ = table()
+    with pytest.raises(
+        InputError,
+        match=rf"Sequential failed on a batch of shape \(.*, {x.shape[1]}"
+        r"\): mat1 and mat2 .*; build it for examples of shape",
+    ) as caught:
+        proxies(model=for_other_inputs)
+    assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+def test_torchs_words_about_finite_numbers_are_not_taken_for_divergence():
+    def picky(shape, classes):
+        class Picky(nn.Linear):
+            def forward(self, x):
+                raise RuntimeError("expected a finite grid")
+
+        return Picky(shape[0], classes)
+
+    with pytest.raises(InputError, match=r"Picky failed .* expected a finite grid") as caught:
+        proxies(model=["linear", picky])
+    assert "diverged" not in str(caught.value)

@@ -14,6 +14,7 @@ from dris.core.streams import seed_for
 from dris.learn.estimators import Estimator, resolve
 from dris.learn.outputs import as_logits, logits_of, penultimate_of
 from dris.learn.recorder import Recorder
+from dris.learn.schedules import Passes
 
 
 def data(classes, n=90, seed=0):
@@ -101,10 +102,9 @@ def boosted(model, x, y, epochs):
         y,
         int(y.max()) + 1,
         epochs=epochs,
-        batch_size=10,
         seed=0,
         stream=("test",),
-        rows=everyone,
+        schedule=Passes(everyone, 10, 0, ("test",), equal=False),
     )
     out = []
     for epoch in range(1, epochs + 1):

@@ -3,7 +3,9 @@ import math
 import subprocess
 import sys
 import time
+import tracemalloc
 from collections.abc import Iterator
+from decimal import Decimal, localcontext
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores import SCORES
+from dris.core.trajectories import margins_of, trajectories_of
 from dris.learn.positions import Positions
 from dris.learn.recorder import Recorder
 from dris.learn.sweep import Sweep
@@ -240,17 +243,14 @@ def test_tensors_with_gradients_in_any_precision(precision):
 class OnDevice:
     """A tensor that NumPy cannot see before it has come to the CPU, as on CUDA."""
 
-    def __init__(self, values: np.ndarray, steps: tuple[str, ...] = ()) -> None:
-        self.values, self.steps = values, steps
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
 
     def detach(self) -> "OnDevice":
-        return OnDevice(self.values, (*self.steps, "detach"))
+        return self
 
-    def cpu(self) -> "OnDevice":
-        return OnDevice(self.values, (*self.steps, "cpu"))
-
-    def numpy(self) -> np.ndarray:
-        if self.steps != ("detach", "cpu"):
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        if not force:  # force is torch's word for detach().cpu()
             raise RuntimeError("can't convert a device tensor that requires grad to numpy")
         return self.values
 
@@ -761,3 +761,134 @@ def test_a_claim_that_fails_marks_nothing():
     assert sweep.claim(np.array([0, 2])) is None
     assert sweep.claim(np.array([1, 2])) == 2
     assert sweep.missing().tolist() == [1]
+
+
+# -- the short ways -------------------------------------------------------------------------
+
+
+@given(
+    st.integers(1, 6),
+    st.integers(2, 5),
+    st.sampled_from([np.float32, np.float64]),
+    st.data(),
+)
+@settings(max_examples=150, deadline=None)
+def test_margins_alone_are_those_of_the_trajectories_to_the_last_bit(n, classes, dtype, data):
+    width = 8 * np.dtype(dtype).itemsize
+    number = st.sampled_from([0.0, -0.0, 1.0, 1.0, 1e-40, 3e37]) | st.floats(
+        -(2.0**120), 2.0**120, width=width
+    )
+    z = np.array(
+        data.draw(st.lists(number, min_size=n * classes, max_size=n * classes)), dtype=dtype
+    ).reshape(n, classes)
+    y = np.array(data.draw(st.lists(st.integers(0, classes - 1), min_size=n, max_size=n)))
+    whole, short = trajectories_of(z, y), margins_of(z, y)
+    for name, column in short.items():
+        assert column.dtype == whole[name].dtype
+        assert column.tobytes() == whole[name].tobytes()
+    assert whole["correct"].tolist() == (z.argmax(axis=1) == y).tolist()
+
+
+def test_among_equal_logits_the_first_class_counts_as_the_models_answer():
+    z = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [2.0, 2.0, 2.0]])
+    for work in (trajectories_of, margins_of):
+        assert work(z, np.array([0, 1, 2]))["correct"].tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-9, 0.3, 5.0, 40.0, 700.0])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_tiny_and_huge_losses_keep_their_digits(gap, sign):
+    z = [0.25 + sign * gap, 0.25, -0.5]
+    found = trajectories_of(np.array([z]), np.array([0]))["loss"][0]
+    with localcontext() as exact:
+        exact.prec = 400
+        a, *rest = (Decimal(v) for v in z)
+        told = (1 + sum((v - a).exp() for v in rest)).ln()
+    assert abs(Decimal(float(found)) - told) <= Decimal("4e-16") * told
+    plain = np.log(np.exp(np.array(z) - max(z)).sum()) + max(z) - z[0]
+    if sign * gap == 40:  # the check can fail: the textbook form has lost every digit here
+        assert abs(Decimal(float(plain)) - told) > Decimal("0.1") * told
+
+
+@pytest.mark.parametrize(
+    "change",
+    [np.asfortranarray, lambda z: np.repeat(z, 2, axis=0)[::2], lambda z: z[:, ::-1][:, ::-1]],
+    ids=["columns first", "every second row", "reversed twice"],
+)
+def test_logits_lie_in_memory_as_they_like(change):
+    z, y = made_up(epochs=1)
+    recorder = Recorder(len(y))
+    recorder.update(np.arange(len(y)), change(z[0]), y)
+    recorder.end_epoch()
+    assert_same(recorder.dynamics(), Dynamics.from_logits(z, y))
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.uint64, ">i8"])
+def test_whole_numbers_of_any_width_are_ids_and_targets(kind):
+    z, y = made_up()
+    recorder = Recorder(len(y))
+    for logits in z:
+        recorder.update(np.arange(len(y)).astype(kind), logits, y.astype(kind))
+        recorder.end_epoch()
+    assert_same(recorder.dynamics(), Dynamics.from_logits(z[None], y))
+
+
+@pytest.mark.parametrize(
+    ("ids", "targets", "named"),
+    [
+        ([0, 2**64 - 1], [0, 1], "unknown id 18446744073709551615"),
+        ([0, 1], [0, 2**64 - 1], "below classes = 2, got 18446744073709551615"),
+    ],
+)
+def test_numbers_beyond_the_sign_are_named_as_they_came(ids, targets, named):
+    recorder = Recorder(2)
+    with pytest.raises(InputError, match=named):
+        recorder.update(
+            np.array(ids, dtype=np.uint64), np.zeros((2, 2)), np.array(targets, dtype=np.uint64)
+        )
+    assert recorder.missing().tolist() == [0, 1]
+
+
+def test_a_batch_of_old_and_new_examples_is_held_to_the_old_labels():
+    recorder = Recorder(3)
+    recorder.update([0], np.zeros((1, 2)), [1])
+    recorder.end_epoch(allow_missing=True)
+    with pytest.raises(InputError, match="the target of id 0 was 1 and is 0"):
+        recorder.update([2, 0], np.zeros((2, 2)), [1, 0])
+    recorder.update([2, 0], np.zeros((2, 2)), [1, 1])
+    with pytest.raises(InputError, match="0 or more"):
+        recorder.update([1], np.zeros((1, 2)), [-1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_large_logits_whose_squares_overflow_are_still_recorded(dtype):
+    z = np.array([[1.0, 0.1], [-1.0, 0.0]], dtype=dtype) * np.finfo(dtype).max / 16
+    recorder = Recorder(2)
+    recorder.update([0, 1], z, [0, 0])
+    recorder.end_epoch()
+    assert_same(recorder.dynamics(), Dynamics.from_logits(z[None], [0, 0]))
+    with pytest.raises(InputError, match="apart in epoch 2"):
+        recorder.update([0, 1], z * dtype(4), [0, 0])
+
+
+def test_a_long_double_that_no_double_holds_is_refused():
+    z = np.array([[np.longdouble(2) ** 1030, 0]])
+    if not np.isfinite(z).all():
+        pytest.skip("long doubles are doubles here")
+    with pytest.raises(InputError, match="apart in epoch 1"):
+        Recorder(1).update([0], z, [0])
+
+
+def test_one_large_update_needs_a_few_megabytes():
+    z, y = np.zeros((20_000, 100), dtype=np.float32), np.zeros(20_000, dtype=np.int64)
+    recorder = Recorder(len(y))
+    tracemalloc.start()
+    try:
+        recorder.update(np.arange(len(y)), z, y)
+        recorder.end_epoch()
+        peak = tracemalloc.get_traced_memory()[1]
+        trajectories_of(z, y)
+        at_once = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 5e6 < at_once

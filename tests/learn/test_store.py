@@ -20,7 +20,7 @@ from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.learn import runs
 from dris.learn.locks import LockedError, folder_lock
-from dris.learn.store import Store, fingerprint
+from dris.learn.store import Outcome, Store, fingerprint
 from toy_training import KEY, TWINS, Nursery, train
 
 RESULT = ["done.json", "dynamics.safetensors", "key.json", "lock", "timing.json"]
@@ -625,3 +625,41 @@ def test_a_cleaning_that_was_killed_half_way_is_finished_by_the_next(tmp_path, m
     assert only_folder(tmp_path).name.endswith(".removed")
     assert Store(tmp_path).clean().bytes > 0
     assert list(tmp_path.iterdir()) == []
+
+
+# Results without dynamics
+
+
+def finished_with_an_outcome(root):
+    run = Store(root).run({"model": "target"})
+    with run.locked():
+        if not run.done:
+            run.save_epoch(1, arrays(1.0), arrays(2.0))
+            run.finish(Outcome(1, arrays(3.0), {"accuracy": 0.5, "log": []}), seconds=1.0)
+    return run
+
+
+def test_a_run_may_finish_with_arrays_and_a_note(tmp_path):
+    run = finished_with_an_outcome(tmp_path)
+    found = run.outcome()
+    assert (found.epochs, found.arrays["x"].tolist(), found.note["accuracy"]) == (1, [3.0], 0.5)
+    names = sorted(p.name for p in run.folder.iterdir())
+    assert names == ["done.json", "key.json", "lock", "outcome.safetensors", "timing.json"]
+    (info,) = Store(tmp_path).runs()
+    assert (info.state, info.epoch) == ("done", 1)
+
+
+def test_an_outcome_killed_before_its_mark_counts_and_a_damaged_one_does_not(tmp_path, caplog):
+    run = finished_with_an_outcome(tmp_path)
+    whole = contents(tmp_path)
+    (run.folder / runs.DONE).unlink()
+    assert not run.done
+    finished_with_an_outcome(tmp_path)
+    assert contents(tmp_path) == whole
+    path = run.folder / runs.OUTCOME
+    path.write_bytes(path.read_bytes()[:-1] + b"\0")
+    assert not run.done
+    assert [info.state for info in Store(tmp_path).runs()] == ["damaged"]
+    finished_with_an_outcome(tmp_path)
+    assert "set aside" in caplog.text
+    assert run.outcome().arrays["x"].tolist() == [3.0]

@@ -158,7 +158,7 @@ def _train_and_test(
     from sklearn.neural_network import MLPClassifier
 
     target = MLPClassifier((128,), solver="sgd", learning_rate_init=0.05, momentum=0.9)
-    model = train_target(
+    trained = train_target(
         target,
         data.train_x,
         given,
@@ -167,9 +167,10 @@ def _train_and_test(
         batch_size=setting.batch_size,
         seed=seed,
         classes=10,
+        standardize=False,  # pixels are in [0, 1] already
     )
     tick()
-    return float(model.score(data.test_x, data.test_y))
+    return float(trained.model.score(data.test_x, data.test_y))
 
 
 # -- judging: computed from the runs, whatever they say -----------------------------------------

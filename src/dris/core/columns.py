@@ -11,7 +11,8 @@ from dris.core.errors import InputError
 from dris.core.trajectories import Column
 
 # Columns with a value per (proxy, epoch, example), and those with one per example.
-TRAJECTORIES = ("loss", "margin", "correct", "error_norm", "gradient_norm")
+TRAJECTORIES = ("loss", "margin", "correct", "error_norm", "gradient_norm", "rival")
+ON_DEMAND = ("gradient_norm", "rival")  # recorded only when asked for
 PER_EXAMPLE = ("reference_loss", "features", "threshold_sample")
 
 REMEDY = {
@@ -19,6 +20,7 @@ REMEDY = {
     "correct": "build the Dynamics from logits or probabilities, or pass correct=",
     "error_norm": "build the Dynamics from logits or probabilities, or pass error_norm=",
     "gradient_norm": "record it: train_proxies(..., gradient_norm=True), or pass gradient_norm=",
+    "rival": "record it: train_proxies(..., rival=True), or pass rival=",
     "reference_loss": "add it: dynamics.with_columns(reference_loss=...), one loss per example "
     "from a model trained on held-out data",
     "features": "add them: dynamics.with_columns(features=...), one row per example",
@@ -28,7 +30,7 @@ REMEDY = {
 
 
 def checked_column(name: str, value: ArrayLike) -> Column:
-    """A trajectory column as (K, E, N), booleans or finite float32/float64.
+    """A trajectory column as (K, E, N): finite float32/float64, booleans, or classes as int32.
 
     >>> checked_column("loss", [[1, 2]]).shape
     (1, 1, 2)
@@ -44,6 +46,10 @@ def checked_column(name: str, value: ArrayLike) -> Column:
         if a.dtype != np.bool_:
             raise InputError(f"correct must be booleans, got {a.dtype}")
         return a
+    if name == "rival":
+        if a.dtype.kind not in "iu" or (a.size and not 0 <= a.min() <= a.max() < 2**31):
+            raise InputError(f"rival must be classes, whole numbers from 0, got {a.dtype}")
+        return a.astype(np.int32, copy=False)
     if a.dtype.kind not in "fiu":
         raise InputError(f"{name} must be numbers, got {a.dtype}")
     if a.dtype not in (np.float32, np.float64):

@@ -60,6 +60,7 @@ class Dynamics:
         correct: ArrayLike | None = None,
         error_norm: ArrayLike | None = None,
         gradient_norm: ArrayLike | None = None,
+        rival: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         ids: ArrayLike | None = None,
         epochs: Sequence[int] | None = None,
@@ -73,9 +74,8 @@ class Dynamics:
         >>> Dynamics.from_arrays(loss=np.ones((3, 20, 5)), scored_epoch=20).scored_epoch
         20
         """
-        given = dict(
-            zip(TRAJECTORIES, (loss, margin, correct, error_norm, gradient_norm), strict=True)
-        )
+        values = (loss, margin, correct, error_norm, gradient_norm, rival)
+        given = dict(zip(TRAJECTORIES, values, strict=True))
         columns = {
             name: checked_column(name, value) for name, value in given.items() if value is not None
         }

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dris.core.errors import InputError
 from dris.data.formats import Splits
+from dris.data.pixels import decoded
 
 _CLASSES, _TRAIN, _TEST = 101, 75_750, 25_250  # of the whole data set
 _LISTED = re.compile(r"([\w-]+)/[\w-]+")  # class/id, as in meta/train.txt
@@ -60,21 +61,8 @@ def decode_images(paths: Sequence[str] | NDArray[np.str_], size: int) -> NDArray
         raise InputError(f"size must be at least 1 pixel, got {size}")
     out = np.empty((len(paths), 3, size, size), dtype=np.uint8)
     for row, path in zip(out, paths, strict=True):
-        row[:] = _decode(str(path), size).transpose(2, 0, 1)
+        row[:] = decoded(str(path), str(path), size, channels=3)
     return out
-
-
-def _decode(path: str, size: int) -> NDArray[np.uint8]:
-    from PIL import Image, ImageOps
-
-    try:
-        with Image.open(path) as image:
-            square = ImageOps.fit(image.convert("RGB"), (size, size), Image.Resampling.BILINEAR)
-    except (OSError, SyntaxError) as error:
-        raise InputError(
-            f"{path} cannot be decoded ({error}); replace it, or delete it to go on without"
-        ) from None
-    return np.asarray(square, dtype=np.uint8)
 
 
 def _listed(meta: Path, split: str) -> list[str]:

@@ -11,6 +11,7 @@ from dris.core.checks import checked_labels
 from dris.core.columns import labels_for
 from dris.core.noise import NoisyLabels, flip_labels
 from dris.core.streams import checked_seed
+from dris.learn.arrays import refuse_other_index
 from dris.learn.estimators import is_estimator
 from dris.learn.parallel import Progress, devices_of
 from dris.learn.proxies import checked_inputs, checked_model, default_recipe, train_jobs
@@ -41,6 +42,7 @@ def attacker_norms(
     (8,)
     """
     data = checked_inputs(x)
+    refuse_other_index(x, y)
     labels = labels_for(checked_labels(y), len(data))
     job = Job(
         model=checked_model(model),

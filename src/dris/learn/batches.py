@@ -1,7 +1,6 @@
 """The door of a recorder: each batch is checked once, against all that came before."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,15 +10,14 @@ from dris.core.columns import labels_for
 from dris.core.errors import InputError
 from dris.core.frozen import read_only
 from dris.learn.arrays import as_array
-from dris.learn.positions import Positions
+from dris.learn.positions import Positions, all_below
 
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 # A quarter of the largest number: differences and sums of two still fit.
 _WIDEST = {dtype: float(np.finfo(dtype).max) / 4 for dtype in (_SINGLE, _DOUBLE)}
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """A checked batch: where its examples stand, their labels, logits and the precision kept."""
 
     positions: NDArray[np.intp]
@@ -97,6 +95,8 @@ class Batches:
         self.look()
 
     def _checked_format(self, z: NDArray[Any]) -> np.dtype[Any]:
+        if self.dtype is not None and z.dtype == self.dtype and z.shape[1] == self.classes:
+            return self.dtype
         if z.dtype.kind not in "fiu":
             raise InputError(f"logits must be numbers, got {z.dtype}")
         dtype = _SINGLE if z.dtype.kind == "f" and z.dtype.itemsize <= 4 else _DOUBLE
@@ -116,8 +116,10 @@ class Batches:
     def _refuse_not_finite(
         self, z: NDArray[Any], at: NDArray[np.intp], dtype: np.dtype[Any], epoch: int
     ) -> None:
-        # Two passes without temporaries see NaN, infinity and margins too wide to keep.
-        if float(z.max()) - float(z.min()) < _WIDEST[dtype]:
+        # A sum of squares that is small enough has no NaN, no infinity and nothing too wide to
+        # keep in it; of a larger one (vdot overflows without a warning) two more passes decide.
+        widest = _WIDEST[dtype]
+        if float(np.vdot(z, z)) < widest or float(z.max()) - float(z.min()) < widest:
             return
         rows = np.flatnonzero(~np.isfinite(z).all(axis=1))
         if rows.size:
@@ -130,8 +132,12 @@ class Batches:
         self, y: NDArray[Any], at: NDArray[np.intp], classes: int, epoch: int
     ) -> NDArray[np.int64]:
         before = self.labels[at]
-        if self.labels_known and y.dtype.kind in "iu" and (before == y).all():
-            return before
+        if y.dtype.kind in "iu":
+            given = y.astype(np.int64, copy=False)
+            if self.labels_known and before.tobytes() == given.tobytes():
+                return before
+            if before[before.argmax()] < 0 and all_below(given, classes):
+                return given
         y = labels_for(y, len(at), classes)
         changed = np.flatnonzero((before >= 0) & (before != y))
         if changed.size:

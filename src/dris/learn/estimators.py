@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.core.streams import rng_for, seed_for
+from dris.core.streams import seed_for
 from dris.learn.outputs import as_logits, logits_of, penultimate_of, probabilities_as_logits
+from dris.learn.schedules import Schedule
 
 Positions = NDArray[np.int64]
 
@@ -82,8 +83,8 @@ def resolve(model: Any) -> Any:
 class Estimator:
     """A scikit-learn classifier in training, with the methods of `loop.Network`.
 
-    With partial_fit an epoch is one shuffled pass in mini-batches; with staged predictions it
-    is the same share of the boosting rounds.
+    With partial_fit an epoch is its schedule's batches; with staged predictions it is the same
+    share of the boosting rounds, fitted to what the schedule's first epoch holds.
     """
 
     def __init__(
@@ -94,69 +95,69 @@ class Estimator:
         classes: int,
         *,
         epochs: int,
-        batch_size: int,
         seed: int,
         stream: tuple[str | int, ...],
-        rows: Positions,
+        schedule: Schedule,
     ) -> None:
         from sklearn.base import clone
 
-        self._model = clone(estimator)
-        if "random_state" in self._model.get_params():
-            self._model.set_params(random_state=seed_for(seed, *stream, "model"))
-        self._x, self._labels, self._rows = x, labels, rows
-        self._classes, self._epochs, self._batch_size = classes, epochs, batch_size
-        self._seed, self._stream = seed, stream
+        self.model = clone(estimator)
+        if "random_state" in self.model.get_params():
+            self.model.set_params(random_state=seed_for(seed, *stream, "model"))
+        self._x, self._labels, self.schedule = x, labels, schedule
+        self._classes, self._epochs = classes, epochs
         self._stage = 0
 
     def train_epoch(self, epoch: int) -> None:
-        """One shuffled pass, or one share of the boosting rounds."""
-        if not hasattr(self._model, "partial_fit"):
+        """The schedule's batches of an epoch, or one share of the boosting rounds."""
+        if not hasattr(self.model, "partial_fit"):
             if epoch == 1:
                 self._fit_all_stages()
             self._stage = epoch
             return
-        order = rng_for(self._seed, *self._stream, "order", epoch).permutation(self._rows)
         every = np.arange(self._classes)
         with interruptible():
-            for begin in range(0, len(order), self._batch_size):
-                at = order[begin : begin + self._batch_size]
-                self._model.partial_fit(self._x[at], self._labels[at], classes=every)
+            for at in self.schedule.batches(epoch):
+                self.model.partial_fit(self._x[at], self._labels[at], classes=every)
 
     def measure(
         self, positions: Positions, *, hidden: bool = False
     ) -> tuple[NDArray[Any], NDArray[Any] | None]:
         """Logits of the given examples, and what the last layer reads."""
         x = self._x[positions]
-        features = penultimate_of(self._model, x) if hidden else None
+        features = penultimate_of(self.model, x) if hidden else None
         if self._stage:
             return self._staged(x), features
-        return logits_of(self._model, x), features
+        return logits_of(self.model, x), features
 
     def accuracy(self, x: NDArray[Any], y: NDArray[np.int64]) -> float:
         """The share of other examples, prepared like the training data, that it gets right."""
-        return float((logits_of(self._model, x).argmax(axis=1) == y).mean())
+        return float((logits_of(self.model, x).argmax(axis=1) == y).mean())
+
+    def refuse_broken_weights(self) -> None:
+        """Nothing: scikit-learn looks at its numbers by itself."""
 
     def state(self) -> None:
         """Nothing: an estimator has no plain form, so a killed run of it starts over."""
 
     def _fit_all_stages(self) -> None:
-        present = np.unique(self._labels[self._rows])
+        rows = np.sort(np.concatenate(self.schedule.batches(1)))
+        present = np.unique(self._labels[rows])
         if len(present) < self._classes:
             absent = sorted(set(range(self._classes)) - set(present.tolist()))
             raise InputError(
-                f"class {absent[0]} has no example in the part that {type(self._model).__name__} "
+                f"class {absent[0]} has no example in the part that {type(self.model).__name__} "
                 "trains on; use fewer folds or a larger bag"
             )
         with interruptible():
-            self._model.fit(self._x[self._rows], self._labels[self._rows])
+            self.model.fit(self._x[rows], self._labels[rows])
 
     def _staged(self, x: NDArray[Any]) -> NDArray[Any]:
-        method, convert = _stages_of(self._model)
-        rounds = list(getattr(self._model, method)(x))
+        method, convert = _stages_of(self.model)
+        rounds = list(getattr(self.model, method)(x))
         if len(rounds) < self._epochs:
             raise InputError(
-                f"{type(self._model).__name__} stopped after {len(rounds)} rounds, {self._epochs} "
+                f"{type(self.model).__name__} stopped after {len(rounds)} rounds, {self._epochs} "
                 "epochs were asked for; allow more rounds or ask for fewer epochs"
             )
         logits: NDArray[Any] = convert(rounds[-(-self._stage * len(rounds) // self._epochs) - 1])

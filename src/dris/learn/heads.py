@@ -15,6 +15,7 @@ from dris.core.checks import checked_count, checked_ids, checked_labels
 from dris.core.columns import labels_for
 from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
+from dris.learn.arrays import refuse_other_index
 from dris.learn.extras import require
 from dris.learn.parallel import Progress, devices_of, run_all
 from dris.learn.proxies import check_ways, checked_inputs, joined, refuse_copies
@@ -94,6 +95,8 @@ def train_heads(
     if hidden is not None:
         checked_count(hidden, "hidden", at_least=1)
     n = len(tables[0])
+    for table in features if _is_list_of_tables(features) else [features]:
+        refuse_other_index(table, labels)
     given = labels_for(checked_labels(labels, classes), n)
     names = checked_ids(ids, n)
     check_ways(bag, cross_fit, "all", [], n)

@@ -1,7 +1,8 @@
 """One training loop for every network: proxies, the attacker, targets.
 
-Orders, crops and dropout of an epoch come from streams named by that epoch, so the state that
-a resumed run needs is the weights, the optimizer's momentum and the epoch's number.
+Which batches an epoch has is its schedule's business. Orders, crops and dropout of an epoch come
+from streams named by that epoch, so the state that a resumed run needs is the weights, the
+optimizer's momentum and the epoch's number.
 """
 
 import math
@@ -18,14 +19,24 @@ from dris.core.errors import InputError
 from dris.core.streams import rng_for, seed_for
 from dris.learn.models import Classifier, build_model
 from dris.learn.recipe import Recipe
+from dris.learn.schedules import Passes, Schedule
 from dris.learn.sources import PADDING, Positions, Source, crop_and_flip
 
 _MEASURED_AT_ONCE = 1024
 OnBatch = Callable[[Positions, Tensor], None]
 
 
+class BrokenLossError(InputError):
+    """A loss, or a weight after it, that is not finite; `step` counts from 1 in its epoch."""
+
+    step: int = 0
+
+
 class Network:
     """A network in training: `train_epoch`, `measure`, `state` and `restore`.
+
+    Its schedule says what an epoch trains on, passes over everything unless given; another may
+    be set between epochs, of as many steps.
 
     >>> import numpy as np
     >>> from dris.learn.sources import TensorSource
@@ -33,9 +44,9 @@ class Network:
     >>> recipe = Recipe(epochs=4, batch_size=4, learning_rate=0.5)
     >>> network = Network("linear", source, np.array([0, 1] * 8), 2, recipe, seed=0, stream=("x",))
     >>> for epoch in range(1, 5):
-    ...     network.train_epoch(epoch)
-    >>> network.measure(np.arange(2))[0].argmax(axis=1).tolist()
-    [0, 1]
+    ...     loss = network.train_epoch(epoch)
+    >>> loss < 0.1, network.measure(np.arange(2))[0].argmax(axis=1).tolist()
+    (True, [0, 1])
     """
 
     def __init__(
@@ -48,7 +59,7 @@ class Network:
         *,
         seed: int,
         stream: tuple[str | int, ...],
-        rows: Positions | None = None,
+        schedule: Schedule | None = None,
         device: torch.device | None = None,
     ) -> None:
         if recipe.augment and len(source.shape) == 3 and min(source.shape[1:]) <= PADDING:
@@ -64,8 +75,9 @@ class Network:
         if len(source.shape) == 3:
             self.model = self.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self._labels = torch.from_numpy(np.array(labels)).to(self._device)
-        self._rows = np.arange(len(source)) if rows is None else rows
-        self.steps_per_epoch = -(-len(self._rows) // recipe.batch_size)
+        self.schedule = schedule or Passes(
+            np.arange(len(source)), recipe.batch_size, seed=seed, stream=stream
+        )
         self._optimizer = torch.optim.SGD(
             self.model.parameters(),
             lr=recipe.learning_rate,
@@ -73,12 +85,25 @@ class Network:
             weight_decay=recipe.weight_decay,
         )
 
-    def train_epoch(self, epoch: int, on_batch: OnBatch | None = None) -> None:
-        """One shuffled pass; `on_batch` sees positions and logits of every training batch."""
-        order = self._rng("order", epoch).permutation(self._rows)
-        batches = np.array_split(order, self.steps_per_epoch)  # nearly equal: none of one if B > 2
+    @property
+    def schedule(self) -> Schedule:
+        """What an epoch trains on."""
+        return self._schedule
+
+    @schedule.setter
+    def schedule(self, schedule: Schedule) -> None:
+        self._schedule = schedule
+        weights = schedule.weights
+        self._weights = None if weights is None else torch.from_numpy(weights).to(self._device)
+
+    def train_epoch(self, epoch: int, on_batch: OnBatch | None = None) -> float:
+        """The schedule's batches of an epoch, one step each; the mean of the steps' losses.
+
+        `on_batch` sees positions and logits of every training batch.
+        """
+        batches = self._schedule.batches(epoch)
         crops = self._rng("augment", epoch)
-        first = (epoch - 1) * self.steps_per_epoch
+        first, total = (epoch - 1) * len(batches), 0.0
         self.model.train()
         with torch.random.fork_rng(devices=_cuda(self._device)):
             self._seed_dropout(epoch)
@@ -93,16 +118,28 @@ class Network:
                 # Looking makes a GPU wait, as handing on logits does anyway.
                 waits = self._device.type == "cpu" or on_batch is not None
                 if waits or step % 32 == 31 or step == len(batches) - 1:
-                    _refuse_broken(losses, epoch, step + 1)
+                    total += _sum_of_finite(losses, epoch, step + 1)
                 if on_batch is not None:
                     on_batch(at, logits)
+        return total / len(batches)
+
+    def refuse_broken_weights(self) -> None:
+        """Stop when the last step has left a weight or a buffer that is not finite."""
+        for name, tensor in self.model.state_dict().items():
+            if not bool(torch.isfinite(tensor).all()):
+                error = BrokenLossError(
+                    f"the weights must be finite, {name} is not after the epoch's last step; "
+                    "lower its learning rate"
+                )
+                error.step = self._schedule.steps
+                raise error
 
     def _step(self, at: Positions, x: Tensor, step: int) -> tuple[Tensor, Tensor]:
         for group in self._optimizer.param_groups:
-            group["lr"] = cosine(self.recipe, step, self.recipe.epochs * self.steps_per_epoch)
+            group["lr"] = cosine(self.recipe, step, self.recipe.epochs * self._schedule.steps)
         self._optimizer.zero_grad(set_to_none=True)
         with self._precision():
-            logits = self.model(x)
+            logits = self._called(x)
         logits = logits.float()
         if logits.shape != (len(at), self._classes):
             raise InputError(
@@ -110,10 +147,28 @@ class Network:
                 f"{(len(at), self._classes)} here, got {tuple(logits.shape)}; build its last "
                 "layer with the number of classes it is called with"
             )
-        loss = cross_entropy(logits, self._labels[torch.from_numpy(at).to(self._device)])
+        where = torch.from_numpy(at).to(self._device)
+        if self._weights is None:
+            loss = cross_entropy(logits, self._labels[where])
+        else:
+            # The mean of w·loss; divided by the sum of w it would be biased.
+            each = cross_entropy(logits, self._labels[where], reduction="none")
+            loss = (self._weights[where] * each).mean()
         loss.backward()  # type: ignore[no-untyped-call]
         self._optimizer.step()
         return logits.detach(), loss.detach()
+
+    def _called(self, x: Tensor) -> Tensor:
+        try:
+            logits: Tensor = self.model(x)
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            raise InputError(
+                f"{type(self.model).__name__} failed on a batch of shape {tuple(x.shape)}: "
+                f"{error}; build it for examples of shape {self._source.shape}"
+            ) from error
+        return logits
 
     def measure(
         self, positions: Positions, *, hidden: bool = False
@@ -138,7 +193,7 @@ class Network:
                     features = self.model.features(x)
                     parts.append((self.model.head(features), features))
                 else:
-                    parts.append((self.model(x), None))
+                    parts.append((self._called(x), None))
         logits = torch.cat([p[0].float().cpu() for p in parts]).numpy()
         if not hidden:
             return logits, None
@@ -201,17 +256,20 @@ def cosine(recipe: Recipe, step: int, steps: int) -> float:
     return 0.5 * recipe.learning_rate * (1 + math.cos(math.pi * step / steps))
 
 
-def _refuse_broken(losses: list[Tensor], epoch: int, step: int) -> None:
+def _sum_of_finite(losses: list[Tensor], epoch: int, step: int) -> float:
     """Stop at the first loss that is not finite; `losses` are those not looked at yet."""
-    values = torch.stack(losses).tolist()
+    values: list[float] = torch.stack(losses).tolist()
     losses.clear()
     for i, value in enumerate(values):
         if not math.isfinite(value):
             at = step - len(values) + i + 1
-            raise InputError(
+            error = BrokenLossError(
                 f"the loss must be finite, it is {value} at step {at} of epoch {epoch}; "
                 "lower its learning rate"
             )
+            error.step = at
+            raise error
+    return math.fsum(values)
 
 
 def _copied(tensor: Tensor) -> NDArray[Any]:

@@ -17,6 +17,7 @@ from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.ranks import normalized_ranks
 from dris.core.streams import checked_seed
+from dris.learn.arrays import divisor_of, refuse_other_index
 from dris.learn.estimators import ESTIMATORS, is_estimator, resolve
 from dris.learn.parallel import Progress, devices_of, run_all
 from dris.learn.recipe import Recipe
@@ -39,6 +40,7 @@ def train_proxies(
     cross_fit: int | None = None,
     record: Literal["all", "scored"] = "all",
     gradient_norm: bool = False,
+    rival: bool = False,
     standardize: bool = True,
     classes: int | None = None,
     ids: ArrayLike | None = None,
@@ -54,7 +56,7 @@ def train_proxies(
 
     Args:
         x: Features (N, D), images (N, C, H, W), or a map-style torch Dataset.
-        y: Given labels, integers 0..C-1.
+        y: Given labels, integers 0..C-1; in pandas with the index of x.
         proxies: K. Two or more for rank variance.
         epochs: Passes over the data; each is recorded.
         model: A name ("mlp", "sgd_log", "boosted_trees"; with torch "resnet20", "small_cnn", ...),
@@ -71,6 +73,7 @@ def train_proxies(
         record: "all" records every epoch in eval mode; "scored" only the scored one, while AUM
             and forgetting add up from the training batches (networks only, a quarter cheaper).
         gradient_norm: Also record the exact last-layer gradient norm.
+        rival: Also record the likeliest class besides the label, to suggest labels by.
         standardize: Give each feature (or image channel) mean 0 and standard deviation 1.
         classes: Number of classes, when the largest label may be absent.
         ids: Names of the examples, kept through everything; positions unless given.
@@ -93,6 +96,7 @@ def train_proxies(
     if not kinds:
         raise InputError("model is an empty list; name at least one")
     data = checked_inputs(x)
+    refuse_other_index(x, y)
     labels = labels_for(checked_labels(y, classes), len(data))
     names = checked_ids(ids, len(data))
     check_ways(bag, cross_fit, record, kinds, len(data))
@@ -108,6 +112,7 @@ def train_proxies(
         folds=cross_fit,
         record=record,
         gradient_norm=gradient_norm,
+        rival=rival,
         normalize=standardize,
     )
     jobs = [
@@ -122,7 +127,7 @@ def train_proxies(
         for k in range(proxies)
         for fold in range(cross_fit or 1)
     ]
-    held_out = Data(data, labels, *_checked_test(test, data))
+    held_out = Data(data, labels, *checked_test(test, data))
     results = train_jobs(jobs, held_out, store, workers, progress)
     dynamics = joined(results, jobs, cross_fit or 1)
     refuse_copies(dynamics)
@@ -194,7 +199,7 @@ def _mean_and_scale(x: NDArray[Any]) -> tuple[Any, Any]:
         mean, spread = x.mean(axis=0, dtype=np.float64), x.std(axis=0, dtype=np.float64)
     if not np.isfinite(spread).all():
         raise InputError(f"x is too large to standardize, up to {np.abs(x).max():g}; rescale it")
-    return mean, np.where(spread > 0, spread, 1)
+    return mean, divisor_of(spread, mean)
 
 
 def as_single(x: NDArray[Any]) -> NDArray[np.float32]:
@@ -276,12 +281,18 @@ def checked_model(model: Any) -> Any:
     return checked_spec(model)
 
 
-def _checked_test(
+def checked_test(
     test: tuple[Any, ArrayLike] | None, data: Any
 ) -> tuple[Any, NDArray[np.int64] | None]:
+    """Held-out examples shaped like the data, and their labels; (None, None) for none.
+
+    >>> checked_test(None, np.zeros((2, 3)))
+    (None, None)
+    """
     if test is None:
         return None, None
     x = checked_inputs(test[0])
+    refuse_other_index(*test)
     if isinstance(x, np.ndarray) != isinstance(data, np.ndarray):
         raise InputError("test must be an array where x is one and a Dataset where x is one")
     if isinstance(x, np.ndarray) and x.shape[1:] != data.shape[1:]:

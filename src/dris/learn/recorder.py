@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dris.core.checks import checked_count
-from dris.core.columns import TRAJECTORIES
+from dris.core.columns import ON_DEMAND, TRAJECTORIES
 from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.trajectories import Column, TotalsAccumulator
@@ -50,6 +50,7 @@ class Recorder:
             one when not given.
         gradient_norm: Also record ‖p − e_y‖·‖(φ, 1)‖, the exact last-layer gradient norm; φ is
             passed as `features`, what the last layer multiplies.
+        rival: Also record the likeliest class besides the label, for `suggested_labels`.
 
     >>> recorder = Recorder(["a", "b"])
     >>> recorder.update(["b"], [[0.0, 1.0]], [0])
@@ -69,6 +70,7 @@ class Recorder:
         record: Literal["all", "scored"] = "all",
         scored_epoch: int | None = None,
         gradient_norm: bool = False,
+        rival: bool = False,
     ) -> None:
         if record not in _RECORDS:
             raise InputError(f"record must be one of {', '.join(_RECORDS)}, got {record!r}")
@@ -82,8 +84,10 @@ class Recorder:
         self.record = record
         self.scored_epoch = scored_epoch
         self.gradient_norm = bool(gradient_norm)
+        self.rival = bool(rival)
         self._batches = Batches(ids, labels)
-        every = TRAJECTORIES if gradient_norm else TRAJECTORIES[:-1]
+        wanted = {"gradient_norm": gradient_norm, "rival": rival}
+        every = tuple(c for c in TRAJECTORIES if c not in ON_DEMAND or wanted[c])
         self._columns = {
             "update": every if record == "all" else ("margin", "correct"),
             "snapshot": every,
@@ -238,6 +242,7 @@ class Recorder:
             "record": self.record,
             "scored_epoch": self.scored_epoch,
             "gradient_norm": self.gradient_norm,
+            "rival": self.rival,
             "epoch": self._epoch,
             "classes": about.classes,
             "dtype": None if about.dtype is None else about.dtype.name,
@@ -263,6 +268,7 @@ class Recorder:
             "record": self.record,
             "scored_epoch": self.scored_epoch,
             "gradient_norm": self.gradient_norm,
+            "rival": self.rival,
             "ids": self.ids,
         }
         for name, mine in made.items():
@@ -334,6 +340,7 @@ class Recorder:
             record=self.record,
             scored_epoch=self.scored_epoch,
             gradient_norm=self.gradient_norm,
+            rival=self.rival,
         )
         twin.load_state_dict(state)
         return twin
@@ -371,7 +378,7 @@ class Recorder:
 
 def _stacked(sweeps: list[Sweep]) -> dict[str, Column]:
     """The arrays of several sweeps as (epoch, example), "seen" among them."""
-    states = [sweep.state() for sweep in sweeps]
+    states = [{"seen": sweep.seen} | sweep.columns() for sweep in sweeps]
     return {name: np.stack([state[name] for state in states]) for name in states[0]}
 
 

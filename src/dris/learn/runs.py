@@ -1,4 +1,4 @@
-"""One run: work done in epochs, such as the training of a proxy, that survives being killed.
+"""One run: work done in epochs, such as a proxy's or a target's training, that survives a kill.
 
     run = store.run(key)
     if run.done:
@@ -10,11 +10,11 @@
         for epoch in range(last.epoch + 1 if last else 1, epochs + 1):
             ...
             run.save_epoch(epoch, record, state)
-        run.finish(dynamics, seconds=seconds)
+        run.finish(dynamics, seconds=seconds)  # or an Outcome, read back by run.outcome()
 
 An epoch is saved as its record first, then the state that replaces the one before: the state is
 what makes the epoch count, and it never counts an epoch whose record is not there. A finished
-run is its dynamics first; what is left of the epochs goes, and the mark `done` comes last.
+run is its result first; what is left of the epochs goes, and the mark `done` comes last.
 """
 
 import hashlib
@@ -39,6 +39,7 @@ KEY = "key.json"
 RECORDS = "epoch-*.safetensors"
 STATE = "state.safetensors"
 DYNAMICS = "dynamics.safetensors"
+OUTCOME = "outcome.safetensors"
 TIMING = "timing.json"
 DONE = "done.json"
 _log = logging.getLogger("dris")
@@ -55,6 +56,18 @@ class Checkpoint:
     epoch: int
     state: dict[str, NDArray[Any]]
     records: tuple[dict[str, NDArray[Any]], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """The result of a run that has no dynamics, such as a target's: arrays and a plain note.
+
+    `epochs` is how many the run has trained; the note holds values that JSON can hold.
+    """
+
+    epochs: int
+    arrays: Arrays
+    note: Mapping[str, Any]
 
 
 class Run:
@@ -75,7 +88,7 @@ class Run:
     def done(self) -> bool:
         """Whether the result is there, to the last byte; a damaged one is not there."""
         try:
-            return (self.folder / DONE).read_bytes() == _mark_for(self.folder / DYNAMICS)
+            return (self.folder / DONE).read_bytes() == _mark_for(self._result)
         except FileNotFoundError:
             return False
 
@@ -83,9 +96,9 @@ class Run:
     def epoch(self) -> int:
         """The last full epoch on disk, 0 before the first; damaged files are an error."""
         if (self.folder / DONE).exists():
-            return self.load().totals_epochs
-        if (self.folder / DYNAMICS).exists():
-            return Dynamics.load(self.folder / DYNAMICS).totals_epochs
+            self._must_be_done()
+        if self._result.exists():
+            return self._epochs_of_result()
         return self._read(STATE)[0] if (self.folder / STATE).exists() else 0
 
     @property
@@ -97,10 +110,14 @@ class Run:
             return None
 
     def load(self) -> Dynamics:
-        """The result of a run that is done, memory-mapped."""
-        if not self.done:
-            raise InputError(f"{self.folder} holds no finished run; compute it first")
+        """The dynamics of a run that is done, memory-mapped."""
+        self._must_be_done()
         return Dynamics.load(self.folder / DYNAMICS)
+
+    def outcome(self) -> Outcome:
+        """The outcome of a run that is done, memory-mapped."""
+        self._must_be_done()
+        return self._read_outcome()
 
     def checkpoint(self) -> Checkpoint | None:
         """Where to go on, or None to start at epoch 1; what is damaged is set aside."""
@@ -109,7 +126,7 @@ class Run:
         if not (self.folder / STATE).exists():
             return None
         try:
-            epoch, state = self._read(STATE)
+            epoch, state, _ = self._read(STATE)
         except InputError as error:
             self._set_aside(STATE, error)
             return None
@@ -162,17 +179,40 @@ class Run:
             self._write(STATE, state, epoch)
         self._saved = epoch
 
-    def finish(self, dynamics: Dynamics, *, seconds: float) -> None:
+    def finish(self, result: Dynamics | Outcome, *, seconds: float) -> None:
         """Keep the result, drop the epochs; the time it took goes into a file of its own."""
         self._must_hold("finish")
         with _told("the result could not be saved, all epochs are kept"):
-            # Dynamics in place are a finished run, so the time it took must be there before.
+            # A result in place is a finished run, so the time it took must be there before.
             write_atomically(self.folder / TIMING, [_json({"seconds": float(seconds)})])
-            dynamics.save(self.folder / DYNAMICS)
+            if isinstance(result, Dynamics):
+                result.save(self.folder / DYNAMICS)
+            else:
+                self._write(OUTCOME, result.arrays, result.epochs, result.note)
         with _told("the result is kept, but could not be marked as done"):
             self._seal()
 
     # -- inside -----------------------------------------------------------------------------
+
+    @property
+    def _result(self) -> Path:
+        """Where the result is, or would be were it dynamics."""
+        outcome = self.folder / OUTCOME
+        return outcome if outcome.exists() else self.folder / DYNAMICS
+
+    def _epochs_of_result(self) -> int:
+        """How many epochs the result is of; one that is damaged is an error."""
+        if self._result.name == OUTCOME:
+            return self._read_outcome().epochs
+        return Dynamics.load(self._result).totals_epochs
+
+    def _read_outcome(self) -> Outcome:
+        epochs, arrays, note = self._read(OUTCOME)
+        return Outcome(epochs, arrays, note["note"])
+
+    def _must_be_done(self) -> None:
+        if not self.done:
+            raise InputError(f"{self.folder} holds no finished run; compute it first")
 
     def _mend(self) -> None:
         for leftover in self.folder.glob(".*.tmp"):
@@ -185,21 +225,21 @@ class Run:
             write_atomically(key, [wanted])
         if (self.folder / DONE).exists():
             if not self.done:
-                self._set_aside(DYNAMICS, "its checksum is not that of the mark done")
+                self._set_aside(self._result.name, "its checksum is not that of the mark done")
                 (self.folder / DONE).unlink()
-        elif (self.folder / DYNAMICS).exists():
+        elif self._result.exists():
             try:
-                Dynamics.load(self.folder / DYNAMICS)
+                self._epochs_of_result()
             except InputError as error:
-                self._set_aside(DYNAMICS, error)
+                self._set_aside(self._result.name, error)
             else:
                 self._seal()
 
     def _seal(self) -> None:
-        """The end of `finish`, also for a process killed in it: its dynamics are complete."""
+        """The end of `finish`, also for a process killed in it: its result is complete."""
         for path in (self.folder / STATE, *sorted(self.folder.glob(RECORDS))):
             path.unlink(missing_ok=True)
-        write_atomically(self.folder / DONE, [_mark_for(self.folder / DYNAMICS)])
+        write_atomically(self.folder / DONE, [_mark_for(self._result)])
 
     def _set_aside(self, name: str, why: InputError | str) -> None:
         path, n = self.folder / name, 1
@@ -209,17 +249,22 @@ class Run:
             path.rename(aside)
         _log.warning("%s set aside as %s, it is computed again: %s", path, aside.name, why)
 
-    def _write(self, name: str, arrays: Arrays, epoch: int) -> None:
+    def _write(
+        self, name: str, arrays: Arrays, epoch: int, note: Mapping[str, Any] | None = None
+    ) -> None:
         arrays = {n: np.asarray(a) for n, a in arrays.items()}
-        note = {"run": self.folder.name, "epoch": epoch}
-        write_arrays(self.folder / name, arrays, note, format=FORMAT)
+        about = {"run": self.folder.name, "epoch": epoch}
+        about |= {} if note is None else {"note": note}
+        write_arrays(self.folder / name, arrays, about, format=FORMAT)
 
-    def _read(self, name: str, epoch: int | None = None) -> tuple[int, dict[str, NDArray[Any]]]:
+    def _read(
+        self, name: str, epoch: int | None = None
+    ) -> tuple[int, dict[str, NDArray[Any]], dict[str, Any]]:
         path = self.folder / name
         arrays, note = read_arrays(path, kind="checkpoint", format=FORMAT)
         if note.get("run") != self.folder.name or epoch not in (None, note["epoch"]):
             raise InputError(f"{path}: belongs to another run or epoch")
-        return int(note["epoch"]), arrays
+        return int(note["epoch"]), arrays, note
 
     def _must_hold(self, what: str) -> None:
         if not self._holds:

@@ -14,6 +14,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 from torch.utils.data import DataLoader, Dataset, default_collate
 
+from dris.learn.arrays import divisor_of
+
 PADDING = 4  # pixels of reflected border that crops are cut from
 _ROWS = 4096  # normalised at once
 Positions = NDArray[np.int64]
@@ -164,8 +166,7 @@ def _moments(x: NDArray[Any], normalize: bool) -> _Moments:
     else:
         mean = x.mean(axis=axes, dtype=np.float64)
         spread = x.std(axis=axes, dtype=np.float64)
-    # The mean of equal numbers may be off by rounding; that is not a deviation.
-    spread = np.where(spread > 1e-12 * np.abs(mean), spread, 1)
+    spread = divisor_of(spread, mean)
     shape = (-1, 1, 1) if x.ndim == 4 else (-1,)
     return mean.reshape(shape), spread.reshape(shape)
 

@@ -21,9 +21,18 @@ from numpy.typing import ArrayLike
 
 from dris.core.errors import InputError
 from dris.learn.locks import LOCK, LockedError, folder_lock, is_locked
-from dris.learn.runs import DONE, FORMAT, KEY, Checkpoint, Run
+from dris.learn.runs import DONE, FORMAT, KEY, Checkpoint, Outcome, Run
 
-__all__ = ["Checkpoint", "Cleaned", "Run", "RunInfo", "RunState", "Store", "fingerprint"]
+__all__ = [
+    "Checkpoint",
+    "Cleaned",
+    "Outcome",
+    "Run",
+    "RunInfo",
+    "RunState",
+    "Store",
+    "fingerprint",
+]
 
 RunState = Literal["done", "unfinished", "running", "damaged", "other format"]
 _NAME = re.compile(r"[0-9a-f]{32}")

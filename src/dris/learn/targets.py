@@ -1,79 +1,160 @@
 """Train the target on a subset for as many gradient steps as on all the data (Algorithm 1)."""
 
-import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from dris.core.checks import checked_count
+from dris.core.checks import checked_count, checked_labels, checked_mask
+from dris.core.columns import labels_for
 from dris.core.errors import InputError
-from dris.core.streams import rng_for, seed_for
-from dris.learn.estimators import interruptible
+from dris.core.selection import Subset
+from dris.core.streams import checked_seed
+from dris.learn.estimators import is_estimator
+from dris.learn.feeds import Fixed
+from dris.learn.following import Sampled, TargetRun, follow
+from dris.learn.parallel import Progress, devices_of
+from dris.learn.proxies import checked_inputs, checked_model, checked_test, default_recipe
+from dris.learn.recipe import Recipe
+from dris.learn.schedules import StepParity
+from dris.learn.store import Store, fingerprint
+from dris.learn.training import Data, Job
+
+
+def train_target(
+    model: Any,
+    x: Any,
+    y: ArrayLike,
+    subset: Subset | ArrayLike,
+    *,
+    epochs: int = 20,
+    batch_size: int | None = None,
+    recipe: Recipe | None = None,
+    seed: int = 0,
+    classes: int | None = None,
+    test: tuple[Any, ArrayLike] | None = None,
+    flagged: ArrayLike | None = None,
+    standardize: bool = True,
+    device: str = "cpu",
+    store: Store | str | Path | None = None,
+    progress: Progress | None = None,
+) -> TargetRun:
+    """Train a model on a subset for exactly E·⌈N/B⌉ steps, as many as all N examples would take.
+
+    All batches are full, the learning rate's cosine runs over those steps, and the accuracy is
+    that after the last of them. A target that diverges is a result too, not an error.
+
+    Args:
+        model: As for `train_proxies`: a network by name, function or import path, or a
+            scikit-learn classifier with partial_fit, which brings its own step sizes.
+        x: Features (N, D), images (N, C, H, W), or a map-style torch Dataset: all N.
+        y: All given labels; those outside the subset are never trained on.
+        subset: What to train on: a `Subset`, or positions.
+        epochs: E. The subset is passed over N/|subset| times as often.
+        batch_size: B; 64 for scikit-learn, 128 for networks.
+        recipe: How a network trains, in place of epochs and batch_size.
+        seed: Every random stream is derived from it and from its purpose.
+        classes: Number of classes, when the largest label may be absent.
+        test: Held-out (x, y) to state the accuracy on, after every epoch.
+        flagged: A mask of examples, such as those known to be corrupt, whose share is logged;
+            nothing is decided by it.
+        standardize: Give each feature (or image channel) mean 0 and standard deviation 1.
+        device: "cpu" (one thread) or "cuda".
+        store: Folder that keeps every epoch and the result (networks only): killed work goes on
+            from there and ends in the same bytes.
+        progress: Called with (epochs done, epochs in all).
+
+    >>> from sklearn.linear_model import SGDClassifier
+    >>> x, y = np.array([[-1.0], [1.0]]), np.array([0, 1])
+    >>> train_target(SGDClassifier(), x, y, [0, 1], epochs=5, batch_size=2, test=(x, y))
+    TargetRun(finished after 5 epochs, accuracy 100.0 %)
+    """
+    job, data = checked_job(
+        model, x, y, epochs, batch_size, recipe, seed, classes, test, standardize, device
+    )
+    if is_estimator(job.model) and not hasattr(job.model, "partial_fit"):
+        raise InputError(f"{type(job.model).__name__} has no partial_fit, so it takes no steps")
+    marked = None if flagged is None else checked_mask(flagged, len(data.y), "flagged")
+    if isinstance(subset, Subset) and subset.total != len(data.y):
+        raise InputError(
+            f"the subset was chosen from {subset.total} examples, here are {len(data.y)}; "
+            "score the examples that are trained on"
+        )
+    indices = np.sort(subset.indices if isinstance(subset, Subset) else np.asarray(subset))
+    parity = StepParity(indices, len(data.y), job.recipe.batch_size, job.seed)
+    size = len(indices)
+    mass = None if marked is None else float(marked[indices].mean())
+    how = {
+        "kind": "static",
+        "rule": subset.rule if isinstance(subset, Subset) else "positions",
+        "parameters": dict(subset.parameters) if isinstance(subset, Subset) else {},
+        "examples": size,
+        "subset": fingerprint(indices.astype(np.int64)),
+        "flagged": None if marked is None else fingerprint(marked),
+    }
+    sampled = Sampled(None, float(size), 1.0, size, mass, unbiased=size == len(data.y))
+    feed = Fixed(parity, sampled, how)
+    return follow(job, data, feed, store, counted(progress, job.recipe.stop))
 
 
 def step_batches(
     indices: NDArray[np.int64], total: int, *, epochs: int, batch_size: int, seed: int
 ) -> Iterator[NDArray[np.int64]]:
-    """Exactly epochs·⌈total/batch_size⌉ full batches of positions: step parity.
-
-    Batches are cut from the endless concatenation of shuffled passes. The order in which a
-    subset is visited is a subsequence of the full data's under the same seed, so that rules
-    differ in the subset only.
+    """Exactly epochs·⌈total/batch_size⌉ full batches of positions: step parity, for any loop.
 
     >>> steps = list(step_batches(np.array([1, 5]), total=7, epochs=2, batch_size=3, seed=0))
     >>> len(steps), {len(s) for s in steps}
     (6, {3})
     """
-    if len(indices) == 0:
-        raise InputError("the subset is empty; nothing to train on")
-    if indices.dtype.kind not in "iu" or indices.min() < 0 or indices.max() >= total:
-        raise InputError(f"indices must be positions in 0..{total - 1}, got {indices}")
-    checked_count(epochs, "epochs", at_least=1)
-    checked_count(batch_size, "batch_size", at_least=1)
-    kept = np.zeros(total, dtype=bool)
-    kept[indices] = True
-    waiting = np.empty(0, dtype=np.int64)
-    passes = itertools.count()
-    for _ in range(epochs * -(-total // batch_size)):
-        while len(waiting) < batch_size:
-            order = rng_for(seed, "target", "pass", next(passes)).permutation(total)
-            waiting = np.concatenate((waiting, order[kept[order]]))
-        yield waiting[:batch_size]
-        waiting = waiting[batch_size:]
+    parity = StepParity(indices, total, batch_size, checked_seed(seed))
+    for epoch in range(1, checked_count(epochs, "epochs", at_least=1) + 1):
+        yield from parity.batches(epoch)
 
 
-def train_target(
-    estimator: Any,
-    x: NDArray[Any],
-    y: NDArray[np.int64],
-    indices: NDArray[np.int64],
-    *,
+def checked_job(
+    model: Any,
+    x: Any,
+    y: ArrayLike,
     epochs: int,
-    batch_size: int,
+    batch_size: int | None,
+    recipe: Recipe | None,
     seed: int,
-    classes: int,
-) -> Any:
-    """A fitted copy of `estimator`, one partial_fit per step, initialised from its own stream.
+    classes: int | None,
+    test: tuple[Any, ArrayLike] | None,
+    standardize: bool,
+    device: str,
+) -> tuple[Job, Data]:
+    """A target's job and data from what a user passes, checked."""
+    kind = checked_model(model)
+    inputs = checked_inputs(x)
+    labels = labels_for(checked_labels(y, classes), len(inputs))
+    job = Job(
+        model=kind,
+        stream=("target",),
+        seed=checked_seed(seed),
+        classes=int(labels.max()) + 1 if classes is None else int(classes),
+        recipe=recipe or default_recipe(kind, epochs, batch_size),
+        normalize=standardize,
+        device=devices_of(device)[0],
+    )
+    return job, Data(inputs, labels, *checked_test(test, inputs))
 
-    >>> from sklearn.linear_model import SGDClassifier
-    >>> x, y = np.array([[-1.0], [1.0]]), np.array([0, 1])
-    >>> model = train_target(SGDClassifier(), x, y, np.array([0, 1]), epochs=5, batch_size=2,
-    ...                      seed=0, classes=2)
-    >>> model.predict(x).tolist()
-    [0, 1]
+
+def counted(progress: Progress | None, total: int) -> Callable[[], None]:
+    """A tick that tells `progress` how many of `total` epochs are done.
+
+    >>> tick = counted(lambda done, total: print(done, total), 2)
+    >>> tick()
+    1 2
     """
-    from sklearn.base import clone
-    from threadpoolctl import threadpool_limits
+    done = 0
 
-    if not hasattr(estimator, "partial_fit"):
-        raise InputError(f"{type(estimator).__name__} has no partial_fit, so it takes no steps")
-    model = clone(estimator)
-    if "random_state" in model.get_params():
-        model.set_params(random_state=seed_for(seed, "target", "model"))
-    every_class = np.arange(classes)
-    with threadpool_limits(limits=1), interruptible():
-        for batch in step_batches(indices, len(x), epochs=epochs, batch_size=batch_size, seed=seed):
-            model.partial_fit(x[batch], y[batch], classes=every_class)
-    return model
+    def tick() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, total)
+
+    return tick

@@ -24,13 +24,20 @@ from dris.learn.estimators import Estimator, is_estimator, resolve
 from dris.learn.recipe import Recipe
 from dris.learn.recorder import Recorder
 from dris.learn.runs import Run
+from dris.learn.schedules import Passes, Schedule
 from dris.learn.store import Store, fingerprint
 
 Positions = NDArray[np.int64]
 
 
 class DivergedError(InputError):
-    """A proxy whose losses are no longer finite; the message names it, the epoch and the step."""
+    """A training whose losses are no longer finite; the message names it, the epoch and the step.
+
+    `step` counts from 1 in the epoch; it is None where an estimator does not say.
+    """
+
+    epoch: int = 0
+    step: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,7 @@ class Job:
     fold: int = 0
     record: Literal["all", "scored"] = "all"
     gradient_norm: bool = False
+    rival: bool = False
     normalize: bool = True
     device: str = "cpu"
     code: str | None = None
@@ -232,6 +240,7 @@ def _follow(job: Job, data: Data, run: Run | None, tick: Callable[[], None]) -> 
         record=job.record,
         scored_epoch=recipe.scored,
         gradient_norm=job.gradient_norm,
+        rival=job.rival,
     )
     with one_thread(job):
         engine = _engine(job, data.x, y, rows)
@@ -265,6 +274,15 @@ def _one_epoch(
 
 def _engine(job: Job, x: Any, y: NDArray[np.int64], rows: Positions) -> Any:
     stream = job.stream if job.folds is None else (*job.stream, "fold", job.fold)
+    equal = not is_estimator(job.model)
+    passes = Passes(rows, job.recipe.batch_size, job.seed, stream, equal=equal)
+    return engine_of(job, x, y, passes, stream=stream)
+
+
+def engine_of(
+    job: Job, x: Any, y: NDArray[np.int64], schedule: Schedule, *, stream: tuple[str | int, ...]
+) -> Any:
+    """The network or the estimator of a job, untrained, on a schedule."""
     if is_estimator(job.model):
         return Estimator(
             resolve(job.model),
@@ -272,10 +290,9 @@ def _engine(job: Job, x: Any, y: NDArray[np.int64], rows: Positions) -> Any:
             y,
             job.classes,
             epochs=job.recipe.epochs,
-            batch_size=job.recipe.batch_size,
             seed=job.seed,
             stream=stream,
-            rows=rows,
+            schedule=schedule,
         )
     import torch
 
@@ -296,7 +313,7 @@ def _engine(job: Job, x: Any, y: NDArray[np.int64], rows: Positions) -> Any:
         job.recipe,
         seed=job.seed,
         stream=stream,
-        rows=rows,
+        schedule=schedule,
         device=device,
     )
 
@@ -340,18 +357,22 @@ def _split(recorder: Recorder) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 @contextmanager
 def told_who(job: Job, epoch: int) -> Iterator[None]:
-    """Name the proxy and the epoch when its numbers are no longer finite."""
+    """Name the training and the epoch when its numbers are no longer finite."""
     try:
         yield
     except ValueError as error:
         text = str(error)
         # Ours say so; scikit-learn's are plain ValueErrors. Any other is the user's code failing.
         signs = ("finite", "overflow") if is_estimator(job.model) else ("finite", "diverged")
-        ours = isinstance(error, InputError) or is_estimator(job.model)
+        ours = (isinstance(error, InputError) and error.__cause__ is None) or is_estimator(
+            job.model
+        )
         if not ours or not any(sign in text for sign in signs):
             raise
         remedy = "" if "lower" in text else "; lower its learning rate or standardize"
-        raise DivergedError(f"{job.who} diverged at epoch {epoch}: {text}{remedy}") from None
+        diverged = DivergedError(f"{job.who} diverged at epoch {epoch}: {text}{remedy}")
+        diverged.epoch, diverged.step = epoch, getattr(error, "step", None)
+        raise diverged from None
 
 
 @contextmanager

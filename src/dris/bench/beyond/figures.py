@@ -91,12 +91,15 @@ def _above_half(axes: Any) -> list[Any]:
 
 def _lines(axes: Any, s: Results, columns: Sequence[Column], at: Sequence[float]) -> None:
     for rule, colour in zip(SHOWN, PALETTE, strict=True):
-        found = [mean_std(s.values("accuracy", rule, column)) for column in columns]
-        mean, spread = 100 * np.array(found).T
+        values = [(x, s.values("accuracy", rule, c)) for x, c in zip(at, columns, strict=True)]
+        found = [(x, *mean_std(v)) for x, v in values if v]
+        if not found:
+            continue
+        where, mean, spread = np.array(found).T * [[1], [100], [100]]
         bold = rule == DEFAULT
         label = f"{NAMES[rule]} (default)" if bold else NAMES[rule]
         axes.plot(
-            at,
+            where,
             mean,
             "o-",
             color=colour,
@@ -105,7 +108,9 @@ def _lines(axes: Any, s: Results, columns: Sequence[Column], at: Sequence[float]
             markersize=5 if bold else 3.5,
             zorder=3 if bold else 2,
         )
-        axes.fill_between(at, mean - spread, mean + spread, color=colour, alpha=0.12, linewidth=0)
+        axes.fill_between(
+            where, mean - spread, mean + spread, color=colour, alpha=0.12, linewidth=0
+        )
     axes.grid(alpha=0.25)
 
 

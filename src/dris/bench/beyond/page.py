@@ -110,6 +110,8 @@ def _table(
     """Rules down, columns across; the best mean of a column in bold."""
     shown = {rule: [s.values(what, rule, column) for column in columns] for rule in rules}
     shown = {rule: values for rule, values in shown.items() if any(values)}
+    if not shown:
+        return ["not run", ""]
     best = [
         (max if what == "accuracy" else min)(
             (mean_std(values[i])[0] for values in shown.values() if values[i]), default=None
@@ -158,8 +160,9 @@ def _not_winning(s: Results) -> list[str]:
         ours = s.values("accuracy", DEFAULT, column)
         ahead = []
         for rule in rules:
-            found = compare(s.values("accuracy", rule, column), ours)
-            if found.difference > 0:
+            theirs = s.values("accuracy", rule, column)
+            found = compare(theirs, ours) if theirs else None
+            if found is not None and found.difference > 0:
                 ahead.append((found.difference, rule, found.outcome == "above"))
         if ahead:
             told = [

@@ -1,12 +1,13 @@
 """The rules that are compared: each turns what the proxies said into a subset."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.dynamics import Dynamics
+from dris.core.errors import InputError
 from dris.core.gating import CHOOSERS, DEFAULT_GATED, GatedRule, select_gated
 from dris.core.scores import SCORES
 from dris.core.selection import Subset, keep_top, remove_bottom, stratified
@@ -108,3 +109,16 @@ NAMES = {
     "gate_rank+el2n": "gate on mean rank + EL2N",
     "gate_both+el2n": "gate on both + EL2N",
 }
+
+
+def checked_rules(names: Sequence[str]) -> list[str]:
+    """The rules by name, "default" being the default gated rule.
+
+    >>> checked_rules(["aum", "default"])[0]
+    'aum'
+    """
+    known = [DEFAULT if name == "default" else name for name in names]
+    unknown = [name for name in known if name not in RULES]
+    if unknown:
+        raise InputError(f"rule must be default or one of {', '.join(RULES)}, got {unknown[0]!r}")
+    return known

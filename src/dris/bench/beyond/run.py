@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.bench.beyond.mlp import SmallMLP
-from dris.bench.beyond.rules import BASELINES, GATED, RULES, VARIANTS, Judged
+from dris.bench.beyond.rules import RULES, VARIANTS, Judged, checked_rules
 from dris.bench.beyond.setting import Cell, Noise, Study, cells_of, noises
 from dris.core.arrayfile import made_folder, write_atomically
 from dris.core.errors import InputError
@@ -46,14 +46,18 @@ def run(
     *,
     seeds: Sequence[int],
     store: Path,
+    only_rules: Sequence[str] | None = None,
+    only_noises: Sequence[Noise] | None = None,
     backbone: str | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> list[Record]:
-    """Every cell's record, from the store where it is there."""
+    """Every cell's record, from the store where it is there; all rules and noises unless named."""
     folder = made_folder(store / "cells")
-    groups = [(noise, seed) for seed in seeds for noise in noises()]
-    everywhere, variants = [*BASELINES, *GATED], list(VARIANTS)
+    groups = [(noise, seed) for seed in seeds for noise in only_noises or noises()]
+    wanted = checked_rules(only_rules or list(RULES))
+    everywhere = [rule for rule in wanted if rule not in VARIANTS]
+    variants = [rule for rule in wanted if rule in VARIANTS]
     every = [cells_of(study, *group, everywhere, variants) for group in groups]
     if any(_missing(cells, folder) for cells in every):
         data = loaded(study, store, backbone)

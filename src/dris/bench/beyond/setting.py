@@ -37,7 +37,7 @@ STUDIES = {
     for study in (
         Study("digits", "digits", None, "mlp", 20, 64, 25, 128, 0.1),
         Study("fashion-mnist", "fashion-mnist", 6000, "mlp", 10, 128, 10, 128, 0.04),
-        Study("cifar10", "cifar10", 10_000, "small_cnn", 20, 128, 20, 128, 0.04),
+        Study("cifar10", "cifar10", 10_000, "small_cnn", 12, 128, 10, 128, 0.04),
         Study("food101-mini", "food101", None, "mlp", 20, 64, 25, 128, 0.1),
     )
 }
@@ -110,6 +110,18 @@ def noises() -> tuple[Noise, ...]:
     9
     """
     return tuple(dict.fromkeys((*TABLE, *SWEEP)))
+
+
+def noise_of(text: str) -> Noise:
+    """A noise as it is written on the command line: "clean", or kind:rate.
+
+    >>> noise_of("targeted:0.25")
+    Noise(kind='targeted', rate=0.25)
+    """
+    known = {"clean": TABLE[0], **{f"{n.kind}:{n.rate:g}": n for n in noises()[1:]}}
+    if text not in known:
+        raise InputError(f"noise must be one of {', '.join(known)}, got {text!r}")
+    return known[text]
 
 
 def cells_of(

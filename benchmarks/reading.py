@@ -1,0 +1,69 @@
+"""Memory and time to read 1,000,000 × 64 float32 from Parquet, as columns and as embeddings.
+
+Each read runs in a process of its own, so that its peak is its own. The ratio is that peak, less
+what the imports take, to the array that comes out (256 MB).
+"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from measure import finish, report
+
+N, D, GROUP = 1_000_000, 64, 125_000
+
+READ = """
+import sys, time
+import resource
+from dris.data.read import read_data
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+before, begin = peak(), time.perf_counter()
+data = read_data(sys.argv[1], label="y", id="id")
+seconds = time.perf_counter() - begin
+assert data.x.shape == (int(sys.argv[2]), int(sys.argv[3])), data.x.shape
+print(peak() - before, seconds, data.x.nbytes / 1e6)
+"""
+
+
+def written(path: Path, *, vectors: bool, group: int) -> Path:
+    """The file, made a row group at a time."""
+    rng = np.random.default_rng(0)
+    writer = None
+    for begin in range(0, N, GROUP):
+        values = rng.random((GROUP, D), dtype=np.float32)
+        marks = {"id": np.arange(begin, begin + GROUP), "y": rng.integers(0, 10, GROUP)}
+        if vectors:
+            flat = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), D)
+            table = pa.table({**marks, "embedding": flat})
+        else:
+            columns = {f"f{i}": np.ascontiguousarray(values[:, i]) for i in range(D)}
+            table = pa.table({**marks, **columns})
+        if writer is None:
+            writer = pq.ParquetWriter(path, table.schema)
+        writer.write_table(table, row_group_size=group)
+    if writer is not None:
+        writer.close()
+    return path
+
+
+def main() -> None:
+    """Peak of the process that reads, above its imports, over the array."""
+    with tempfile.TemporaryDirectory() as folder:
+        for what, vectors in (("columns", False), ("embeddings", True)):
+            path = written(Path(folder, f"{what}.parquet"), vectors=vectors, group=GROUP)
+            command = [sys.executable, "-c", READ, str(path), str(N), str(D)]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            peak, seconds, size = map(float, done.stdout.split())
+            print(f"{what}: file {path.stat().st_size / 1e6:.0f} MB, {seconds:.1f} s")
+            report(f"{what}, peak memory over the array", peak / size, "×", 1.5, at_least=False)
+            path.unlink()
+    finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""Files that people hand over: found, fingerprinted, and any failure to read them in a sentence."""
+
+import glob
+import hashlib
+import os
+import re
+import uuid
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+
+from dris.core.errors import InputError
+
+PathLike = str | os.PathLike[str]
+
+# What the libraries below raise over bytes that are not what they expect.
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    ArithmeticError,
+    AttributeError,
+    RuntimeError,
+    EOFError,
+    SyntaxError,
+    MemoryError,
+    zlib.error,
+    zipfile.BadZipFile,
+    pa.ArrowException,
+)
+
+
+@contextmanager
+def reading(path: PathLike, kind: str) -> Iterator[None]:
+    """Turn whatever goes wrong while a file is read into one sentence with the remedy.
+
+    >>> with reading("a.csv", "CSV file"):
+    ...     raise OSError(13, "Permission denied")
+    Traceback (most recent call last):
+    ...
+    dris.core.errors.InputError: a.csv cannot be read (Permission denied); check its permissions \
+and that it is a whole CSV file
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except MemoryError:
+        raise InputError(
+            f"{path} does not fit into memory; read fewer columns with --features, or a part of it"
+        ) from None
+    except _UNREADABLE as error:
+        why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise InputError(
+            f"{one_line(path, 400)} cannot be read ({one_line(why)}); "
+            f"check its permissions and that it is a whole {kind}"
+        ) from None
+
+
+def one_line(text: object, most: int = 160) -> str:
+    r"""The text without line breaks or other control characters, cut when it is long.
+
+    >>> one_line("a\n b")
+    'a b'
+    """
+    words = " ".join(str(text).split())
+    words = "".join(c if c.isprintable() else "�" for c in words)
+    return words if len(words) <= most else words[: most - 1] + "…"
+
+
+def listed(names: Sequence[object], most: int = 12) -> str:
+    """Names in a row for a message, the first few of many.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    shown = ", ".join(one_line(name, 40) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def files_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
+    """The files and folders that are meant: a path, several, or a pattern such as part-*.parquet.
+
+    A pattern's matches are sorted, numbers by their value: part-2 comes before part-10.
+    """
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not given:
+        raise InputError("no data was named; pass the path of a file or a folder")
+    found: list[Path] = []
+    for one in given:
+        text = os.fspath(one)
+        if not isinstance(text, str) or not text or "\0" in text:
+            raise InputError(f"{one_line(repr(one))} is not a path; name a file or a folder")
+        if not text.isprintable():
+            raise InputError(f"the name {one_line(repr(text))} cannot be printed; rename the file")
+        path = Path(text).expanduser()
+        with reading(text, "file"):
+            if not os.path.lexists(path) and any(c in text for c in "*?["):
+                matches = [Path(match) for match in glob.glob(str(path))]
+                if not matches:
+                    raise InputError(f"no file matches {text}; check the pattern and the folder")
+                found += in_order(matches)
+                continue
+            if not path.exists():
+                why = "is a link that leads nowhere" if path.is_symlink() else "does not exist"
+                raise InputError(f"{text} {why}; check the path (here is {Path.cwd()})")
+        found.append(path)
+    return tuple(found)
+
+
+def in_order(paths: Sequence[Path]) -> list[Path]:
+    """Sorted by name, numbers in names by their value.
+
+    >>> [str(p) for p in in_order([Path("part-10"), Path("part-9")])]
+    ['part-9', 'part-10']
+    """
+
+    def key(path: Path) -> list[tuple[bool, int, str]]:
+        pieces = re.split(r"([0-9]+)", str(path))
+        return [(p.isdecimal(), int(p) if p.isdecimal() else 0, p) for p in pieces]
+
+    return sorted(paths, key=key)
+
+
+def fingerprint_of(files: Sequence[Path]) -> str:
+    """SHA-256 over the bytes of every file in order; where the files lie does not matter."""
+    whole = hashlib.sha256()
+    for path in files:
+        with reading(path, "file"), path.open("rb") as file:
+            whole.update(hashlib.file_digest(file, "sha256").digest())
+    return whole.hexdigest()
+
+
+def refuse_larger_than_memory(path: PathLike, size: int) -> None:
+    """Stop before an allocation that this machine cannot hold."""
+    most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if size > most:
+        raise InputError(
+            f"{path} would take {size / 1e9:,.1f} GB in memory and this machine has "
+            f"{most / 1e9:,.1f} GB; read fewer columns with --features, or a part of it"
+        )
+
+
+@contextmanager
+def new_file(path: PathLike, *, force: bool = False, keep: Sequence[Path] = ()) -> Iterator[Path]:
+    """A temporary name to write to, renamed to `path` at the end; nothing stays after a failure.
+
+    A file that is there is replaced with `force` only, and the files in `keep` never.
+    """
+    target = Path(path).expanduser()
+    with writing(target):
+        if target.is_dir():
+            raise InputError(f"{target} is a folder; name a file to write")
+        if not target.parent.is_dir():
+            raise InputError(f"{target.parent}: no such folder; create it before writing into it")
+        if target.exists() and any(file.exists() and target.samefile(file) for file in keep):
+            raise InputError(f"{target} is the data itself and is never replaced; name another")
+        if os.path.lexists(target) and not force:
+            raise InputError(f"{target} exists; use --force to replace it, or name another")
+        temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+        try:
+            yield temporary
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn a full disk or a folder without write access into one sentence."""
+    try:
+        yield
+    except OSError as error:
+        why = one_line(error.strerror or error)
+        raise InputError(f"{path} cannot be written ({why}); name another place") from None

@@ -1,0 +1,178 @@
+"""Examples with labels that may be wrong, as every reader hands them over."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.checks import checked_ids
+from dris.core.errors import InputError
+from dris.core.frozen import read_only, same_value
+
+Value = int | str | bool
+How = Literal["number", "yes/no", "days", "one-hot", "vector", "image"]
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One column that is learned from, and how it became numbers.
+
+    `how` is "number" (as it is), "yes/no" (1 and 0), "days" (since 1970-01-01), "one-hot" (one
+    place for each of `categories`), "vector" (each element) or "image" (pixels).
+
+    >>> Feature("colour", "one-hot", 2, ("blue", "red")).names()
+    ('colour=blue', 'colour=red')
+    """
+
+    column: str
+    how: How
+    width: int = 1
+    categories: tuple[str, ...] = ()
+
+    def names(self) -> tuple[str, ...]:
+        """A name for each place that the column takes in x."""
+        if self.how == "one-hot":
+            return tuple(f"{self.column}={category}" for category in self.categories)
+        if self.how in ("vector", "image"):
+            return tuple(f"{self.column}[{i}]" for i in range(self.width))
+        return (self.column,)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where data came from: what was read, and a fingerprint of every byte of it.
+
+    `format` is "csv", "parquet", "npz", "npy", "images" or "huggingface"; `label` and `id` are
+    the names of those columns, `columns` those of all.
+    """
+
+    format: str
+    files: tuple[Path, ...]
+    fingerprint: str
+    label: str
+    id: str | None = None
+    columns: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The origin as values that JSON can hold, for a recipe."""
+        return {
+            "format": self.format,
+            "files": [str(file) for file in self.files],
+            "fingerprint": self.fingerprint,
+            "label": self.label,
+            "id": self.id,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledData:
+    """N examples in the order of their file, with given labels, ids and where they came from.
+
+    Attributes:
+        x: A table (N, D) float32 or images (N, C, H, W) uint8, finite and read-only.
+        labels: Given labels as positions in `classes`, int64.
+        classes: The label values as the user wrote them, sorted.
+        ids: The user's ids, whole numbers or text; positions when there are none.
+        trusted: True where the user says that the label is right.
+        features: Which columns x was made from, and how.
+        origin: What was read.
+        names: What to call each class; the values of `classes` unless the data says more.
+        paths: Where each image lies, when images were read from files.
+        notes: What a reader left out or filled in, a sentence each.
+
+    >>> data = LabelledData.of(np.eye(2), [0, 1], classes=("cat", "dog"))
+    >>> data, data.given().tolist()
+    (LabelledData(2 examples × 2, 2 classes, 0 trusted), ['cat', 'dog'])
+    """
+
+    x: NDArray[np.float32] | NDArray[np.uint8]
+    labels: NDArray[np.int64]
+    classes: tuple[Value, ...]
+    ids: NDArray[Any]
+    trusted: NDArray[np.bool_]
+    features: tuple[Feature, ...]
+    origin: Origin
+    names: tuple[str, ...] = ()
+    paths: NDArray[np.str_] | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        n = len(self.x)
+        object.__setattr__(self, "x", read_only(self.x, self.x.dtype))
+        object.__setattr__(self, "labels", read_only(self.labels, np.int64))
+        object.__setattr__(self, "ids", read_only(self.ids, self.ids.dtype))
+        object.__setattr__(self, "trusted", read_only(self.trusted, np.bool_))
+        object.__setattr__(self, "names", self.names or tuple(map(str, self.classes)))
+        if not len(self.labels) == len(self.ids) == len(self.trusted) == n:
+            raise InputError(
+                f"{n} examples need as many labels, ids and trusted marks, got "
+                f"{len(self.labels)}, {len(self.ids)} and {len(self.trusted)}"
+            )
+
+    @classmethod
+    def of(
+        cls,
+        x: NDArray[Any],
+        labels: Any,
+        *,
+        classes: tuple[Value, ...],
+        ids: Any = None,
+        trusted: Any = None,
+    ) -> "LabelledData":
+        """Data that is in memory already; ids are positions and nothing is trusted unless given.
+
+        >>> LabelledData.of(np.zeros((1, 3)), [0], classes=("a", "b"), ids=["r1"]).ids.tolist()
+        ['r1']
+        """
+        images = x.ndim == 4 and x.dtype == np.uint8
+        values = x if images else np.asarray(x, dtype=np.float32)
+        width = int(np.prod(values.shape[1:]))
+        return cls(
+            x=values,
+            labels=np.asarray(labels),
+            classes=classes,
+            ids=checked_ids(ids, len(x)),
+            trusted=np.zeros(len(x), np.bool_) if trusted is None else np.asarray(trusted),
+            features=(Feature("x", "image" if images else "vector", width),),
+            origin=Origin("memory", (), "", label="labels"),
+        )
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __eq__(self, other: object) -> bool:
+        return same_value(self, other)
+
+    def __repr__(self) -> str:
+        shape = "×".join(map(str, self.x.shape[1:]))
+        return (
+            f"LabelledData({len(self)} examples × {shape}, {len(self.classes)} classes, "
+            f"{int(self.trusted.sum())} trusted)"
+        )
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """A name for each column of a table x, or for each value of an image."""
+        return tuple(name for feature in self.features for name in feature.names())
+
+    def given(self, labels: NDArray[np.int64] | None = None) -> NDArray[Any]:
+        """Labels as the user wrote them: the given ones, or others in 0..C-1."""
+        return np.array(self.classes)[self.labels if labels is None else labels]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a recipe or a report needs to say about the data, as values that JSON can hold."""
+        encoded: list[Mapping[str, Any]] = [
+            {"column": f.column, "how": f.how, "width": f.width} for f in self.features
+        ]
+        return {
+            **self.origin.to_dict(),
+            "examples": len(self),
+            "shape": list(self.x.shape[1:]),
+            "classes": list(self.classes),
+            "trusted": int(self.trusted.sum()),
+            "features": encoded,
+            "notes": list(self.notes),
+        }

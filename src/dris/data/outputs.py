@@ -1,0 +1,164 @@
+"""What people take away: the data with fewer rows, more columns or other labels, or just ids."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dris.core.errors import InputError
+from dris.data.files import (
+    PathLike,
+    fingerprint_of,
+    listed,
+    new_file,
+    one_line,
+    reading,
+)
+from dris.data.labelled import LabelledData
+from dris.data.rewrite import (
+    Change,
+    record_bytes,
+    write_csv,
+    write_npz,
+    write_parquet,
+    write_saved,
+)
+
+
+def write_data(
+    data: LabelledData,
+    path: PathLike,
+    *,
+    positions: ArrayLike | None = None,
+    columns: Mapping[str, ArrayLike] | None = None,
+    labels: ArrayLike | None = None,
+    force: bool = False,
+) -> Path:
+    """Write the data again, from its own files: same columns, same types, same order.
+
+    CSV gives CSV whose kept lines have the same bytes; Parquet gives Parquet with the same schema
+    and metadata; NPZ and NPY give NPZ; a saved Hugging Face data set gives Parquet; a folder of
+    images gives a CSV of paths, labels and ids, the images stay where they are.
+
+    Args:
+        data: What `read_data` returned.
+        path: A file to write; written whole or not at all.
+        positions: The examples to keep, in increasing order; all when not given.
+        columns: Values to add, one for each example of the whole data.
+        labels: Other labels, 0..C-1, one for each example of the whole data.
+        force: Replace a file that is there; the data itself is never replaced.
+    """
+    target = Path(path).expanduser()
+    if data.origin.format not in _WRITERS:
+        raise InputError("the data was not read from a file; write its ids instead")
+    suffix, write = _WRITERS[data.origin.format]
+    if target.suffix.lower() not in suffix:
+        raise InputError(
+            f"{data.origin.format} data is written as {suffix[0]}, got {target}; name it so, or "
+            "write ids"
+        )
+    change = _change(data, positions, columns, labels)
+    with new_file(target, force=force, keep=data.origin.files) as temporary:
+        with reading(data.origin.files[0], f"{data.origin.format} file"):
+            _refuse_changed(data)
+        write(data, change, temporary)
+    return target
+
+
+def write_ids(
+    data: LabelledData,
+    path: PathLike,
+    *,
+    positions: ArrayLike | None = None,
+    columns: Mapping[str, ArrayLike] | None = None,
+    force: bool = False,
+) -> Path:
+    """Write the ids of the kept examples as CSV, one a line, with further columns if given."""
+    change = _change(data, positions, columns, None)
+    header = [data.origin.id or "row", *change.columns]
+    with new_file(path, force=force, keep=data.origin.files) as temporary:
+        _write_lines(temporary, header, [data.ids, *change.columns.values()], change.keep)
+    return Path(path).expanduser()
+
+
+def write_images(data: LabelledData, change: Change, path: Path) -> None:
+    """A list of the kept images: path from the list's own folder, label, id, added columns."""
+    files = [os.path.relpath(file, path.parent) for file in data.origin.files]
+    labels = data.given() if change.labels is None else change.labels
+    values = [np.array(files), labels, data.ids, *change.columns.values()]
+    _write_lines(path, ["path", "label", "id", *change.columns], values, change.keep)
+
+
+_Writer = Callable[[LabelledData, Change, Path], None]
+_WRITERS: dict[str, tuple[tuple[str, ...], _Writer]] = {
+    "csv": ((".csv", ".tsv", ".txt"), write_csv),
+    "parquet": ((".parquet", ".pq"), write_parquet),
+    "huggingface": ((".parquet", ".pq"), write_saved),
+    "npz": ((".npz",), write_npz),
+    "npy": ((".npz",), write_npz),
+    "images": ((".csv",), write_images),
+}
+
+
+def _write_lines(
+    path: Path, header: list[str], values: list[NDArray[Any]], keep: NDArray[np.bool_]
+) -> None:
+    with path.open("xb") as out:
+        out.write(record_bytes(header, ",") + b"\n")
+        for row in np.flatnonzero(keep).tolist():
+            cells = [column[row].item() for column in values]
+            out.write(record_bytes(cells, ",") + b"\n")
+
+
+def _change(
+    data: LabelledData,
+    positions: ArrayLike | None,
+    columns: Mapping[str, ArrayLike] | None,
+    labels: ArrayLike | None,
+) -> Change:
+    """The change, checked against the data."""
+    n = len(data)
+    keep = np.ones(n, dtype=np.bool_)
+    if positions is not None:
+        at = np.asarray(positions)
+        if at.ndim != 1 or at.dtype.kind not in "iu" or not (at[1:] > at[:-1]).all():
+            raise InputError(
+                "positions must be increasing whole numbers; pass np.unique(positions)"
+            )
+        if at.size == 0 or at[0] < 0 or at[-1] >= n:
+            raise InputError(f"positions must be at least one of 0..{n - 1}, got {at.size} of them")
+        keep[:] = False
+        keep[at] = True
+    added = {name: np.asarray(values) for name, values in (columns or {}).items()}
+    for name, values in added.items():
+        if values.shape != (n,) or values.dtype.kind not in "fiubU":
+            raise InputError(
+                f"column {one_line(name)!r} must be {n} numbers, marks or texts, got "
+                f"{values.dtype} of shape {values.shape}"
+            )
+    taken = sorted(set(added) & set(data.origin.columns))
+    if taken:
+        raise InputError(f"the data has columns named {listed(taken)} already; choose other names")
+    new = None
+    if labels is not None:
+        y = np.asarray(labels)
+        if (
+            y.shape != (n,)
+            or y.dtype.kind not in "iu"
+            or not 0 <= y.min() <= y.max() < len(data.classes)
+        ):
+            raise InputError(f"labels must be {n} whole numbers in 0..{len(data.classes) - 1}")
+        new = data.given(y)
+    return Change(keep, added, new)
+
+
+def _refuse_changed(data: LabelledData) -> None:
+    """The files must be those that were read: positions mean nothing in others."""
+    files = data.origin.files
+    if data.paths is not None and data.origin.format != "images":
+        files = (*files, *map(Path, data.paths.tolist()))
+    if fingerprint_of(files) != data.origin.fingerprint:
+        raise InputError(f"{files[0]} has changed since it was read; read it again")

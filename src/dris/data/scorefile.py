@@ -1,0 +1,145 @@
+"""Score files: Parquet with the user's ids, every score as float64, and marks."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import ArrayLike, NDArray
+
+from dris.core.checks import checked_ids, checked_score
+from dris.core.errors import InputError
+from dris.core.frozen import read_only
+from dris.data.files import PathLike, listed, new_file, one_line, reading
+from dris.data.values import ids_of
+
+FORMAT = 1
+_KEY = b"dris"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreFile:
+    """Scores of N examples by name, larger kept first, and flags such as "canary" or "trusted".
+
+    `note` is whatever else belongs to them, as values that JSON can hold: the fingerprint of the
+    data, the seed, the recipe.
+
+    >>> scores = ScoreFile(["a", "b"], {"aum": [0.5, -1.0]}, {"trusted": [True, False]})
+    >>> scores.aligned(["b", "a"]).scores["aum"].tolist()
+    [-1.0, 0.5]
+    """
+
+    ids: ArrayLike
+    scores: Mapping[str, ArrayLike]
+    flags: Mapping[str, ArrayLike] = field(default_factory=dict)
+    note: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        n = len(np.asarray(self.ids))
+        ids = checked_ids(self.ids, n)
+        scores = {name: checked_score(values) for name, values in self.scores.items()}
+        flags = {name: np.asarray(values) for name, values in self.flags.items()}
+        names = ["id", *scores, *flags]
+        if not scores or len(set(names)) < len(names):
+            raise InputError(
+                f"a score file needs scores and names that differ, got {listed(names)}"
+            )
+        for name, values in {**scores, **flags}.items():
+            if values.shape != (n,):
+                raise InputError(f"{one_line(name)} must have {n} values, got {values.shape}")
+        wrong = next((name for name, v in flags.items() if v.dtype != np.bool_), None)
+        if wrong is not None:
+            raise InputError(f"the flag {wrong} must be booleans, got {flags[wrong].dtype}")
+        object.__setattr__(self, "ids", read_only(ids, ids.dtype))
+        frozen = {name: read_only(v, np.float64) for name, v in scores.items()}
+        object.__setattr__(self, "scores", frozen)
+        object.__setattr__(self, "flags", {n: read_only(v, np.bool_) for n, v in flags.items()})
+        object.__setattr__(self, "note", dict(self.note))
+
+    def __len__(self) -> int:
+        return len(np.asarray(self.ids))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ScoreFile) and _table(self).equals(_table(other), True)
+
+    def score(self, name: str) -> NDArray[np.float64]:
+        """A score by name, or an error that names those that are there."""
+        if name not in self.scores:
+            raise InputError(f"no score {one_line(name)!r}; there are {listed(list(self.scores))}")
+        return np.asarray(self.scores[name])
+
+    def aligned(self, ids: ArrayLike) -> "ScoreFile":
+        """The same scores for examples in another order; each id must be here, and no other."""
+        wanted, own = np.asarray(ids), np.asarray(self.ids)
+        if np.array_equal(wanted, own):
+            return self
+        if wanted.dtype.kind != own.dtype.kind or not np.array_equal(np.sort(wanted), np.sort(own)):
+            lacking = np.setdiff1d(wanted.astype(np.str_), own.astype(np.str_))
+            example = f", such as {one_line(lacking[0])}" if lacking.size else ""
+            raise InputError(
+                f"the scores are of {len(own)} examples and the data has {len(wanted)}, of which "
+                f"{lacking.size} have no score{example}; score this data, with the same --id"
+            )
+        order = np.argsort(own)[np.argsort(np.argsort(wanted))]
+        return ScoreFile(
+            own[order],
+            {name: np.asarray(v)[order] for name, v in self.scores.items()},
+            {name: np.asarray(v)[order] for name, v in self.flags.items()},
+            self.note,
+        )
+
+
+def write_scores(scores: ScoreFile, path: PathLike, *, force: bool = False) -> Path:
+    """Write one Parquet file, whole or not at all; the same scores give the same bytes."""
+    with new_file(path, force=force) as temporary:
+        pq.write_table(_table(scores), temporary, compression="zstd")
+    return Path(path).expanduser()
+
+
+def read_scores(path: PathLike) -> ScoreFile:
+    """Read a score file; any Parquet file with an id column and numbers will do.
+
+    Whole or decimal numbers are scores, booleans are flags, other columns are refused.
+    """
+    source = Path(path).expanduser()
+    with reading(source, "score file (Parquet)"):
+        if not source.is_file():
+            raise InputError(f"{source} is no file; write one with dris score")
+        table = pq.read_table(source)
+        if "id" not in table.schema.names:
+            raise InputError(
+                f"{source} has no column 'id', so it is no score file; "
+                f"its columns are {listed(table.schema.names)}"
+            )
+        note = json.loads((table.schema.metadata or {}).get(_KEY, b"{}"))
+        if note.pop("format", FORMAT) != FORMAT:
+            raise InputError(f"{source} is of another format than {FORMAT}; upgrade dris")
+        ids = ids_of(table.column("id"), "id", lambda row: f"row {row} of {source}")
+        scores, flags = {}, {}
+        for name, column in zip(table.schema.names, table.columns, strict=True):
+            if pa.types.is_boolean(column.type):
+                flags[name] = column.to_numpy()
+            elif pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
+                scores[name] = column.cast(pa.float64()).to_numpy()
+            elif name != "id":
+                raise InputError(
+                    f"column {one_line(name)!r} of {source} holds {one_line(column.type)}, which "
+                    "is neither a score nor a flag; remove it"
+                )
+        scores.pop("id", None)
+        return ScoreFile(ids, scores, flags, note)
+
+
+def _table(scores: ScoreFile) -> Any:
+    columns = {"id": scores.ids, **scores.scores, **scores.flags}
+    try:
+        note = json.dumps({**scores.note, "format": FORMAT}, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the note must be plain JSON values: {one_line(error)}") from None
+    return pa.table(
+        {name: pa.array(np.asarray(values)) for name, values in columns.items()}
+    ).replace_schema_metadata({_KEY: note.encode()})

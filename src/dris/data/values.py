@@ -1,0 +1,203 @@
+"""Columns that say what an example is: its label, its id, whether its label is trusted."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dris.core.errors import InputError
+from dris.data.files import listed, one_line
+from dris.data.labelled import Value
+
+Place = Callable[[int], str]  # where a row stands, in words: "line 7 of a.csv"
+
+_YES, _NO = {"1", "true", "yes", "t", "y"}, {"0", "false", "no", "f", "n", ""}
+
+
+def plain(column: Any) -> Any:
+    """One Arrow array of simple values: chunks joined, dictionaries decoded, views made plain."""
+    array = pa.chunked_array([column]) if isinstance(column, pa.Array) else column
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    if is_text(array.type):
+        array = array.cast(pa.large_string())
+    return array.combine_chunks()
+
+
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is text of any form.
+
+    >>> is_text(pa.string()), is_text(pa.binary())
+    (True, False)
+    """
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or getattr(pa.types, "is_string_view", lambda _: False)(kind)
+    )
+
+
+def typed_text(array: Any) -> Any:
+    """Text of a CSV file as whole numbers where every cell is written as one, else as it is.
+
+    "007" is text: as the number 7 it could not be written back.
+
+    >>> typed_text(pa.array(["2", "10"])).type, typed_text(pa.array(["007", "1"])).type
+    (DataType(int64), DataType(string))
+    """
+    try:
+        numbers = array.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return array
+    return numbers if numbers.cast(array.type).equals(array) else array
+
+
+def labels_of(column: Any, name: str, place: Place) -> tuple[NDArray[np.int64], tuple[Value, ...]]:
+    """Labels as positions in the sorted tuple of their values; none missing, two classes or more.
+
+    >>> labels_of(pa.array(["b", "a", "b"]), "y", str)
+    (array([1, 0, 1]), ('a', 'b'))
+    """
+    array = plain(column)
+    kind = array.type
+    _refuse_missing(array, f"the label in column {one_line(name)!r}", place)
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        array = _whole(array, name, place)
+    elif not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+        raise InputError(
+            f"column {one_line(name)!r} holds {one_line(kind)}, and a label is a whole number or "
+            "text; name another column with --label"
+        )
+    found = pc.dictionary_encode(array)
+    values = found.dictionary.to_pylist()
+    if len(values) < 2:
+        raise InputError(
+            f"column {one_line(name)!r} holds one class only ({one_line(repr(values[0]))} in all "
+            f"{len(array)} rows); at least two are needed, so check --label"
+        )
+    if len(values) == len(array) > 2:
+        raise InputError(
+            f"column {one_line(name)!r} has a label of its own in each of the {len(array)} rows, "
+            "as an id has; name the column of classes with --label"
+        )
+    order = sorted(range(len(values)), key=values.__getitem__)
+    rank = np.empty(len(values), dtype=np.int64)
+    rank[order] = np.arange(len(values))
+    return rank[found.indices.to_numpy()], tuple(values[i] for i in order)
+
+
+def ids_of(column: Any, name: str, place: Place) -> NDArray[Any]:
+    """Ids as int64 or text, each of them once.
+
+    >>> ids_of(pa.array(["a", "b"]), "id", str).tolist()
+    ['a', 'b']
+    """
+    array = plain(column)
+    _refuse_missing(array, f"the id in column {one_line(name)!r}", place)
+    if not (is_text(array.type) or pa.types.is_integer(array.type)):
+        raise InputError(
+            f"column {one_line(name)!r} holds {one_line(array.type)}, and an id is a whole number "
+            "or text; name another column with --id, or none"
+        )
+    if pa.types.is_integer(array.type):
+        try:
+            array = array.cast(pa.int64())
+        except pa.ArrowInvalid:
+            raise InputError(
+                f"column {one_line(name)!r} holds ids past 64 signed bits; write them as text"
+            ) from None
+    codes = pc.dictionary_encode(array).indices.to_numpy()
+    _, first = np.unique(codes, return_index=True)
+    if len(first) < len(codes):
+        again = np.ones(len(codes), dtype=bool)
+        again[first] = False
+        row = int(np.flatnonzero(again)[0])
+        before = int(np.flatnonzero(codes == codes[row])[0])
+        raise InputError(
+            f"the id {one_line(repr(array[row].as_py()))} is in {place(before)} and again in "
+            f"{place(row)}; ids must differ, so remove one or name another column with --id"
+        )
+    if is_text(array.type):
+        words = array.to_pylist()
+        bad = next((i for i, word in enumerate(words) if word.endswith("\0")), None)
+        if bad is not None:  # NumPy's text drops these, and two ids might become one
+            raise InputError(f"the id in {place(bad)} ends in a null character; remove it")
+        return np.array(words, dtype=np.str_)
+    return np.array(array.to_numpy(), dtype=np.int64)
+
+
+def trusted_of(column: Any, name: str, place: Place) -> NDArray[np.bool_]:
+    """Yes or no for each row; an empty cell is a no.
+
+    >>> trusted_of(pa.array([1, 0, None]), "checked", str)
+    array([ True, False, False])
+    """
+    array = plain(column)
+    kind = array.type
+    if not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+        raise InputError(
+            f"column {one_line(name)!r} holds {one_line(kind)}, and --trusted needs yes or no "
+            "(true/false or 1/0); name another column"
+        )
+    found = pc.dictionary_encode(array)
+    values = ["" if v is None else str(v) for v in found.dictionary.to_pylist()]
+    meant = [v.strip().lower() for v in values]
+    wrong = next((i for i, v in enumerate(meant) if v not in _YES | _NO), None)
+    if wrong is not None:
+        row = int(np.flatnonzero(found.indices.fill_null(-1).to_numpy() == wrong)[0])
+        raise InputError(
+            f"column {one_line(name)!r} says {one_line(repr(values[wrong]))} in {place(row)}; for "
+            "--trusted write yes or no (true/false or 1/0)"
+        )
+    says = np.array([v in _YES for v in meant] + [False])
+    return np.asarray(says[found.indices.fill_null(len(values)).to_numpy()])
+
+
+def _refuse_missing(array: Any, what: str, place: Place) -> None:
+    empty = pc.is_null(array, nan_is_null=True)
+    if is_text(array.type):
+        empty = pc.or_kleene(empty, pc.equal(array, "")).fill_null(True)
+    row = pc.index(empty, True).as_py()
+    if row >= 0:
+        raise InputError(f"{what} is missing in {place(row)}; fill it in or remove the row")
+
+
+def _whole(array: Any, name: str, place: Place) -> Any:
+    """Decimal numbers that are all whole, as whole numbers: pandas makes 1.0 of 1 at times."""
+    values = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    bad = np.flatnonzero((values != np.floor(values)) | (np.abs(values) > 2**53))
+    if bad.size:
+        raise _no_class(name, array[int(bad[0])].as_py(), place(int(bad[0])))
+    return pa.array(values.astype(np.int64))
+
+
+def refuse_decimals(array: Any, name: str, place: Place) -> None:
+    """Labels of a CSV file that are numbers throughout: no fraction, one spelling for each."""
+    if not is_text(array.type):
+        return
+    words = pc.unique(array)
+    try:
+        numbers = pc.utf8_trim_whitespace(words).cast(pa.float64()).to_numpy()
+    except pa.ArrowInvalid:
+        return
+    spelled = words.to_pylist()
+    bad = np.flatnonzero(numbers != np.floor(numbers))
+    if bad.size:
+        word = spelled[int(bad[0])]
+        raise _no_class(name, word, place(pc.index(array, pa.scalar(word, array.type)).as_py()))
+    if len(np.unique(numbers)) < len(spelled):
+        twice = sorted(w for w, v in zip(spelled, numbers, strict=True) if (numbers == v).sum() > 1)
+        raise InputError(
+            f"column {one_line(name)!r} writes one label in several ways ({listed(twice)}); "
+            "write each in one way"
+        )
+
+
+def _no_class(name: str, value: object, where: str) -> InputError:
+    return InputError(
+        f"column {one_line(name)!r} holds the decimal number {one_line(value)} in {where}, and a "
+        "label is a whole number or text; name another column with --label"
+    )

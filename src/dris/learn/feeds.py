@@ -1,0 +1,181 @@
+"""What each epoch of a target trains on: always the same, or draws from a plan that looks again."""
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.errors import InputError
+from dris.core.sampling import Importance
+from dris.core.trajectories import trajectories_of
+from dris.learn.following import Arrays, Sampled
+from dris.learn.plans import Plan, Score, Seen, no_score, uniform
+from dris.learn.schedules import Drawn, Positions, Schedule
+
+_log = logging.getLogger("dris")
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """The same schedule in every epoch."""
+
+    schedule: Schedule
+    sampled: Sampled
+    how: Mapping[str, Any]
+
+    def first(self) -> Schedule:
+        """The schedule."""
+        return self.schedule
+
+    def at(self, epoch: int, engine: Any) -> tuple[Schedule, Sampled]:
+        """The schedule, whatever the epoch."""
+        return self.schedule, self.sampled
+
+    def state(self) -> Arrays:
+        """Nothing: it does not change."""
+        return {}
+
+    def restore(self, state: Arrays) -> None:
+        """Nothing: it does not change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """How a plan is to be drawn from, as asked for.
+
+    Attributes:
+        name: The plan's.
+        plan: How its probabilities come about.
+        exponent: Of the weights.
+        clip: The most a weight may be, or None.
+        refresh: Epochs between two looks at the target, or None.
+        batch_size: Draws per step.
+        seed: Of the draws.
+        alarm_below: The concentration size under which the sampler counts as collapsed.
+    """
+
+    name: str
+    plan: Plan
+    exponent: float
+    clip: float | None
+    refresh: int | None
+    batch_size: int
+    seed: int
+    alarm_below: float
+
+
+class Online:
+    """Draws from a plan, which may look at the target again between epochs.
+
+    Args:
+        draws: How to draw.
+        seen: What the plan reads beside the target.
+        pool: Positions that may be drawn, among those of `y`.
+        y: All given labels.
+        flagged: A mask over all examples, for the log only.
+        how: Everything that determines it, as plain values.
+    """
+
+    def __init__(
+        self,
+        draws: Draws,
+        seen: Seen,
+        pool: Positions,
+        y: NDArray[np.int64],
+        flagged: NDArray[np.bool_] | None,
+        how: Mapping[str, Any],
+    ) -> None:
+        self.how = how
+        self._draws, self._seen, self._pool, self._y = draws, seen, pool, y
+        self._flagged = None if flagged is None else flagged[pool]
+        self._plan = uniform(seen, draws.exponent)
+        self._collapsed: str | None = None
+        self._alarmed = False
+
+    def first(self) -> Schedule:
+        """Uniform draws: nothing has been looked at yet."""
+        return self._schedule()
+
+    def at(self, epoch: int, engine: Any) -> tuple[Schedule, Sampled]:
+        """Look again where it is time, and say what the epoch draws from."""
+        every = self._draws.refresh
+        if epoch == 1 or (every is not None and (epoch - 1) % every == 0):
+            self._build(epoch, engine)
+        schedule, plan = self._schedule(), self._plan
+        alarm = plan.concentration_size < self._draws.alarm_below
+        if alarm and not self._alarmed:
+            _log.warning(
+                "the sampler %s has collapsed: %.1f of %d examples carry the draws from epoch %d "
+                "on, the alarm is at %.1f",
+                *(self._draws.name, plan.concentration_size, len(self._pool), epoch),
+                self._draws.alarm_below,
+            )
+        self._alarmed = alarm
+        return schedule, Sampled(
+            effective_size=plan.effective_size,
+            concentration_size=plan.concentration_size,
+            largest_weight=float(schedule.weights.max()),
+            support=plan.support,
+            flagged_mass=None if self._flagged is None else plan.mass(self._flagged),
+            unbiased=plan.unbiased and not schedule.clipped and not self._draws.plan.reference,
+            clipped=schedule.clipped,
+            alarm=alarm,
+            collapsed=self._collapsed,
+        )
+
+    def state(self) -> Arrays:
+        """The plan as it is: a resumed run may stand between two looks at the target."""
+        plain = {
+            "rule": self._plan.rule,
+            "parameters": dict(self._plan.parameters),
+            "collapsed": self._collapsed,
+            "alarmed": self._alarmed,
+        }
+        text = np.frombuffer(json.dumps(plain).encode(), dtype=np.uint8)
+        return {"feed": text, "feed.probabilities": self._plan.probabilities}
+
+    def restore(self, state: Arrays) -> None:
+        """Go on from what `state` gave."""
+        plain = json.loads(state["feed"].tobytes())
+        q = state["feed.probabilities"]
+        self._plan = Importance(q, plain["rule"], plain["parameters"], self._draws.exponent)
+        self._collapsed, self._alarmed = plain["collapsed"], plain["alarmed"]
+
+    def _build(self, epoch: int, engine: Any) -> None:
+        def target() -> tuple[Score, Score]:
+            return losses_of(engine, self._pool, self._y, norms=self._draws.plan.norms)
+
+        try:
+            plan = self._draws.plan.build(replace(self._seen, target=target), self._draws.exponent)
+            if not plan.weights.max() <= np.finfo(np.float32).max:
+                raise InputError(f"a weight of {plan.weights.max():.3g} is past single precision")
+            self._plan, self._collapsed = plan, None
+        except InputError as error:
+            # A comparison goes on: uniform draws until the next look, and the record says why.
+            self._plan, self._collapsed = uniform(self._seen, self._draws.exponent), str(error)
+            _log.warning(
+                "%s cannot be built at epoch %d, draws are uniform until it is looked at again: %s",
+                *(self._draws.name, epoch, error),
+            )
+
+    def _schedule(self) -> Drawn:
+        how = self._draws
+        return Drawn(self._plan, self._pool, len(self._y), how.batch_size, how.seed, how.clip)
+
+
+def losses_of(
+    engine: Any, pool: Positions, y: NDArray[np.int64], *, norms: bool
+) -> tuple[Score, Score]:
+    """(loss, last-layer gradient norm if asked) of the pool; not finite if the network is not."""
+    logits, features = engine.measure(pool, hidden=norms)
+    with np.errstate(invalid="ignore", over="ignore"):
+        found = trajectories_of(logits, y[pool])
+        each = found["loss"].astype(np.float64)
+        if features is None:
+            return each, no_score()
+        lengths = np.sqrt(1 + (features.astype(np.float64) ** 2).sum(axis=1))
+        return each, found["error_norm"] * lengths

@@ -1,0 +1,180 @@
+"""From `Dynamics`, a rule and what is known to the page's data, in one call."""
+
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+import dris
+from dris.core.checks import checked_count, count_of
+from dris.core.diagnostics import empirical_gap
+from dris.core.dynamics import Dynamics
+from dris.core.errors import InputError
+from dris.core.scores import consensus, rank_variance
+from dris.core.selection import Subset
+from dris.core.streams import hashed_order
+from dris.report.data import NO_LABEL, Advice, Pictures, ReportData, Rows, Step
+from dris.report.shown import pictures, rows, shown_positions
+
+FRACTIONS = tuple(round(0.05 * s, 2) for s in range(1, 21))
+
+SubsetAt = Callable[[float], Subset]
+ContaminationAt = Callable[[Subset], tuple[float | None, float | None]]
+
+
+def report_data(
+    dynamics: Dynamics,
+    *,
+    title: str,
+    advice: Advice,
+    keep: float,
+    subset_at: SubsetAt,
+    contamination_at: ContaminationAt | None = None,
+    labels: ArrayLike | None = None,
+    class_names: Sequence[str] | None = None,
+    suspicion: ArrayLike | None = None,
+    suspected: ArrayLike | None = None,
+    suggested: ArrayLike | None = None,
+    trusted: ArrayLike | None = None,
+    canaries: Mapping[str, ArrayLike] | None = None,
+    images: Any = None,
+    table: Mapping[str, Sequence[Any]] | None = None,
+    queue: int = 200,
+    recipe: Mapping[str, Any] | None = None,
+    environment: Mapping[str, Any] | None = None,
+) -> ReportData:
+    """Gather the page's data; ranks, subsets, queue, gap and thumbnails are worked out here.
+
+    Args:
+        dynamics: Of at least two proxies.
+        title: What the data are called.
+        advice: The verdict.
+        keep: The chosen keep fraction.
+        subset_at: The rule: a keep fraction to its `Subset`. Where it refuses a fraction, the
+            slider has no such step.
+        contamination_at: A subset to (estimate, upper limit) of its corrupted share.
+        labels: Given labels; those of the dynamics unless given.
+        class_names: Names of the classes; their numbers unless given.
+        suspicion: Larger is more suspicious; the mean rank unless given.
+        suspected: Mask of the labels that look wrong.
+        suggested: The label the proxies would give; -1 where there is none.
+        trusted: Mask of the labels known to be right.
+        canaries: A mask of planted examples for each kind.
+        images: Indexed by position: arrays or paths of image files.
+        table: Columns of a table, each indexed by position.
+        queue: How many labels to put up for review.
+        recipe: Everything needed to do it again.
+        environment: Versions; Python's, NumPy's and dris's own unless given.
+
+    >>> from dris import keep_top
+    >>> d = Dynamics.from_losses([[0.1, 2.0, 0.7], [0.2, 1.0, 1.5]])
+    >>> data = report_data(d, title="toy", labels=[0, 1, 0], keep=0.5,
+    ...     advice=Advice("Fine.", "natural", "rank_variance", "few suspects"),
+    ...     subset_at=lambda fraction: keep_top(d.snapshot("loss")[0], fraction=fraction))
+    >>> data.examples, data.queue.tolist()
+    (3, [1, 2, 0])
+    """
+    n = dynamics.examples
+    y = np.asarray(dynamics.labels if labels is None else labels)
+    if labels is None and dynamics.labels is None:
+        raise InputError("these dynamics hold no labels; pass labels=")
+    if images is not None and table is not None:
+        raise InputError("pass images or table, not both")
+    names = class_names if class_names is not None else [str(c) for c in range(int(y.max()) + 1)]
+    mean, variance = consensus(dynamics), rank_variance(dynamics)
+    kinds, planted = _planted(canaries or {}, n)
+    known = _mask_or_none(trusted, n)
+    wary = np.asarray(mean if suspicion is None else suspicion, dtype=np.float64)
+    doubted = _mask_or_none(suspected, n) & (planted == 0) & ~known
+    first = _queue(wary, (planted == 0) & ~known, dynamics.ids, queue)
+    shown = shown_positions(first, mean, variance, dynamics.ids)
+    details: Pictures | Rows | None = None
+    if images is not None:
+        details = pictures(images, shown)
+    elif table is not None:
+        details = rows(table, shown)
+    return ReportData(
+        title=title,
+        ids=dynamics.ids,
+        class_names=tuple(map(str, names)),
+        labels=y,
+        proxies=dynamics.proxies,
+        mean_rank=mean,
+        rank_variance=variance,
+        suspicion=wary,
+        suspected=doubted,
+        trusted=known,
+        canary=planted,
+        canary_kinds=kinds,
+        suggested=np.full(n, NO_LABEL) if suggested is None else np.asarray(suggested),
+        steps=_steps(subset_at, contamination_at, float(keep), n),
+        keep=float(keep),
+        queue=first,
+        advice=advice,
+        gap=empirical_gap(dynamics, planted > 0) if planted.any() else None,
+        details=details,
+        recipe=dict(recipe or {}),
+        environment=_versions() if environment is None else dict(environment),
+    )
+
+
+def _steps(
+    subset_at: SubsetAt, contamination_at: ContaminationAt | None, keep: float, n: int
+) -> tuple[Step, ...]:
+    """One step per keep fraction that the rule accepts; the chosen one must be."""
+    count_of(keep, n, "keep")
+    steps = []
+    for fraction in sorted({*FRACTIONS, keep}):
+        try:
+            subset = subset_at(fraction)
+        except InputError:
+            # Too small a fraction keeps nothing, too large a one is past what a gate lets through.
+            if fraction == keep:
+                raise
+            continue
+        estimate, limit = contamination_at(subset) if contamination_at else (None, None)
+        steps.append(Step(fraction, subset.mask(), estimate, limit))
+    return tuple(steps)
+
+
+def _planted(
+    canaries: Mapping[str, ArrayLike], n: int
+) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
+    planted = np.zeros(n, dtype=np.uint8)
+    for code, (kind, mask) in enumerate(canaries.items(), 1):
+        marked = _mask_or_none(mask, n)
+        if (planted[marked] > 0).any():
+            raise InputError(f"an example is a canary twice, the second time as {kind}")
+        planted[marked] = code
+    return tuple(canaries), planted
+
+
+def _mask_or_none(mask: ArrayLike | None, n: int) -> NDArray[np.bool_]:
+    if mask is None:
+        return np.zeros(n, dtype=np.bool_)
+    m = np.asarray(mask)
+    if m.dtype != np.bool_ or m.shape != (n,):
+        raise InputError(f"a mask must be {n} booleans, got {m.dtype} of shape {m.shape}")
+    return m
+
+
+def _queue(
+    suspicion: NDArray[np.float64], open_: NDArray[np.bool_], ids: NDArray[Any], most: int
+) -> NDArray[np.int64]:
+    """The most suspicious first; equals in the order of their hashes."""
+    checked_count(most, "queue", at_least=0)
+    candidates = np.flatnonzero(open_)
+    lots = hashed_order(ids[candidates], seed=0)
+    order = np.lexsort((lots, -suspicion[candidates]))[:most]
+    return candidates[order].astype(np.int64)
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "dris": dris.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "system": f"{platform.system()} {platform.machine()}",
+    }

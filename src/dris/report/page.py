@@ -1,0 +1,159 @@
+"""Write the report: one HTML file that opens offline, asks no host for anything, and explains."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from dris.core.arrayfile import write_atomically
+from dris.core.errors import InputError
+from dris.report import charts
+from dris.report.data import DECISIONS, Pictures, ReportData
+from dris.report.packing import script_json
+from dris.report.payload import payload
+
+_SCRIPTS = ("basics", "examples", "plane", "keep", "review", "main")
+_MEANINGS = {
+    "kept": "in the subset",
+    "dropped": "left out; the label looks right",
+    "suspected": "the label looks wrong",
+    "trusted": "label known to be right",
+    "canary": "planted with a wrong label",
+}
+
+
+def write_report(data: ReportData, path: str | Path, *, force: bool = False) -> Path:
+    """Write the page, whole or not at all; an existing file is replaced only with `force`.
+
+    >>> write_report(None, "/")
+    Traceback (most recent call last):
+    ...
+    dris.core.errors.InputError: / is a folder; name a file, such as /report.html
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name a file, such as {path / 'report.html'}")
+    if path.exists() and not force:
+        raise InputError(f"{path} is there already; name another file, or pass force (--force)")
+    return write_atomically(path, [render(data).encode("utf-8", "backslashreplace")])
+
+
+def render(data: ReportData) -> str:
+    """The page as text: the same data give the same bytes."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=jinja2.FunctionLoader(_part),
+    )
+    environment.filters["share"] = _share
+    environment.filters["number"] = _number
+    script = "'use strict';\n(() => {\n" + "".join(_part(f"{s}.js") for s in _SCRIPTS) + "})();\n"
+    style = _part("page.css")
+    body = script_json(payload(data))
+    return environment.get_template("page.html").render(
+        data=data,
+        advice=data.advice,
+        step=data.steps[data.chosen],
+        counts=_counts(data),
+        regions=_regions(data),
+        meanings=_MEANINGS,
+        histogram=charts.histogram(data),
+        contamination=charts.contamination(data),
+        gap=charts.gap(data),
+        box=charts,
+        shown=_shown(data),
+        recipe=_flat(data.recipe),
+        environment=_flat(data.environment),
+        # Written by us or escaped by script_json: nothing of the data's text is in these as it is.
+        payload=Markup(body),
+        script=Markup(script),
+        style=Markup(style),
+        policy=_policy(script, style),
+        key=hashlib.sha256(body.encode()).hexdigest()[:16],
+    )
+
+
+def _part(name: str) -> str:
+    return files("dris.report").joinpath("page_files", name).read_text(encoding="utf-8")
+
+
+def _policy(script: str, style: str) -> str:
+    """Only our own script and style run, pictures come from the page itself, nothing else loads."""
+    own = [
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+        for text in (script, style)
+    ]
+    return (
+        f"default-src 'none'; script-src {own[0]}; style-src {own[1]}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _counts(data: ReportData) -> dict[str, int]:
+    found = np.bincount(data.decision(), minlength=len(DECISIONS)).tolist()
+    return dict(zip(DECISIONS, found, strict=True))
+
+
+def _regions(data: ReportData) -> list[tuple[str, int, list[int], str]]:
+    """The plane as a table: thirds of the mean rank, what became of each, how disputed it is."""
+    decision = data.decision()
+    third = np.minimum((data.mean_rank * 3).astype(np.int64), 2)
+    found = []
+    for t, name in enumerate(("easy (lowest third)", "middle", "hard (highest third)")):
+        inside = third == t
+        each = np.bincount(decision[inside], minlength=len(DECISIONS)).tolist()
+        typical = f"{np.median(data.rank_variance[inside]):.4f}" if inside.any() else "none"
+        found.append((name, int(inside.sum()), each, typical))
+    return found
+
+
+def _shown(data: ReportData) -> int:
+    if data.details is None:
+        return 0
+    return len(data.details.images if isinstance(data.details, Pictures) else data.details.values)
+
+
+def _flat(values: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
+    """Nested values as (dotted name, text) pairs, sorted by nothing: the recipe's own order.
+
+    >>> _flat({"seed": 0, "proxy": {"model": "mlp"}})
+    [('seed', '0'), ('proxy.model', 'mlp')]
+    """
+    found: list[tuple[str, str]] = []
+    for name, value in values.items():
+        if isinstance(value, Mapping) and value:
+            found += _flat(value, f"{before}{name}.")
+        else:
+            text = value if isinstance(value, str) else json.dumps(value, default=str)
+            found.append((f"{before}{name}", text))
+    return found
+
+
+def _share(value: float | None) -> str:
+    """A share in words; few digits, none of them zeros that say nothing.
+
+    >>> _share(0.25), _share(0.0123), _share(0.0)
+    ('25 %', '1.2 %', '0 %')
+    """
+    if value is None:
+        return "not measured"
+    return f"{100 * value:.2g} %" if value < 0.1 else f"{100 * value:.3g} %"
+
+
+def _number(value: float) -> str:
+    """A number to three digits, whole ones and large ones in full.
+
+    >>> _number(1791.0), _number(0.0423)
+    ('1,791', '0.0423')
+    """
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

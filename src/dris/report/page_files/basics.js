@@ -1,0 +1,58 @@
+// Small things everything below uses: elements, packed numbers, colours, what became of whom.
+const $ = id => document.getElementById(id);
+const D = JSON.parse($('data').textContent);
+const NONE = 65535, DECISIONS = ['kept', 'dropped', 'suspected', 'trusted', 'canary'];
+
+// An element with text, attributes and children. Text is only ever set as text, never as markup.
+function el(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === false || value === null) continue;
+    if (name === 'on') for (const [event, f] of Object.entries(value)) made.addEventListener(event, f);
+    else made.setAttribute(name, value === true ? '' : value);
+  }
+  made.append(...children.filter(child => child !== null));
+  return made;
+}
+
+function unpack({type, data}) {
+  const text = atob(data), bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  const kind = {Uint8Array, Uint16Array, Uint32Array}[type];
+  return new kind(bytes.buffer);  // little-endian, as every machine a browser runs on
+}
+
+const P = {};
+for (const name of ['x', 'y', 'label', 'suggested', 'flags', 'kept', 'suspicion']) P[name] = unpack(D[name]);
+const N = D.drawn;
+
+const number = value => value.toLocaleString('en-GB');
+const share = value => value === null ? 'not measured'
+  : `${Number((100 * value).toPrecision(value < 0.1 ? 2 : 3))} %`;
+const meanRank = i => P.x[i] / 65535;
+const variance = i => P.y[i] / 65535 * D.top;
+const idOf = i => D.ids.prefix + D.ids.words[i];
+const className = c => c === NONE ? null : D.classes[c];
+
+// The same order of precedence as the report's own decision(), at any step of the slider.
+const state = {step: D.chosen};
+function decision(i) {
+  const flags = P.flags[i];
+  if (flags >> 2) return 4;
+  if (flags & 2) return 3;
+  if (flags & 1) return 2;
+  return P.kept[i] >>> state.step & 1 ? 0 : 1;
+}
+
+const color = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
+
+// A glyph per decision, so that colour is never the only sign. Drawn around (x, y), size s.
+const GLYPHS = [
+  // Below a few pixels a square is as round as a circle, and faster.
+  (c, x, y, s) => { if (s < 1.2) c.rect(x - s, y - s, 2 * s, 2 * s); else { c.moveTo(x + s, y); c.arc(x, y, 1.15 * s, 0, 7); } },
+  (c, x, y, s) => c.rect(x - s * .8, y - s * .8, 1.6 * s, 1.6 * s),
+  (c, x, y, s) => { c.moveTo(x, y - 1.5 * s); c.lineTo(x + 1.4 * s, y + s); c.lineTo(x - 1.4 * s, y + s); c.closePath(); },
+  (c, x, y, s) => { c.moveTo(x, y - 1.7 * s); c.lineTo(x + 1.7 * s, y); c.lineTo(x, y + 1.7 * s); c.lineTo(x - 1.7 * s, y); c.closePath(); },
+  (c, x, y, s) => { c.moveTo(x - 1.4 * s, y - 1.4 * s); c.lineTo(x + 1.4 * s, y + 1.4 * s); c.moveTo(x + 1.4 * s, y - 1.4 * s); c.lineTo(x - 1.4 * s, y + 1.4 * s); },
+];
+const MARKS = ['●', '▪', '▲', '◆', '✕'];

@@ -1,0 +1,59 @@
+// One example as a card: its picture or row, what it was given, what became of it.
+const MIME = {'/': 'image/jpeg', 'i': 'image/png', 'U': 'image/webp'};
+
+function face(i) {
+  const held = D.details && D.details.by[i];
+  if (!held) {
+    return el('div', {class: 'face none'}, D.details
+      ? `no ${D.details.kind === 'pictures' ? 'picture' : 'row'} in this file` : 'no picture');
+  }
+  if (D.details.kind === 'pictures') {
+    return el('img', {class: 'face', src: `data:${MIME[held[0]]};base64,${held}`,
+      alt: `example ${idOf(i)}, labelled ${className(P.label[i])}`});
+  }
+  const list = el('dl', {class: 'row'});
+  held.forEach((value, c) => list.append(el('dt', {}, D.details.columns[c]), el('dd', {}, value)));
+  if (D.details.leftOut) list.append(el('dt', {}, '…'), el('dd', {}, `${number(D.details.leftOut)} more columns`));
+  return el('div', {class: 'face rows', tabindex: '0', 'aria-label': 'its row'}, list);
+}
+
+// Given and proposed label; they may be any text at all.
+function labels(i) {
+  const proposed = className(P.suggested[i]), given = className(P.label[i]);
+  return el('p', {class: 'labels'}, el('b', {}, given),
+    proposed !== null && proposed !== given ? el('span', {class: 'proposed'}, ' proxies say ', el('b', {}, proposed)) : '');
+}
+
+function card(i) {
+  const d = decision(i), kind = P.flags[i] >> 2;
+  return el('article', {class: 'card ' + DECISIONS[d]}, face(i), labels(i),
+    el('p', {class: 'what'}, el('span', {class: 'sign', 'aria-hidden': 'true'}, MARKS[d]), ' ' + DECISIONS[d] + (kind ? ` (${D.kinds[kind - 1]})` : '')),
+    el('p', {class: 'fine'}, idOf(i)), el('p', {class: 'fine'}, `rank ${meanRank(i).toFixed(2)}, variance ${variance(i).toFixed(4)}`));
+}
+
+const panel = {found: [], page: 0, size: D.details && D.details.kind === 'rows' ? 3 : 6};
+
+function showFound(found, what) {
+  panel.found = found; panel.page = 0;
+  const counts = [0, 0, 0, 0, 0];
+  for (const i of found) counts[decision(i)]++;
+  const parts = counts.map((n, d) => n ? `${number(n)} ${DECISIONS[d]}` : '').filter(Boolean);
+  $('panel-status').textContent = found.length
+    ? `${number(found.length)} example${found.length > 1 ? 's' : ''} ${what}: ${parts.join(', ')}.`
+    : `No example ${what}.`;
+  turn(0);
+}
+
+function turn(by) {
+  const pages = Math.max(1, Math.ceil(panel.found.length / panel.size));
+  panel.page = Math.min(Math.max(panel.page + by, 0), pages - 1);
+  const from = panel.page * panel.size;
+  $('cards').replaceChildren(...panel.found.slice(from, from + panel.size).map(card));
+  $('pager').hidden = pages < 2;
+  $('page-at').textContent = `${number(panel.page + 1)} of ${number(pages)}`;
+  $('page-back').disabled = panel.page === 0;
+  $('page-on').disabled = panel.page === pages - 1;
+}
+
+$('page-back').addEventListener('click', () => turn(-1));
+$('page-on').addEventListener('click', () => turn(1));

@@ -1,0 +1,149 @@
+"""Which examples the page can show, and their pictures or rows, within a stated budget."""
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.errors import InputError
+from dris.core.streams import hashed_order
+from dris.report.data import Pictures, Rows
+
+MOST_SHOWN = 2_000
+DETAIL_BYTES = 3_000_000  # of base64 or text: with all else, 50,000 examples stay under 8 MB
+MOST_COLUMNS = 40
+_SIDE = 96
+_CELLS = 24
+
+
+def shown_positions(
+    queue: NDArray[np.int64],
+    mean_rank: NDArray[np.float64],
+    rank_variance: NDArray[np.float64],
+    ids: NDArray[Any],
+    *,
+    most: int = MOST_SHOWN,
+) -> NDArray[np.int64]:
+    """The review queue, then a sample spread evenly over the plane: every region gets some.
+
+    >>> x = np.array([0.1, 0.1, 0.9, 0.5])
+    >>> shown_positions(np.array([2]), x, np.zeros(4), np.arange(4), most=3).tolist()
+    [2, 1, 3]
+    """
+    cell = _cells(mean_rank) * _CELLS + _cells(rank_variance)
+    lots = hashed_order(ids, seed=0)
+    order = np.lexsort((lots, cell))
+    starts = np.r_[0, np.flatnonzero(np.diff(cell[order])) + 1]
+    sizes = np.diff(np.r_[starts, len(cell)])
+    turn = np.empty(len(cell), dtype=np.int64)
+    turn[order] = np.arange(len(cell)) - np.repeat(starts, sizes)
+    spread = np.lexsort((lots, turn))
+    rest = spread[~np.isin(spread, queue)]
+    return np.concatenate([queue, rest])[:most]
+
+
+def pictures(images: Any, positions: NDArray[np.int64], *, budget: int = DETAIL_BYTES) -> Pictures:
+    r"""Thumbnails of `images[position]`, in order, as long as their base64 fits the budget.
+
+    Args:
+        images: Anything indexed by position: arrays (H, W), (H, W, C) or (C, H, W) as uint8 or
+            as floats, or paths of image files.
+        positions: Most wanted first.
+        budget: Bytes of base64.
+
+    >>> pictures(np.zeros((3, 8, 8), dtype=np.uint8), np.array([2])).images[2][:4]
+    b'\x89PNG'
+    """
+    found, used = {}, 0
+    for position in positions.tolist():
+        data = _thumbnail(images[position], position)
+        used += 4 * math.ceil(len(data) / 3)
+        if used > budget:
+            break
+        found[position] = data
+    return Pictures(found)
+
+
+def rows(
+    columns: Mapping[str, Sequence[Any]],
+    positions: NDArray[np.int64],
+    *,
+    budget: int = DETAIL_BYTES,
+) -> Rows:
+    """Rows of a table as text, in order, as long as they fit the budget; 40 columns at most.
+
+    >>> rows({"age": [31.0, 2.5], "job": ["cook", "none"]}, np.array([1])).values
+    {1: ('2.5', 'none')}
+    """
+    names = list(columns)[:MOST_COLUMNS]
+    found, used = {}, 0
+    for position in positions.tolist():
+        row = tuple(_cell(columns[name][position]) for name in names)
+        used += sum(len(cell.encode("utf-8", "surrogatepass")) + 3 for cell in row)
+        if used > budget:
+            break
+        found[position] = row
+    return Rows(tuple(names), found, left_out=len(columns) - len(names))
+
+
+def _cells(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    low, high = float(values.min()), float(values.max())
+    width = (high - low) or 1.0
+    return np.minimum((values - low) / width * _CELLS, _CELLS - 1).astype(np.int64)
+
+
+def _cell(value: Any) -> str:
+    """A value as a person reads it: five digits, eighty characters."""
+    if isinstance(value, float | np.floating):
+        return f"{value:.5g}"
+    if isinstance(value, list | tuple | np.ndarray):
+        first = ", ".join(_cell(v) for v in value[:3])
+        return f"[{first}, …] ({len(value):,} values)" if len(value) > 3 else f"[{first}]"
+    text = str(value)
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def _thumbnail(image: Any, position: int) -> bytes:
+    """PNG for tiny images, whose every pixel counts; WebP at most 96 pixels wide otherwise."""
+    from PIL import Image, UnidentifiedImageError
+
+    if isinstance(image, str | Path):
+        try:
+            with Image.open(image) as opened:
+                picture = opened.convert("RGB")
+        except (OSError, UnidentifiedImageError) as error:
+            raise InputError(f"{image}: cannot be read as an image ({error})") from None
+    else:
+        picture = Image.fromarray(_as_bytes(np.asarray(image), position))
+    out = io.BytesIO()
+    if max(picture.size) <= 16:
+        picture.save(out, "PNG", optimize=True)
+    else:
+        picture.thumbnail((_SIDE, _SIDE))
+        picture.save(out, "WEBP", quality=75, method=4)
+    return out.getvalue()
+
+
+def _as_bytes(image: NDArray[Any], position: int) -> NDArray[np.uint8]:
+    """The image as uint8 (H, W) or (H, W, 3); floats are read as [0, 1], or by their range."""
+    if image.ndim == 3 and image.shape[0] in (1, 3) and image.shape[2] not in (1, 3):
+        image = np.moveaxis(image, 0, 2)
+    if image.ndim == 3 and image.shape[2] == 1:
+        image = image[:, :, 0]
+    if image.dtype.kind not in "fiu" or not (
+        image.ndim == 2 or (image.ndim == 3 and image.shape[2] == 3)
+    ):
+        raise InputError(
+            f"the image at position {position} must be (H, W), (H, W, 3) or (3, H, W) numbers, "
+            f"got {image.dtype} of shape {image.shape}"
+        )
+    if image.dtype == np.uint8:
+        return np.ascontiguousarray(image)
+    values = np.nan_to_num(image.astype(np.float64))
+    if values.min() < 0 or values.max() > 1:
+        values = (values - values.min()) / ((values.max() - values.min()) or 1.0)
+    return np.ascontiguousarray(np.round(255 * values).astype(np.uint8))

@@ -1,0 +1,84 @@
+"""A headless Chromium, and a page opened in it that remembers whatever went wrong."""
+
+import shutil
+from dataclasses import dataclass, field
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+@dataclass
+class Opened:
+    """A page, and what it logged, threw, popped up or asked the network for."""
+
+    page: object
+    troubles: list = field(default_factory=list)
+
+    @property
+    def harm(self):
+        """All of that, and whether text of the data ran."""
+        ran = self.page.evaluate("window.hacked ?? null")
+        return self.troubles + ([f"ran: {ran}"] if ran is not None else [])
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    api = pytest.importorskip(
+        "playwright.sync_api",
+        reason='NO BROWSER TEST WAS RUN: playwright is missing, pip install "dris[browser]"',
+    )
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        pytest.skip("NO BROWSER TEST WAS RUN: no Chromium here; apt-get install chromium")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(chromium, tmp_path):
+    """Open a page's text: `opened(html, width=375, dark=True, touch=True)`."""
+    contexts = []
+
+    def open_(html, *, width=1280, dark=False, touch=False):
+        path = tmp_path / f"page{len(contexts)}.html"
+        path.write_text(html, encoding="utf-8", errors="backslashreplace")
+        context = chromium.new_context(
+            viewport={"width": width, "height": 800},
+            color_scheme="dark" if dark else "light",
+            has_touch=touch,
+        )
+        contexts.append(context)
+        page = context.new_page()
+        found = Opened(page)
+
+        def answer(route):
+            if route.request.url == path.as_uri():
+                return route.continue_()
+            found.troubles.append(f"asked for {route.request.url}")
+            return route.abort()
+
+        def refuse(dialog):
+            found.troubles.append(f"popped up: {dialog.message}")
+            dialog.dismiss()
+
+        page.route("**/*", answer)
+        page.on("dialog", refuse)
+        page.on("pageerror", lambda error: found.troubles.append(f"threw: {error}"))
+        page.on(
+            "console",
+            lambda said: (
+                found.troubles.append(f"logged: {said.text}")
+                if said.type in ("error", "warning")
+                else None
+            ),
+        )
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-ready]", timeout=30_000)
+        return found
+
+    yield open_
+    for context in contexts:
+        context.close()

@@ -1,0 +1,477 @@
+"""The report in a real Chromium: it draws, answers, exports, harms nobody and asks nobody."""
+
+import re
+
+import numpy as np
+import pytest
+
+from dris.report.page import render
+from dris.report.ticks import Tick, read_ticks
+from made_report import HOSTILE, hostile, made
+
+pytestmark = pytest.mark.browser
+
+WITHOUT_POLICY = (r"<meta http-equiv[^>]*>", "")
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    return made(images=rng.integers(0, 256, (300, 8, 8), dtype=np.uint8))
+
+
+@pytest.fixture(scope="module")
+def html(data):
+    return render(data)
+
+
+def status(page):
+    return page.locator("#panel-status").inner_text()
+
+
+def counted(page):
+    return int(re.match(r"([\d,]+) example", status(page))[1].replace(",", ""))
+
+
+def drag(page, x0, y0, x1, y1):
+    """Drag over the canvas, in shares of its size."""
+    page.locator("#plane").scroll_into_view_if_needed()
+    box = page.locator("#plane").bounding_box()
+    ends = [
+        (box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in ((x0, y0), (x1, y1))
+    ]
+    page.mouse.move(*ends[0])
+    page.mouse.down()
+    page.mouse.move(*ends[1], steps=4)
+    page.mouse.up()
+
+
+def ink(page):
+    """How many colours the plane has."""
+    return page.evaluate("""() => {
+        const c = document.getElementById('plane'), pen = c.getContext('2d'), seen = new Set();
+        const pixels = new Uint32Array(pen.getImageData(0, 0, c.width, c.height).data.buffer);
+        for (const pixel of pixels) if (pixel >>> 24) seen.add(pixel);
+        return seen.size;
+    }""")
+
+
+# -- it draws --------------------------------------------------------------------------------------
+
+
+def test_everything_the_page_promises_is_there(opened, html, data):
+    found = opened(html)
+    page = found.page
+    assert page.locator("h1").inner_text() == data.advice.headline
+    assert ink(page) > 10
+    assert page.locator("#legend button").count() == 5
+    assert page.locator("#histogram .bar").count() > 5
+    assert page.locator("#histogram .canary").count() == 1
+    assert page.locator("#gap .line").count() == 2
+    assert page.locator("#contamination .line").count() == 2
+    assert page.locator(".bar-row").count() == 4
+    assert page.locator(".item").count() == 24
+    assert page.locator("#recipe").inner_text().count("proxies.model") == 1
+    assert found.harm == []
+
+
+def test_the_check_for_ink_sees_an_empty_plane(opened, html):
+    page = opened(html).page
+    page.evaluate("document.getElementById('plane').getContext('2d').reset()")
+    assert ink(page) == 0
+
+
+def test_the_canvas_has_the_pixels_of_the_screen(opened, html):
+    page = opened(html).page
+    wide = (
+        "(() => { const c = document.getElementById('plane'); return c.width / c.clientWidth })()"
+    )
+    assert abs(page.evaluate(wide) - page.evaluate("devicePixelRatio")) < 0.01
+
+
+# -- it answers ------------------------------------------------------------------------------------
+
+
+def test_brushing_all_of_the_plane_finds_every_example(opened, html, data):
+    page = opened(html).page
+    drag(page, 0.02, 0.01, 0.995, 0.97)
+    assert counted(page) == data.examples
+    assert page.locator("#cards .card").count() == 6
+    assert page.locator("#cards img").count() == 6
+    first = page.locator("#cards").inner_text()
+    page.locator("#page-on").click()
+    assert page.locator("#cards").inner_text() != first
+    assert page.locator("#page-at").inner_text() == "2 of 50"
+
+
+def test_brushing_a_region_finds_what_lies_in_it(opened, html, data):
+    page = opened(html).page
+    page.get_by_role("button", name="Hard and agreed").click()
+    height = np.sqrt(data.rank_variance / (1.04 * data.rank_variance.max()))
+    expected = ((data.mean_rank >= 0.75) & (height <= 0.4)).sum()
+    assert abs(counted(page) - expected) <= 1
+    drag(page, 0.9, 0.02, 0.99, 0.06)
+    assert status(page).startswith("No example") or counted(page) < 5
+
+
+def test_a_click_finds_one_example_and_clear_forgets_it(opened, html, data):
+    page = opened(html).page
+    box = page.locator("#plane").bounding_box()
+    i = int(np.argmax(data.rank_variance))
+    left, right, top, bottom = 56, 12, 14, 40  # the margins of the plane
+    high = np.sqrt(1 / 1.04)
+    page.locator("#plane").click(
+        position={
+            "x": left + data.mean_rank[i] * (box["width"] - left - right),
+            "y": box["height"] - bottom - high * (box["height"] - top - bottom),
+        }
+    )
+    assert status(page).startswith("1 example under the pointer")
+    assert str(data.ids[i]) in page.locator("#cards").inner_text()
+    page.get_by_role("button", name="Clear", exact=True).click()
+    assert status(page) == "Nothing chosen yet."
+
+
+def test_a_finger_brushes_too(opened, html, data):
+    page = opened(html, width=375, touch=True).page
+    page.locator("#plane").scroll_into_view_if_needed()
+    box = page.locator("#plane").bounding_box()
+    session = page.context.new_cdp_session(page)
+
+    def touch(kind, x, y):
+        points = [{"x": box["x"] + x * box["width"], "y": box["y"] + y * box["height"]}]
+        session.send(
+            "Input.dispatchTouchEvent",
+            {"type": kind, "touchPoints": [] if kind == "touchEnd" else points},
+        )
+
+    touch("touchStart", 0.02, 0.01)
+    for share in (0.3, 0.6, 0.97):
+        touch("touchMove", share, share)
+    touch("touchEnd", 0, 0)
+    assert counted(page) > 0.9 * data.examples
+
+
+def test_hiding_a_decision_takes_it_out_of_the_plane_and_the_count(opened, html, data):
+    page = opened(html).page
+    page.locator("#legend [data-decision=dropped]").click()
+    assert page.locator("#legend [data-decision=dropped]").get_attribute("aria-pressed") == "false"
+    drag(page, 0.02, 0.01, 0.995, 0.97)
+    assert counted(page) == (data.decision() != 1).sum()
+
+
+def test_the_slider_moves_sizes_contamination_classes_and_the_plane(opened, html, data):
+    page = opened(html).page
+    size = page.locator("#alpha-size")
+    assert size.inner_text() == str(data.steps[data.chosen].kept.sum())
+    before = page.locator("#bars").inner_text(), page.locator("#alpha-mark").get_attribute("x1")
+    page.locator("#alpha").press("End")
+    last = data.steps[-1]
+    assert page.locator("#alpha-now").inner_text() == "100 %"
+    assert size.inner_text() == "300"
+    assert page.locator("#alpha-estimate").inner_text() == f"{100 * last.estimate:g} %"
+    assert page.locator("#alpha-limit").inner_text() == f"{100 * last.limit:g} %"
+    after = page.locator("#bars").inner_text(), page.locator("#alpha-mark").get_attribute("x1")
+    assert before[0] != after[0]
+    assert before[1] != after[1]
+    assert page.locator("#legend [data-decision=dropped]").inner_text().endswith(" 0")
+    page.locator("#alpha-reset").click()
+    assert (
+        page.locator("#bars").inner_text(),
+        page.locator("#alpha-mark").get_attribute("x1"),
+    ) == before
+
+
+def click_answer(page, q, answer):
+    """Click it where a person would: in the middle of the screen, clear of what sticks to the top."""
+    page.locator(f"#q{q}").evaluate("e => e.scrollIntoView({block: 'center', behavior: 'instant'})")
+    page.locator(f"#q{q} input[value={answer}]").click()
+
+
+# -- the review ------------------------------------------------------------------------------------
+
+
+def test_ticks_by_key_and_by_click_are_exported_as_the_reader_reads_them(
+    opened, html, data, tmp_path
+):
+    found = opened(html)
+    page = found.page
+    assert page.locator("#export").is_disabled()
+    page.locator("#q0").focus()
+    page.keyboard.press("w")
+    assert page.evaluate("document.activeElement.id") == "q1"
+    page.keyboard.press("r")
+    click_answer(page, 2, "unsure")
+    click_answer(page, 3, "wrong")
+    page.locator("#q3 select").select_option("")
+    assert page.locator("#review-count").inner_text() == (
+        "4 of 200 ticked: 1 right, 2 wrong, 1 unsure"
+    )
+    with page.expect_download() as download:
+        page.locator("#export").click()
+    path = tmp_path / "got.csv"
+    download.value.save_as(path)
+    assert download.value.suggested_filename == "review.csv"
+
+    def names(q):
+        p = data.queue[q]
+        return (
+            str(data.ids[p]),
+            data.class_names[data.labels[p]],
+            data.class_names[data.suggested[p]],
+        )
+
+    proposed = names(0)[2] if names(0)[1] != names(0)[2] else ""
+    assert read_ticks(path) == [
+        Tick(*names(0), "wrong", proposed),
+        Tick(*names(1), "right", ""),
+        Tick(*names(2), "unsure", ""),
+        Tick(*names(3), "wrong", ""),
+    ]
+    assert found.harm == []
+
+
+def test_ticks_outlive_a_reload(opened, html):
+    page = opened(html).page
+    click_answer(page, 5, "right")
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert page.locator("#q5 input[value=right]").is_checked()
+
+
+def test_hostile_names_come_back_from_the_csv_unchanged_and_no_cell_is_a_formula(opened, tmp_path):
+    data = hostile()
+    page = opened(render(data)).page
+    page.locator("#q0").focus()
+    for _ in range(len(data.queue)):
+        page.keyboard.press("r")
+    with page.expect_download() as download:
+        page.locator("#export").click()
+    path = tmp_path / "got.csv"
+    download.value.save_as(path)
+    ticks = read_ticks(path)
+    # A NUL cannot stand in HTML or CSV and is not asked for.
+    assert [t.id for t in ticks] == [str(data.ids[p]) for p in data.queue]
+    assert {t.given for t in ticks} <= set(HOSTILE)
+    cells = re.findall(r'(?:^|,)"((?:[^"]|"")*)"', path.read_text(encoding="utf-8"), re.MULTILINE)
+    assert [c for c in cells if c[:1] in ("=", "+", "-", "@")] == []
+
+
+# -- harm ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_hostile_text_does_nothing(opened, width):
+    found = opened(render(hostile()), width=width)
+    page = found.page
+    drag(page, 0.02, 0.01, 0.995, 0.97)
+    page.locator("#q0").focus()
+    page.keyboard.press("w")
+    page.locator("#alpha").press("End")
+    assert found.harm == []
+    assert page.locator("h1").inner_text() == HOSTILE[0]
+    assert page.evaluate("document.querySelectorAll('script').length") == 2
+
+
+def unescaped(page):
+    """The page as it would be if two of the hostile words were written as they are."""
+    for word in (HOSTILE[0], HOSTILE[2]):
+        page = page.replace(word.replace("<", "&lt;").replace(">", "&gt;"), word)
+    return page
+
+
+def test_the_policy_stops_what_a_page_without_escaping_would_run_and_the_check_sees_it(opened):
+    found = opened(unescaped(render(hostile())))
+    assert any("Content Security Policy" in trouble for trouble in found.harm)
+    assert found.page.evaluate("window.hacked ?? null") is None
+
+
+def test_without_escaping_and_policy_the_text_runs_and_the_check_sees_it(opened):
+    found = opened(re.sub(*WITHOUT_POLICY, unescaped(render(hostile()))))
+    assert any(trouble.startswith("ran:") for trouble in found.harm)
+
+
+def test_the_check_for_requests_sees_one(opened, html):
+    asking = re.sub(*WITHOUT_POLICY, html).replace(
+        "</main>", '<img src="http://example.invalid/x.png" alt=""></main>'
+    )
+    assert "asked for http://example.invalid/x.png" in opened(asking).harm
+
+
+# -- readable anywhere -----------------------------------------------------------------------------
+
+
+def overflow(page):
+    return page.evaluate("document.documentElement.scrollWidth - innerWidth")
+
+
+@pytest.mark.parametrize("kind", ["pictures", "rows", "hostile"])
+def test_a_phone_shows_the_page_without_scrolling_sideways(opened, html, kind):
+    if kind == "rows":
+        table = {f"a rather long column name {c}": np.arange(300.0) for c in range(12)}
+        html = render(made(table=table, class_names=["x" * 90, "y", "z", "w"]))
+    elif kind == "hostile":
+        html = render(hostile())
+    page = opened(html, width=375).page
+    assert overflow(page) <= 0
+
+
+def test_the_check_for_sideways_scrolling_sees_it(opened, html):
+    page = opened(html, width=375).page
+    page.evaluate("document.querySelector('main').style.width = '600px'")
+    assert overflow(page) > 0
+
+
+CONTRAST = """() => {
+    const parse = text => (text.match(/[\\d.]+/g) || []).map(Number);
+    const linear = v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+    const light = ([r, g, b]) =>
+        0.2126 * linear(r / 255) + 0.7152 * linear(g / 255) + 0.0722 * linear(b / 255);
+    const behind = e => {
+        for (; e; e = e.parentElement) {
+            const c = parse(getComputedStyle(e).backgroundColor);
+            if (c.length === 3 || c[3] > 0.99) return c;
+        }
+        return [255, 255, 255];
+    };
+    const hasText = e => [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim());
+    const exempt = 'svg, noscript, :disabled, [aria-hidden=true]';
+    const bad = [];
+    for (const e of document.querySelectorAll('main *, header *, footer')) {
+        if (!hasText(e) || !e.getClientRects().length || e.closest(exempt)) continue;
+        const a = light(parse(getComputedStyle(e).color)), b = light(behind(e));
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (ratio < 4.5) bad.push(`${e.outerHTML.slice(0, 80)} ${ratio.toFixed(2)}`);
+    }
+    return bad;
+}"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_stands_out_from_its_background_by_the_accepted_ratio(opened, html, dark):
+    page = opened(html, dark=dark).page
+    page.locator("#q0").focus()
+    for key in "rwu":
+        page.keyboard.press(key)
+    assert page.evaluate(CONTRAST) == []
+
+
+def test_the_check_for_contrast_sees_pale_text(opened, html):
+    page = opened(html).page
+    page.evaluate("document.documentElement.style.setProperty('--muted', '#a0a8b0')")
+    assert page.evaluate(CONTRAST) != []
+
+
+def background(page):
+    return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def test_dark_and_light_follow_the_system_and_the_button(opened, html):
+    page = opened(html, dark=True).page
+    dark = background(page)
+    page.locator("#theme").click()
+    assert background(page) == "rgb(255, 255, 255)" != dark
+    page.locator("#theme").click()
+    assert background(page) == dark
+
+
+def test_print_is_light_and_drawn_even_from_a_dark_screen(opened, html):
+    page = opened(html, dark=True).page
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert background(page) == "rgb(255, 255, 255)"
+    assert ink(page) > 10
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert background(page) != "rgb(255, 255, 255)"
+    assert len(page.pdf(format="A4")) > 20_000
+
+
+FOCUSED = """() => {
+    const e = document.activeElement, ringed = x => getComputedStyle(x).outlineStyle !== 'none';
+    const name = e.id || e.dataset.preset || e.dataset.decision || e.name || e.textContent.trim();
+    return [name, ringed(e) || (e.type === 'radio' && ringed(e.nextElementSibling))];
+}"""
+
+
+def tabbed(page, presses):
+    """What the Tab key reaches, in order, and whether each shows that it has the focus."""
+    reached = []
+    for _ in range(presses):
+        page.keyboard.press("Tab")
+        reached.append(tuple(page.evaluate(FOCUSED)))
+    return reached
+
+
+def test_the_keyboard_reaches_everything_and_the_focus_can_be_seen(opened, html):
+    page = opened(html).page
+    page.locator("#q0").focus()
+    page.keyboard.press("r")
+    page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+    page.locator("body").press("Home")
+    page.evaluate("document.querySelector('.skip').focus()")
+    reached = tabbed(page, 45)
+    names = [name for name, _ in reached]
+    wanted = [
+        "theme",
+        "kept",
+        "plane",
+        "hard",
+        "page-on",
+        "alpha",
+        "alpha-reset",
+        "export",
+        "q0",
+        "v0",
+    ]
+    assert [w for w in wanted if w not in names] == []
+    assert [names.index(w) for w in wanted] == sorted(names.index(w) for w in wanted)
+    assert [name for name, ring in reached if not ring] == []
+
+
+def test_the_check_for_a_visible_focus_sees_its_absence(opened, html):
+    page = opened(html).page
+    page.evaluate("for (const b of document.querySelectorAll('*')) b.style.outline = 'none'")
+    assert not all(ring for _, ring in tabbed(page, 10))
+
+
+def test_arrow_keys_move_and_resize_a_region_in_the_plane(opened, html):
+    page = opened(html).page
+    page.get_by_role("button", name="Clear", exact=True).click()
+    page.locator("#plane").focus()
+    page.keyboard.press("ArrowLeft")
+    moved = status(page)
+    assert "in this region" in moved
+    for _ in range(4):
+        page.keyboard.press("Shift+ArrowUp")
+    assert counted(page) > int(re.match(r"(No|[\d,]+)", moved)[1].replace("No", "0"))
+    page.keyboard.press("Escape")
+    assert status(page) == "Nothing chosen yet."
+
+
+def test_every_control_has_a_name_and_every_picture_a_text(opened, html):
+    page = opened(html).page
+    nameless = page.evaluate("""() => {
+        const wanted = 'button, input, select, canvas, svg.chart, img';
+        const named = e => e.getAttribute('aria-label') || e.alt || e.textContent.trim()
+            || (e.labels && e.labels.length);
+        return [...document.querySelectorAll(wanted)]
+            .filter(e => e.getClientRects().length && !named(e)).map(e => e.outerHTML.slice(0, 80));
+    }""")
+    assert nameless == []
+    assert page.locator("details.as-table").count() == 4
+
+
+# -- size ------------------------------------------------------------------------------------------
+
+
+def test_fifty_thousand_examples_open_in_three_seconds(opened):
+    html = render(made(50_000, classes=100))
+    times = []
+    for _ in range(3):  # the best of three: the machine may be busy with something else
+        found = opened(html)
+        times.append(int(found.page.get_attribute("html", "data-ready")))
+        assert found.harm == []
+        if times[-1] < 3_000:
+            break
+    assert min(times) < 3_000
+    drag(found.page, 0.02, 0.01, 0.995, 0.97)
+    assert counted(found.page) == 50_000

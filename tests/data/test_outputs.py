@@ -1,0 +1,215 @@
+"""What is written: the same rows, bytes and types, whole or not at all."""
+
+import csv
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dris.core.errors import InputError
+from dris.data.labelled import LabelledData
+from dris.data.outputs import write_data, write_ids
+from dris.data.read import read_data
+from made_tables import (
+    CSV,
+    N,
+    contents,
+    image_folder,
+    npy_bytes,
+    npz_bytes,
+    saved_dataset,
+    table,
+)
+
+
+@pytest.fixture
+def from_csv(tmp_path):
+    (tmp_path / "a.csv").write_text(CSV)
+    return read_data(tmp_path / "a.csv", label="y", id="id")
+
+
+@pytest.fixture
+def from_parquet(tmp_path):
+    made = table().replace_schema_metadata({"made": "by hand"})
+    pq.write_table(made, tmp_path / "a.parquet", compression="zstd", row_group_size=5)
+    return read_data(tmp_path / "a.parquet", label="y", id="id")
+
+
+ODD = b'\xef\xbb\xbfid;"x";y\r\n\r\n"1";0.10;"a;""b"""\r\n2;1e0; c\r\n3;"7";"d\r\ne"\r\n4;8;" c"'
+
+
+def test_kept_lines_of_a_csv_keep_their_bytes(tmp_path):
+    (tmp_path / "a.csv").write_bytes(ODD)
+    data = read_data(tmp_path / "a.csv", label="y", id="id")
+    assert data.x.ravel().tolist() == [np.float32(0.1), 1, 7, 8]
+    assert data.given().tolist() == ['a;"b"', " c", "d\r\ne", " c"]
+    out = write_data(data, tmp_path / "b.csv", positions=[0, 2])
+    assert out.read_bytes() == (b'\xef\xbb\xbfid;"x";y\r\n"1";0.10;"a;""b"""\r\n3;"7";"d\r\ne"\r\n')
+    whole = write_data(data, tmp_path / "c.csv")
+    assert whole.read_bytes() == ODD.replace(b"\r\n\r\n", b"\r\n") + b"\r\n"
+
+
+def test_added_cells_and_other_labels_change_nothing_else(tmp_path, from_csv):
+    columns = {"score": np.arange(N) / 4, "kept": np.arange(N) < 2, "why": np.array(["a,b"] * N)}
+    labels = from_csv.labels.copy()
+    labels[1] = 0
+    out = write_data(from_csv, tmp_path / "b.csv", columns=columns, labels=labels)
+    lines = out.read_text().splitlines()
+    assert lines[0] == "id,age,job,y,score,kept,why"
+    assert lines[1] == 'r0,20.5,nurse,no,0.0,true,"a,b"'
+    assert lines[2] == 'r1,21.5,cook,no,0.25,true,"a,b"'
+    assert lines[3] == 'r2,22.5,nurse,yes,0.5,false,"a,b"'
+    again = read_data(out, label="y", id="id", features=["age"])
+    assert (again.labels == labels).all()
+
+
+def test_parquet_keeps_schema_metadata_and_compression(tmp_path, from_parquet):
+    out = write_data(from_parquet, tmp_path / "b.parquet", positions=[1, 7, 11])
+    before, after = pq.read_table(tmp_path / "a.parquet"), pq.read_table(out)
+    assert after.schema.equals(before.schema, check_metadata=True)
+    assert after.schema.metadata == {b"made": b"by hand"}
+    assert after.to_pylist() == before.take([1, 7, 11]).to_pylist()
+    codec = pq.ParquetFile(out).metadata.row_group(0).column(0).compression
+    assert codec == "ZSTD"
+
+
+def test_parquet_gains_columns_and_other_labels(tmp_path, from_parquet):
+    labels = 1 - from_parquet.labels
+    out = write_data(from_parquet, tmp_path / "b.parquet", columns={"w": np.ones(N)}, labels=labels)
+    after = pq.read_table(out)
+    assert after.schema.names == [*table().schema.names, "w"]
+    assert after["y"].type == table()["y"].type
+    assert after["y"].to_pylist() == from_parquet.given(labels).tolist()
+    assert after.drop_columns(["w", "y"]).equals(table().drop_columns(["y"]))
+
+
+def test_npz_and_npy_give_npz_with_the_same_kinds(tmp_path):
+    arrays = {"x": np.arange(8, dtype=np.int16).reshape(4, 2), "y": np.array(["u", "v"] * 2)}
+    (tmp_path / "a.npz").write_bytes(npz_bytes(**arrays, other=np.arange(3)))
+    data = read_data(tmp_path / "a.npz", label="y")
+    out = np.load(write_data(data, tmp_path / "b.npz", positions=[1, 2], labels=[0, 0, 0, 0]))
+    assert out["x"].dtype == np.int16
+    assert out["x"].tolist() == [[2, 3], [4, 5]]
+    assert out["y"].tolist() == ["u", "u"]
+    assert out["other"].tolist() == [0, 1, 2]
+    (tmp_path / "x.npy").write_bytes(npy_bytes(arrays["x"]))
+    (tmp_path / "l.npy").write_bytes(npy_bytes(np.array([5, 6, 5, 6], np.uint8)))
+    data = read_data(tmp_path / "x.npy", label=str(tmp_path / "l.npy"))
+    out = np.load(write_data(data, tmp_path / "c.npz", positions=[3], labels=[0, 1, 0, 0]))
+    assert out["l"].tolist() == [5]
+    assert out["l"].dtype == np.uint8
+
+
+def test_a_folder_of_images_gives_a_list_that_is_read_as_the_same_images(tmp_path):
+    data = read_data(image_folder(tmp_path / "set"))
+    (tmp_path / "out").mkdir()
+    out = write_data(data, tmp_path / "out" / "kept.csv", positions=[1, 4])
+    assert out.read_text() == (
+        "path,label,id\n../set/cat/1.png,cat,cat/1.png\n../set/dog/1.png,dog,dog/1.png\n"
+    )
+    again = read_data(out, id="id")
+    assert again.x.tolist() == data.x[[1, 4]].tolist()
+    assert again.ids.tolist() == data.ids[[1, 4]].tolist()
+
+
+def test_a_saved_data_set_gives_parquet(tmp_path):
+    data = read_data(saved_dataset(tmp_path / "set", table(), parts=2), label="y", id="id")
+    out = write_data(data, tmp_path / "b.parquet", positions=[0, 9])
+    assert pq.read_table(out).equals(table().take([0, 9]))
+
+
+def test_ids_are_one_a_line_with_what_belongs_to_them(tmp_path, from_csv):
+    out = write_ids(from_csv, tmp_path / "ids.csv", positions=[2, 5], columns={"w": np.arange(N)})
+    assert out.read_text() == "id,w\nr2,2\nr5,5\n"
+
+
+positions = st.sets(st.integers(0, 7), min_size=1).map(sorted)
+
+
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.lists(
+        st.tuples(st.text('ab,;"\n é', max_size=4), st.floats(-9, 9, width=32)),
+        min_size=8,
+        max_size=8,
+    ),
+    positions,
+)
+def test_any_subset_of_any_table_keeps_its_rows(tmp_path, rows, keep):
+    ids = [f"i{k}{text}" for k, (text, _) in enumerate(rows)]
+    x = [value for _, value in rows]
+    with (tmp_path / "a.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("i", "x", "y"), *zip(ids, x, "uv" * 4, strict=True)])
+    pq.write_table(pa.table({"i": ids, "x": x, "y": list("uv" * 4)}), tmp_path / "a.parquet")
+    for kind in ("csv", "parquet"):
+        data = read_data(tmp_path / f"a.{kind}", label="y", id="i")
+        out = write_data(data, tmp_path / f"b.{kind}", positions=keep, force=True)
+        if kind == "csv":
+            with out.open(newline="") as file:
+                assert [row[0] for row in csv.reader(file)] == ["i", *(ids[k] for k in keep)]
+        else:
+            assert pq.read_table(out)["i"].to_pylist() == [ids[k] for k in keep]
+
+
+# -- nothing lost ---------------------------------------------------------------------------------
+
+
+def refused(folder, says, write, *arguments, **options):
+    before = contents(folder)
+    with pytest.raises(InputError, match=says):
+        write(*arguments, **options)
+    assert contents(folder) == before
+    assert not list(folder.glob(".*"))
+
+
+def test_nothing_is_replaced_without_force_and_the_data_itself_never(tmp_path, from_csv):
+    (tmp_path / "b.csv").write_text("precious")
+    refused(tmp_path, "b.csv exists; use --force", write_data, from_csv, tmp_path / "b.csv")
+    refused(tmp_path, "b.csv exists", write_ids, from_csv, tmp_path / "b.csv")
+    refused(tmp_path, "is the data itself", write_data, from_csv, tmp_path / "a.csv", force=True)
+    assert write_data(from_csv, tmp_path / "b.csv", force=True).read_text() == CSV
+
+
+def test_a_file_that_changed_since_it_was_read_is_refused(tmp_path, from_csv):
+    (tmp_path / "a.csv").write_text(CSV.replace("20.5", "20.6"))
+    refused(tmp_path, "has changed since it was read", write_data, from_csv, tmp_path / "b.csv")
+
+
+def test_a_failure_in_the_middle_leaves_nothing(tmp_path, from_parquet, monkeypatch):
+    def fails(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", fails)
+    refused(tmp_path, "No space left", write_data, from_parquet, tmp_path / "b.parquet")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"positions": [3, 1]}, "increasing"),
+        ({"positions": [0.5]}, "increasing whole numbers"),
+        ({"positions": []}, "increasing|at least one"),
+        ({"positions": [N]}, r"0..11"),
+        ({"columns": {"age": np.zeros(N)}}, "columns named age already"),
+        ({"columns": {"s": np.zeros(3)}}, "must be 12 numbers"),
+        ({"labels": [0] * 3}, "labels must be 12"),
+        ({"labels": [7] * N}, "in 0..1"),
+    ],
+)
+def test_a_change_that_does_not_fit_is_refused(tmp_path, from_csv, options, says):
+    refused(tmp_path, says, write_data, from_csv, tmp_path / "b.csv", **options)
+
+
+def test_another_kind_of_file_is_refused(tmp_path, from_csv):
+    refused(tmp_path, "csv data is written as .csv", write_data, from_csv, tmp_path / "b.parquet")
+    refused(tmp_path, "no such folder", write_data, from_csv, tmp_path / "no" / "b.csv")
+
+
+def test_data_without_a_file_has_nothing_to_be_written_from(tmp_path):
+    data = LabelledData.of(np.eye(2), [0, 1], classes=("a", "b"))
+    refused(tmp_path, "was not read from a file", write_data, data, tmp_path / "b.csv")
