@@ -31,10 +31,10 @@ class Case:
     true: np.ndarray
 
 
-def network(step=0.05, width=64):
+def network(step=0.05, width=64, batch=64):
     """The library's `mlp`, with the mini-batches inside one call per epoch: far less overhead."""
     return MLPClassifier(
-        (width,), solver="sgd", learning_rate_init=step, momentum=0.9, batch_size=64
+        (width,), solver="sgd", learning_rate_init=step, momentum=0.9, batch_size=batch
     )
 
 
@@ -79,7 +79,8 @@ def uniform(seed, rate):
 
 def targeted(seed, rate):
     x, y = digits()
-    noisy = dris.targeted_noise(x, y, rate, model=network(), epochs=10, seed=seed)
+    attacker = network(batch="auto")  # here a call is a mini-batch
+    noisy = dris.targeted_noise(x, y, rate, model=attacker, epochs=10, seed=seed)
     return trained(x, noisy.given, y, seed)
 
 

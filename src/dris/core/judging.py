@@ -140,13 +140,17 @@ def judge(
     )
     certificates: tuple[ContaminationLimit, ...] = ()
     if subset is not None:
-        certifying = [kind.certifying for kind in kinds if kind.certifies.any()]
+        certifying = [kind for kind in kinds if kind.certifies.any()]
         certificates = tuple(
-            contamination_limit(subset, part, most, delta=delta)
-            for part, most in zip(certifying, corruption, strict=True)
+            contamination_limit(
+                _without(subset, [k for k in kinds if k is not kind]),
+                kind.certifying,
+                most,
+                delta=delta,
+            )
+            for kind, most in zip(certifying, corruption, strict=True)
         )
-        for kind in kinds:
-            subset = without_canaries(subset, kind)
+        subset = _without(subset, kinds)
     return Judgement(
         regime=found.regime,
         rule=rule,
@@ -158,6 +162,12 @@ def judge(
         certificates=certificates,
         corruption=corruption,
     )
+
+
+def _without(subset: Subset, kinds: Sequence[Canaries]) -> Subset:
+    for kind in kinds:
+        subset = without_canaries(subset, kind)
+    return subset
 
 
 def _checked(dynamics: Dynamics, kinds: Sequence[Canaries]) -> Mask:
