@@ -183,7 +183,7 @@ def test_the_slider_moves_sizes_contamination_classes_and_the_plane(opened, html
 
 
 def click_answer(page, q, answer):
-    """Click it where a person would: in the middle of the screen, clear of what sticks to the top."""
+    """Click it in the middle of the screen, clear of what sticks to the top."""
     page.locator(f"#q{q}").evaluate("e => e.scrollIntoView({block: 'center', behavior: 'instant'})")
     page.locator(f"#q{q} input[value={answer}]").click()
 

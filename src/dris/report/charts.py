@@ -56,7 +56,7 @@ class Chart:
     x: Axis
     y: Axis
     header: tuple[str, ...]
-    table: list[tuple[str, ...]]
+    table: Sequence[tuple[str, ...]]
     bars: list[tuple[float, float, float, float]] = field(default_factory=list)
     lines: list[tuple[str, str]] = field(default_factory=list)
     dots: list[tuple[float, float, str]] = field(default_factory=list)
