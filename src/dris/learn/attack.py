@@ -1,6 +1,5 @@
 """The targeted attacker: flips the labels that hurt most, seen from a model of its own."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from dris.core.columns import labels_for
 from dris.core.noise import NoisyLabels, flip_labels
 from dris.core.streams import checked_seed
 from dris.learn.arrays import refuse_other_index
-from dris.learn.estimators import is_estimator
 from dris.learn.parallel import Progress, devices_of
 from dris.learn.proxies import checked_inputs, checked_model, default_recipe, train_jobs
 from dris.learn.recipe import Recipe
@@ -50,11 +48,10 @@ def attacker_norms(
         seed=checked_seed(seed),
         classes=int(labels.max()) + 1,
         recipe=recipe or default_recipe(model, epochs, scored_epoch=epochs),
+        record="scored",  # one eval-mode pass is all that is read
         gradient_norm=True,
         device=devices_of(device)[0],
     )
-    if not is_estimator(model):  # one eval-mode pass, at the scored epoch, is all that is read
-        job = replace(job, record="scored")
     (found,) = train_jobs([job], Data(data, labels), store, workers=1, progress=progress)
     if isinstance(found, DivergedError):
         raise found

@@ -99,7 +99,7 @@ def train_heads(
         refuse_other_index(table, labels)
     given = labels_for(checked_labels(labels, classes), n)
     names = checked_ids(ids, n)
-    check_ways(bag, cross_fit, "all", [], n)
+    check_ways(bag, cross_fit, "all", n)
     base = Job(
         model="linear" if hidden is None else f"fc of {hidden}",
         stream=(),

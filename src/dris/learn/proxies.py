@@ -2,7 +2,7 @@
 
 import itertools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -70,8 +70,9 @@ def train_proxies(
             models without randomness of their own.
         cross_fit: Number of folds; each example's values then come from models that did not
             train on it, at that many times the cost.
-        record: "all" records every epoch in eval mode; "scored" only the scored one, while AUM
-            and forgetting add up from the training batches (networks only, a quarter cheaper).
+        record: "all" keeps every epoch in eval mode; "scored" only the scored one, with AUM and
+            forgetting added up: O(K·N) memory. A network adds them up from its training batches,
+            a quarter cheaper; scikit-learn models after every epoch, the same as with "all".
         gradient_norm: Also record the exact last-layer gradient norm.
         rival: Also record the likeliest class besides the label, to suggest labels by.
         standardize: Give each feature (or image channel) mean 0 and standard deviation 1.
@@ -99,7 +100,7 @@ def train_proxies(
     refuse_other_index(x, y)
     labels = labels_for(checked_labels(y, classes), len(data))
     names = checked_ids(ids, len(data))
-    check_ways(bag, cross_fit, record, kinds, len(data))
+    check_ways(bag, cross_fit, record, len(data))
     how = [recipe or default_recipe(kind, epochs, batch_size, scored_epoch) for kind in kinds]
     places = devices_of(device)
     base = Job(
@@ -188,7 +189,12 @@ def as_table(data: Data, normalize: bool) -> Data:
 
     def prepared(x: NDArray[Any]) -> NDArray[np.float32]:
         rows = x.reshape(len(x), -1)
-        return as_single((rows - mean) / scale if normalize else rows)
+        if not normalize:
+            return as_single(rows)
+        out = np.empty(rows.shape, dtype=np.float32)
+        for block in _blocks(rows):  # in double precision, but never all of it at once
+            out[block] = as_single((rows[block] - mean) / scale)
+        return out
 
     test = None if data.test_x is None else prepared(data.test_x)
     return replace(data, x=prepared(flat), test_x=test)
@@ -196,10 +202,18 @@ def as_table(data: Data, normalize: bool) -> Data:
 
 def _mean_and_scale(x: NDArray[Any]) -> tuple[Any, Any]:
     with np.errstate(over="ignore", invalid="ignore"):
-        mean, spread = x.mean(axis=0, dtype=np.float64), x.std(axis=0, dtype=np.float64)
+        mean = x.mean(axis=0, dtype=np.float64)
+        squares = sum(((x[block] - mean) ** 2).sum(axis=0) for block in _blocks(x))
+        spread = np.sqrt(squares / len(x))
     if not np.isfinite(spread).all():
         raise InputError(f"x is too large to standardize, up to {np.abs(x).max():g}; rescale it")
     return mean, divisor_of(spread, mean)
+
+
+def _blocks(x: NDArray[Any]) -> Iterator[slice]:
+    """Consecutive rows, a few megabytes at a time."""
+    step = max(1, (1 << 20) // x.shape[1])
+    return (slice(start, start + step) for start in range(0, len(x), step))
 
 
 def as_single(x: NDArray[Any]) -> NDArray[np.float32]:
@@ -303,7 +317,7 @@ def checked_test(
 
 
 def check_ways(
-    bag: float | None, cross_fit: int | None, record: str, kinds: Sequence[Any], n: int
+    bag: float | None, cross_fit: int | None, record: str, n: int
 ) -> None:
     """Refuse ways to train that do not exist for `n` examples, or not together."""
     if bag is not None:
@@ -312,14 +326,11 @@ def check_ways(
         raise InputError(f"cross_fit must be at most N = {n}, got {cross_fit}")
     if bag is not None and cross_fit is not None:
         raise InputError("bag and cross_fit cannot be combined; choose one")
-    if record == "scored":
-        if bag is not None or cross_fit is not None:
-            raise InputError(
-                'record="scored" reads the training batches, which a bag or a fold '
-                'does not fill; use record="all"'
-            )
-        if any(is_estimator(kind) for kind in kinds):
-            raise InputError('record="scored" is for networks; use record="all" with scikit-learn')
+    if record == "scored" and (bag is not None or cross_fit is not None):
+        raise InputError(
+            'record="scored" reads the training batches, which a bag or a fold '
+            'does not fill; use record="all"'
+        )
 
 
 def joined(

@@ -261,14 +261,22 @@ def _follow(job: Job, data: Data, run: Run | None, tick: Callable[[], None]) -> 
 def _one_epoch(
     job: Job, engine: Any, recorder: Recorder, y: NDArray[np.int64], measured: Positions, epoch: int
 ) -> None:
-    if job.record == "all":
-        engine.train_epoch(epoch)
-    else:
+    # Networks hand over what they see in training; the others are measured after every epoch.
+    follows = job.record == "scored" and not is_estimator(job.model)
+    if follows:
         engine.train_epoch(epoch, lambda at, logits: recorder.update(at, logits, y[at]))
-    if job.record == "all" or epoch == job.recipe.scored:
-        logits, hidden = engine.measure(measured, hidden=job.gradient_norm)
-        take = recorder.update if job.record == "all" else recorder.snapshot
-        take(measured, logits.astype(np.float32, copy=False), y[measured], hidden)
+    else:
+        engine.train_epoch(epoch)
+    scored = job.record == "scored" and epoch == job.recipe.scored
+    if scored or not follows:
+        wants = job.gradient_norm and (scored or job.record == "all")
+        logits, hidden = engine.measure(measured, hidden=wants)
+        logits = logits.astype(np.float32, copy=False)
+        if not follows:
+            seen = hidden if job.record == "all" else None
+            recorder.update(measured, logits, y[measured], seen)
+        if scored:
+            recorder.snapshot(measured, logits, y[measured], hidden)
     recorder.end_epoch()
 
 
