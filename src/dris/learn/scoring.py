@@ -1,0 +1,276 @@
+"""From a user's data to dynamics with canaries in them: what every command about data begins with.
+
+Canaries are planted first, in the given labels that nobody vouches for; the proxies then train on
+the planted labels and never see the others.
+"""
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.canaries import KINDS, Canaries, plant_canaries
+from dris.core.checks import checked_count
+from dris.core.contamination import ContaminationLimit, contamination_limit
+from dris.core.corruption import CorruptionLimit, corruption_limit
+from dris.core.dynamics import Dynamics
+from dris.core.errors import InputError
+from dris.core.gating import CHOOSERS, DEFAULT_GATED, DETECTORS, calibrate_gate, gated
+from dris.core.scores import SCORES, aum_mean
+from dris.core.selection import Subset, keep_top, remove_bottom
+from dris.core.streams import rng_for
+from dris.core.suggesting import pilot_views, suggested_labels
+from dris.data.labelled import LabelledData
+from dris.learn.parallel import Progress
+from dris.learn.proxies import train_proxies
+from dris.learn.store import Store
+
+LARGE = 50_000_000  # values per column (K·E·N) above which only the scored epoch is kept
+LINEAR_FROM = 200_000  # examples above which tables get linear proxies unless others are named
+_PILOTED = ("hard", "confusable")
+RULES = ("gated", "aum_remove", *SCORES)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that decides the result, beside the data.
+
+    Attributes:
+        proxies: K.
+        epochs: Passes over the data; proxies are scored after half of them.
+        models: Names of models, dealt out to the proxies; chosen by the data when empty.
+        seed: Of every random stream.
+        canaries: Kinds of canaries, the first one for the checks; no certificate without any.
+        share: Of the labels that become canaries of each kind.
+    """
+
+    proxies: int = 3
+    epochs: int = 20
+    models: tuple[str, ...] = ()
+    seed: int = 0
+    canaries: tuple[str, ...] = ("uniform",)
+    share: float = 0.04
+
+    def __post_init__(self) -> None:
+        checked_count(self.proxies, "proxies", at_least=2)
+        checked_count(self.epochs, "epochs", at_least=1)
+        odd = [k for k in self.canaries if k not in KINDS or k == "matrix"]
+        if odd or len(set(self.canaries)) < len(self.canaries):
+            known = ", ".join(k for k in KINDS if k != "matrix")
+            raise InputError(f"canaries must be different kinds of {known}, got {self.canaries}")
+
+
+DEFAULTS = Settings()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """Data, the dynamics of proxies that trained on its planted labels, and the canaries.
+
+    Attributes:
+        data: As it was read.
+        dynamics: Of K proxies, with each label's rival.
+        canaries: One entry per kind; empty when none were planted.
+        settings: What was asked for, with the models that were chosen.
+        notes: What the user should know, a sentence each.
+    """
+
+    data: LabelledData
+    dynamics: Dynamics
+    canaries: tuple[Canaries, ...]
+    settings: Settings
+    notes: tuple[str, ...] = ()
+
+    def planted(self) -> NDArray[np.bool_]:
+        """True for every canary of any kind."""
+        mask = np.zeros(len(self.data), dtype=np.bool_)
+        for kind in self.canaries:
+            mask |= kind.mask()
+        return mask
+
+    def suggested(self) -> NDArray[np.int64]:
+        """The label that the proxies would give each example."""
+        return suggested_labels(self.dynamics)
+
+    def scores(self) -> dict[str, NDArray[np.float64]]:
+        """Every score that these dynamics can give, by name."""
+        found = {}
+        for name, score in SCORES.items():
+            try:
+                found[name] = score(self.dynamics)
+            except InputError:  # needs a column that proxies of this kind do not record
+                continue
+        return found
+
+    def choose(self, rule: str, keep: float) -> Subset:
+        """What a rule keeps of ⌊αN⌋, canaries included: it is blind to those that certify."""
+        if rule not in RULES:
+            raise InputError(f"rule must be one of {', '.join(RULES)}, got {rule!r}")
+        ids, seed = self.dynamics.ids, self.settings.seed
+        if rule == "gated":
+            return self._gated(keep)
+        if rule == "aum_remove":
+            return remove_bottom(aum_mean(self.dynamics), fraction=keep, seed=seed, ids=ids)
+        return keep_top(SCORES[rule](self.dynamics), fraction=keep, seed=seed, ids=ids)
+
+    def _gated(self, keep: float) -> Subset:
+        if not self.canaries:
+            raise InputError("the gate is set by canaries, and none were planted; plant some")
+        mark = np.zeros(len(self.data), dtype=np.bool_)
+        mark[self.canaries[0].choosing.positions] = True
+        gate = calibrate_gate(
+            DETECTORS[DEFAULT_GATED.detector](self.dynamics),
+            mark,
+            recall=DEFAULT_GATED.recall,
+            confidence=DEFAULT_GATED.confidence,
+        )
+        seed, ids = self.settings.seed, self.dynamics.ids
+        score = CHOOSERS[DEFAULT_GATED.chooser](self.dynamics, gate.passed, seed)
+        return gated(gate, score, fraction=keep, seed=seed, ids=ids)
+
+    def kept(self, subset: Subset) -> NDArray[np.int64]:
+        """Positions worth training on: the subset without canaries, and all that is trusted."""
+        mask = subset.mask() & ~self.planted()
+        return np.flatnonzero(mask | self.data.trusted)
+
+    def corruption(self, *, delta: float = 0.025) -> tuple[CorruptionLimit, ...]:
+        """The limit on wrong labels in the data, one per kind of canaries."""
+        score = aum_mean(self.dynamics)
+        return tuple(corruption_limit(score, c.certifying, delta=delta) for c in self.canaries)
+
+    def certificates(
+        self, subset: Subset, *, delta: float = 0.05
+    ) -> tuple[ContaminationLimit, ...]:
+        """The limit on wrong labels left in a subset as chosen, one per kind of canaries."""
+        limits = self.corruption(delta=delta / 2)
+        found = []
+        for kind, most in zip(self.canaries, limits, strict=True):
+            others = self.planted() & ~kind.mask()
+            own = Subset(
+                subset.indices[~others[subset.indices]],
+                subset.rule,
+                subset.parameters,
+                subset.total,
+            )
+            found.append(contamination_limit(own, kind.certifying, most, delta=delta))
+        return tuple(found)
+
+    def recipe(self) -> dict[str, Any]:
+        """Everything needed to do it again, as values that JSON can hold."""
+        from dris import __version__
+
+        return {
+            "dris": __version__,
+            "data": self.data.to_dict(),
+            "settings": asdict(self.settings),
+            "proxies": list(self.dynamics.provenance.get("proxies", [])),
+            "notes": list(self.notes),
+        }
+
+
+def score_data(
+    data: LabelledData,
+    settings: Settings = DEFAULTS,
+    *,
+    workers: int | None = None,
+    device: str = "cpu",
+    store: Store | str | Path | None = None,
+    progress: Progress | None = None,
+) -> Scored:
+    """Plant canaries, train proxies on the planted labels, and hold on to both.
+
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(400) % 2
+    >>> data = LabelledData.of(rng.normal(size=(400, 3)) + 4 * y[:, None], y, classes=("a", "b"))
+    >>> scored = score_data(data, Settings(epochs=4, models=("sgd_log",)), workers=1)
+    >>> len(scored.canaries[0]), scored.kept(scored.choose("rank_variance", 0.5)).size < 200
+    (16, True)
+    """
+    models, notes = _models(data, settings)
+    chosen = Settings(**{**asdict(settings), "models": models})
+    piloted = [kind for kind in chosen.canaries if kind in _PILOTED]
+    how: dict[str, Any] = {
+        "proxies": chosen.proxies,
+        "epochs": chosen.epochs,
+        "model": list(models),
+        "classes": len(data.classes),
+        "ids": data.ids,
+        "rival": True,
+        "workers": workers,
+        "device": device,
+        "store": store,
+    }
+    if chosen.proxies * chosen.epochs * len(data) > LARGE:
+        how["record"] = "scored"
+    x = data.x if data.x.ndim == 2 or not _sklearn(models) else data.x.reshape(len(data), -1)
+    half = _share(progress, 2, 0) if piloted else progress
+    pilot = None
+    if piloted:
+        pilot = train_proxies(x, data.labels, seed=chosen.seed + 1, progress=half, **how)
+        half = _share(progress, 2, 1)
+    planted = _planted(data, chosen, pilot)
+    labels = planted[-1].planted if planted else data.labels
+    dynamics = train_proxies(x, labels, seed=chosen.seed, progress=half, **how)
+    return Scored(data, dynamics, planted, chosen, (*data.notes, *notes))
+
+
+def _planted(
+    data: LabelledData, settings: Settings, pilot: Dynamics | None
+) -> tuple[Canaries, ...]:
+    """Canaries of every kind, one after the other, none on another or on a trusted label."""
+    found: list[Canaries] = []
+    labels, avoid = data.labels, np.array(data.trusted)
+    for kind in settings.canaries:
+        given: dict[str, Any] = {}
+        if pilot is not None and kind in _PILOTED:
+            gap, top_two = pilot_views(pilot)
+            given = {"top_two": top_two} if kind == "confusable" else {"gap": gap, "hardest": 0.25}
+        canaries = plant_canaries(
+            labels,
+            share=settings.share,
+            kind=kind,
+            rng=rng_for(settings.seed, "canaries", kind),
+            classes=len(data.classes),
+            avoid=avoid if avoid.any() else None,
+            **given,
+        )
+        found.append(canaries)
+        labels, avoid = canaries.planted, avoid | canaries.mask()
+    return tuple(found)
+
+
+def _models(data: LabelledData, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The models named, or those that suit the data, and a sentence where that was a choice."""
+    if settings.models:
+        return settings.models, ()
+    if data.x.ndim == 4:
+        if importlib.util.find_spec("torch") is not None:
+            return ("small_cnn",), ()
+        return ("mlp",), (
+            "torch is not installed, so the proxies read pixels as a table; "
+            "pip install 'dris[torch]' gives them small CNNs",
+        )
+    if len(data) > LINEAR_FROM:
+        return ("sgd_log",), (f"more than {LINEAR_FROM:,} rows: linear proxies, see --model",)
+    return ("mlp",), ()
+
+
+def _sklearn(models: Sequence[str]) -> bool:
+    from dris.learn.estimators import is_estimator
+
+    return all(is_estimator(model) for model in models)
+
+
+def _share(progress: Progress | None, parts: int, part: int) -> Progress | None:
+    """The progress of one of several equal parts."""
+    if progress is None:
+        return None
+
+    def told(done: int, total: int) -> None:
+        progress(part * total + done, parts * total)
+
+    return told
