@@ -111,7 +111,8 @@ def synthetic_figure(
             at, rows = zip(*marks, strict=True)
             axes.plot(at, rows, "D", color=CORRUPTED, markersize=5, label="paper")
         axes.set(xlim=(0, 100), xlabel="test accuracy, %", title=column)
-    below.axes[0].legend(frameon=False, loc="lower left", fontsize=8)
+    handles, labels = below.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
     return saved(figure, path)
 
 

@@ -70,7 +70,11 @@ def test_each_column_flips_what_its_name_says():
 
 
 def test_disagreement_leaves_out_the_clean_column_and_counts_the_corrupted():
-    runs, _, _, _ = make_runs(1, 200, SMALL)
-    found = disagreement(runs, proxy_losses(runs, SMALL))
+    runs, _, _, attacker = make_runs(1, 200, SMALL)
+    found = disagreement(runs, proxy_losses(runs, SMALL), attacker)
     assert list(found) == [c for c in COLUMNS if c != "clean"]
     assert found["longest 25 %"]["corrupted in the data"]["mean"] == 0.25
+    # The 20 rare examples are the longest of the 200: all of a tenth, two fifths of a quarter.
+    assert found["longest 10 %"]["rare among the corrupted"]["mean"] == 1
+    assert found["longest 25 %"]["rare among the corrupted"]["mean"] == 0.4
+    assert found["targeted 10 %"]["rare among the corrupted"]["mean"] < 1
