@@ -198,8 +198,8 @@ def _over_all(studies: Sequence[Results]) -> list[str]:
     rival = [max(values) for values in zip(*(means[rule] for rule in RIVALS), strict=True)]
     lines = [
         f"Means over seeds in {len(places)} columns of {len(studies)} data sets; points of "
-        "accuracy behind the best rule of each column, and in how many the rule is above the better of "
-        "DR-IS and AUM (top):",
+        "accuracy behind the best rule of each column, and in how many the rule is above the "
+        "better of DR-IS and AUM (top):",
         "",
         "| rule | behind, mean | behind, worst | above both |",
         "|---|---:|---:|---:|",
