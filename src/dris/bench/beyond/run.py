@@ -68,25 +68,30 @@ def run(
 
 
 def loaded(study: Study, store: Path, backbone: str | None = None) -> Loaded:
-    """Flat rows in [0, 1] for mlp (images halved), images for networks, features of Food-101."""
+    """Flat rows in [0, 1] for mlp (images halved), images for networks, or frozen features.
+
+    Features are of Food-101 and of studies named so, with at most 3,000 test images.
+    """
     data = load(study.known)
     n = len(data.train_y)
     chosen = np.arange(n)
     if study.examples is not None and study.examples < n:
         draw = rng_for(0, "beyond", study.data, "examples").permutation(n)
         chosen = np.sort(draw[: study.examples])
-    train_x, test_x = data.train_x[chosen], data.test_x
-    if data.kind == "paths":
+    train_x, test_x, test_y = data.train_x[chosen], data.test_x, data.test_y
+    if data.kind == "paths" or study.data.endswith("-features"):
         if backbone is None:
             raise InputError(
                 f"{study.data} runs on frozen features; pass --backbone package.module:function, "
                 "which returns a network from images to features"
             )
+        tested = rng_for(0, "beyond", study.data, "tests").permutation(len(test_y))[:3000]
+        test_x, test_y = test_x[tested], test_y[tested]
         train_x, test_x = (_features(backbone, x, store) for x in (train_x, test_x))
     elif study.model == "mlp":
         largest = train_x.max()
         train_x, test_x = (_rows(x) / np.float32(largest) for x in (train_x, test_x))
-    return Loaded(train_x, data.train_y[chosen], test_x, data.test_y, len(data.classes))
+    return Loaded(train_x, data.train_y[chosen], test_x, test_y, len(data.classes))
 
 
 def _rows(x: NDArray[Any]) -> NDArray[np.float32]:
@@ -99,13 +104,14 @@ def _rows(x: NDArray[Any]) -> NDArray[np.float32]:
     return rows
 
 
-def _features(backbone: str, paths: NDArray[Any], store: Path) -> NDArray[np.float32]:
+def _features(backbone: str, images: NDArray[Any], store: Path) -> NDArray[np.float32]:
     from dris.data.food101 import decode_images
     from dris.learn.features import extract_features
     from dris.learn.models.registry import builder_of
 
-    network = builder_of(backbone)[0]
-    return extract_features(network((3, 224, 224), 101), decode_images(paths, 224), store=store)
+    pixels = decode_images(images, 224) if images.dtype.kind == "U" else images
+    network = builder_of(backbone)[0](pixels.shape[1:], 0)
+    return extract_features(network, pixels, batch_size=64, store=store)
 
 
 def _group(data: Loaded, cells: Sequence[Cell], store: Path, tick: Callable[[], None]) -> None:
