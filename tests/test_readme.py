@@ -20,10 +20,15 @@ def alike(ours: str, printed: str) -> bool:
     return all(abs(float(a) - float(b)) <= max(3, 0.1 * float(b)) for a, b in pairs)
 
 
-def test_the_python_example_prints_what_the_readme_says(tmp_path):
-    code, printed = re.search(
-        r"```python\n(.*?)```\n\nprints\n\n```\n(.*?)```", README, re.S
-    ).groups()
+EXAMPLES = re.findall(r"```python\n(.*?)```\n\nprints\n\n```\n(.*?)```", README, re.S)
+
+
+def test_the_readme_has_its_two_examples():
+    assert len(EXAMPLES) == README.count("```python") == 2
+
+
+@pytest.mark.parametrize(("code", "printed"), EXAMPLES, ids=["subset", "verdict"])
+def test_the_python_examples_print_what_the_readme_says(code, printed, tmp_path):
     (tmp_path / "example.py").write_text(code)
     done = subprocess.run(
         [sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=True
