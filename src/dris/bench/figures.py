@@ -125,7 +125,7 @@ def online_figure(runs: Sequence[Mapping[str, Any]], names: Mapping[str, str], p
     from matplotlib.figure import Figure
 
     rates = sorted({run["rate"] for run in runs})
-    figure = Figure(figsize=(11, 3.6 * len(rates)), layout="constrained", dpi=120)
+    figure = Figure(figsize=(11, 3.6 * len(rates)), layout="constrained", dpi=90)
     panels = figure.subplots(len(rates), 2, squeeze=False, sharex=True)
     colours = dict(zip(names, ("#000000", *PALETTE), strict=False))
     for (left, right), rate in zip(panels, rates, strict=True):
@@ -142,8 +142,10 @@ def online_figure(runs: Sequence[Mapping[str, Any]], names: Mapping[str, str], p
         told = f"targeted {100 * rate:g} %" if rate else "clean"
         left.set(ylabel="test accuracy, %", title=f"{told}: accuracy")
         right.set(ylabel="examples (log)", yscale="log", title=f"{told}: concentration size")
-        for axis in (right.yaxis.set_major_formatter, right.yaxis.set_minor_formatter):
-            axis("{x:,.0f}")
+        low, high = right.get_ylim()
+        ticks = [m * 10.0**e for e in range(7) for m in (1, 2, 5) if low <= m * 10.0**e <= high]
+        right.set_yticks(ticks, [f"{tick:,.0f}" for tick in ticks])
+        right.set_yticks([], minor=True)
     for axes in panels[-1]:
         axes.set(xlabel="epoch")
     for plan, name in names.items():

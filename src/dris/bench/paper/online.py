@@ -313,11 +313,28 @@ def write(found: dict[str, Any], out: Path) -> list[Path]:
     setting = found["setting"]
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"online-{setting['target']}-{setting['examples']}-{setting['epochs']}.json"
-    path.write_text(json.dumps(found, indent=1) + "\n")
+    runs = [{**run, "log": packed(run["log"])} for run in found["runs"]]
+    path.write_text(json.dumps({**found, "runs": runs}) + "\n")
     page = path.with_suffix(".md")
     page.write_text(table(found) + "\n")
     names = {plan: NAMES[plan] for plan in NAMES if plan in setting["plans"]}
     return [path, page, online_figure(found["runs"], names, path.with_suffix(".png"))]
+
+
+def packed(log: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
+    """A log by column, numbers to six digits: a fifth of the size.
+
+    >>> packed([{"epoch": 1, "sampled": {"support": 3}}, {"epoch": 2, "sampled": {"support": 4}}])
+    {'epoch': [1, 2], 'support': [3, 4]}
+    """
+    lines = [
+        {n: v for n, v in {**line, **line["sampled"]}.items() if n != "sampled"} for line in log
+    ]
+    short = [
+        {n: float(f"{v:.6g}") if isinstance(v, float) else v for n, v in line.items()}
+        for line in lines
+    ]
+    return {name: [line[name] for line in short] for name in (short[0] if short else {})}
 
 
 def main() -> None:
