@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from dris.cli import scoring
+
 app = typer.Typer(
     help="Choose what to train on when the labels cannot be trusted.",
     no_args_is_help=True,
@@ -136,6 +138,9 @@ def data(
         show_status(data_dir)
     else:
         fetch_and_tell(name, data_dir)
+
+
+scoring.register(app)
 
 
 def main() -> None:
