@@ -209,14 +209,24 @@ def made_up(default_wins):
 
 def test_the_page_states_where_the_default_loses_and_only_there():
     text = page.page([made_up(default_wins=False)])
-    told = [line for line in text.splitlines() if "behind" in line]
+    told = [line for line in text.splitlines() if ": behind " in line]
     assert len(told) == 1
     assert told[0].startswith("- targeted 25 %, α = 0.5: behind ")
     assert "DR-IS by 6.2 (decided)" in told[0]
-    assert "decided below in 1." in text
+    assert "decided below in 1. " in text
+    assert "another one leads in 1 columns, one without a gate in 1." in text
     best = page.page([made_up(default_wins=True)])
-    assert "behind" not in best
-    assert "undecided in 0, decided below in 0." in best
+    assert ": behind " not in best
+    assert "another one leads in 0 columns, one without a gate in 0." in best
+    assert "undecided in 0, decided below in 0. " in best
+
+
+def test_the_page_says_how_far_behind_the_best_each_rule_is_over_all_columns():
+    text = page.page([made_up(default_wins=True)])
+    assert f"| {NAMES[DEFAULT]} (default) | 0.0 | 0.0 | 27 |" in text
+    assert "| Random | 40.1 | 40.1 | 0 |" in text
+    lost = page.page([made_up(default_wins=False)])
+    assert f"| {NAMES[DEFAULT]} (default) | 0.4 | 10.6 | 26 |" in lost
 
 
 def test_the_page_shows_mean_and_spread():

@@ -3,7 +3,11 @@
 import shutil
 from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
+
+from dris.report.page import render
+from made_report import made
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -82,3 +86,15 @@ def opened(chromium, tmp_path):
     yield open_
     for context in contexts:
         context.close()
+
+
+@pytest.fixture(scope="session")
+def data():
+    """300 examples with a picture each."""
+    rng = np.random.default_rng(0)
+    return made(images=rng.integers(0, 256, (300, 8, 8), dtype=np.uint8))
+
+
+@pytest.fixture(scope="session")
+def html(data):
+    return render(data)

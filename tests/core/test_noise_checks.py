@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dris.core.dynamics import Dynamics
@@ -58,6 +58,7 @@ def test_plausibility_is_nan_where_every_proxy_prefers_the_label():
     assert np.isnan(plausible_of(np.array([[[0.9, 0.05, 0.05]]]), [0], 3)).all()
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(-30, 30), min_size=3, max_size=6), st.integers(0, 2))
 def test_plausibility_is_in_zero_to_one_for_any_logits(logits, label):
     d = Dynamics.from_logits(np.array([[logits]]), [label])

@@ -153,7 +153,9 @@ def calibrate_gate(
     The cut is the j-th smallest canary value v. A further example drawn like the canaries is at
     or below it with probability F(v), and P(F(v) ≥ recall) ≥ P(Binomial(m, recall) < j), exactly
     so without ties (order statistics): the smallest j for which that reaches `confidence`.
-    What equals the cut is rejected. Nothing is promised for corruption unlike the canaries.
+    What equals the cut is rejected. Nothing is promised for corruption unlike the canaries; and
+    canaries that got their true label back by chance raise the cut, past the clean if there are
+    more than 1 − recall of them.
 
     >>> detector = np.r_[np.linspace(-1, 0, 200), np.linspace(-0.5, 1, 800)]
     >>> gate = calibrate_gate(detector, np.arange(1000) < 200)

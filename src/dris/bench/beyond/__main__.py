@@ -1,4 +1,4 @@
-r"""Gated selection beside eight other rules, on one data set, from one command.
+r"""Gated selection beside seven other rules, on one data set, from one command.
 
     python -m dris.bench.beyond --data digits --seeds 3 --store runs --out results
 
@@ -9,9 +9,10 @@ Cost: digits 2 minutes and Fashion-MNIST (6,000 examples) 4 minutes of two free 
         targeted:0.25 targeted:0.4 --rules random el2n aum aum_remove confident_learning \
         coverage rank_variance default
 
-About 5 hours. Killed, the same command goes on. Expected: the default gated rule is never worse
-than the better of DR-IS and AUM beyond noise, and better than both in most columns. `python -m
-dris.bench.beyond.page` writes the page from the records.
+About 6 hours of two free cores, half of that with --examples 5000. Killed, the same command goes
+on. Expected: the default gated rule is never worse than the better of DR-IS and AUM beyond noise,
+and better than both in most columns. `python -m dris.bench.beyond.page` writes the page from the
+records.
 """
 
 import argparse

@@ -40,7 +40,7 @@ def difference_figure(gaps: Mapping[str, Mapping[str, tuple[float, str]]], path:
                 axes.barh([y for y, _ in here], [gap for _, gap in here], color=colour, label=label)
         axes.axvline(0, color="black", linewidth=0.8)
         axes.set_yticks(at, list(columns))
-        axes.set(title=name, xlabel="points of accuracy")
+        axes.set(title=name, xlabel="points above the better of DR-IS and AUM")
     handles = [_patch(*look) for look in OUTCOMES.values()]
     figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
     return saved(figure, path)
@@ -50,7 +50,7 @@ def rate_figure(studies: Mapping[str, Results], path: Path) -> Path:
     """Accuracy over the noise rate at keep fraction 0.25, clean data at zero."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 3.2 * len(studies) + 0.5), layout="constrained", dpi=100)
+    figure = Figure(figsize=(9, 3.2 * len(studies) + 0.5), layout="constrained", dpi=90)
     grid = figure.subplots(len(studies), 2, squeeze=False, sharex=True)
     for row, (name, s) in zip(grid, studies.items(), strict=True):
         for axes, kind in zip(row, ("uniform", "targeted"), strict=True):
@@ -69,7 +69,7 @@ def keep_figure(studies: Mapping[str, Results], path: Path) -> Path:
     """Accuracy over the keep fraction, one panel per column of the paper's table 1."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11, 2.8 * len(studies) + 0.5), layout="constrained", dpi=100)
+    figure = Figure(figsize=(11, 2.8 * len(studies) + 0.5), layout="constrained", dpi=90)
     grid = figure.subplots(len(studies), len(TABLE), squeeze=False, sharex=True, sharey="row")
     for row, (name, s) in zip(grid, studies.items(), strict=True):
         for axes, noise in zip(row, TABLE, strict=True):

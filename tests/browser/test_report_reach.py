@@ -1,0 +1,217 @@
+"""The report harms nobody, asks nobody, and can be read on a phone, in the dark, by keyboard."""
+
+import re
+
+import numpy as np
+import pytest
+
+from browser_hands import counted, drag, ink, status
+from dris.report.page import render
+from made_report import HOSTILE, hostile, made
+
+pytestmark = pytest.mark.browser
+
+WITHOUT_POLICY = (r"<meta http-equiv[^>]*>", "")
+
+
+# -- harm ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_hostile_text_does_nothing(opened, width):
+    found = opened(render(hostile()), width=width)
+    page = found.page
+    drag(page, 0.02, 0.01, 0.995, 0.97)
+    page.locator("#q0").focus()
+    page.keyboard.press("w")
+    page.locator("#alpha").press("End")
+    assert found.harm == []
+    assert page.locator("h1").inner_text() == HOSTILE[0]
+    assert page.evaluate("document.querySelectorAll('script').length") == 2
+
+
+def unescaped(page):
+    """The page as it would be if two of the hostile words were written as they are."""
+    for word in (HOSTILE[0], HOSTILE[2]):
+        page = page.replace(word.replace("<", "&lt;").replace(">", "&gt;"), word)
+    return page
+
+
+def test_the_policy_stops_what_a_page_without_escaping_would_run_and_the_check_sees_it(opened):
+    found = opened(unescaped(render(hostile())))
+    assert any("Content Security Policy" in trouble for trouble in found.harm)
+    assert found.page.evaluate("window.hacked ?? null") is None
+
+
+def test_without_escaping_and_policy_the_text_runs_and_the_check_sees_it(opened):
+    found = opened(re.sub(*WITHOUT_POLICY, unescaped(render(hostile()))))
+    assert any(trouble.startswith("ran:") for trouble in found.harm)
+
+
+def test_the_check_for_requests_sees_one(opened, html):
+    asking = re.sub(*WITHOUT_POLICY, html).replace(
+        "</main>", '<img src="http://example.invalid/x.png" alt=""></main>'
+    )
+    assert "asked for http://example.invalid/x.png" in opened(asking).harm
+
+
+# -- readable anywhere -----------------------------------------------------------------------------
+
+
+def overflow(page):
+    return page.evaluate("document.documentElement.scrollWidth - innerWidth")
+
+
+@pytest.mark.parametrize("kind", ["pictures", "rows", "hostile"])
+def test_a_phone_shows_the_page_without_scrolling_sideways(opened, html, kind):
+    if kind == "rows":
+        table = {f"a rather long column name {c}": np.arange(300.0) for c in range(12)}
+        html = render(made(table=table, class_names=["x" * 90, "y", "z", "w"]))
+    elif kind == "hostile":
+        html = render(hostile())
+    page = opened(html, width=375).page
+    assert overflow(page) <= 0
+
+
+def test_the_check_for_sideways_scrolling_sees_it(opened, html):
+    page = opened(html, width=375).page
+    page.evaluate("document.querySelector('main').style.width = '600px'")
+    assert overflow(page) > 0
+
+
+CONTRAST = """() => {
+    const parse = text => (text.match(/[\\d.]+/g) || []).map(Number);
+    const linear = v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+    const light = ([r, g, b]) =>
+        0.2126 * linear(r / 255) + 0.7152 * linear(g / 255) + 0.0722 * linear(b / 255);
+    const behind = e => {
+        for (; e; e = e.parentElement) {
+            const c = parse(getComputedStyle(e).backgroundColor);
+            if (c.length === 3 || c[3] > 0.99) return c;
+        }
+        return [255, 255, 255];
+    };
+    const hasText = e => [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim());
+    const exempt = 'svg, noscript, :disabled, [aria-hidden=true]';
+    const bad = [];
+    for (const e of document.querySelectorAll('main *, header *, footer')) {
+        if (!hasText(e) || !e.getClientRects().length || e.closest(exempt)) continue;
+        const a = light(parse(getComputedStyle(e).color)), b = light(behind(e));
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (ratio < 4.5) bad.push(`${e.outerHTML.slice(0, 80)} ${ratio.toFixed(2)}`);
+    }
+    return bad;
+}"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_stands_out_from_its_background_by_the_accepted_ratio(opened, html, dark):
+    page = opened(html, dark=dark).page
+    page.locator("#q0").focus()
+    for key in "rwu":
+        page.keyboard.press(key)
+    assert page.evaluate(CONTRAST) == []
+
+
+def test_the_check_for_contrast_sees_pale_text(opened, html):
+    page = opened(html).page
+    page.evaluate("document.documentElement.style.setProperty('--muted', '#a0a8b0')")
+    assert page.evaluate(CONTRAST) != []
+
+
+def background(page):
+    return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def test_dark_and_light_follow_the_system_and_the_button(opened, html):
+    page = opened(html, dark=True).page
+    dark = background(page)
+    page.locator("#theme").click()
+    assert background(page) == "rgb(255, 255, 255)" != dark
+    page.locator("#theme").click()
+    assert background(page) == dark
+
+
+def test_print_is_light_and_drawn_even_from_a_dark_screen(opened, html):
+    page = opened(html, dark=True).page
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert background(page) == "rgb(255, 255, 255)"
+    assert ink(page) > 10
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert background(page) != "rgb(255, 255, 255)"
+    assert len(page.pdf(format="A4")) > 20_000
+
+
+FOCUSED = """() => {
+    const e = document.activeElement, ringed = x => getComputedStyle(x).outlineStyle !== 'none';
+    const name = e.id || e.dataset.preset || e.dataset.decision || e.name || e.textContent.trim();
+    return [name, ringed(e) || (e.type === 'radio' && ringed(e.nextElementSibling))];
+}"""
+
+
+def tabbed(page, presses):
+    """What the Tab key reaches, in order, and whether each shows that it has the focus."""
+    reached = []
+    for _ in range(presses):
+        page.keyboard.press("Tab")
+        reached.append(tuple(page.evaluate(FOCUSED)))
+    return reached
+
+
+def test_the_keyboard_reaches_everything_and_the_focus_can_be_seen(opened, html):
+    page = opened(html).page
+    page.locator("#q0").focus()
+    page.keyboard.press("r")
+    page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+    page.locator("body").press("Home")
+    page.evaluate("document.querySelector('.skip').focus()")
+    reached = tabbed(page, 45)
+    names = [name for name, _ in reached]
+    wanted = [
+        "theme",
+        "kept",
+        "plane",
+        "hard",
+        "page-on",
+        "alpha",
+        "alpha-reset",
+        "export",
+        "q0",
+        "v0",
+    ]
+    assert [w for w in wanted if w not in names] == []
+    assert [names.index(w) for w in wanted] == sorted(names.index(w) for w in wanted)
+    assert [name for name, ring in reached if not ring] == []
+
+
+def test_the_check_for_a_visible_focus_sees_its_absence(opened, html):
+    page = opened(html).page
+    page.evaluate("for (const b of document.querySelectorAll('*')) b.style.outline = 'none'")
+    assert not all(ring for _, ring in tabbed(page, 10))
+
+
+def test_arrow_keys_move_and_resize_a_region_in_the_plane(opened, html):
+    page = opened(html).page
+    page.get_by_role("button", name="Clear", exact=True).click()
+    page.locator("#plane").focus()
+    page.keyboard.press("ArrowLeft")
+    moved = status(page)
+    assert "in this region" in moved
+    for _ in range(4):
+        page.keyboard.press("Shift+ArrowUp")
+    assert counted(page) > int(re.match(r"(No|[\d,]+)", moved)[1].replace("No", "0"))
+    page.keyboard.press("Escape")
+    assert status(page) == "Nothing chosen yet."
+
+
+def test_every_control_has_a_name_and_every_picture_a_text(opened, html):
+    page = opened(html).page
+    nameless = page.evaluate("""() => {
+        const wanted = 'button, input, select, canvas, svg.chart, img';
+        const named = e => e.getAttribute('aria-label') || e.alt || e.textContent.trim()
+            || (e.labels && e.labels.length);
+        return [...document.querySelectorAll(wanted)]
+            .filter(e => e.getClientRects().length && !named(e)).map(e => e.outerHTML.slice(0, 80));
+    }""")
+    assert nameless == []
+    assert page.locator("details.as-table").count() == 4
