@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from dris.cli import scoring
+from dris.cli import audit, compare, corrupt, scoring, trial
 
 app = typer.Typer(
     help="Choose what to train on when the labels cannot be trusted.",
@@ -140,7 +140,8 @@ def data(
         fetch_and_tell(name, data_dir)
 
 
-scoring.register(app)
+for part in (scoring, audit, trial, corrupt, compare):
+    part.register(app)
 
 
 def main() -> None:

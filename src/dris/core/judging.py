@@ -218,7 +218,10 @@ def _recommended(dynamics: Dynamics, mark: Mask, found: Assessment) -> tuple[Rul
     if found.regime == "small class":
         return "rank_variance_per_class", "a class would vanish; let each class keep its share"
     if mark.sum() < need:
-        return "aum_mean", f"{about}, and a gate needs {need} choosing canaries, there are {mark.sum()}"
+        return (
+            "aum_mean",
+            f"{about}, and a gate needs {need} choosing canaries, there are {mark.sum()}",
+        )
     if found.regime == "inverted":
         return "gated", "rank variance collects wrong labels here; drop what looks wrong first"
     if found.regime == "natural noise":

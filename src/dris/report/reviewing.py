@@ -1,13 +1,17 @@
 """What a person ticked, in terms of the data: positions, classes, trusted labels."""
 
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from dris.core.errors import InputError
-from dris.core.review import NO_LABEL, Review
+from dris.core.review import NO_LABEL, Review, apply_review
 from dris.data.files import listed, one_line
 from dris.data.labelled import LabelledData
+from dris.data.outputs import write_data
 from dris.report.ticks import Tick
 
 
@@ -65,3 +69,69 @@ def _correction(tick: Tick, given: int, numbers: dict[str, int], data: LabelledD
             "call it right, or give another label"
         )
     return numbers[tick.corrected]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What a review changed: labels corrected, rows dropped, trusted in all, unsure left alone.
+
+    `column` is the name of the column that says what is trusted.
+    """
+
+    corrected: int
+    trusted: int
+    dropped: int
+    unsure: int
+    column: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers as plain values, ready for JSON."""
+        return asdict(self)
+
+
+def write_reviewed(
+    data: LabelledData,
+    ticks: Sequence[Tick],
+    path: Path,
+    *,
+    trusted: str | None = None,
+    force: bool = False,
+) -> Applied:
+    """Write the data with corrected labels and a column of trusted ones.
+
+    A row that is wrong and has no other label is left out: no later run may keep it, and a mark
+    in a column would be one more thing that such a run has to know. Unsure rows stay as they are.
+
+    Args:
+        data: What was reviewed.
+        ticks: What was said.
+        path: A file to write.
+        trusted: The data's own column of trusted labels, if it was read; it is brought up to date.
+        force: Replace a file that is there.
+    """
+    review = review_of(ticks, data)
+    done = apply_review(data.labels, review, ids=data.ids, classes=len(data.classes))
+    vouched = (data.trusted | done.trusted) & ~done.known_wrong
+    kept = np.flatnonzero(~done.known_wrong)
+    column = trusted or "trusted"
+    if trusted is None and column in data.origin.columns:
+        raise InputError(
+            f"the data has a column {column!r} already; pass --trusted {column} to add to it"
+        )
+    marks = {column: vouched}
+    write_data(
+        data,
+        path,
+        positions=kept,
+        columns=None if trusted else marks,
+        replaced=marks if trusted else None,
+        labels=done.labels,
+        force=force,
+    )
+    return Applied(
+        corrected=int((done.labels != data.labels).sum()),
+        trusted=int(vouched.sum()),
+        dropped=len(data) - kept.size,
+        unsure=review.verdicts.count("unsure"),
+        column=column,
+    )
