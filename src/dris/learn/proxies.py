@@ -316,9 +316,7 @@ def checked_test(
     return x, labels_for(test[1], len(x))
 
 
-def check_ways(
-    bag: float | None, cross_fit: int | None, record: str, n: int
-) -> None:
+def check_ways(bag: float | None, cross_fit: int | None, record: str, n: int) -> None:
     """Refuse ways to train that do not exist for `n` examples, or not together."""
     if bag is not None:
         count_of(bag, n, "bag")
