@@ -5,77 +5,54 @@ from typing import Annotated
 
 import typer
 
-_READ, _TRAIN, _WRITE = "Reading", "Proxies", "Result"
-
 DataPaths = Annotated[
-    list[Path],
-    typer.Argument(
-        help="CSV, Parquet, NPZ, NPY, a folder of images, a saved data set.", metavar="DATA..."
-    ),
+    list[Path] | None,
+    typer.Argument(metavar="DATA", hidden=True),
 ]
 Label = Annotated[
-    str | None, typer.Option("--label", help="Column of the given labels.", rich_help_panel=_READ)
+    str | None, typer.Option("--label", metavar="COLUMN", help="The given labels [label].")
 ]
-Id = Annotated[
-    str | None, typer.Option("--id", help="Column of ids; row numbers.", rich_help_panel=_READ)
-]
+Id = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids [row numbers].")]
 Trusted = Annotated[
-    str | None,
-    typer.Option("--trusted", help="Column: label known to be right.", rich_help_panel=_READ),
+    str | None, typer.Option("--trusted", metavar="COLUMN", help="Yes where a label is right.")
 ]
 Features = Annotated[
-    str | None,
-    typer.Option("--features", help="Columns to learn from: a,b,c.", rich_help_panel=_READ),
+    str | None, typer.Option("--features", metavar="A,B", help="Columns to learn from [all].")
 ]
 Without = Annotated[
-    str | None, typer.Option("--without", help="Columns to leave out.", rich_help_panel=_READ)
+    str | None, typer.Option("--without", metavar="A,B", help="Columns to leave out.")
 ]
 Missing = Annotated[
-    str,
-    typer.Option("--missing", help="Missing numbers: refuse or median.", rich_help_panel=_READ),
+    str, typer.Option("--missing", metavar="HOW", help="Missing numbers: refuse or median.")
 ]
 ImageSize = Annotated[
-    int | None,
-    typer.Option("--image-size", min=1, help="Side of square images.", rich_help_panel=_READ),
+    int | None, typer.Option("--image-size", metavar="N", help="Images become N by N pixels.")
 ]
-Proxies = Annotated[
-    int, typer.Option("--proxies", min=2, help="K, how many proxies.", rich_help_panel=_TRAIN)
+From = Annotated[
+    list[Path] | None,
+    typer.Option("--from", metavar="FILE", help="Import dynamics, train nothing; may repeat."),
 ]
-Epochs = Annotated[
-    int, typer.Option("--epochs", min=1, help="Passes over the data.", rich_help_panel=_TRAIN)
-]
+Proxies = Annotated[int, typer.Option("--proxies", metavar="K", help="How many proxies.")]
+Epochs = Annotated[int, typer.Option("--epochs", metavar="N", help="Passes over the data.")]
 Model = Annotated[
-    str | None,
-    typer.Option("--model", help="Such as mlp,sgd_log; fits the data.", rich_help_panel=_TRAIN),
+    str | None, typer.Option("--model", metavar="A,B", help="Such as mlp,sgd_log [by the data].")
 ]
 CanaryKinds = Annotated[
     str,
-    typer.Option("--canaries", help="Of uniform,hard,confusable; or none.", rich_help_panel=_TRAIN),
+    typer.Option("--canaries", metavar="A,B", help="Of uniform, hard, confusable; or none."),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Of all draws.", rich_help_panel=_TRAIN)]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of everything random.")]
 Workers = Annotated[
-    int | None,
-    typer.Option("--workers", min=1, help="Processes; all cores.", rich_help_panel=_TRAIN),
+    int | None, typer.Option("--workers", metavar="N", help="Processes [all cores].")
 ]
-Device = Annotated[
-    str, typer.Option("--device", help="cpu, cuda or cuda:1.", rich_help_panel=_TRAIN)
-]
+Device = Annotated[str, typer.Option("--device", metavar="NAME", help="cpu, cuda or cuda:1.")]
 StoreFolder = Annotated[
-    Path | None,
-    typer.Option("--store", help="Where proxies are kept; OUT/runs.", rich_help_panel=_TRAIN),
+    Path | None, typer.Option("--store", metavar="FOLDER", help="Keeps proxies [OUT/runs].")
 ]
-Out = Annotated[
-    Path, typer.Option("--out", help="Folder for what is written.", rich_help_panel=_WRITE)
-]
-Force = Annotated[
-    bool, typer.Option("--force", help="Replace files that are there.", rich_help_panel=_WRITE)
-]
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Result as JSON on stdout.", rich_help_panel=_WRITE)
-]
-Debug = Annotated[
-    bool, typer.Option("--debug", help="Show where an error happened.", rich_help_panel=_WRITE)
-]
+Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="For what is written.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
+AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON on stdout.")]
+Keep = Annotated[float, typer.Option("--keep", metavar="SHARE", help="Of the examples, to keep.")]
 
 
 def names_in(text: str | None) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """The verdict before deployment: which regime, which rule, and what is certified about it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,20 @@ class Judgement:
     def warnings(self) -> tuple[Verdict, ...]:
         """The checks that fail."""
         return tuple(check for check in self.checks.values() if check.outcome == "fails")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict as plain values, ready for JSON; a number that is not one is None."""
+        return {
+            "regime": self.regime,
+            "rule": self.rule,
+            "reason": self.reason,
+            "doubted": self.doubted,
+            "keep": self.keep,
+            "kept": None if self.subset is None else len(self.subset),
+            "checks": {name: _plain(check) for name, check in self.checks.items()},
+            "certificates": [limit.to_dict() for limit in self.certificates],
+            "corruption": [limit.to_dict() for limit in self.corruption],
+        }
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))
@@ -252,6 +266,13 @@ def _labels(dynamics: Dynamics) -> NDArray[np.int64]:
     if dynamics.labels is None:
         raise InputError("a verdict needs labels, these dynamics hold none; pass labels=")
     return dynamics.labels
+
+
+def _plain(check: Verdict) -> dict[str, Any]:
+    values = asdict(check)
+    return {
+        k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in values.items()
+    }
 
 
 def _lines(j: Judgement) -> list[str]:
