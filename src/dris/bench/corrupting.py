@@ -26,7 +26,8 @@ def corrupted(
     The targeted attacker is a small network on the given labels; `instance` noise follows random
     projections of the standardized features.
 
-    >>> data = LabelledData.of(np.eye(4), [0, 1, 0, 1], classes=("a", "b"), trusted=[True] * 2 + [False] * 2)
+    >>> vouched = [True, True, False, False]
+    >>> data = LabelledData.of(np.eye(4), [0, 1, 0, 1], classes=("a", "b"), trusted=vouched)
     >>> corrupted(data, 0.5).flipped[:2].tolist()
     [False, False]
     """

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dris.cli import options as o
-from dris.cli.saying import answer
+from dris.cli.talking import Talk
 
 if TYPE_CHECKING:
     from dris.core.comparing import ScoresCompared
@@ -18,9 +18,9 @@ def register(app: typer.Typer) -> None:
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(help="A score file, or its folder.", metavar="A")],
-    second: Annotated[Path, typer.Argument(help="Another one.", metavar="B")],
-    keep: Annotated[float, typer.Option(help="Of the examples, to keep.", metavar="SHARE")] = 0.25,
+    first: Annotated[Path, typer.Argument(metavar="A", hidden=True)],
+    second: Annotated[Path, typer.Argument(metavar="B", hidden=True)],
+    keep: o.Keep = 0.25,
     truth: Annotated[
         str | None,
         typer.Option(help="Column that says which labels are wrong.", metavar="FILE:COLUMN"),
@@ -30,24 +30,26 @@ def compare(
 ) -> None:
     """Compare two score files: rank correlations, what both would keep, wrong labels kept.
 
-    Canaries of either file are left out. Wrong labels come from --truth (its ids from --id, else
-    a column id or row, else row numbers) or from a flag "flipped" in one of the files.
-
+    A and B are what dris score wrote, or its folders; canaries of either are left out. Wrong
+    labels come from --truth (its ids from --id, else a column id or row, else row numbers), or
+    from a flag "flipped" in one of the files.
     Example: dris compare one/scores.parquet two --truth noisy-truth.csv:flipped
     """
     from dris.data.comparing import compare_files
 
     done = compare_files(first, second, keep=keep, truth=truth, id=id)
-    lines = [
-        f"{done.examples:,} examples in both, canaries aside; keep {keep:g}, "
-        f"so by chance {keep:.0%} of what one keeps the other keeps too",
-        *_table(done.scores),
-    ]
-    if done.wrong is not None:
-        lines.append(f"wrong labels among all: {done.wrong:.1%}")
+    talk = Talk(as_json=as_json)
     for note in done.notes:
-        typer.echo(note, err=True)
-    answer(done.to_dict(), lines, as_json=as_json)
+        talk.note(note)
+    talk.say(
+        f"{done.examples:,} examples in both; keep {keep:g}: by chance the two would share "
+        f"{keep:.0%} of what each keeps"
+    )
+    for line in _table(done.scores):
+        talk.say(line)
+    if done.wrong is not None:
+        talk.say(f"wrong labels among all: {done.wrong:.1%}")
+    talk.result({"command": "compare", **done.to_dict()})
 
 
 def _table(scores: "dict[str, ScoresCompared]") -> list[str]:

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from dris.cli import options as o
-from dris.cli.reading import read
-from dris.cli.saying import answer, bar, refuse_taken
+from dris.cli.requests import Request, refuse_existing
+from dris.cli.talking import Talk, bar
 
 # What a user calls it, and the kind of noise it is.
 KINDS = {
@@ -43,19 +43,19 @@ def corrupt(
 
     uniform: any example, any other class. targeted: where an attacker's model has the largest
     gradients. asymmetric: to the next class. instance: by a random function of the features.
-
     Example: dris corrupt data.csv --label y --rate 0.2 --kind targeted --out noisy.csv
     """
     from dris.bench.corrupting import corrupted, truth_beside
+    from dris.core.arrayfile import made_folder
     from dris.core.errors import InputError
     from dris.data.outputs import write_data, write_ids
 
     if kind not in KINDS:
         raise InputError(f"--kind must be one of {', '.join(KINDS)}, got {kind!r}")
     truth = truth_beside(out)
-    refuse_taken([out, truth], force=force)
-    found = read(
-        data or [],
+    refuse_existing([out, truth], force=force)
+    found = Request(
+        data=data,
         label=label,
         id=id,
         trusted=trusted,
@@ -63,24 +63,27 @@ def corrupt(
         without=without,
         missing=missing,
         image_size=image_size,
-    )
+    ).read()
+    made_folder(out.parent)
     with bar("attacker") as progress:
         noisy = corrupted(found, rate, kind=KINDS[kind], seed=seed, progress=progress)
     write_data(found, out, labels=noisy.given, force=force)
     columns = {f"{found.origin.label}_true": found.given(), "flipped": noisy.flipped}
     write_ids(found, truth, columns=columns, force=force)
     flipped = int(noisy.flipped.sum())
-    result = {
-        "out": str(out),
-        "truth": str(truth),
-        "kind": kind,
-        "examples": len(found),
-        "flipped": flipped,
-        "seed": seed,
-    }
-    lines = [
-        f"wrote {out}: {flipped:,} of {len(found):,} labels flipped ({kind})",
-        f"wrote {truth}: the true labels and which were flipped; a separate file, so that no model "
-        "learns from them",
-    ]
-    answer(result, lines, as_json=as_json)
+    talk = Talk(as_json=as_json)
+    talk.say(f"wrote {out}: {flipped:,} of {len(found):,} labels flipped ({kind})")
+    talk.say(
+        f"wrote {truth}: the true labels and what was flipped, apart, so that no model learns it"
+    )
+    talk.result(
+        {
+            "command": "corrupt",
+            "out": str(out),
+            "truth": str(truth),
+            "kind": kind,
+            "examples": len(found),
+            "flipped": flipped,
+            "seed": seed,
+        }
+    )

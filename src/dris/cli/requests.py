@@ -58,6 +58,12 @@ class Request:
         """Where words go."""
         return Talk(as_json=self.as_json)
 
+    def flags(self) -> str:
+        """How columns were named, to be typed again after another command."""
+        named = [(f"--{name}", getattr(self, name)) for name in ("label", "id", "trusted")]
+        words = [word for pair in named if pair[1] is not None for word in pair]
+        return f" {shlex.join(words)}" if words else ""
+
     def settings(self) -> "Settings":
         """What decides the result, checked."""
         from dris.learn.scoring import Settings

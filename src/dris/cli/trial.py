@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from dris.cli import options as o
-from dris.cli.reading import read
-from dris.cli.saying import answer, bar, refuse_taken
+from dris.cli.requests import Request, again, refuse_existing
+from dris.cli.talking import Talk, bar
 
 
 def register(app: typer.Typer) -> None:
@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
 
 def trial(
     data: o.DataPaths,
-    keep: Annotated[float, typer.Option(help="Of the examples, to keep.", metavar="SHARE")] = 0.25,
+    keep: o.Keep = 0.25,
     rate: Annotated[float, typer.Option(help="Share of labels attacked.", metavar="SHARE")] = 0.25,
     seeds: Annotated[int, typer.Option(help="How many, 3 or more.", metavar="N")] = 3,
     examples: Annotated[int, typer.Option(help="Draw so many at most.", metavar="N")] = 6_000,
@@ -41,7 +41,6 @@ def trial(
 
     A fifth is held out to test on, trusted labels if there are enough. Interrupted, the same
     command goes on.
-
     Example: dris trial data.csv --label y --out trial-out
     """
     from dris.bench.trial import Trial, run_trial
@@ -49,10 +48,9 @@ def trial(
     from dris.core.arrayfile import made_folder
 
     setting = Trial(keep, rate, seeds, proxies, epochs, examples)
-    made_folder(out)
-    refuse_taken([out / name for name in NAMES], force=force)
-    found = read(
-        data or [],
+    refuse_existing([out / name for name in NAMES], force=force)
+    found = Request(
+        data=data,
         label=label,
         id=id,
         trusted=trusted,
@@ -60,11 +58,19 @@ def trial(
         without=without,
         missing=missing,
         image_size=image_size,
-    )
-    with bar("attacks, proxies, targets") as progress:
-        cells, split = run_trial(
-            found, setting, store=out / "runs", workers=workers, progress=progress
-        )
+    ).read()
+    made_folder(out)
+    talk = Talk(as_json=as_json)
+    try:
+        with bar("attacks, proxies, targets") as progress:
+            cells, split = run_trial(
+                found, setting, store=out / "runs", workers=workers, progress=progress
+            )
+    except KeyboardInterrupt:
+        talk.note(f"what is finished is kept in {out / 'runs'}; to go on: {again()}")
+        raise
     result = write_trial(cells, split, setting, out)
-    lines = [*lines_of(cells, split, setting), *(f"wrote {out / name}" for name in NAMES)]
-    answer(result, lines, as_json=as_json)
+    for line in lines_of(cells, split, setting):
+        talk.say(line)
+    talk.say(f"wrote {', '.join(str(out / name) for name in NAMES)}")
+    talk.result({"command": "trial", **result})

@@ -65,13 +65,13 @@ def write_audit(
 def read_audit(path: Path) -> AuditLimit:
     """The exact limit that follows from a finished audit; unsure counts as wrong."""
     note = _note(path)
-    drawn = {name: given for name, given in note["drawn"]}
+    drawn: dict[str, str] = dict(note["drawn"])
     ticks = read_ticks(path)
     for tick in ticks:
         if tick.id not in drawn:
             raise InputError(
-                f"{path} holds {one_line(repr(tick.id))}, which was not drawn; only the draw itself "
-                "has a limit, so remove the row"
+                f"{path} holds {one_line(repr(tick.id))}, which was not drawn; only the draw "
+                "itself has a limit, so remove the row"
             )
         if tick.given != drawn[tick.id]:
             raise InputError(
@@ -110,12 +110,12 @@ def _note(path: Path) -> dict[str, Any]:
 def _refuse_other_subset(note: dict[str, Any], path: Path) -> None:
     """The limit is about the rows that were drawn from; a file that changed holds others."""
     files = [Path(file) for file in note["files"]]
-    if files and all(file.is_file() for file in files):
-        if fingerprint_of(files) != note["fingerprint"]:
-            raise InputError(
-                f"{files[0]} has changed since {path.name} was drawn from it, so the limit would "
-                "not be about it; draw again"
-            )
+    there = bool(files) and all(file.is_file() for file in files)
+    if there and fingerprint_of(files) != note["fingerprint"]:
+        raise InputError(
+            f"{files[0]} has changed since {path.name} was drawn from it, so the limit would "
+            "not be about it; draw again"
+        )
 
 
 def _seal(note: dict[str, Any]) -> str:

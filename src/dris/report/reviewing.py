@@ -1,4 +1,4 @@
-"""What a person ticked, in terms of the data: positions, classes, trusted labels."""
+"""What a person is asked about the data, and what they ticked, in terms of the data."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -8,11 +8,51 @@ from typing import Any
 import numpy as np
 
 from dris.core.errors import InputError
-from dris.core.review import NO_LABEL, Review, apply_review
+from dris.core.review import NO_LABEL, Review, ReviewQueue, apply_review, review_queue
+from dris.core.scores import aum_mean
 from dris.data.files import listed, one_line
 from dris.data.labelled import LabelledData
+from dris.data.looks import looks
 from dris.data.outputs import write_data
-from dris.report.ticks import Tick
+from dris.data.scorefile import read_scores
+from dris.learn.scoring import Scored
+from dris.report.ticks import Tick, questions
+
+
+def asked_by_proxies(scored: Scored, n: int) -> ReviewQueue:
+    """The n labels with the lowest mean margin, but for trusted ones and canaries."""
+    skip = scored.data.trusted | scored.planted()
+    score = aum_mean(scored.dynamics)
+    return review_queue(score, scored.data.labels, scored.suggested(), n, skip=skip)
+
+
+def asked_by_scores(data: LabelledData, path: Path, n: int) -> tuple[ReviewQueue, int]:
+    """The same from what `dris score` wrote about this data; also how many canaries it hides."""
+    file = path / "scores.parquet" if path.is_dir() else path
+    scores = read_scores(file).aligned(data.ids)
+    for name in ("given", "suggested"):
+        if name not in scores.texts:
+            raise InputError(f"{file} has no column {name!r}; score the data with dris score")
+    given = data.given().astype(str)
+    if not np.array_equal(scores.texts["given"], given):
+        raise InputError(f"{file} is of other labels than the data has now; score the data again")
+    number = {str(value): place for place, value in enumerate(data.classes)}
+    suggested = [number[str(word)] for word in np.asarray(scores.texts["suggested"]).tolist()]
+    hidden = np.asarray(scores.flags.get("canary", np.zeros(len(data), dtype=np.bool_)))
+    skip = data.trusted | hidden
+    queue = review_queue(scores.score("aum_mean"), data.labels, suggested, n, skip=skip)
+    return queue, int(hidden.sum())
+
+
+def rows_of(data: LabelledData, queue: ReviewQueue) -> bytes:
+    """The queue as a file to fill in."""
+    rows = [
+        (str(data.ids[at]), data.names[given], data.names[other])
+        for at, given, other in zip(
+            queue.positions.tolist(), queue.given.tolist(), queue.suggested.tolist(), strict=True
+        )
+    ]
+    return questions(rows, looks(data, queue.positions))
 
 
 def review_of(ticks: Sequence[Tick], data: LabelledData) -> Review:

@@ -32,8 +32,9 @@ class Tick:
 def read_ticks(path: str | Path) -> list[Tick]:
     r"""The ticks of a file that the report exported or that `dris audit` wrote.
 
-    Columns after the first five are there to be looked at and are not read. A cell that a spreadsheet could take for a formula was written with an apostrophe in front;
-    it is taken off here. A line whose verdict is empty was not ticked and is left out.
+    Columns after the first five are there to be looked at and are not read. A cell that a
+    spreadsheet could take for a formula was written with an apostrophe in front; it is taken off
+    here. A line whose verdict is empty was not ticked and is left out.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
