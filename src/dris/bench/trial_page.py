@@ -51,9 +51,10 @@ def result_of(cells: Sequence[Cell], split: Split, trial: Trial) -> dict[str, An
 def sentences(cells: Sequence[Cell], split: Split) -> list[str]:
     """What the trial says, in words."""
     rule, loss = steadiest(cells)
+    steady = f"never far behind: {RULES[rule]}, at most {100 * loss:.1f} points below the best"
     return [
         *(str(winner) for winner in winners(cells)),
-        f"never far behind: {RULES[rule]}, at most {100 * loss:.1f} points below the best",
+        steady if loss > 0 else f"highest mean in every column: {RULES[rule]}",
         *split.notes,
     ]
 

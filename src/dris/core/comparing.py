@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dris.core.checks import checked_mask, checked_score, exact
+from dris.core.checks import checked_score
 from dris.core.errors import InputError
 from dris.core.ranks import normalized_ranks
 from dris.core.selection import keep_top
@@ -60,12 +60,16 @@ def compare_scores(
     a, b = checked_score(first), checked_score(second)
     if a.size != b.size:
         raise InputError(f"two scores must be of the same examples, got {a.size} and {b.size}")
-    exact(fraction, "fraction")
     kept = [keep_top(score, fraction=fraction, seed=seed, ids=ids).mask() for score in (a, b)]
     overlap = float((kept[0] & kept[1]).sum() / kept[0].sum())
     dirt = None
     if wrong is not None:
-        bad = checked_mask(wrong, a.size, "wrong")
+        bad = np.asarray(wrong)
+        if bad.dtype != np.bool_ or bad.shape != a.shape:
+            raise InputError(
+                f"wrong must be a boolean mask of {a.size} examples, "
+                f"got {bad.dtype} of shape {bad.shape}"
+            )
         dirt = (float(bad[kept[0]].mean()), float(bad[kept[1]].mean()))
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         return ScoresCompared(None, None, overlap, dirt)
