@@ -99,7 +99,7 @@ def test_wrong_and_unsure_both_count_as_wrong(dris, here):
 
 def test_the_file_shows_the_row_and_no_answer(dris, here):
     rows = table(drawn(dris, here))
-    data = {r["name"]: r for r in table((here / "data.csv"))}
+    data = {r["name"]: r for r in table(here / "data.csv")}
     assert {row["proposed"] for row in rows} == {""}
     for row in rows:
         shown = data[row["id"]]
@@ -177,11 +177,11 @@ def test_nothing_is_overwritten_and_bad_sizes_are_refused(dris, here):
 
 def test_a_queue_finds_flips_and_corrections_come_back_as_trusted(dris, here):
     dris("corrupt", "data.csv", *COLUMNS, "--rate", 0.05, "--out", "noisy.csv")
-    truth = {r["name"]: r for r in table((here / "noisy-truth.csv"))}
+    truth = {r["name"]: r for r in table(here / "noisy-truth.csv")}
     words = ("--epochs", 6, "--workers", 1, "--n", 20, "--json")
     code, out, _ = dris("audit", "queue", "noisy.csv", *COLUMNS, *words)
     assert (code, json.loads(out)["queued"]) == (0, 20)
-    rows = table((here / "review.csv"))
+    rows = table(here / "review.csv")
     # 15 of 300 are flipped between blobs four deviations apart: nearly all head the queue.
     assert sum(truth[row["id"]]["flipped"] == "True" for row in rows[:15]) >= 13
     assert rows[0]["proposed"] == truth[rows[0]["id"]]["kind_true"] != rows[0]["given"]
@@ -228,7 +228,7 @@ def test_a_queue_from_a_score_file_trains_nothing_and_hides_canaries(dris, here)
     code, _, err = dris(*words, "--scores", ".")
     assert code == 0
     assert "canaries" in err
-    rows = table((here / "review.csv"))
+    rows = table(here / "review.csv")
     assert [row["id"] for row in rows] == ["r1", "r2", "r3"]
     assert [row["proposed"] for row in rows] == ["cat", "dog", "cat"]
     text = (here / "data.csv").read_text().replace("dog", "cat", 1)
@@ -272,9 +272,9 @@ def test_every_kind_flips_the_stated_share_and_keeps_the_truth_apart(dris, here,
     words = ("data.csv", *COLUMNS, "--rate", 0.1, "--kind", kind, "--out", "noisy.csv", "--json")
     code, out, _ = dris("corrupt", *words)
     assert (code, json.loads(out)["flipped"]) == (0, N // 10)
-    noisy = table((here / "noisy.csv"))
-    truth = table((here / "noisy-truth.csv"))
-    clean = table((here / "data.csv"))
+    noisy = table(here / "noisy.csv")
+    truth = table(here / "noisy-truth.csv")
+    clean = table(here / "data.csv")
     assert noisy[0].keys() == clean[0].keys()
     for n, t, c in zip(noisy, truth, clean, strict=True):
         assert (n["name"], t["kind_true"]) == (c["name"], c["kind"])
@@ -287,7 +287,7 @@ def test_trusted_labels_are_never_flipped(dris, here):
     (here / "data.csv").write_text("\n".join(marked) + "\n")
     words = ("data.csv", *COLUMNS, "--trusted", "checked", "--rate", 0.5, "--out", "noisy.csv")
     assert dris("corrupt", *words)[0] == 0
-    truth = table((here / "noisy-truth.csv"))
+    truth = table(here / "noisy-truth.csv")
     assert [row["flipped"] for row in truth[:250]] == ["False"] * 250
     assert sum(row["flipped"] == "True" for row in truth[250:]) == 25
 

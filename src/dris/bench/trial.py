@@ -106,7 +106,10 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One rule under one attack and seed, and what came of it."""
+    """One rule under one attack and seed, and what came of it.
+
+    A rule that keeps nothing (size 0) reaches what guessing the most common class does.
+    """
 
     attack: Attack
     rule: str
@@ -257,9 +260,10 @@ def _cell(
     noisy: NoisyLabels,
     scored: Scored,
 ) -> Cell:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".* pass the gate, fewer than")
-        kept = scored.kept(scored.choose(rule, trial.keep))
+    kept = _kept(scored, rule, trial.keep)
+    if kept.size == 0:
+        common = np.bincount(noisy.given, minlength=split.classes).argmax()
+        return Cell(attack, rule, seed, float((split.test_y == common).mean()), 0.0, 0)
     run = train_target(
         "small_cnn" if split.images else SmallMLP(hidden=128, learning_rate=0.05),
         split.x,
@@ -272,6 +276,18 @@ def _cell(
     )
     dirt = float(noisy.flipped[kept].mean())
     return Cell(attack, rule, seed, float(run.accuracy or 0.0), dirt, len(kept))
+
+
+def _kept(scored: Scored, rule: str, keep: float) -> NDArray[np.int64]:
+    """What a rule keeps, without canaries; none when nothing passes its gate."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".* pass the gate, fewer than")
+        try:
+            return scored.kept(scored.choose(rule, keep))
+        except InputError as error:
+            if "no example is left" not in str(error):
+                raise
+            return np.empty(0, dtype=np.int64)
 
 
 def _standard(x: NDArray[Any]) -> NDArray[Any]:

@@ -10,6 +10,7 @@ from dris.bench.figures import CLEAN, CORRUPTED, PALETTE, saved
 from dris.bench.statistics import mean_std
 from dris.bench.trial import RULES, Attack, Cell, Split, Trial, steadiest, values, winners
 from dris.core.arrayfile import write_atomically
+from dris.core.checks import count_of
 
 NAMES = ("trial.json", "trial.md", "trial.png")
 
@@ -48,15 +49,32 @@ def result_of(cells: Sequence[Cell], split: Split, trial: Trial) -> dict[str, An
     }
 
 
-def sentences(cells: Sequence[Cell], split: Split) -> list[str]:
+def sentences(cells: Sequence[Cell], split: Split, trial: Trial) -> list[str]:
     """What the trial says, in words."""
     rule, loss = steadiest(cells)
     steady = f"never far behind: {RULES[rule]}, at most {100 * loss:.1f} points below the best"
     return [
         *(str(winner) for winner in winners(cells)),
         steady if loss > 0 else f"highest mean in every column: {RULES[rule]}",
+        *_short(cells, count_of(trial.keep, len(split.y))),
         *split.notes,
     ]
+
+
+def _short(cells: Sequence[Cell], asked: int) -> list[str]:
+    """Rules that kept less than half of what was asked, and how often."""
+    told = []
+    for rule, name in RULES.items():
+        mine = [cell.size for cell in cells if cell.rule == rule]
+        short = sum(size < asked / 2 for size in mine)
+        if short:
+            none = mine.count(0)
+            nothing = f", nothing at all in {none} (then the commonest class is guessed)"
+            told.append(
+                f"{name} kept less than half of the {asked:,} asked for in {short} of "
+                f"{len(mine)} runs{nothing if none else ''}: little passes its gate here"
+            )
+    return told
 
 
 def grid(cells: Sequence[Cell]) -> tuple[list[str], list[list[str]]]:
@@ -93,7 +111,7 @@ def markdown(cells: Sequence[Cell], split: Split, trial: Trial) -> str:
         "|---" + "|---:" * (len(heads) - 1) + "|",
         *(f"| {' | '.join(row)} |" for row in rows),
         "",
-        *(f"- {line}" for line in sentences(cells, split)),
+        *(f"- {line}" for line in sentences(cells, split, trial)),
         "",
         "![What each rule reached](trial.png)",
     ]
@@ -115,7 +133,7 @@ def lines_of(cells: Sequence[Cell], split: Split, trial: Trial) -> list[str]:
             )
             for row in plain
         ),
-        *sentences(cells, split),
+        *sentences(cells, split, trial),
     ]
 
 
@@ -139,14 +157,21 @@ def trial_figure(cells: Sequence[Cell], path: Path) -> Path:
             if attack.kind != "none":
                 dirt = 100 * mean_std(values(cells, attack, rule, "contamination"))[0]
                 axes.annotate(
-                    f"{dirt:.0f} % corrupt",
-                    (left, row),
-                    xytext=(4, 0),
-                    textcoords="offset points",
+                    f"{dirt:.0f} %",
+                    (1.04, row),
+                    xycoords=("axes fraction", "data"),
                     va="center",
-                    fontsize=8,
                     color=CORRUPTED,
+                    annotation_clip=False,
                 )
+        if attack.kind != "none":
+            axes.annotate(
+                "corrupt",
+                (1.02, 1.02),
+                xycoords="axes fraction",
+                color=CORRUPTED,
+                annotation_clip=False,
+            )
         axes.set_yticks(range(len(names)), [RULES[rule] for rule in names])
         axes.set(xlim=(left, 100), xlabel="test accuracy, %", title=str(attack))
     return saved(figure, path)
