@@ -46,6 +46,7 @@ class Settings:
         seed: Of every random stream.
         canaries: Kinds of canaries, the first one for the checks; no certificate without any.
         share: Of the labels that become canaries of each kind.
+        at_most: A share of wrong labels that is surely not exceeded; certificates assume it.
     """
 
     proxies: int = 3
@@ -54,10 +55,13 @@ class Settings:
     seed: int = 0
     canaries: tuple[str, ...] = ("uniform",)
     share: float = 0.04
+    at_most: float = 0.5
 
     def __post_init__(self) -> None:
         checked_count(self.proxies, "proxies", at_least=2)
         checked_count(self.epochs, "epochs", at_least=1)
+        if not 0 < self.at_most <= 0.5:
+            raise InputError(f"at_most must be in (0, 0.5], got {self.at_most}")
         odd = [k for k in self.canaries if k not in KINDS or k == "matrix"]
         if odd or len(set(self.canaries)) < len(self.canaries):
             known = ", ".join(k for k in KINDS if k != "matrix")
@@ -122,7 +126,13 @@ class Scored:
                 "a verdict needs canaries, and none were planted before these proxies trained; "
                 "leave out --from and --canaries none"
             )
-        return judge(self.dynamics, self.canaries, keep=keep, seed=self.settings.seed)
+        return judge(
+            self.dynamics,
+            self.canaries,
+            keep=keep,
+            at_most=self.settings.at_most,
+            seed=self.settings.seed,
+        )
 
     def kept(self, subset: Subset) -> NDArray[np.int64]:
         """Positions worth training on: the subset without canaries, and all that is trusted."""
@@ -131,8 +141,11 @@ class Scored:
 
     def corruption(self, *, delta: float = 0.025) -> tuple[CorruptionLimit, ...]:
         """The limit on wrong labels in the data, one per kind of canaries."""
-        score = aum_mean(self.dynamics)
-        return tuple(corruption_limit(score, c.certifying, delta=delta) for c in self.canaries)
+        score, most = aum_mean(self.dynamics), self.settings.at_most
+        return tuple(
+            corruption_limit(score, kind.certifying, delta=delta, at_most=most)
+            for kind in self.canaries
+        )
 
     def certificates(
         self,
