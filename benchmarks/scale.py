@@ -41,7 +41,9 @@ def main() -> None:
         sys.exit(child.returncode)
     data, imports = N * D * 4 / 1e6, _imports()
     own = peaks.pop(child.pid)
-    print(f"{N:,} × {D}, {EPOCHS} epochs: {seconds:.0f} s, peak {own:.0f} MB, imports {imports:.0f}")
+    print(
+        f"{N:,} × {D}, {EPOCHS} epochs: {seconds:.0f} s, peak {own:.0f} MB, imports {imports:.0f}"
+    )
     print(f"workers: {', '.join(f'{p:.0f} MB' for p in sorted(peaks.values())[-3:])}")
     report("the command's peak to the data", (own - imports) / data, "×", 3, at_least=False)
     if peaks:

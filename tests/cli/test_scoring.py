@@ -184,9 +184,7 @@ def test_report_alone_says_its_headline(on_people, tmp_path):
     assert said.splitlines()[0] in (tmp_path / "out" / "report.html").read_text()
 
 
-def test_nothing_is_replaced_without_force_and_that_is_said_before_training(
-    dris, people, tmp_path
-):
+def test_nothing_is_replaced_without_force_and_that_is_said_before_training(dris, people, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     for command, name in (
@@ -232,7 +230,7 @@ def test_force_replaces(on_people, tmp_path):
         (["--device", "tpu"], "device must be cpu"),
         (["--missing", "guess"], "--missing must be refuse or median"),
         (["--label", "wage"], "wage"),
-        (["--id", "job"], "job"),
+        (["--id", "job"], "ids must differ"),
         (["--without", "shoe"], "shoe"),
         (["--from", "nowhere.npy"], "needs canaries"),
         (["--from", "nowhere.npy", "--rule", "loss"], "nowhere.npy does not exist"),
@@ -319,7 +317,7 @@ def test_a_folder_of_images_becomes_a_list_and_a_report_with_pictures(dris, tmp_
         folder.mkdir(parents=True, exist_ok=True)
         Image.fromarray((x[i].reshape(8, 8) * 15).astype(np.uint8)).save(folder / f"{i:04d}.png")
     words = ["--keep", "0.5", "--rule", "aum_mean", *FAST, "--out", tmp_path / "out"]
-    code, said, told = dris("prune", tmp_path / "digits", *words)
+    code, _, told = dris("prune", tmp_path / "digits", *words)
     assert code == 0, told
     rows = rows_of(tmp_path / "out" / "kept.csv")
     assert 370 < len(rows) <= 400
@@ -385,7 +383,7 @@ def _wait_for(pattern, folder, child):
 
 
 def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(people, tmp_path):
-    words = ["score", people[0], *ROW_NUMBERS, "--epochs", "8", "--workers", "1", "--json"]
+    words = ["score", people[0], *ROW_NUMBERS, "--model", "sgd_log", "--workers", "1", "--json"]
     with _child(*words, "--out", "whole", cwd=tmp_path) as child:
         assert child.wait() == 0
     with _child(*words, "--out", "cut", cwd=tmp_path) as child:
