@@ -41,6 +41,9 @@ CanaryKinds = Annotated[
     str,
     typer.Option("--canaries", metavar="A,B", help="Of uniform, hard, confusable; or none."),
 ]
+AtMost = Annotated[
+    float, typer.Option("--at-most", metavar="SHARE", help="Surely no more labels are wrong.")
+]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of everything random.")]
 Workers = Annotated[
     int | None, typer.Option("--workers", metavar="N", help="Processes [all cores].")

@@ -39,6 +39,7 @@ class Request:
     epochs: options.Epochs = 20
     model: options.Model = None
     canaries: options.CanaryKinds = "uniform"
+    at_most: options.AtMost = 0.5
     seed: options.Seed = 0
     workers: options.Workers = None
     device: options.Device = "cpu"
@@ -75,12 +76,14 @@ class Request:
             models=options.names_in(self.model),
             seed=self.seed,
             canaries=kinds,
+            at_most=self.at_most,
         )
 
     def read(self) -> "LabelledData":
-        """The data."""
+        """The data, once the settings are known to be sound."""
         from dris.data.read import read_data
 
+        self.settings()
         if not self.data:
             raise InputError("no data was named; pass a file or a folder: dris COMMAND DATA")
         if self.missing not in ("refuse", "median"):

@@ -98,7 +98,8 @@ def prune(
     """Keep the examples worth training on: OUT/kept.* and OUT/report.html.
 
     DATA is CSV, Parquet, NPZ, NPY, a folder of images by class, or a saved data set.
-    Trusted examples always stay, canaries never do. Example: dris prune people.csv --label income
+    Trusted examples always stay, canaries never do.
+    Example: dris prune people.csv --label income --id person --keep 0.25
     """
     from dris.core.checks import count_of
     from dris.core.contamination import widest
@@ -172,7 +173,8 @@ def weights(
     """Write how often to draw each example and how much it counts: OUT/weights.csv.
 
     DATA is CSV, Parquet, NPZ, NPY, a folder of images by class, or a saved data set.
-    Canaries get 0 and 0: their labels were flipped. Example: dris weights people.csv --label income
+    Canaries get 0 and 0: their labels were flipped.
+    Example: dris weights people.csv --label income --id person
     """
     import numpy as np
 
@@ -219,7 +221,7 @@ def judge(ask: Request, keep: Keep = 0.25) -> None:
     """Say what kind of data this is, which rule fits, and what is certified. Writes no result.
 
     DATA is CSV, Parquet, NPZ, NPY, a folder of images by class, or a saved data set.
-    Example: dris judge people.csv --label income --keep 0.5
+    Example: dris judge people.csv --label income --id person --keep 0.5
     """
     from dris.core.checks import count_of
 
@@ -319,7 +321,7 @@ def _write_report(
 
 def _say_limit(ask: Request, limit: "ContaminationLimit") -> None:
     if limit.vacuous:
-        ask.talk.say("  limit    nothing is certified: keep less, or plant more canaries")
+        ask.talk.say("  limit    nothing is certified: keep less, or lower --at-most if you may")
     else:
         ask.talk.say(
             f"  limit    at most {limit.share:.2%} of them are wrong ({limit.wrong:,} of "

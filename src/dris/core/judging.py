@@ -102,6 +102,7 @@ def judge(
     keep: float,
     level: float = 0.05,
     delta: float = 0.05,
+    at_most: float = 0.5,
     seed: int = 0,
 ) -> Judgement:
     """Say what kind of data this is, which rule fits it, and how much corruption it leaves.
@@ -116,6 +117,7 @@ def judge(
         keep: α, the share of the examples to keep.
         level: The chance that a test among the checks fails although nothing is wrong.
         delta: The chance that a limit fails.
+        at_most: A share of wrong labels that is surely not exceeded (see `corruption_limit`).
         seed: Breaks ties, and draws where the rule draws.
 
     >>> from dris.core.canaries import plant_canaries
@@ -141,7 +143,7 @@ def judge(
     if rule != "train other proxies":
         rule, reason, subset = _selected(rule, reason, dynamics, mark, keep, seed)
     corruption = tuple(
-        corruption_limit(aum_mean(dynamics), kind.certifying, delta=delta / 2)
+        corruption_limit(aum_mean(dynamics), kind.certifying, delta=delta / 2, at_most=at_most)
         for kind in kinds
         if kind.certifies.any()
     )

@@ -32,6 +32,7 @@ from dris.learn.store import Store
 
 LARGE = 50_000_000  # values per column (K·E·N) above which only the scored epoch is kept
 LINEAR_FROM = 200_000  # examples above which tables get linear proxies unless others are named
+ENOUGH, MOST_SHARE = 64, 0.1  # canaries of a kind on small data, but never more than this share
 _PILOTED = ("hard", "confusable")
 
 
@@ -45,7 +46,9 @@ class Settings:
         models: Names of models, dealt out to the proxies; chosen by the data when empty.
         seed: Of every random stream.
         canaries: Kinds of canaries, the first one for the checks; no certificate without any.
-        share: Of the labels that become canaries of each kind.
+        share: Of the labels that become canaries of each kind; up to 0.1 on small data, so that
+            a gate can be set.
+        at_most: A share of wrong labels that is surely not exceeded; certificates assume it.
     """
 
     proxies: int = 3
@@ -54,10 +57,13 @@ class Settings:
     seed: int = 0
     canaries: tuple[str, ...] = ("uniform",)
     share: float = 0.04
+    at_most: float = 0.5
 
     def __post_init__(self) -> None:
         checked_count(self.proxies, "proxies", at_least=2)
         checked_count(self.epochs, "epochs", at_least=1)
+        if not 0 < self.at_most <= 0.5:
+            raise InputError(f"at_most must be in (0, 0.5], got {self.at_most}")
         odd = [k for k in self.canaries if k not in KINDS or k == "matrix"]
         if odd or len(set(self.canaries)) < len(self.canaries):
             known = ", ".join(k for k in KINDS if k != "matrix")
@@ -122,7 +128,13 @@ class Scored:
                 "a verdict needs canaries, and none were planted before these proxies trained; "
                 "leave out --from and --canaries none"
             )
-        return judge(self.dynamics, self.canaries, keep=keep, seed=self.settings.seed)
+        return judge(
+            self.dynamics,
+            self.canaries,
+            keep=keep,
+            at_most=self.settings.at_most,
+            seed=self.settings.seed,
+        )
 
     def kept(self, subset: Subset) -> NDArray[np.int64]:
         """Positions worth training on: the subset without canaries, and all that is trusted."""
@@ -131,8 +143,13 @@ class Scored:
 
     def corruption(self, *, delta: float = 0.025) -> tuple[CorruptionLimit, ...]:
         """The limit on wrong labels in the data, one per kind of canaries."""
-        score = aum_mean(self.dynamics)
-        return tuple(corruption_limit(score, c.certifying, delta=delta) for c in self.canaries)
+        if not self.canaries:
+            return ()
+        score, most = aum_mean(self.dynamics), self.settings.at_most
+        return tuple(
+            corruption_limit(score, kind.certifying, delta=delta, at_most=most)
+            for kind in self.canaries
+        )
 
     def certificates(
         self,
@@ -170,7 +187,7 @@ def scores_of(dynamics: Dynamics) -> dict[str, NDArray[np.float64]]:
     """Every score that these dynamics can give, by name.
 
     >>> list(scores_of(Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]])))
-    ['rank_variance', 'consensus', 'loss', 'random']
+    ['rank_variance', 'consensus', 'loss', 'self_confidence', 'random']
     """
     found = {}
     for name, score in SCORES.items():
@@ -219,7 +236,7 @@ def score_data(
     >>> data = LabelledData.of(rng.normal(size=(400, 3)) + 4 * y[:, None], y, classes=("a", "b"))
     >>> scored = score_data(data, Settings(epochs=4, models=("sgd_log",)), workers=1)
     >>> len(scored.canaries[0]), len(scored.choose("rank_variance", 0.5))
-    (16, 200)
+    (40, 200)
     """
     models, notes = _models(data, settings)
     chosen = replace(settings, models=models)
@@ -262,7 +279,7 @@ def _planted(
             given = {"top_two": top_two} if kind == "confusable" else {"gap": gap, "hardest": 0.25}
         canaries = plant_canaries(
             labels,
-            share=settings.share,
+            share=_share_for(settings, int((~avoid).sum())),
             kind=kind,
             rng=rng_for(settings.seed, "canaries", kind),
             classes=len(data.classes),
@@ -272,6 +289,11 @@ def _planted(
         found.append(canaries)
         labels, avoid = canaries.planted, avoid | canaries.mask()
     return tuple(found)
+
+
+def _share_for(settings: Settings, places: int) -> float:
+    """The share asked for; on small data more, so that a gate can be set: 64 of one kind do."""
+    return max(settings.share, min(MOST_SHARE, ENOUGH / places)) if places else settings.share
 
 
 def _models(data: LabelledData, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -27,7 +27,7 @@ def scored_report(
 ) -> ReportData:
     """The page's data for one rule and keep fraction; without canaries there is no verdict."""
     columns = scored.dynamics.columns
-    limits = scored.corruption() if scored.canaries else ()
+    limits = scored.corruption()
 
     def subset_at(fraction: float) -> Subset:
         chosen = scored.choose(rule, fraction)
