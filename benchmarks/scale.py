@@ -4,7 +4,6 @@ The command runs in a process of its own; its peak and that of its largest worke
 it runs, less what the imports take. The aim is under three times the data (256 MB) in each.
 """
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -67,7 +66,7 @@ def _write(path: Path) -> None:
 
 
 def _imports() -> float:
-    code = IMPORTS + "; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000)"
+    code = IMPORTS + "; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1.024e-3)"
     return float(subprocess.check_output([sys.executable, "-c", code]))
 
 
@@ -87,9 +86,10 @@ def _peak_of(pid: int) -> float:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
         return 0.0
-    return next((int(line.split()[1]) / 1000 for line in lines if line.startswith("VmHWM")), 0.0)
+    return next(
+        (int(line.split()[1]) * 1.024e-3 for line in lines if line.startswith("VmHWM")), 0.0
+    )
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     main()
