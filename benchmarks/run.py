@@ -21,6 +21,7 @@ BENCHMARKS = (
     "heads",
     "reading",
     "targets",
+    "scale",
 )
 
 

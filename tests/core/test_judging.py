@@ -77,7 +77,7 @@ def test_a_copied_proxy_a_shuffled_one_and_a_reversed_one_need_other_proxies():
 
 def test_few_choosing_canaries_take_aum_in_place_of_the_gate():
     found = judged(*world(noise=0.2, share=0.027)[:2])
-    assert found.rule == "aum"
+    assert found.rule == "aum_mean"
     assert "gate needs 29" in found.reason
 
 

@@ -11,6 +11,7 @@ SCORES = ScoreFile(
     {"aum": [0.1, -1 / 3, 1e-300], "loss": [1, 2, 3]},
     {"canary": [False, True, False]},
     {"seed": 3},
+    {"suggested": ["no", "yes", "<b>"]},
 )
 
 
@@ -21,6 +22,7 @@ def test_scores_come_back_to_the_last_bit(tmp_path):
     assert again.score("aum").tolist() == [0.1, -1 / 3, 1e-300]
     assert again.flags["canary"].tolist() == [False, True, False]
     assert again.note == {"seed": 3}
+    assert again.texts["suggested"].tolist() == ["no", "yes", "<b>"]
 
 
 def test_equality_sees_a_changed_score_flag_id_and_note():
@@ -36,7 +38,7 @@ def test_equality_sees_a_changed_score_flag_id_and_note():
 def test_the_same_scores_are_the_same_bytes_and_any_parquet_reader_opens_them(tmp_path):
     one, two = (write_scores(SCORES, tmp_path / name) for name in ("a.parquet", "b.parquet"))
     assert one.read_bytes() == two.read_bytes()
-    assert pq.read_table(one).schema.names == ["id", "aum", "loss", "canary"]
+    assert pq.read_table(one).schema.names == ["id", "aum", "loss", "canary", "suggested"]
 
 
 def test_scores_follow_their_ids_into_another_order():
@@ -44,6 +46,7 @@ def test_scores_follow_their_ids_into_another_order():
     assert moved.ids.tolist() == ["a", "b", "c"]
     assert moved.score("loss").tolist() == [2, 3, 1]
     assert moved.flags["canary"].tolist() == [True, False, False]
+    assert moved.texts["suggested"].tolist() == ["yes", "<b>", "no"]
     assert SCORES.aligned(["c", "a", "b"]) is SCORES
 
 
@@ -80,7 +83,7 @@ def test_files_that_are_no_score_files_are_refused(tmp_path):
         read_scores(path)
     for content, says in (
         ({"x": [1.0]}, "no column 'id'"),
-        ({"id": ["a"], "x": ["text"]}, "neither a score nor a flag"),
+        ({"id": ["a"], "x": [b"text"]}, "neither a score nor a flag"),
         ({"id": ["a", "a"], "x": [1.0, 2.0]}, "'a' is in row 0 of .* and again in row 1"),
         ({"id": ["a"], "x": [None]}, "finite|neither"),
         ({"id": ["a"]}, "needs scores"),

@@ -273,7 +273,7 @@ def test_a_spreadsheets_byte_order_mark_and_unticked_lines_are_forgiven(tmp_path
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "the first line must be id,given,proposed,verdict,corrected, got nothing"),
+        ("", "the first line must begin id,given,proposed,verdict,corrected, got nothing"),
         ("a,b\n", "got a,b"),
         (HEADER + "1,a,b,maybe,\n", "row 2: verdict must be right, wrong, unsure or empty"),
         (HEADER + "1,a,b\n", "row 2: 5 cells are needed, got 3"),

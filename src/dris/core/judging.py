@@ -1,9 +1,8 @@
 """The verdict before deployment: which regime, which rule, and what is certified about it."""
 
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,25 +14,19 @@ from dris.core.corruption import CorruptionLimit, corruption_limit
 from dris.core.diagnostics import Verdict
 from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.gating import (
-    CHOOSERS,
-    DEFAULT_GATED,
-    DETECTORS,
-    calibrate_gate,
-    canaries_needed,
-    gated,
-)
+from dris.core.gating import DEFAULT_GATED, canaries_needed
 from dris.core.noise_checks import HIDING, doubted_labels, kinds_alike, starved_class
 from dris.core.regimes import TESTS, UNUSABLE, Assessment, Regime, assess, memorised_until
-from dris.core.scores import aum_mean, random, rank_variance
-from dris.core.selection import Subset, keep_top, keep_top_per_class
+from dris.core.rules import choose
+from dris.core.scores import aum_mean
+from dris.core.selection import Subset
 
 Rule = Literal[
     "gated",
     "gated_per_class",
     "rank_variance",
     "rank_variance_per_class",
-    "aum",
+    "aum_mean",
     "random",
     "train other proxies",
 ]
@@ -84,6 +77,20 @@ class Judgement:
         """The checks that fail."""
         return tuple(check for check in self.checks.values() if check.outcome == "fails")
 
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict as plain values, ready for JSON; a number that is not one is None."""
+        return {
+            "regime": self.regime,
+            "rule": self.rule,
+            "reason": self.reason,
+            "doubted": self.doubted,
+            "keep": self.keep,
+            "kept": None if self.subset is None else len(self.subset),
+            "checks": {name: _plain(check) for name, check in self.checks.items()},
+            "certificates": [limit.to_dict() for limit in self.certificates],
+            "corruption": [limit.to_dict() for limit in self.corruption],
+        }
+
     def __str__(self) -> str:
         return "\n".join(_lines(self))
 
@@ -95,6 +102,7 @@ def judge(
     keep: float,
     level: float = 0.05,
     delta: float = 0.05,
+    at_most: float = 0.5,
     seed: int = 0,
 ) -> Judgement:
     """Say what kind of data this is, which rule fits it, and how much corruption it leaves.
@@ -109,6 +117,7 @@ def judge(
         keep: α, the share of the examples to keep.
         level: The chance that a test among the checks fails although nothing is wrong.
         delta: The chance that a limit fails.
+        at_most: A share of wrong labels that is surely not exceeded (see `corruption_limit`).
         seed: Breaks ties, and draws where the rule draws.
 
     >>> from dris.core.canaries import plant_canaries
@@ -134,7 +143,7 @@ def judge(
     if rule != "train other proxies":
         rule, reason, subset = _selected(rule, reason, dynamics, mark, keep, seed)
     corruption = tuple(
-        corruption_limit(aum_mean(dynamics), kind.certifying, delta=delta / 2)
+        corruption_limit(aum_mean(dynamics), kind.certifying, delta=delta / 2, at_most=at_most)
         for kind in kinds
         if kind.certifies.any()
     )
@@ -225,7 +234,10 @@ def _recommended(dynamics: Dynamics, mark: Mask, found: Assessment) -> tuple[Rul
     if found.regime == "small class":
         return "rank_variance_per_class", "a class would vanish; let each class keep its share"
     if mark.sum() < need:
-        return "aum", f"{about}, and a gate needs {need} choosing canaries, there are {mark.sum()}"
+        return (
+            "aum_mean",
+            f"{about}, and a gate needs {need} choosing canaries, there are {mark.sum()}",
+        )
     if found.regime == "inverted":
         return "gated", "rank variance collects wrong labels here; drop what looks wrong first"
     if found.regime == "natural noise":
@@ -242,35 +254,27 @@ def _selected(
     rule: Rule, reason: str, dynamics: Dynamics, mark: Mask, keep: float, seed: int
 ) -> tuple[Rule, str, Subset]:
     """What the rule keeps, blind to all but the choosing canaries; by class if one starves."""
-    subset = _by_rule(rule, dynamics, mark, keep, seed)
+    subset = choose(rule, dynamics, keep=keep, choosing=mark, seed=seed)
     starved = starved_class(subset.mask(), _labels(dynamics))
     if starved is None or rule not in BY_CLASS:
         return rule, reason, subset
     reason += "; by class, for class {} would keep {}".format(*starved)
-    return BY_CLASS[rule], reason, _by_rule(BY_CLASS[rule], dynamics, mark, keep, seed)
-
-
-def _by_rule(rule: Rule, dynamics: Dynamics, mark: Mask, keep: float, seed: int) -> Subset:
-    if rule in ("gated", "gated_per_class"):
-        how = DEFAULT_GATED
-        detector = DETECTORS[how.detector](dynamics)
-        gate = calibrate_gate(detector, mark, recall=how.recall, confidence=how.confidence)
-        chooser = CHOOSERS[how.chooser if rule == "gated" else "class_balanced"]
-        score = chooser(dynamics, gate.passed, seed)
-        with warnings.catch_warnings():  # too few pass: the subset's size says so
-            warnings.simplefilter("ignore")
-            return gated(gate, score, fraction=keep, seed=seed, ids=dynamics.ids)
-    if rule == "rank_variance_per_class":
-        score, labels = rank_variance(dynamics), _labels(dynamics)
-        return keep_top_per_class(score, labels, fraction=keep, seed=seed, ids=dynamics.ids)
-    scores = {"rank_variance": rank_variance, "aum": aum_mean, "random": random}
-    return keep_top(scores[rule](dynamics), fraction=keep, seed=seed, ids=dynamics.ids)
+    by_class = BY_CLASS[rule]
+    subset = choose(by_class, dynamics, keep=keep, choosing=mark, seed=seed)
+    return by_class, reason, subset
 
 
 def _labels(dynamics: Dynamics) -> NDArray[np.int64]:
     if dynamics.labels is None:
         raise InputError("a verdict needs labels, these dynamics hold none; pass labels=")
     return dynamics.labels
+
+
+def _plain(check: Verdict) -> dict[str, Any]:
+    values = asdict(check)
+    return {
+        k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in values.items()
+    }
 
 
 def _lines(j: Judgement) -> list[str]:

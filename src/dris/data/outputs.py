@@ -34,6 +34,7 @@ def write_data(
     *,
     positions: ArrayLike | None = None,
     columns: Mapping[str, ArrayLike] | None = None,
+    replaced: Mapping[str, ArrayLike] | None = None,
     labels: ArrayLike | None = None,
     force: bool = False,
 ) -> Path:
@@ -48,6 +49,7 @@ def write_data(
         path: A file to write; written whole or not at all.
         positions: The examples to keep, in increasing order; all when not given.
         columns: Values to add, one for each example of the whole data.
+        replaced: Marks (yes or no) in place of columns that the data has, likewise.
         labels: Other labels, 0..C-1, one for each example of the whole data.
         force: Replace a file that is there; the data itself is never replaced.
     """
@@ -60,7 +62,7 @@ def write_data(
             f"{data.origin.format} data is written as {suffix[0]}, got {target}; name it so, or "
             "write ids"
         )
-    change = _change(data, positions, columns, labels)
+    change = _change(data, positions, columns, labels, replaced)
     with new_file(target, force=force, keep=data.origin.files) as temporary:
         with reading(data.origin.files[0], f"{data.origin.format} file"):
             _refuse_changed(data)
@@ -118,6 +120,7 @@ def _change(
     positions: ArrayLike | None,
     columns: Mapping[str, ArrayLike] | None,
     labels: ArrayLike | None,
+    replaced: Mapping[str, ArrayLike] | None = None,
 ) -> Change:
     """The change, checked against the data."""
     n = len(data)
@@ -142,6 +145,13 @@ def _change(
     taken = sorted(set(added) & set(data.origin.columns))
     if taken:
         raise InputError(f"the data has columns named {listed(taken)} already; choose other names")
+    marks = {name: np.asarray(values) for name, values in (replaced or {}).items()}
+    for name, values in marks.items():
+        if name not in data.origin.columns or values.shape != (n,) or values.dtype != np.bool_:
+            raise InputError(
+                f"{one_line(name)!r} must be a column of the data and its new values {n} marks, "
+                f"got {values.dtype} of shape {values.shape}"
+            )
     new = None
     if labels is not None:
         y = np.asarray(labels)
@@ -152,7 +162,7 @@ def _change(
         ):
             raise InputError(f"labels must be {n} whole numbers in 0..{len(data.classes) - 1}")
         new = data.given(y)
-    return Change(keep, added, new)
+    return Change(keep, added, new, marks)
 
 
 def _refuse_changed(data: LabelledData) -> None:

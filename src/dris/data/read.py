@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
+import pyarrow as pa
+
 from dris.core.errors import InputError
 from dris.data.arrays import read_npy, read_npz
 from dris.data.csvfile import open_csv
@@ -71,7 +73,9 @@ def read_data(
         found = _parts(folder)
         if not found:
             return read_image_folder(folder, columns, image_size)
-    return _kind_of(found)(found, columns, image_size)
+    data = _kind_of(found)(found, columns, image_size)
+    pa.default_memory_pool().release_unused()  # what decoding took; the proxies need it more
+    return data
 
 
 def _csv(files: Sequence[Path], columns: Columns, size: int | None) -> LabelledData:

@@ -26,15 +26,16 @@ _GROUP = 1 << 16  # rows of a row group
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What differs from the data: the rows that stay, columns to add, labels to put in."""
+    """What differs from the data: rows that stay, columns to add, labels and marks to put in."""
 
     keep: NDArray[np.bool_]
     columns: Mapping[str, NDArray[Any]]
     labels: NDArray[Any] | None
+    marks: Mapping[str, NDArray[np.bool_]]
 
 
 def write_csv(data: LabelledData, change: Change, path: Path) -> None:
-    """Kept records byte by byte; only a changed label or an added cell is written anew."""
+    """Kept records byte by byte; only a changed or an added cell is written anew."""
     rows = open_csv(data.origin.files, as_text=(data.origin.label,))
     at = rows.schema.names.index(data.origin.label)
     with path.open("xb") as out:
@@ -44,6 +45,7 @@ def write_csv(data: LabelledData, change: Change, path: Path) -> None:
 def _csv_lines(data: LabelledData, change: Change, rows: CsvRows, at: int) -> Iterator[bytes]:
     separator, row, end = rows.separator, -1, b"\n"
     old = None if change.labels is None else data.given()
+    marked = {rows.schema.names.index(name): values for name, values in change.marks.items()}
     for number, file in enumerate(rows.files):
         for position, (raw, cells, _) in enumerate(records(file, separator)):
             body = raw.rstrip(b"\r\n")
@@ -60,6 +62,10 @@ def _csv_lines(data: LabelledData, change: Change, rows: CsvRows, at: int) -> It
             if change.labels is not None and old is not None and change.labels[row] != old[row]:
                 cells[at] = str(change.labels[row])
                 body = record_bytes(cells, separator)
+            for column, values in marked.items():
+                if cells[column].strip().lower() != (word := _word(values[row])):
+                    cells[column] = word
+                    body = record_bytes(cells, separator)
             yield body + _cells([c[row] for c in change.columns.values()], separator) + end
     if row + 1 != len(change.keep):
         raise InputError(
@@ -72,9 +78,13 @@ def _cells(values: list[Any], separator: str) -> bytes:
     """Further cells of a record, each with the separator before it."""
     if not values:
         return b""
-    words = [str(v).lower() if isinstance(v, bool | np.bool_) else v for v in values]
+    words = [_word(v) if isinstance(v, bool | np.bool_) else v for v in values]
     plain = [v.item() if isinstance(v, np.generic) else v for v in words]
     return separator.encode() + record_bytes(plain, separator)
+
+
+def _word(mark: bool | np.bool_) -> str:
+    return str(mark).lower()
 
 
 def record_bytes(cells: list[Any], separator: str) -> bytes:
@@ -120,6 +130,9 @@ def _columnar(rows: Rows, data: LabelledData, change: Change, path: Path, codec:
             if change.labels is not None:
                 kind = rows.schema.field(label).type
                 columns[at] = pa.array(change.labels[here].tolist()).cast(kind)
+            for name, values in change.marks.items():
+                place = rows.schema.names.index(name)
+                columns[place] = pa.array(values[here]).cast(rows.schema.field(name).type)
             columns += [values[here] for values in added.values()]
             part = pa.record_batch(columns, schema=schema).filter(pa.array(change.keep[here]))
             held.append(part)
@@ -149,6 +162,12 @@ def write_npz(data: LabelledData, change: Change, path: Path) -> None:
         held[label] = kept.astype(kept.dtype if old.dtype.kind in "US" else old.dtype).reshape(
             old.shape
         )
+    for name, values in change.marks.items():
+        own = name if data.origin.format == "npz" else Path(name).stem
+        marks = values[change.keep]
+        words = np.array([_word(mark) for mark in marks])
+        old = held[own]
+        held[own] = words if old.dtype.kind in "US" else marks.astype(old.dtype).reshape(old.shape)
     held |= {name: values[change.keep] for name, values in change.columns.items()}
     save: Callable[..., None] = np.savez_compressed if packed else np.savez
     with path.open("xb") as out:

@@ -1,4 +1,4 @@
-"""Score files: Parquet with the user's ids, every score as float64, and marks."""
+"""Score files: Parquet with the user's ids, every score as float64, marks and labels."""
 
 import json
 from collections.abc import Mapping
@@ -25,6 +25,7 @@ _KEY = b"dris"
 class ScoreFile:
     """Scores of N examples by name, larger kept first, and flags such as "canary" or "trusted".
 
+    `texts` are words about each example, such as the label that the proxies suggest.
     `note` is whatever else belongs to them, as values that JSON can hold: the fingerprint of the
     data, the seed, the recipe.
 
@@ -37,24 +38,30 @@ class ScoreFile:
     scores: Mapping[str, ArrayLike]
     flags: Mapping[str, ArrayLike] = field(default_factory=dict)
     note: Mapping[str, Any] = field(default_factory=dict)
+    texts: Mapping[str, ArrayLike] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n = len(np.asarray(self.ids))
         ids = checked_ids(self.ids, n)
         scores = {name: checked_score(values) for name, values in self.scores.items()}
         flags = {name: np.asarray(values) for name, values in self.flags.items()}
-        names = ["id", *scores, *flags]
+        texts = {name: np.asarray(values) for name, values in self.texts.items()}
+        names = ["id", *scores, *flags, *texts]
         if not scores or len(set(names)) < len(names):
             raise InputError(
                 f"a score file needs scores and names that differ, got {listed(names)}"
             )
-        for name, values in {**scores, **flags}.items():
+        for name, values in {**scores, **flags, **texts}.items():
             if values.shape != (n,):
                 raise InputError(f"{one_line(name)} must have {n} values, got {values.shape}")
         wrong = next((name for name, v in flags.items() if v.dtype != np.bool_), None)
         if wrong is not None:
             raise InputError(f"the flag {wrong} must be booleans, got {flags[wrong].dtype}")
+        wrong = next((name for name, v in texts.items() if v.dtype.kind != "U"), None)
+        if wrong is not None:
+            raise InputError(f"{wrong} must be texts, got {texts[wrong].dtype}")
         object.__setattr__(self, "ids", read_only(ids, ids.dtype))
+        object.__setattr__(self, "texts", {n: read_only(v, v.dtype) for n, v in texts.items()})
         frozen = {name: read_only(v, np.float64) for name, v in scores.items()}
         object.__setattr__(self, "scores", frozen)
         object.__setattr__(self, "flags", {n: read_only(v, np.bool_) for n, v in flags.items()})
@@ -90,6 +97,7 @@ class ScoreFile:
             {name: np.asarray(v)[order] for name, v in self.scores.items()},
             {name: np.asarray(v)[order] for name, v in self.flags.items()},
             self.note,
+            {name: np.asarray(v)[order] for name, v in self.texts.items()},
         )
 
 
@@ -103,7 +111,7 @@ def write_scores(scores: ScoreFile, path: PathLike, *, force: bool = False) -> P
 def read_scores(path: PathLike) -> ScoreFile:
     """Read a score file; any Parquet file with an id column and numbers will do.
 
-    Whole or decimal numbers are scores, booleans are flags, other columns are refused.
+    Whole or decimal numbers are scores, booleans are flags, texts are kept; others are refused.
     """
     source = Path(path).expanduser()
     with reading(source, "score file (Parquet)"):
@@ -119,23 +127,25 @@ def read_scores(path: PathLike) -> ScoreFile:
         if note.pop("format", FORMAT) != FORMAT:
             raise InputError(f"{source} is of another format than {FORMAT}; upgrade dris")
         ids = ids_of(table.column("id"), "id", lambda row: f"row {row} of {source}")
-        scores, flags = {}, {}
+        scores, flags, texts = {}, {}, {}
         for name, column in zip(table.schema.names, table.columns, strict=True):
             if pa.types.is_boolean(column.type):
                 flags[name] = column.to_numpy()
             elif pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
                 scores[name] = column.cast(pa.float64()).to_numpy()
+            elif name != "id" and pa.types.is_string(column.type) and not column.null_count:
+                texts[name] = column.to_numpy().astype(np.str_)
             elif name != "id":
                 raise InputError(
                     f"column {one_line(name)!r} of {source} holds {one_line(column.type)}, which "
-                    "is neither a score nor a flag; remove it"
+                    "is neither a score nor a flag nor text without gaps; remove it"
                 )
         scores.pop("id", None)
-        return ScoreFile(ids, scores, flags, note)
+        return ScoreFile(ids, scores, flags, note, texts)
 
 
 def _table(scores: ScoreFile) -> Any:
-    columns = {"id": scores.ids, **scores.scores, **scores.flags}
+    columns = {"id": scores.ids, **scores.scores, **scores.flags, **scores.texts}
     try:
         note = json.dumps({**scores.note, "format": FORMAT}, sort_keys=True, allow_nan=False)
     except (TypeError, ValueError) as error:

@@ -6,7 +6,7 @@ the planted labels and never see the others.
 
 import importlib.util
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,10 @@ from dris.core.contamination import ContaminationLimit, contamination_limit
 from dris.core.corruption import CorruptionLimit, corruption_limit
 from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.gating import CHOOSERS, DEFAULT_GATED, DETECTORS, calibrate_gate, gated
+from dris.core.judging import Judgement, judge
+from dris.core.rules import choose
 from dris.core.scores import SCORES, aum_mean
-from dris.core.selection import Subset, keep_top, remove_bottom
+from dris.core.selection import Subset
 from dris.core.streams import rng_for
 from dris.core.suggesting import pilot_views, suggested_labels
 from dris.data.labelled import LabelledData
@@ -31,8 +32,8 @@ from dris.learn.store import Store
 
 LARGE = 50_000_000  # values per column (K·E·N) above which only the scored epoch is kept
 LINEAR_FROM = 200_000  # examples above which tables get linear proxies unless others are named
+ENOUGH, MOST_SHARE = 64, 0.1  # canaries of a kind on small data, but never more than this share
 _PILOTED = ("hard", "confusable")
-RULES = ("gated", "aum_remove", *SCORES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,9 @@ class Settings:
         models: Names of models, dealt out to the proxies; chosen by the data when empty.
         seed: Of every random stream.
         canaries: Kinds of canaries, the first one for the checks; no certificate without any.
-        share: Of the labels that become canaries of each kind.
+        share: Of the labels that become canaries of each kind; up to 0.1 on small data, so that
+            a gate can be set.
+        at_most: A share of wrong labels that is surely not exceeded; certificates assume it.
     """
 
     proxies: int = 3
@@ -54,10 +57,13 @@ class Settings:
     seed: int = 0
     canaries: tuple[str, ...] = ("uniform",)
     share: float = 0.04
+    at_most: float = 0.5
 
     def __post_init__(self) -> None:
         checked_count(self.proxies, "proxies", at_least=2)
         checked_count(self.epochs, "epochs", at_least=1)
+        if not 0 < self.at_most <= 0.5:
+            raise InputError(f"at_most must be in (0, 0.5], got {self.at_most}")
         odd = [k for k in self.canaries if k not in KINDS or k == "matrix"]
         if odd or len(set(self.canaries)) < len(self.canaries):
             known = ", ".join(k for k in KINDS if k != "matrix")
@@ -85,6 +91,13 @@ class Scored:
     settings: Settings
     notes: tuple[str, ...] = ()
 
+    @property
+    def trained(self) -> int:
+        """How many proxies finished for this, those of a pilot included."""
+        kinds = [kind.kind for kind in self.canaries]
+        pilots = self.settings.proxies if any(kind in _PILOTED for kind in kinds) else 0
+        return self.dynamics.proxies + pilots
+
     def planted(self) -> NDArray[np.bool_]:
         """True for every canary of any kind."""
         mask = np.zeros(len(self.data), dtype=np.bool_)
@@ -98,39 +111,30 @@ class Scored:
 
     def scores(self) -> dict[str, NDArray[np.float64]]:
         """Every score that these dynamics can give, by name."""
-        found = {}
-        for name, score in SCORES.items():
-            try:
-                found[name] = score(self.dynamics)
-            except InputError:  # needs a column that proxies of this kind do not record
-                continue
-        return found
+        return scores_of(self.dynamics)
 
     def choose(self, rule: str, keep: float) -> Subset:
         """What a rule keeps of ⌊αN⌋, canaries included: it is blind to those that certify."""
-        if rule not in RULES:
-            raise InputError(f"rule must be one of {', '.join(RULES)}, got {rule!r}")
-        ids, seed = self.dynamics.ids, self.settings.seed
-        if rule == "gated":
-            return self._gated(keep)
-        if rule == "aum_remove":
-            return remove_bottom(aum_mean(self.dynamics), fraction=keep, seed=seed, ids=ids)
-        return keep_top(SCORES[rule](self.dynamics), fraction=keep, seed=seed, ids=ids)
+        choosing = None
+        if self.canaries:
+            choosing = np.zeros(len(self.data), dtype=np.bool_)
+            choosing[self.canaries[0].choosing.positions] = True
+        return choose(rule, self.dynamics, keep=keep, choosing=choosing, seed=self.settings.seed)
 
-    def _gated(self, keep: float) -> Subset:
+    def judge(self, keep: float) -> Judgement:
+        """The verdict on this data and these proxies."""
         if not self.canaries:
-            raise InputError("the gate is set by canaries, and none were planted; plant some")
-        mark = np.zeros(len(self.data), dtype=np.bool_)
-        mark[self.canaries[0].choosing.positions] = True
-        gate = calibrate_gate(
-            DETECTORS[DEFAULT_GATED.detector](self.dynamics),
-            mark,
-            recall=DEFAULT_GATED.recall,
-            confidence=DEFAULT_GATED.confidence,
+            raise InputError(
+                "a verdict needs canaries, and none were planted before these proxies trained; "
+                "leave out --from and --canaries none"
+            )
+        return judge(
+            self.dynamics,
+            self.canaries,
+            keep=keep,
+            at_most=self.settings.at_most,
+            seed=self.settings.seed,
         )
-        seed, ids = self.settings.seed, self.dynamics.ids
-        score = CHOOSERS[DEFAULT_GATED.chooser](self.dynamics, gate.passed, seed)
-        return gated(gate, score, fraction=keep, seed=seed, ids=ids)
 
     def kept(self, subset: Subset) -> NDArray[np.int64]:
         """Positions worth training on: the subset without canaries, and all that is trusted."""
@@ -139,23 +143,30 @@ class Scored:
 
     def corruption(self, *, delta: float = 0.025) -> tuple[CorruptionLimit, ...]:
         """The limit on wrong labels in the data, one per kind of canaries."""
-        score = aum_mean(self.dynamics)
-        return tuple(corruption_limit(score, c.certifying, delta=delta) for c in self.canaries)
+        if not self.canaries:
+            return ()
+        score, most = aum_mean(self.dynamics), self.settings.at_most
+        return tuple(
+            corruption_limit(score, kind.certifying, delta=delta, at_most=most)
+            for kind in self.canaries
+        )
 
     def certificates(
-        self, subset: Subset, *, delta: float = 0.05
+        self,
+        subset: Subset,
+        *,
+        corruption: Sequence[CorruptionLimit] | None = None,
+        delta: float = 0.05,
     ) -> tuple[ContaminationLimit, ...]:
-        """The limit on wrong labels left in a subset as chosen, one per kind of canaries."""
-        limits = self.corruption(delta=delta / 2)
+        """The limit on wrong labels left in a subset as chosen, one per kind of canaries.
+
+        `corruption` saves work when many subsets are certified: `corruption(delta=delta / 2)`.
+        """
+        limits = self.corruption(delta=delta / 2) if corruption is None else corruption
         found = []
         for kind, most in zip(self.canaries, limits, strict=True):
             others = self.planted() & ~kind.mask()
-            own = Subset(
-                subset.indices[~others[subset.indices]],
-                subset.rule,
-                subset.parameters,
-                subset.total,
-            )
+            own = replace(subset, indices=subset.indices[~others[subset.indices]], tied=0)
             found.append(contamination_limit(own, kind.certifying, most, delta=delta))
         return tuple(found)
 
@@ -170,6 +181,43 @@ class Scored:
             "proxies": list(self.dynamics.provenance.get("proxies", [])),
             "notes": list(self.notes),
         }
+
+
+def scores_of(dynamics: Dynamics) -> dict[str, NDArray[np.float64]]:
+    """Every score that these dynamics can give, by name.
+
+    >>> list(scores_of(Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]])))
+    ['rank_variance', 'consensus', 'loss', 'self_confidence', 'random']
+    """
+    found = {}
+    for name, score in SCORES.items():
+        try:
+            found[name] = score(dynamics)
+        except InputError:  # needs a column that was not recorded
+            continue
+    return found
+
+
+def scored_from(data: LabelledData, dynamics: Dynamics, settings: Settings = DEFAULTS) -> Scored:
+    """Dynamics that somebody else recorded on this data, in the order of the data; no canaries.
+
+    >>> data = LabelledData.of(np.eye(2), [0, 1], classes=("a", "b"), ids=["p", "q"])
+    >>> loss = Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]], ids=["q", "p"])
+    >>> scored_from(data, loss).dynamics.loss[:, 0].tolist()
+    [[2.0, 1.0], [3.0, 1.5]]
+    """
+    own, wanted = dynamics.ids, data.ids
+    same_kind = own.dtype.kind == wanted.dtype.kind and own.size == wanted.size
+    if not (same_kind and np.array_equal(np.sort(own), np.sort(wanted))):
+        raise InputError(
+            f"the imported dynamics are of {own.size} examples, such as {own[0]}, and the data has "
+            f"{wanted.size}, such as {wanted[0]}; name the data's column of the same ids with --id"
+        )
+    order = np.argsort(own)[np.argsort(np.argsort(wanted))]
+    columns = {name: column[:, :, order] for name, column in dynamics.columns.items()}
+    ours = replace(dynamics, columns=columns, ids=wanted, labels=data.labels)
+    chosen = replace(settings, proxies=max(2, dynamics.proxies), canaries=())
+    return Scored(data, ours, (), chosen, (*data.notes, "dynamics were imported: no certificate"))
 
 
 def score_data(
@@ -188,10 +236,10 @@ def score_data(
     >>> data = LabelledData.of(rng.normal(size=(400, 3)) + 4 * y[:, None], y, classes=("a", "b"))
     >>> scored = score_data(data, Settings(epochs=4, models=("sgd_log",)), workers=1)
     >>> len(scored.canaries[0]), len(scored.choose("rank_variance", 0.5))
-    (16, 200)
+    (40, 200)
     """
     models, notes = _models(data, settings)
-    chosen = Settings(**{**asdict(settings), "models": models})
+    chosen = replace(settings, models=models)
     piloted = [kind for kind in chosen.canaries if kind in _PILOTED]
     how: dict[str, Any] = {
         "proxies": chosen.proxies,
@@ -231,7 +279,7 @@ def _planted(
             given = {"top_two": top_two} if kind == "confusable" else {"gap": gap, "hardest": 0.25}
         canaries = plant_canaries(
             labels,
-            share=settings.share,
+            share=_share_for(settings, int((~avoid).sum())),
             kind=kind,
             rng=rng_for(settings.seed, "canaries", kind),
             classes=len(data.classes),
@@ -241,6 +289,11 @@ def _planted(
         found.append(canaries)
         labels, avoid = canaries.planted, avoid | canaries.mask()
     return tuple(found)
+
+
+def _share_for(settings: Settings, places: int) -> float:
+    """The share asked for; on small data more, so that a gate can be set: 64 of one kind do."""
+    return max(settings.share, min(MOST_SHARE, ENOUGH / places)) if places else settings.share
 
 
 def _models(data: LabelledData, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...]]:

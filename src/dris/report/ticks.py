@@ -1,6 +1,12 @@
-"""Read back what a person ticked in the report: right, wrong or unsure, one line per example."""
+"""What a person is asked and what they said: right, wrong or unsure, one line per example.
+
+The page's export, a review queue and an audit are files of one kind: five columns, then whatever
+helps to look at the example.
+"""
 
 import csv
+import io
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
@@ -24,10 +30,11 @@ class Tick:
 
 
 def read_ticks(path: str | Path) -> list[Tick]:
-    r"""The ticks of a file that the report exported.
+    r"""The ticks of a file that the report exported or that `dris audit` wrote.
 
-    A cell that a spreadsheet could take for a formula was written with an apostrophe in front;
-    it is taken off here. A line whose verdict is empty was not ticked and is left out.
+    Columns after the first five are there to be looked at and are not read. A cell that a
+    spreadsheet could take for a formula was written with an apostrophe in front; it is taken off
+    here. A line whose verdict is empty was not ticked and is left out.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -44,18 +51,20 @@ def read_ticks(path: str | Path) -> list[Tick]:
             lines = list(csv.reader(file, strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: not a CSV file in UTF-8 ({error}); export it again") from None
-    if not lines or tuple(lines[0]) != COLUMNS:
+    if not lines or tuple(lines[0][: len(COLUMNS)]) != COLUMNS:
         found = ",".join(lines[0])[:80] if lines else "nothing"
-        raise InputError(f"{path}: the first line must be {','.join(COLUMNS)}, got {found}")
+        raise InputError(f"{path}: the first line must begin {','.join(COLUMNS)}, got {found}")
     ticks, seen = [], set()
     for number, cells in enumerate(lines[1:], 2):
         if not cells:
             continue
-        if len(cells) != len(COLUMNS):
+        if len(cells) != len(lines[0]):
             raise InputError(
-                f"{path}, row {number}: {len(COLUMNS)} cells are needed, got {len(cells)}"
+                f"{path}, row {number}: {len(lines[0])} cells are needed, got {len(cells)}"
             )
-        name, given, proposed, verdict, corrected = (c.removeprefix("'") for c in cells)
+        name, given, proposed, verdict, corrected = (
+            c.removeprefix("'") for c in cells[: len(COLUMNS)]
+        )
         if verdict not in (*_ANSWERS, ""):
             raise InputError(
                 f"{path}, row {number}: verdict must be {', '.join(_ANSWERS)} or empty, "
@@ -67,3 +76,26 @@ def read_ticks(path: str | Path) -> list[Tick]:
         if verdict:
             ticks.append(Tick(name, given, proposed, cast(Answer, verdict), corrected))
     return ticks
+
+
+def questions(
+    rows: Sequence[tuple[str, str, str]], looks: Mapping[str, Sequence[str]] | None = None
+) -> bytes:
+    r"""A file for a person to fill in: id, given and proposed label, two empty cells, and looks.
+
+    >>> questions([("-7", "cat", "dog")], {"path": ["a.png"]})
+    b"id,given,proposed,verdict,corrected,path\r\n'-7,cat,dog,,,a.png\r\n"
+    """
+    out = io.StringIO()
+    writer = csv.writer(out)
+    shown = looks or {}
+    writer.writerow([*COLUMNS, *map(_guarded, shown)])
+    for place, row in enumerate(rows):
+        more = (values[place] for values in shown.values())
+        writer.writerow([*map(_guarded, row), "", "", *map(_guarded, more)])
+    return out.getvalue().encode()
+
+
+def _guarded(text: str) -> str:
+    """With an apostrophe in front where a spreadsheet could see a formula, as the page does."""
+    return f"'{text}" if text[:1] in tuple("=+-@'\t\r\n") else text

@@ -1,7 +1,7 @@
 """The command line: thin commands over the library; heavy imports live inside each of them.
 
 Exit codes: 0 done, 1 an input breaks a rule (one sentence on stderr), 2 wrong usage,
-130 interrupted.
+70 an error of dris itself (--debug shows where), 130 interrupted.
 """
 
 import sys
@@ -10,12 +10,15 @@ from typing import Annotated
 
 import typer
 
+from dris.cli import audit, compare, corrupt, scoring, trial
+
 app = typer.Typer(
     help="Choose what to train on when the labels cannot be trusted.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,  # a line per option: the help of each command fits a screen
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
 
@@ -31,6 +34,9 @@ def _version(asked: bool) -> None:
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where an error happened; may stand anywhere.")
     ] = False,
 ) -> None:
     pass
@@ -138,16 +144,28 @@ def data(
         fetch_and_tell(name, data_dir)
 
 
+for part in (scoring, audit, trial, corrupt, compare):
+    part.register(app)
+
+
 def main() -> None:
     """Run a command; a broken rule is one sentence and exit code 1, never a traceback."""
     from dris.core.errors import InputError
 
+    debug = "--debug" in sys.argv[1:]
+    sys.argv[1:] = [word for word in sys.argv[1:] if word != "--debug"]
     try:
-        app()
-    except (InputError, OSError) as error:
-        typer.echo(f"dris: {error}", err=True)
-        sys.exit(1)
+        app(prog_name="dris")
     except SystemExit as end:
         if end.code == 130:  # how typer ends on Ctrl-C
             typer.echo("dris: interrupted", err=True)
         raise
+    except Exception as error:
+        if debug:
+            raise
+        if isinstance(error, InputError | OSError):
+            typer.echo(f"dris: {error}", err=True)
+            sys.exit(1)
+        first = (str(error).splitlines() or [""])[0]
+        typer.echo(f"dris: {type(error).__name__}: {first} (--debug shows where)", err=True)
+        sys.exit(70)

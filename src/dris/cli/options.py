@@ -1,0 +1,67 @@
+"""The options that commands about data share, each with one name, one meaning and one help text."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DataPaths = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="DATA", hidden=True),
+]
+Label = Annotated[
+    str | None, typer.Option("--label", metavar="COLUMN", help="The given labels [label].")
+]
+Id = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids [row numbers].")]
+Trusted = Annotated[
+    str | None, typer.Option("--trusted", metavar="COLUMN", help="Yes where a label is right.")
+]
+Features = Annotated[
+    str | None, typer.Option("--features", metavar="A,B", help="Columns to learn from [all].")
+]
+Without = Annotated[
+    str | None, typer.Option("--without", metavar="A,B", help="Columns to leave out.")
+]
+Missing = Annotated[
+    str, typer.Option("--missing", metavar="HOW", help="Missing numbers: refuse or median.")
+]
+ImageSize = Annotated[
+    int | None, typer.Option("--image-size", metavar="N", help="Images become N by N pixels.")
+]
+From = Annotated[
+    list[Path] | None,
+    typer.Option("--from", metavar="FILE", help="Import dynamics, train nothing; may repeat."),
+]
+Proxies = Annotated[int, typer.Option("--proxies", metavar="K", help="How many proxies.")]
+Epochs = Annotated[int, typer.Option("--epochs", metavar="N", help="Passes over the data.")]
+Model = Annotated[
+    str | None, typer.Option("--model", metavar="A,B", help="Such as mlp,sgd_log [by the data].")
+]
+CanaryKinds = Annotated[
+    str,
+    typer.Option("--canaries", metavar="A,B", help="Of uniform, hard, confusable; or none."),
+]
+AtMost = Annotated[
+    float, typer.Option("--at-most", metavar="SHARE", help="Surely no more labels are wrong.")
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of everything random.")]
+Workers = Annotated[
+    int | None, typer.Option("--workers", metavar="N", help="Processes [all cores].")
+]
+Device = Annotated[str, typer.Option("--device", metavar="NAME", help="cpu, cuda or cuda:1.")]
+StoreFolder = Annotated[
+    Path | None, typer.Option("--store", metavar="FOLDER", help="Keeps proxies [OUT/runs].")
+]
+Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="For what is written.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
+AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON on stdout.")]
+Keep = Annotated[float, typer.Option("--keep", metavar="SHARE", help="Of the examples, to keep.")]
+
+
+def names_in(text: str | None) -> tuple[str, ...]:
+    """The names in a list with commas; none when nothing was given.
+
+    >>> names_in("uniform, confusable"), names_in(None)
+    (('uniform', 'confusable'), ())
+    """
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())

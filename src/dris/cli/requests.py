@@ -1,0 +1,205 @@
+"""What a user asks of every command about data, and the steps that all of them begin with."""
+
+import inspect
+import shlex
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from dris.cli import options
+from dris.cli.talking import Talk, bar
+from dris.core.errors import InputError
+
+if TYPE_CHECKING:
+    from dris.core.dynamics import Dynamics
+    from dris.data.labelled import LabelledData
+    from dris.data.scorefile import ScoreFile
+    from dris.learn.scoring import Scored, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The shared options, as they were given."""
+
+    data: options.DataPaths = None
+    label: options.Label = None
+    id: options.Id = None
+    trusted: options.Trusted = None
+    features: options.Features = None
+    without: options.Without = None
+    missing: options.Missing = "refuse"
+    image_size: options.ImageSize = None
+    records: options.From = None
+    proxies: options.Proxies = 3
+    epochs: options.Epochs = 20
+    model: options.Model = None
+    canaries: options.CanaryKinds = "uniform"
+    at_most: options.AtMost = 0.5
+    seed: options.Seed = 0
+    workers: options.Workers = None
+    device: options.Device = "cpu"
+    store: options.StoreFolder = None
+    out: options.Out = Path("dris-out")
+    force: options.Force = False
+    as_json: options.AsJson = False
+
+    @property
+    def title(self) -> str:
+        """What to call the data."""
+        paths = self.data or self.records or [Path("data")]
+        return paths[0].resolve().name
+
+    @property
+    def talk(self) -> Talk:
+        """Where words go."""
+        return Talk(as_json=self.as_json)
+
+    def flags(self) -> str:
+        """How columns were named, to be typed again after another command."""
+        named = [(f"--{name}", getattr(self, name)) for name in ("label", "id", "trusted")]
+        words = [word for pair in named if pair[1] is not None for word in pair]
+        return f" {shlex.join(words)}" if words else ""
+
+    def settings(self) -> "Settings":
+        """What decides the result, checked."""
+        from dris.learn.scoring import Settings
+
+        kinds = () if self.canaries == "none" else options.names_in(self.canaries)
+        return Settings(
+            proxies=self.proxies,
+            epochs=self.epochs,
+            models=options.names_in(self.model),
+            seed=self.seed,
+            canaries=kinds,
+            at_most=self.at_most,
+        )
+
+    def read(self) -> "LabelledData":
+        """The data, once the settings are known to be sound."""
+        from dris.data.read import read_data
+
+        self.settings()
+        if not self.data:
+            raise InputError("no data was named; pass a file or a folder: dris COMMAND DATA")
+        if self.missing not in ("refuse", "median"):
+            raise InputError(f"--missing must be refuse or median, got {self.missing!r}")
+        return read_data(
+            self.data,
+            label=self.label,
+            id=self.id,
+            trusted=self.trusted,
+            features=options.names_in(self.features) or None,
+            without=options.names_in(self.without),
+            missing="median" if self.missing == "median" else "refuse",
+            image_size=self.image_size,
+        )
+
+    def imported(self) -> "Dynamics | ScoreFile":
+        """What --from names."""
+        from dris.data.imported import import_records
+
+        return import_records(self.records or [])
+
+    def files(self, *names: str) -> list[Path]:
+        """Files to write, in a folder that is made; refused when there, before anything trains."""
+        from dris.core.arrayfile import made_folder
+
+        found = [self.out / name for name in names]
+        refuse_existing(found, force=self.force)
+        made_folder(self.out)
+        return found
+
+    def score(self, data: "LabelledData") -> "tuple[Scored, dict[str, int]]":
+        """Train the proxies or find them, or import their dynamics; how many of each."""
+        from dris.core.dynamics import Dynamics
+        from dris.learn.scoring import score_data, scored_from
+        from dris.learn.store import Store
+
+        settings = self.settings()
+        if self.records:
+            found = self.imported()
+            if not isinstance(found, Dynamics):
+                raise InputError(
+                    f"{self.records[0]} holds scores, not dynamics; dris score --from keeps them"
+                )
+            scored = scored_from(data, found, settings)
+            return scored, {"found": 0, "trained": 0, "imported": found.proxies}
+        store = Store(self.store or self.out / "runs")
+        before, begin = _done(store), time.monotonic()
+        try:
+            with bar("proxies") as progress, warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                scored = score_data(
+                    data,
+                    settings,
+                    workers=self.workers,
+                    device=self.device,
+                    store=store,
+                    progress=progress,
+                )
+        except KeyboardInterrupt:
+            self.talk.note(f"finished proxies are kept in {store.root}; to go on: {again()}")
+            raise
+        for warning in said:
+            self.talk.note(f"dris: {warning.message}")
+        trained = len(_done(store) - before)
+        count = {"found": scored.trained - trained, "trained": trained, "imported": 0}
+        for note in scored.notes:
+            self.talk.note(note)
+        self.talk.note(
+            f"proxies: {trained} trained, {count['found']} found in {store.root} "
+            f"({time.monotonic() - begin:.1f} s)"
+        )
+        return scored, count
+
+    def recipe(self, scored: "Scored") -> dict[str, Any]:
+        """How to do it again: what was read how, the settings, and what came of them."""
+        reading = ("label", "id", "trusted", "features", "without", "missing", "image_size")
+        asked = {name: getattr(self, name) for name in reading}
+        imported = [str(path) for path in self.records or []]
+        return {**scored.recipe(), "reading": asked, "imported": imported}
+
+
+def again() -> str:
+    """The command line that runs now, to be typed again."""
+    return shlex.join(["dris", *sys.argv[1:]])
+
+
+def refuse_existing(paths: Iterable[Path], *, force: bool) -> None:
+    """Stop before the work when its result could not be written."""
+    for path in paths:
+        if path.is_dir():
+            raise InputError(f"{path} is a folder; name another --out")
+        if path.exists() and not force:
+            raise InputError(f"{path} exists; use --force to replace it, or name another --out")
+
+
+def takes_request(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose first parameter is a `Request` as one with all of its options."""
+    shared = get_type_hints(Request, include_extras=True)
+    own = list(inspect.signature(command).parameters.values())[1:]
+    names = [field.name for field in fields(Request)]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        command(Request(**{name: given.pop(name) for name in names}), **given)
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [
+        inspect.Parameter(f.name, keyword, default=f.default, annotation=shared[f.name])
+        for f in fields(Request)
+    ]
+    extra = [p.replace(kind=keyword) for p in own]
+    everything = [parameters[0], *extra, *parameters[1:]]
+    run.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in everything}
+    return run
+
+
+def _done(store: Any) -> set[str]:
+    return {info.name for info in store.runs() if info.state == "done"}
