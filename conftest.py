@@ -1,6 +1,12 @@
-"""Which modules the doctests can visit: those that need torch only where torch is."""
+"""What all tests share: patience, and the modules that doctests can visit without torch."""
 
 from importlib.util import find_spec
+
+from hypothesis import HealthCheck, settings
+
+# How fast examples are made says how busy the machine is, not whether the code is right.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 _NEED_TORCH = (
     "models/*",
