@@ -383,7 +383,7 @@ def _wait_for(pattern, folder, child):
 
 
 def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(people, tmp_path):
-    words = ["score", people[0], *ROW_NUMBERS, "--model", "sgd_log", "--workers", "1", "--json"]
+    words = ["score", people[0], *ROW_NUMBERS, "--epochs", "8", "--workers", "1", "--json"]
     with _child(*words, "--out", "whole", cwd=tmp_path) as child:
         assert child.wait() == 0
     with _child(*words, "--out", "cut", cwd=tmp_path) as child:
