@@ -25,7 +25,7 @@ def world():
     return score_data(data, settings, workers=1), wrong
 
 
-@pytest.mark.parametrize(("n", "planted"), [(300, 30), (1000, 64), (4000, 160)])
+@pytest.mark.parametrize(("n", "planted"), [(300, 30), (4000, 290), (8000, 320)])
 def test_small_data_gets_enough_canaries_for_a_gate_but_a_tenth_at_most(n, planted):
     x = np.random.default_rng(0).normal(size=(n, 2))
     y = np.arange(n) % 2

@@ -103,6 +103,7 @@ def prune(
     """
     from dris.core.checks import count_of
     from dris.core.contamination import widest
+    from dris.core.judging import TOO_GOOD
     from dris.data.outputs import write_data, write_ids
 
     if written not in ("data", "ids", "column"):
@@ -135,6 +136,8 @@ def prune(
         say(f"  short    {short:,} fewer than asked for pass the gate, the others look wrong")
     if limits:
         _say_limit(ask, widest(limits))
+        if verdict is not None and verdict.hides:
+            say(f"  but      {TOO_GOOD}: audit what is left, or plant other --canaries")
     if verdict is not None:
         say(f"  verdict  {verdict.regime}: {verdict.rule}; {verdict.reason}")
     say(f"wrote {' and '.join(map(str, files))}")

@@ -36,6 +36,9 @@ BY_CLASS: dict[Rule, Rule] = {
 }
 
 
+TOO_GOOD = "too good to trust, wrong labels hide better than canaries"
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """What the canaries say about this data and these proxies.
@@ -90,6 +93,11 @@ class Judgement:
             "certificates": [limit.to_dict() for limit in self.certificates],
             "corruption": [limit.to_dict() for limit in self.corruption],
         }
+
+    @property
+    def hides(self) -> bool:
+        """Whether wrong labels hide better than canaries, so that no limit can be trusted."""
+        return any(check.name == HIDING for check in self.warnings)
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))
@@ -280,8 +288,7 @@ def _plain(check: Verdict) -> dict[str, Any]:
 def _lines(j: Judgement) -> list[str]:
     head = [f"{j.regime}: use {j.rule}" if j.subset is not None else f"{j.regime}: {j.rule}"]
     head.append(f"  why      {j.reason}.")
-    hides = any(check.name == HIDING for check in j.warnings)
-    note = "; too good to trust, wrong labels hide better than canaries" if hides else ""
+    note = f"; {TOO_GOOD}" if j.hides else ""
     if j.certificate is not None:
         head.append(f"  left     {j.certificate}{note}")
     if j.limit is not None:

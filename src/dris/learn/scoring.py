@@ -32,7 +32,7 @@ from dris.learn.store import Store
 
 LARGE = 50_000_000  # values per column (K·E·N) above which only the scored epoch is kept
 LINEAR_FROM = 200_000  # examples above which tables get linear proxies unless others are named
-ENOUGH, MOST_SHARE = 64, 0.1  # canaries of a kind on small data, but never more than this share
+ENOUGH, MOST_SHARE = 290, 0.1  # canaries of a kind on small data, but never more than this share
 _PILOTED = ("hard", "confusable")
 
 
@@ -292,7 +292,7 @@ def _planted(
 
 
 def _share_for(settings: Settings, places: int) -> float:
-    """The share asked for; on small data more, so that a gate can be set: 64 of one kind do."""
+    """The share asked for; on small data more, so that a few stray canaries do not set the gate."""
     return max(settings.share, min(MOST_SHARE, ENOUGH / places)) if places else settings.share
 
 
