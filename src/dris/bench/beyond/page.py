@@ -38,7 +38,7 @@ def page(studies: Sequence[Results]) -> str:
         "# Gated selection beside the other rules",
         "",
         *(
-            f"    python -m dris.bench.beyond --data {s.study.data} --seeds {_seeds(s)}"
+            f"    python -m dris.bench.beyond --data {s.study.data} --seeds {_seeds(s)}{_how(s)}"
             for s in studies
         ),
         "    python -m dris.bench.beyond.page",
@@ -227,6 +227,12 @@ def _beside_first_trial(s: Results) -> list[str]:
         both = [f"{a:.1f} / {b:.1f}" for a, b in zip(trial, here, strict=True)]
         lines.append(f"| {column} | {' | '.join(both)} |")
     return [*lines, ""]
+
+
+def _how(s: Results) -> str:
+    """The backbone, for studies on frozen features."""
+    frozen = s.study.known == "food101" or s.study.data.endswith("-features")
+    return " --backbone dris.bench.backbones:efficientnet_lite0" if frozen else ""
 
 
 def _seeds(s: Results) -> int:
