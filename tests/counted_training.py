@@ -86,7 +86,7 @@ def started(store, out, steps, workers=1):
 
 def killed_after(process, steps, count, delay, letters=b"ab"):
     """Kill every process of the session once `count` more steps were taken, and `delay` later."""
-    begin, until = taken(steps, letters), time.monotonic() + 60
+    begin, until = taken(steps, letters), time.monotonic() + 300
     while process.poll() is None and time.monotonic() < until:
         if taken(steps, letters) >= begin + count:
             break
