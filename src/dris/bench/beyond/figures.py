@@ -24,23 +24,22 @@ def difference_figure(gaps: Mapping[str, Mapping[str, tuple[float, str]]], path:
     """For each column, the default's accuracy less that of the better of DR-IS and AUM."""
     from matplotlib.figure import Figure
 
-    rows = max(map(len, gaps.values()))
-    figure = Figure(figsize=(4.6 * len(gaps), 0.27 * rows + 1.2), layout="constrained", dpi=100)
+    every = list(dict.fromkeys(column for columns in gaps.values() for column in columns))
+    place = {column: len(every) - 1 - i for i, column in enumerate(every)}
+    size = (3.4 * len(gaps), 0.27 * len(every) + 1.2)
+    figure = Figure(figsize=size, layout="constrained", dpi=90)
     for axes, (name, columns) in zip(
         _row(figure, len(gaps), sharey=True), gaps.items(), strict=True
     ):
-        at = np.arange(len(columns))[::-1]
         for outcome, (colour, label) in OUTCOMES.items():
             here = [
-                (y, gap)
-                for y, (gap, found) in zip(at, columns.values(), strict=True)
-                if found == outcome
+                (place[column], gap) for column, (gap, found) in columns.items() if found == outcome
             ]
             if here:
                 axes.barh([y for y, _ in here], [gap for _, gap in here], color=colour, label=label)
         axes.axvline(0, color="black", linewidth=0.8)
-        axes.set_yticks(at, list(columns))
-        axes.set(title=name, xlabel="points above the better of DR-IS and AUM")
+        axes.set_yticks(list(place.values()), every)
+        axes.set(title=name, xlabel="points above the better one")
     handles = [_patch(*look) for look in OUTCOMES.values()]
     figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
     return saved(figure, path)
@@ -74,7 +73,7 @@ def keep_figure(studies: Mapping[str, Results], path: Path) -> Path:
     for row, (name, s) in zip(grid, studies.items(), strict=True):
         for axes, noise in zip(row, TABLE, strict=True):
             _lines(axes, s, [Column(noise, keep) for keep in KEEPS], KEEPS)
-            axes.set(title=f"{name}, {noise}", xticks=KEEPS)
+            axes.set(title=f"{name}\n{noise}", xticks=KEEPS)
             axes.title.set_fontsize(10)
         low = min(line.get_ydata().min() for a in row for line in _above_half(a))
         row[0].set(ylabel="test accuracy, %", ylim=(low - 3, None))

@@ -18,7 +18,7 @@ TITLES = {
     "digits": "Digits",
     "fashion-mnist": "Fashion-MNIST",
     "cifar10": "CIFAR-10",
-    "cifar10-features": "CIFAR-10, frozen features",
+    "cifar10-features": "CIFAR-10 features",
     "food101-mini": "Food-101, in part",
 }
 RIVALS = ("rank_variance", "aum")
