@@ -254,6 +254,8 @@ def score_data(
     }
     if chosen.proxies * chosen.epochs * len(data) > LARGE:
         how["record"] = "scored"
+    if len(data) > LINEAR_FROM and models == ("sgd_log",):
+        how["batch_size"] = 1024  # an SGDClassifier steps once per row whatever the batch
     x = data.x if data.x.ndim == 2 or not _sklearn(models) else data.x.reshape(len(data), -1)
     half = _share(progress, 2, 0) if piloted else progress
     pilot = None
