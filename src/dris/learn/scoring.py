@@ -30,7 +30,7 @@ from dris.learn.parallel import Progress
 from dris.learn.proxies import train_proxies
 from dris.learn.store import Store
 
-LARGE = 50_000_000  # values per column (K·E·N) above which only the scored epoch is kept
+LARGE = 5_000_000  # values per column (K·E·N) above which only the scored epoch is kept
 LINEAR_FROM = 200_000  # examples above which tables get linear proxies unless others are named
 ENOUGH, MOST_SHARE = 290, 0.1  # canaries of a kind on small data, but never more than this share
 _PILOTED = ("hard", "confusable")
