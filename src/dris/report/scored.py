@@ -68,8 +68,16 @@ def headline(judgement: Judgement, certificate: ContaminationLimit | None) -> st
     looks = f"About {judgement.doubted:.1%} of the labels look wrong"
     if judgement.regime == "clean":
         looks = f"The labels look clean, {judgement.doubted:.1%} of them are doubted"
-    if certificate is None or certificate.vacuous:
-        return f"{looks}; nothing is certified about those that are kept."
+    limit = judgement.limit
+    # A limit on the subset above that on all of the data says nothing for the choice.
+    useless = certificate is not None and limit is not None and certificate.share >= limit.share
+    if certificate is None or certificate.vacuous or useless:
+        return f"{looks}; nothing of use is certified about those that are kept."
+    if judgement.hides:
+        return (
+            f"{looks}; the limit of {certificate.share:.1%} wrong among those kept is not to be "
+            "trusted, for wrong labels hide better than the canaries."
+        )
     sure = f"{1 - certificate.delta:.0%}"
     return f"{looks}; at most {certificate.share:.1%} of those kept are wrong, {sure} sure."
 
