@@ -9,8 +9,8 @@ from pathlib import Path
 
 from dris.bench.beyond.figures import difference_figure, keep_figure, rate_figure
 from dris.bench.beyond.records import Column, Results, read_results
-from dris.bench.beyond.rules import BASELINES, DEFAULT, GATED, NAMES, VARIANTS
-from dris.bench.beyond.setting import HARD, KEEPS, STUDIES, SWEEP, TABLE, Study
+from dris.bench.beyond.rules import BASELINES, DEFAULT, GATED, NAMES, RULES, VARIANTS
+from dris.bench.beyond.setting import HARD, KEEPS, STUDIES, SWEEP, TABLE, Noise, Study, noises
 from dris.bench.statistics import compare, mean_std
 from dris.core.arrayfile import made_folder, write_atomically
 
@@ -230,9 +230,20 @@ def _beside_first_trial(s: Results) -> list[str]:
 
 
 def _how(s: Results) -> str:
-    """The backbone, for studies on frozen features."""
-    frozen = s.study.known == "food101" or s.study.data.endswith("-features")
-    return " --backbone dris.bench.backbones:efficientnet_lite0" if frozen else ""
+    """The rest of a study's command: the backbone of frozen features, and what it was cut to."""
+    words = []
+    if s.study.known == "food101" or s.study.data.endswith("-features"):
+        words += ["--backbone", "dris.bench.backbones:efficientnet_lite0"]
+    run = list(dict.fromkeys(Noise(r["kind"], r["rate"]) for r in s.records))
+    if len(run) < len(noises()):
+        words += [
+            "--noises",
+            *("clean" if n.kind == "clean" else f"{n.kind}:{n.rate:g}" for n in run),
+        ]
+    rules = list(dict.fromkeys(r["rule"] for r in s.records))
+    if len(rules) < len(RULES):
+        words += ["--rules", *rules]
+    return "".join(f" {word}" for word in words)
 
 
 def _seeds(s: Results) -> int:
