@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.bench.statistics import mean_std
+from dris.bench.tables import Table
 from dris.core.diagnostics import Gap
 
 # Colour-blind safe (Okabe and Ito).
@@ -175,10 +177,59 @@ def _mean_line(
     return np.arange(1, epochs + 1)[some], total[some] / logged.sum(axis=0)[some]
 
 
+def grouped_bars(panels: Sequence[tuple[str, Table]], label: str, path: Path) -> Path:
+    """A panel per table: its columns side by side, a bar per row with its spread, the paper's mark.
+
+    Args:
+        panels: Titles and tables.
+        label: What the numbers are.
+        path: Where to write the PNG; an SVG goes beside it.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.2 * len(panels)), layout="constrained", dpi=90)
+    for axes, (title, table) in zip(
+        figure.subplots(len(panels), 1, squeeze=False)[:, 0], panels, strict=True
+    ):
+        width = 0.8 / len(table.rows)
+        scale = 100 if table.percent else 1
+        for i, row in enumerate(table.rows):
+            shift = (i - (len(table.rows) - 1) / 2) * width
+            for j, column in enumerate(table.columns):
+                values = [scale * v for v in table.values.get((row, column), ())]
+                if values:
+                    mean, std = mean_std(values)
+                    axes.bar(j + shift, mean, width, yerr=std, color=_colour(i), ecolor="#333333")
+                if (row, column) in table.paper:
+                    mark = table.paper[row, column][0]
+                    axes.plot(j + shift, mark, "D", color="black", markersize=3)
+            axes.bar(0, 0, color=_colour(i), label=row)
+        axes.plot([], [], "D", color="black", markersize=3, label="paper")
+        axes.set_xticks(range(len(table.columns)), table.columns)
+        axes.set(title=title, ylabel=label)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    return both(figure, path)
+
+
+def _colour(i: int) -> str:
+    return ("#777777", *PALETTE, "#F0E442")[i % 8]
+
+
+def both(figure: Any, path: Path) -> Path:
+    """Write the figure as PNG and, beside it, as SVG; returns the PNG's path."""
+    saved(figure, path.with_suffix(".svg"))
+    return saved(figure, path)
+
+
 def saved(figure: Any, path: Path) -> Path:
     """Write the figure, without the name of what drew it; returns the path."""
+    from matplotlib import rc_context
+
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Software": None} if path.suffix == ".png" else None)
+    drawn = {".png": {"Software": None}, ".svg": {"Date": None}}.get(path.suffix)
+    with rc_context({"svg.hashsalt": "dris"}):  # the same bytes from the same numbers
+        figure.savefig(path, metadata=drawn)
     return path
 
 

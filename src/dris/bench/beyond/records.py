@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dris.bench.beyond.setting import Noise, Study
+from dris.bench.beyond.setting import Study
+from dris.bench.spec import Noise
 from dris.core.arrayfile import write_atomically
 from dris.core.errors import InputError
 

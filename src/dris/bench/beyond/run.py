@@ -7,6 +7,7 @@ import json
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.bench.beyond.mlp import SmallMLP
-from dris.bench.beyond.rules import RULES, VARIANTS, Judged, checked_rules
-from dris.bench.beyond.setting import Cell, Noise, Study, cells_of, noises
+from dris.bench.beyond.setting import Cell, Study, cells_of, noises
+from dris.bench.rules import BASELINES, GATED, RULES, VARIANTS, Judged, checked_rules
+from dris.bench.spec import Noise
 from dris.core.arrayfile import made_folder, write_atomically
 from dris.core.errors import InputError
 from dris.core.noise import NoisyLabels, flip_labels
@@ -55,7 +57,7 @@ def run(
     """Every cell's record, from the store where it is there; all rules and noises unless named."""
     folder = made_folder(store / "cells")
     groups = [(noise, seed) for seed in seeds for noise in only_noises or noises()]
-    wanted = checked_rules(only_rules or list(RULES))
+    wanted = checked_rules(only_rules or [*BASELINES, *GATED, *VARIANTS])
     everywhere = [rule for rule in wanted if rule not in VARIANTS]
     variants = [rule for rule in wanted if rule in VARIANTS]
     every = [cells_of(study, *group, everywhere, variants) for group in groups]
@@ -169,9 +171,9 @@ def judge(study: Study, data: Loaded, noisy: NoisyLabels, seed: int, store: Path
         )
 
     return Judged(
-        plain=trained(noisy.given, proxies=study.proxies),
-        planted=trained(planted.given, proxies=study.proxies),
-        unseen=trained(noisy.given, proxies=1, cross_fit=2),
+        plain=cache(lambda: trained(noisy.given, proxies=study.proxies)),
+        planted=cache(lambda: trained(planted.given, proxies=study.proxies)),
+        unseen=cache(lambda: trained(noisy.given, proxies=1, cross_fit=2)),
         canaries=planted.flipped,
     )
 

@@ -5,6 +5,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
+from dris.bench.spec import Noise
 from dris.core.errors import InputError
 
 
@@ -42,21 +43,6 @@ STUDIES = {
         Study("food101-mini", "food101", None, "mlp", 20, 64, 25, 128, 0.1),
     )
 }
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Noise:
-    """A kind of label noise and its rate; clean data have rate 0.
-
-    >>> str(Noise("targeted", 0.25))
-    'targeted 25 %'
-    """
-
-    kind: str
-    rate: float
-
-    def __str__(self) -> str:
-        return self.kind if self.kind == "clean" else f"{self.kind} {100 * self.rate:.0f} %"
 
 
 TABLE = (

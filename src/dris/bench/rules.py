@@ -1,4 +1,9 @@
-"""The rules that are compared: each turns what the proxies said into a subset."""
+"""The rules that are compared: each turns what the proxies said into a subset.
+
+A rule with a parameter carries it in its name: "hybrid:0.25" is the score of that β,
+"uniform_hybrid:0.5" keeps half of its subset by rank variance and draws the other half,
+"rank_variance@4" looks at epoch 4.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -9,13 +14,14 @@ from numpy.typing import NDArray
 from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.gating import CHOOSERS, DEFAULT_GATED, GatedRule, select_gated
-from dris.core.scores import SCORES
+from dris.core.scores import SCORES, Score, hybrid
 from dris.core.selection import Subset, keep_top, remove_bottom, stratified
+from dris.core.streams import hashed_order, seed_for
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What the proxies said of one noisy data set.
+    """What the proxies said of one noisy data set; each ensemble trains when it is asked for.
 
     Attributes:
         plain: Proxies on the given labels, for the rules without canaries.
@@ -24,9 +30,9 @@ class Judged:
         canaries: Which labels were flipped for `planted`.
     """
 
-    plain: Dynamics
-    planted: Dynamics
-    unseen: Dynamics
+    plain: Callable[[], Dynamics]
+    planted: Callable[[], Dynamics]
+    unseen: Callable[[], Dynamics]
     canaries: NDArray[np.bool_]
 
 
@@ -34,14 +40,19 @@ Rule = Callable[[Judged, float, int], Subset]
 
 
 def _top(score: str) -> Rule:
+    # The score is looked up when it is needed: a test shuffles one.
+    return _top_of(lambda dynamics: SCORES[score](dynamics))
+
+
+def _top_of(score: Callable[[Dynamics], Score]) -> Rule:
     return lambda judged, keep, seed: keep_top(
-        SCORES[score](judged.plain), fraction=keep, seed=seed, ids=judged.plain.ids
+        score(judged.plain()), fraction=keep, seed=seed, ids=judged.plain().ids
     )
 
 
 def _aum_remove(judged: Judged, keep: float, seed: int) -> Subset:
-    score = SCORES["aum"](judged.plain)
-    return remove_bottom(score, fraction=keep, seed=seed, ids=judged.plain.ids)
+    score = SCORES["aum"](judged.plain())
+    return remove_bottom(score, fraction=keep, seed=seed, ids=judged.plain().ids)
 
 
 def _confident_learning(judged: Judged, keep: float, seed: int) -> Subset:
@@ -50,24 +61,25 @@ def _confident_learning(judged: Judged, keep: float, seed: int) -> Subset:
     An example looks mislabelled when another class is likelier than its label and its label less
     likely than usual for that label.
     """
-    score = SCORES["confident_learning"](judged.unseen)
-    margin = judged.unseen.snapshot("margin").mean(axis=0)
+    unseen = judged.unseen()
+    score = SCORES["confident_learning"](unseen)
+    margin = unseen.snapshot("margin").mean(axis=0)
     issues = float(((score < 0) & (margin < 0)).mean())
     removed = min(round(issues, 6), round(1 - keep, 6))
-    return remove_bottom(score, fraction=keep, remove=removed, seed=seed, ids=judged.unseen.ids)
+    return remove_bottom(score, fraction=keep, remove=removed, seed=seed, ids=unseen.ids)
 
 
 def _coverage(judged: Judged, keep: float, seed: int) -> Subset:
     """Coverage-centric: drop the lowest AUM, then spread evenly over its range."""
     drop = min(0.1, round(1 - keep, 6))
-    score = SCORES["aum"](judged.plain)
-    return stratified(score, fraction=keep, drop=drop, seed=seed, ids=judged.plain.ids)
+    score = SCORES["aum"](judged.plain())
+    return stratified(score, fraction=keep, drop=drop, seed=seed, ids=judged.plain().ids)
 
 
 def gated_rule(rule: GatedRule) -> Rule:
     """A gated rule on the proxies that saw the canaries."""
     return lambda judged, keep, seed: select_gated(
-        judged.planted, judged.canaries, fraction=keep, rule=rule, seed=seed
+        judged.planted(), judged.canaries, fraction=keep, rule=rule, seed=seed
     )
 
 
@@ -89,7 +101,13 @@ VARIANTS: dict[str, Rule] = {
     "gate_rank+el2n": gated_rule(replace(GATE, detector="mean_rank")),
     "gate_both+el2n": gated_rule(replace(GATE, detector="margin_and_rank")),
 }
-RULES: dict[str, Rule] = {**BASELINES, **GATED, **VARIANTS}
+RULES: dict[str, Rule] = {
+    **BASELINES,
+    **GATED,
+    **VARIANTS,
+    "forgetting": _top("forgetting"),
+    "consensus": _top("consensus"),
+}
 DEFAULT = f"gate+{DEFAULT_GATED.chooser}"
 NAMES = {
     "random": "Random",
@@ -99,6 +117,8 @@ NAMES = {
     "confident_learning": "Confident learning",
     "coverage": "Coverage-centric",
     "rank_variance": "DR-IS",
+    "forgetting": "Forgetting",
+    "consensus": "Consensus-loss",
     "gate+rank_variance": "gate + rank variance",
     "gate+el2n": "gate + EL2N",
     "gate+uniform": "gate + uniform",
@@ -122,3 +142,37 @@ def checked_rules(names: Sequence[str]) -> list[str]:
     if unknown:
         raise InputError(f"rule must be default or one of {', '.join(RULES)}, got {unknown[0]!r}")
     return known
+
+
+def rule_of(name: str) -> Rule:
+    """A rule by name, with its parameter where the name carries one.
+
+    >>> rule_of("hybrid:0.25") is not None, rule_of("aum") is RULES["aum"]
+    (True, True)
+    """
+    if "@" in name:
+        score, _, epoch = name.partition("@")
+        return _top_of(lambda dynamics: SCORES[score](dynamics.at(int(epoch))))
+    kind, _, parameter = name.partition(":")
+    if kind == "hybrid":
+        return _top_of(lambda dynamics: hybrid(dynamics, beta=float(parameter)))
+    if kind == "uniform_hybrid":
+        return _part_random(float(parameter))
+    return RULES[checked_rules([name])[0]]
+
+
+def _part_random(share: float) -> Rule:
+    """A share of the subset by rank variance, the rest drawn from what that leaves."""
+
+    def choose(judged: Judged, keep: float, seed: int) -> Subset:
+        dynamics = judged.plain()
+        top = keep_top(
+            SCORES["rank_variance"](dynamics), fraction=keep * share, seed=seed, ids=dynamics.ids
+        )
+        score = (
+            hashed_order(dynamics.ids, seed_for(seed, "uniform hybrid")).astype(np.float64) / 2**64
+        )
+        score[top.indices] += 2  # before all others
+        return keep_top(score, fraction=keep, seed=seed, ids=dynamics.ids)
+
+    return choose

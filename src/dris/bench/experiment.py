@@ -1,0 +1,49 @@
+"""The experiments by name, each a module of `bench.paper`, and what each of them has."""
+
+import importlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol, cast
+
+from dris.bench.claims import Claim
+from dris.bench.records import Records
+from dris.bench.scales import Scale
+from dris.bench.spec import Cell
+from dris.bench.tables import Table
+from dris.core.errors import InputError
+
+
+class Experiment(Protocol):
+    """What a module of `bench.paper` offers; its docstring gives command, cost and claims."""
+
+    TITLE: str
+    __doc__: str | None
+
+    def cells(self, scale: Scale) -> list[Cell]:
+        """Everything that is run."""
+
+    def tables(self, records: Records) -> Sequence[Table]:
+        """What is shown as numbers."""
+
+    def figures(self, records: Records, folder: Path) -> Sequence[Path]:
+        """What is shown as pictures, written as PNG and SVG; the PNG's paths."""
+
+    def claims(self, records: Records) -> Sequence[Claim]:
+        """What the paper says of it, one by one."""
+
+
+EXPERIMENTS = {
+    "pruning": "Static pruning under four kinds of noise (paper, table 1; items 1 and 15)",
+    "contamination": "What is corrupt in each subset (paper, table 2)",
+}
+
+
+def experiment_of(name: str) -> Experiment:
+    """An experiment by name.
+
+    >>> experiment_of("pruning").TITLE
+    'Static pruning'
+    """
+    if name not in EXPERIMENTS:
+        raise InputError(f"experiment must be one of {', '.join(EXPERIMENTS)}, got {name!r}")
+    return cast(Experiment, importlib.import_module(f"dris.bench.paper.{name}"))

@@ -1,0 +1,120 @@
+"""Static pruning at keep fraction 0.25 under four kinds of label noise (paper, table 1).
+
+    dris reproduce pruning --scale cpu
+
+Rules: the paper's six, and our default gated rule beside them. Cost: seconds at smoke; at cpu
+about two hours of one core per seed and data set; at paper about 25 GPU-minutes per target
+(84 targets on CIFAR-10, 72 on CIFAR-100) plus the proxies.
+Claims tested: DR-IS above Random under every noise, EL2N and consensus below Random under
+targeted 25 %, DR-IS above AUM under targeted 25 %, Random above DR-IS on clean CIFAR-10.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dris.bench.claims import Claim, above
+from dris.bench.figures import grouped_bars
+from dris.bench.paper_values import PRUNING
+from dris.bench.records import Records
+from dris.bench.rules import DEFAULT, NAMES
+from dris.bench.scales import Bed, Scale
+from dris.bench.spec import CLEAN, Cell, Noise
+from dris.bench.tables import Table
+
+TITLE = "Static pruning"
+NOISES = (CLEAN, Noise("uniform", 0.1), Noise("targeted", 0.1), Noise("targeted", 0.25))
+ATTACK = NOISES[-1]
+RULES = ("random", "el2n", "forgetting", "consensus", "aum", "rank_variance", DEFAULT)
+KEEP = 0.25
+
+
+def cells(scale: Scale) -> list[Cell]:
+    """Every rule under every noise, seed by seed."""
+    return [
+        static(bed, noise, rule, seed)
+        for seed in range(scale.seeds)
+        for bed in scale.beds
+        for noise in NOISES
+        for rule in RULES
+    ]
+
+
+def static(bed: Bed, noise: Noise, rule: str, seed: int, keep: float = KEEP) -> Cell:
+    """One target of a bed."""
+    return Cell("static", bed.source, noise, bed.ensemble, rule, keep, bed.target, seed)
+
+
+def tables(records: Records) -> Sequence[Table]:
+    """Accuracy by data set, rule and noise."""
+    return [
+        Table(
+            f"{data}: test accuracy (%) at keep fraction {KEEP}",
+            [NAMES[rule] for rule in RULES],
+            [str(noise) for noise in NOISES],
+            {
+                (NAMES[rule], str(noise)): records.values(
+                    "accuracy", data=data, noise=noise, rule=rule, keep=KEEP
+                )
+                for rule in RULES
+                for noise in NOISES
+            },
+            {
+                (NAMES[rule], str(noise)): printed
+                for rule in RULES
+                for noise, printed in zip(NOISES, PRUNING.get(data, {}).get(rule, ()), strict=False)
+            },
+        )
+        for data in data_of(records)
+    ]
+
+
+def figures(records: Records, folder: Path) -> Sequence[Path]:
+    """Accuracy of every rule, a panel per data set."""
+    return [
+        grouped_bars(
+            [(table.title.partition(":")[0], table) for table in tables(records)],
+            "test accuracy, %",
+            folder / "pruning.png",
+        )
+    ]
+
+
+def claims(records: Records) -> Sequence[Claim]:
+    """The paper's reading of table 1, per data set."""
+    found = []
+    for data in data_of(records):
+
+        def reached(rule: str, noise: Noise, data: str = data) -> dict[int, float]:
+            return records.by_seed("accuracy", data=data, noise=noise, rule=rule, keep=KEEP)
+
+        found += [
+            above(
+                f"{data}, {noise}: DR-IS above Random",
+                reached("rank_variance", noise),
+                reached("random", noise),
+            )
+            for noise in NOISES[1:]
+        ]
+        pairs = (
+            ("Random", "EL2N", "random", "el2n"),
+            ("Random", "consensus", "random", "consensus"),
+            ("DR-IS", "AUM", "rank_variance", "aum"),
+        )
+        for first, second, larger, smaller in pairs:
+            text = f"{data}, {ATTACK}: {first} above {second}"
+            found.append(above(text, reached(larger, ATTACK), reached(smaller, ATTACK)))
+        text = f"{data}, clean: Random above AUM's easiest quarter"
+        found.append(above(text, reached("random", CLEAN), reached("aum", CLEAN)))
+        for rival in ("rank_variance", "aum"):
+            text = f"ours: {data}, {ATTACK}: {NAMES[DEFAULT]} above {NAMES[rival]}"
+            found.append(above(text, reached(DEFAULT, ATTACK), reached(rival, ATTACK)))
+    return found
+
+
+def data_of(records: Records) -> list[str]:
+    """The data sets, as they were run.
+
+    >>> data_of(Records("", "", ({"data": "a"}, {"data": "b"}, {"data": "a"})))
+    ['a', 'b']
+    """
+    return list(dict.fromkeys(row["data"] for row in records.rows))

@@ -1,0 +1,104 @@
+"""Records read back: rows that tables, figures and claims ask for numbers, by seed."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dris.bench.spec import Cell, Ensemble, Noise, Source
+from dris.core.arrayfile import write_atomically
+from dris.core.errors import InputError
+from dris.learn.recipe import Recipe
+
+Row = dict[str, Any]
+
+
+def row_of(record: Mapping[str, Any]) -> Row:
+    """A record as a flat row: what the cell was in words, what was found, the seconds."""
+    cell = record["cell"]
+    return {
+        "kind": cell["kind"],
+        "data": cell["source"]["name"],
+        "examples": cell["source"]["examples"],
+        "noise": str(Noise(**cell["noise"])),
+        "proxies": str(_ensemble(cell["ensemble"])),
+        "rule": cell["rule"],
+        "keep": cell["keep"],
+        "target": cell["target"] and cell["target"]["model"],
+        "seed": cell["seed"],
+        "found": _rounded(record["found"]),
+        "seconds": record.get("seconds", {}),
+    }
+
+
+def _ensemble(content: Mapping[str, Any]) -> Ensemble:
+    made = {**content, "models": tuple(content["models"])}
+    return Ensemble(**{**made, **{n: Recipe(**content[n]) for n in ("recipe", "attack")}})
+
+
+def _rounded(value: Any) -> Any:
+    """Six digits: compact, and more than any number here is worth."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {name: _rounded(part) for name, part in value.items()}
+    return [_rounded(part) for part in value] if isinstance(value, list) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The rows of one experiment at one scale.
+
+    >>> row = {"rule": "aum", "noise": "clean", "seed": 1, "found": {"accuracy": 0.9}}
+    >>> Records("pruning", "cpu", (row,)).by_seed("accuracy", rule="aum")
+    {1: 0.9}
+    """
+
+    experiment: str
+    scale: str
+    rows: tuple[Row, ...]
+    versions: Mapping[str, str] = {}
+
+    def where(self, **like: Any) -> list[Row]:
+        """The rows whose fields are as given, by seed; noises are compared by their words."""
+        wanted = {name: str(v) if isinstance(v, Noise) else v for name, v in like.items()}
+        mine = [r for r in self.rows if all(r.get(name) == v for name, v in wanted.items())]
+        return sorted(mine, key=lambda row: row["seed"])
+
+    def by_seed(self, what: str, **like: Any) -> dict[int, float]:
+        """One number of what was found, by seed; empty where nothing was run."""
+        return {row["seed"]: row["found"][what] for row in self.where(**like)}
+
+    def values(self, what: str, **like: Any) -> list[float]:
+        """One number of what was found, in the order of the seeds."""
+        return list(self.by_seed(what, **like).values())
+
+
+def gather(experiment: str, scale: str, records: Iterable[Mapping[str, Any]]) -> Records:
+    """The rows of finished records."""
+    records = list(records)
+    made = records[0]["versions"] if records else {}
+    return Records(experiment, scale, tuple(row_of(record) for record in records), made)
+
+
+def write_records(found: Records, path: Path) -> Path:
+    """One line per row, so that a change shows as a line."""
+    head = {"experiment": found.experiment, "scale": found.scale, "versions": dict(found.versions)}
+    lines = ",\n".join(json.dumps(row) for row in found.rows)
+    text = json.dumps(head)[:-1] + f', "rows": [\n{lines}\n]}}\n'
+    return write_atomically(path, [text.encode()])
+
+
+def read_records(path: Path) -> Records:
+    """What `write_records` wrote."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; run the experiment first")
+    found = json.loads(path.read_text())
+    rows: Sequence[Row] = found["rows"]
+    return Records(found["experiment"], found["scale"], tuple(rows), found["versions"])
+
+
+def sources_of(cells: Iterable[Cell]) -> list[Source]:
+    """The data sets that cells need, each once."""
+    return list(dict.fromkeys(cell.source for cell in cells))

@@ -1,0 +1,100 @@
+"""Run cells: what is shared trains once, what is finished is read back, what was killed goes on.
+
+A cell's result is one JSON record named by its key, `records/<key>.json`, with the versions it was
+made with; how long it took lies beside it, in `records/<key>.time.json`.
+"""
+
+import importlib
+import json
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dris
+from dris.bench.kinds.shared import Finding, Findings, Place
+from dris.bench.spec import Cell
+from dris.core.arrayfile import made_folder, write_atomically
+from dris.learn.parallel import Progress, run_all
+
+Record = dict[str, Any]
+KINDS = {
+    "static": "dris.bench.kinds.static",
+}
+
+
+def run(
+    cells: Sequence[Cell],
+    *,
+    out: Path,
+    place: Place,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> list[Record]:
+    """The records of all cells, in their order; only those without one are computed."""
+    folder = made_folder(out / "records")
+    wanted = list(dict.fromkeys(cells))
+    groups: dict[Any, list[Cell]] = {}
+    for cell in missing(wanted, out):
+        groups.setdefault(cell.group, []).append(cell)
+    done = len(wanted) - sum(map(len, groups.values()))
+    tasks = [(group, folder, place) for group in groups.values()]
+    if tasks:
+        run_all(
+            _group,
+            tasks,
+            workers=workers,
+            progress=progress and (lambda n, total: progress(done + n, len(wanted))),
+            total=len(wanted) - done,
+        )
+    return [read_record(folder, cell) for cell in cells]
+
+
+def missing(cells: Sequence[Cell], out: Path) -> list[Cell]:
+    """The cells that have no record yet."""
+    return [cell for cell in cells if not _path(out / "records", cell).exists()]
+
+
+def read_record(folder: Path, cell: Cell) -> Record:
+    """A finished cell's record, with its seconds under "seconds"."""
+    record: Record = json.loads(_path(folder, cell).read_text())
+    beside = _path(folder, cell).with_suffix(".time.json")
+    seconds = json.loads(beside.read_text()) if beside.exists() else {}
+    return {**record, "seconds": seconds}
+
+
+def _group(
+    cells: Sequence[Cell], folder: Path, place: Place, tick: Callable[[], None]
+) -> list[Record]:
+    kind: Findings = importlib.import_module(KINDS[cells[0].kind]).findings
+    for finding in kind(cells, place):
+        _write(folder, finding)
+        tick()
+    return [read_record(folder, cell) for cell in cells]
+
+
+def _write(folder: Path, finding: Finding) -> None:
+    """The seconds first: a record that is there has them."""
+    path = _path(folder, finding.cell)
+    record = {"cell": asdict(finding.cell), "found": finding.found, "versions": versions()}
+    seconds = (json.dumps(finding.seconds) + "\n").encode()
+    write_atomically(path.with_suffix(".time.json"), [seconds])
+    write_atomically(path, [(json.dumps(record, indent=1) + "\n").encode()])
+
+
+def versions() -> dict[str, str]:
+    """What a record was made with."""
+    found = {"dris": dris.__version__, "python": platform.python_version(), "numpy": np.__version__}
+    try:
+        from importlib.metadata import version
+
+        return {**found, "torch": version("torch")}
+    except ImportError:
+        return found
+
+
+def _path(folder: Path, cell: Cell) -> Path:
+    return folder / f"{cell.key}.json"
