@@ -58,7 +58,7 @@ class Records:
     experiment: str
     scale: str
     rows: tuple[Row, ...]
-    versions: Mapping[str, str] = {}
+    versions: Mapping[str, str] = field(default_factory=dict)
 
     def where(self, **like: Any) -> list[Row]:
         """The rows whose fields are as given, by seed; noises are compared by their words."""
