@@ -100,6 +100,7 @@ class Cell:
 
     >>> how = Recipe(4, 64, 0.05)
     >>> proxies = Ensemble(("fc",), 3, how, "fc", how)
+    >>> from dataclasses import replace
     >>> a = Cell("static", Source("digits"), CLEAN, proxies, "aum", 0.25, Target("fc", how), 0)
     >>> len(a.key), a.key == replace(a, seed=1).key, a.group == replace(a, keep=0.5).group
     (16, False, True)

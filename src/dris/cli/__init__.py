@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from dris.cli import audit, compare, corrupt, scoring, trial
+from dris.cli import audit, compare, corrupt, reproduce, scoring, trial
 
 app = typer.Typer(
     help="Choose what to train on when the labels cannot be trusted.",
@@ -144,7 +144,7 @@ def data(
         fetch_and_tell(name, data_dir)
 
 
-for part in (scoring, audit, trial, corrupt, compare):
+for part in (scoring, audit, trial, corrupt, compare, reproduce):
     part.register(app)
 
 

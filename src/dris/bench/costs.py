@@ -1,0 +1,89 @@
+"""What cells would cost: measured where something like them was run, else by multiply-adds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from dris.bench.runner import Record, missing, read_record
+from dris.bench.spec import Cell, Source
+from dris.learn.recipe import Recipe
+
+# Multiply-adds a second, training: one core of a usual server, and a data-centre GPU.
+_RATES = {"cpu": 1.5e10, "cuda": 3e12}
+_SHAPES: dict[str, tuple[int, tuple[int, ...], int]] = {
+    "digits": (1_440, (64,), 10),
+    "synthetic": (2_000, (20,), 2),
+    "mnist": (60_000, (1, 28, 28), 10),
+    "fashion-mnist": (60_000, (1, 28, 28), 10),
+    "cifar10": (50_000, (3, 32, 32), 10),
+    "cifar100": (50_000, (3, 32, 32), 100),
+    "food101": (75_750, (3, 224, 224), 101),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """How many cells there are, how many are left, and seconds of one device for those."""
+
+    cells: int
+    left: int
+    seconds: float
+    measured: bool
+
+    def __str__(self) -> str:
+        how = "measured on finished cells" if self.measured else "by multiply-adds"
+        hours = self.seconds / 3600
+        length = f"{hours:.1f} hours" if hours >= 1 else f"{self.seconds / 60:.0f} minutes"
+        return f"{self.cells} cells, {self.left} to run, about {length} of one device ({how})"
+
+
+def cost_of(cells: Sequence[Cell], out: Path, *, device: str) -> Cost:
+    """The cost of the cells without a record; proxies are counted once per group."""
+    wanted = list(dict.fromkeys(cells))
+    left = missing(wanted, out)
+    done = [read_record(out / "records", cell) for cell in wanted if cell not in set(left)]
+    each = _measured(done)
+    if each is not None:
+        return Cost(len(wanted), len(left), each * len(left), True)
+    total = sum(
+        _adds(cell, cell.target.model, cell.target.recipe)
+        for cell in left
+        if cell.target is not None
+    )
+    for cell in {cell.group: cell for cell in left}.values():
+        ensemble = cell.ensemble
+        each_proxy = [_adds(cell, model, ensemble.recipe) for model in ensemble.models]
+        total += sum(each_proxy) * ensemble.count / len(each_proxy)
+    return Cost(len(wanted), len(left), total / _RATES[device.partition(":")[0]], False)
+
+
+def _measured(done: Sequence[Record]) -> float | None:
+    """Mean seconds of a finished cell, its share of the proxies included."""
+    spent = [sum(s for n, s in r["seconds"].items() if not n.endswith("cpu")) for r in done]
+    return sum(spent) / len(spent) if spent and sum(spent) > 0 else None
+
+
+def _adds(cell: Cell, model: str, recipe: Recipe) -> float:
+    """Three passes' worth of multiply-adds per example and epoch: forward, and back twice."""
+    n, shape, classes = _shape(cell.source)
+    return 3.0 * n * recipe.stop * _forward(model, shape, classes)
+
+
+@cache
+def _forward(model: str, shape: tuple[int, ...], classes: int) -> float:
+    from dris.learn.estimators import ESTIMATORS
+    from dris.learn.models.count import multiply_adds
+    from dris.learn.models.registry import build_model
+
+    if model in ESTIMATORS:
+        return float(classes)
+    return float(multiply_adds(build_model(model, shape, classes, seed=0), shape))
+
+
+def _shape(source: Source) -> tuple[int, tuple[int, ...], int]:
+    """Examples, one example's shape and classes, known without reading the data."""
+    total, shape, classes = _SHAPES[source.name]
+    if source.side is not None:
+        shape = (shape[0], source.side, source.side)
+    return min(total, source.examples or total), shape, classes

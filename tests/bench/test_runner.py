@@ -1,0 +1,191 @@
+"""Cells are computed once, killed work goes on, and tables come from records alone."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import dris.bench.kinds.static as static_kind
+from dris.bench.costs import cost_of
+from dris.bench.kinds.shared import Place
+from dris.bench.records import gather, read_records, write_records
+from dris.bench.runner import missing, run
+from dris.bench.scales import scale_of
+from dris.bench.spec import CLEAN, Cell, Noise
+from dris.cli import main
+
+BED = scale_of("smoke").beds[0]
+SOURCE = Path(static_kind.__file__).parents[3]
+
+
+def static(rule, noise=CLEAN, seed=0):
+    return Cell("static", BED.source, noise, BED.ensemble, rule, 0.25, BED.target, seed)
+
+
+def cells():
+    return [
+        static(rule, noise)
+        for noise in (CLEAN, Noise("uniform", 0.1))
+        for rule in ("random", "aum")
+    ]
+
+
+def record_bytes(out):
+    return {
+        p.name: p.read_bytes() for p in (out / "records").glob("*.json") if ".time" not in p.name
+    }
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    out = tmp_path_factory.mktemp("finished")
+    run(cells(), out=out, place=Place(out / "runs"), workers=1)
+    return out
+
+
+def test_a_cell_is_its_content():
+    a = static("aum")
+    for other in (
+        replace(a, seed=1),
+        replace(a, keep=0.5),
+        replace(a, rule="el2n"),
+        static("aum", Noise("uniform", 0.1)),
+    ):
+        assert other.key != a.key
+    assert static("aum").key == a.key
+
+
+def test_deleting_one_record_computes_just_that_cell(finished, tmp_path, monkeypatch):
+    import shutil
+
+    out = tmp_path / "out"
+    shutil.copytree(finished, out)
+    before = record_bytes(out)
+    gone = cells()[3]
+    (out / "records" / f"{gone.key}.json").unlink()
+    assert missing(cells(), out) == [gone]
+    trained = []
+    real = static_kind.train_target
+    monkeypatch.setattr(
+        static_kind, "train_target", lambda *a, **k: trained.append(a[3].rule) or real(*a, **k)
+    )
+    run(cells(), out=out, place=Place(out / "runs"), workers=1)
+    assert len(trained) == 1
+    assert record_bytes(out) == before
+    run(cells(), out=out, place=Place(out / "runs"), workers=1)
+    assert len(trained) == 1
+
+
+def test_two_workers_write_the_same_bytes_as_one(finished, tmp_path):
+    run(cells(), out=tmp_path, place=Place(tmp_path / "runs"), workers=2)
+    assert record_bytes(tmp_path) == record_bytes(finished)
+
+
+def test_records_of_a_killed_run_are_kept_and_the_rest_follows(finished, tmp_path):
+    """A real SIGKILL once the first record is there; the same call ends in the same bytes."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[2]); from test_runner import *\n"
+        "run(cells(), out=Path(sys.argv[1]), place=Place(Path(sys.argv[1]) / 'runs'), workers=1)"
+    )
+    at = dict(os.environ, PYTHONPATH=str(SOURCE), OMP_NUM_THREADS="1")
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path), str(Path(__file__).parent)], env=at
+    )
+    deadline = time.monotonic() + 240
+    while not list(tmp_path.glob("records/*.json")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    kept = record_bytes(tmp_path)
+    run(cells(), out=tmp_path, place=Place(tmp_path / "runs"), workers=1)
+    assert record_bytes(tmp_path) == record_bytes(finished)
+    assert kept.items() <= record_bytes(tmp_path).items()
+
+
+def test_records_written_and_read_back_are_the_same(finished, tmp_path):
+    found = gather("pruning", "smoke", run(cells(), out=finished, place=Place(finished / "runs")))
+    assert read_records(write_records(found, tmp_path / "a.json")) == found
+    assert found.values("size", rule="aum", noise=CLEAN) == [100]
+    assert found.values("size", rule="aum", noise=Noise("targeted", 0.25)) == []
+
+
+def test_a_cost_is_by_count_until_something_was_measured(finished, tmp_path):
+    fresh, known = (
+        cost_of(cells(), tmp_path, device="cpu"),
+        cost_of(cells(), finished, device="cpu"),
+    )
+    assert (fresh.left, fresh.measured, known.left) == (4, False, 0)
+    assert cost_of([*cells(), static("el2n")], finished, device="cpu").measured
+    whole = scale_of("paper").beds[0]
+    one = Cell("static", whole.source, CLEAN, whole.ensemble, "random", 0.25, whole.target, 0)
+    hours = cost_of([one], tmp_path, device="cuda").seconds / 3600
+    assert 0.1 < hours < 3  # the paper: 24 minutes, and the proxies
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+
+def dris(capsys, monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["dris", *words])
+    with pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code, *capsys.readouterr()
+
+
+def test_dry_run_lists_every_cell_and_trains_nothing(capsys, monkeypatch, tmp_path):
+    code, out, _ = dris(
+        capsys,
+        monkeypatch,
+        "reproduce",
+        "pruning",
+        "--scale",
+        "cpu",
+        "--dry-run",
+        "--out",
+        str(tmp_path),
+    )
+    assert code == 0
+    assert out.count("cifar100, 8,000 examples") == 3 * 4 * 7
+    assert "in all: 168 cells, 168 to run, about" in out
+    assert not list(tmp_path.rglob("*.json"))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["nothing"], "experiment must be one of pruning"),
+        ([], "name an experiment or say --all"),
+        (["pruning", "--scale", "huge"], "scale must be one of smoke, cpu, paper"),
+        (["pruning", "--records", "no-such-folder"], "no such file"),
+    ],
+)
+def test_what_cannot_be_reproduced_is_one_sentence(capsys, monkeypatch, words, told, tmp_path):
+    code, out, error = dris(capsys, monkeypatch, "reproduce", *words, "--out", str(tmp_path))
+    assert (code, out) == (1, "")
+    assert told in error
+    assert len(error.strip().splitlines()) == 1
+
+
+def test_tables_come_from_records_without_torch(finished, tmp_path):
+    """In a process where torch cannot be imported, as for whoever has none."""
+    found = gather("pruning", "smoke", run(cells(), out=finished, place=Place(finished / "runs")))
+    write_records(found, tmp_path / "pruning-records.json")
+    code = "import sys; sys.modules['torch'] = None; from dris.cli import main; main()"
+    words = ["reproduce", "pruning", "--scale", "smoke", "--records", str(tmp_path), "--json"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words, "--out", str(tmp_path / "out")],
+        env=dict(os.environ, PYTHONPATH=str(SOURCE)),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["scale"] == "smoke"
+    page = (tmp_path / "out/smoke/pruning/pruning.md").read_text()
+    assert "| AUM, top |" in page
+    assert (tmp_path / "out/smoke/pruning/pruning.svg").stat().st_size > 5_000
