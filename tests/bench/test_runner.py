@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -62,8 +63,6 @@ def test_a_cell_is_its_content():
 
 
 def test_deleting_one_record_computes_just_that_cell(finished, tmp_path, monkeypatch):
-    import shutil
-
     out = tmp_path / "out"
     shutil.copytree(finished, out)
     before = record_bytes(out)
@@ -175,7 +174,7 @@ def test_what_cannot_be_reproduced_is_one_sentence(capsys, monkeypatch, words, t
 def test_tables_come_from_records_without_torch(finished, tmp_path):
     """In a process where torch cannot be imported, as for whoever has none."""
     found = gather("pruning", "smoke", run(cells(), out=finished, place=Place(finished / "runs")))
-    write_records(found, tmp_path / "pruning-records.json")
+    write_records(found, tmp_path / "pruning.json")
     code = "import sys; sys.modules['torch'] = None; from dris.cli import main; main()"
     words = ["reproduce", "pruning", "--scale", "smoke", "--records", str(tmp_path), "--json"]
     done = subprocess.run(
@@ -186,6 +185,6 @@ def test_tables_come_from_records_without_torch(finished, tmp_path):
         check=True,
     )
     assert json.loads(done.stdout)["scale"] == "smoke"
-    page = (tmp_path / "out/smoke/pruning/pruning.md").read_text()
+    page = (tmp_path / "out/smoke/results/pruning.md").read_text()
     assert "| AUM, top |" in page
-    assert (tmp_path / "out/smoke/pruning/pruning.svg").stat().st_size > 5_000
+    assert (tmp_path / "out/smoke/results/images/pruning.svg").stat().st_size > 5_000

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from dris.bench.claims import Claim, Outcome
-from dris.bench.experiment import experiment_of
+from dris.bench.experiment import EXPERIMENTS, experiment_of
 from dris.bench.records import Records, write_records
 from dris.bench.scales import SCALES
 from dris.core.arrayfile import made_folder, write_atomically
@@ -20,14 +20,15 @@ _SIGNS: dict[Outcome, str] = {
 }
 
 
-def write_page(name: str, records: Records, folder: Path, *, images: str = "") -> Path:
-    """Page, LaTeX tables, figures, claims and compact records of one experiment, in a folder.
+def write_page(name: str, records: Records, folder: Path) -> Path:
+    """An experiment's page, with LaTeX tables, figures, claims and records in folders below.
 
-    `images` names a folder below it for the figures. Returns the page's path.
+    Returns the page's path. All of it comes from the records: no run is needed.
     """
     experiment = experiment_of(name)
-    made_folder(folder / images)
-    drawn = experiment.figures(records, folder / images)
+    for part in ("images", "tables", "claims", "records"):
+        made_folder(folder / part)
+    drawn = experiment.figures(records, folder / "images")
     tables, claims = experiment.tables(records), experiment.claims(records)
     lines = [
         f"# {experiment.TITLE}",
@@ -36,19 +37,45 @@ def write_page(name: str, records: Records, folder: Path, *, images: str = "") -
         "",
         f"{_first_sentence(experiment.__doc__)} Scale {records.scale}: "
         f"{SCALES[records.scale].cut}. Mean ± sample standard deviation (number of seeds); the "
-        "paper's own numbers stand small in brackets. Written by the command above from its "
-        f"records, made with {', '.join(f'{n} {v}' for n, v in records.versions.items())}.",
+        "paper's own numbers stand small in brackets. Written by the command above from "
+        f"[its records](records/{name}.json), made with "
+        f"{', '.join(f'{n} {v}' for n, v in records.versions.items())}; "
+        f"[the tables as LaTeX](tables/{name}.tex).",
     ]
     for table in tables:
         lines += ["", f"## {table.title}", "", table.markdown()]
     for path in drawn:
         lines += ["", f"![{path.stem}]({path.relative_to(folder).as_posix()})"]
     lines += ["", "## Claims", "", *claim_lines(claims), ""]
-    latex = "\n\n".join(table.latex() for table in tables) + "\n"
-    _write(folder / f"{name}.tex", latex)
-    _write(folder / f"{name}-claims.json", json.dumps([asdict(c) for c in claims], indent=1) + "\n")
-    write_records(records, folder / f"{name}-records.json")
+    _write(folder / f"tables/{name}.tex", "\n\n".join(table.latex() for table in tables) + "\n")
+    told = {"title": experiment.TITLE, "claims": [asdict(claim) for claim in claims]}
+    _write(folder / f"claims/{name}.json", json.dumps(told, indent=1) + "\n")
+    write_records(records, folder / f"records/{name}.json")
     return _write(folder / f"{name}.md", "\n".join(lines))
+
+
+def write_index(folder: Path, scale: str) -> Path:
+    """A page that lists every experiment with a page in the folder, and how its claims ended."""
+    lines = [
+        "# The paper's experiments",
+        "",
+        f"Scale {scale}: {SCALES[scale].cut}. Each page is one command; a claim is reproduced or "
+        "contradicted when a paired one-sided t test over seeds says so at 0.05.",
+        "",
+        f"| experiment | {' | '.join(_SIGNS)} |",
+        "|---|" + "---:|" * len(_SIGNS),
+    ]
+    totals: Counter[str] = Counter()
+    for name in EXPERIMENTS:
+        path = folder / f"claims/{name}.json"
+        if path.is_file():
+            told = json.loads(path.read_text())
+            counts = Counter(claim["outcome"] for claim in told["claims"])
+            totals += counts
+            numbers = " | ".join(str(counts[outcome]) for outcome in _SIGNS)
+            lines.append(f"| [{told['title']}]({name}.md) | {numbers} |")
+    lines.append("| in all | " + " | ".join(str(totals[outcome]) for outcome in _SIGNS) + " |")
+    return _write(folder / "README.md", "\n".join(lines) + "\n")
 
 
 def claim_lines(claims: Sequence[Claim]) -> list[str]:

@@ -50,11 +50,11 @@ def reproduce(
 ) -> None:
     """Reproduce tables and figures of the paper, claims checked one by one.
 
-    Finished cells are kept in OUT/SCALE/records; interrupted, the same command goes on.
+    Pages go to OUT/SCALE/results. Interrupted, the same command goes on.
     Example: dris reproduce pruning --scale smoke --out reproduced
     """
     from dris.bench.experiment import EXPERIMENTS, experiment_of
-    from dris.bench.pages import claim_lines, write_page
+    from dris.bench.pages import claim_lines, write_index, write_page
     from dris.bench.records import gather, read_records
     from dris.bench.scales import scale_of
     from dris.core.errors import InputError
@@ -80,13 +80,14 @@ def reproduce(
         if records is None:
             rows = gather(name, scale, [found[cell.key] for cell in cells[name]])
         else:
-            rows = read_records(records / f"{name}-records.json")
-        page = write_page(name, rows, folder / name)
+            rows = read_records(records / f"{name}.json")
+        page = write_page(name, rows, folder / "results")
         claims[name] = modules[name].claims(rows)
         talk.say(f"\n{modules[name].TITLE}\n")
         for line in claim_lines(claims[name]):
             talk.say(line)
         talk.note(f"wrote {page}")
+    talk.note(f"wrote {write_index(folder / 'results', scale)}")
     outcomes = {
         name: [{"claim": c.text, "outcome": c.outcome, "evidence": c.evidence} for c in part]
         for name, part in claims.items()
