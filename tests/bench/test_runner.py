@@ -150,8 +150,8 @@ def test_dry_run_lists_every_cell_and_trains_nothing(capsys, monkeypatch, tmp_pa
         str(tmp_path),
     )
     assert code == 0
-    assert out.count("cifar100, 8,000 examples") == 3 * 4 * 7
-    assert "in all: 168 cells, 168 to run, about" in out
+    assert out.count("cifar100, 8,000 examples") == 3 * 4 * 6
+    assert "in all: 156 cells, 156 to run, about" in out
     assert not list(tmp_path.rglob("*.json"))
 
 

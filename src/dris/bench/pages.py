@@ -42,6 +42,8 @@ def write_page(name: str, records: Records, folder: Path) -> Path:
         f"{', '.join(f'{n} {v}' for n, v in records.versions.items())}; "
         f"[the tables as LaTeX](tables/{name}.tex).",
     ]
+    if len(records.rows) < records.cells:
+        lines += ["", f"{len(records.rows)} of its {records.cells} cells were run."]
     for table in tables:
         lines += ["", f"## {table.title}", "", table.markdown()]
     for path in drawn:

@@ -1,12 +1,12 @@
 """Records read back: rows that tables, figures and claims ask for numbers, by seed."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dris.bench.spec import Cell, Ensemble, Noise, Source
+from dris.bench.spec import Ensemble, Noise
 from dris.core.arrayfile import write_atomically
 from dris.core.errors import InputError
 from dris.learn.recipe import Recipe
@@ -48,7 +48,7 @@ def _rounded(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The rows of one experiment at one scale.
+    """The rows of one experiment at one scale, of `cells` that it has.
 
     >>> row = {"rule": "aum", "noise": "clean", "seed": 1, "found": {"accuracy": 0.9}}
     >>> Records("pruning", "cpu", (row,)).by_seed("accuracy", rule="aum")
@@ -59,6 +59,7 @@ class Records:
     scale: str
     rows: tuple[Row, ...]
     versions: Mapping[str, str] = field(default_factory=dict)
+    cells: int = 0
 
     def where(self, **like: Any) -> list[Row]:
         """The rows whose fields are as given, by seed; noises are compared by their words."""
@@ -75,16 +76,23 @@ class Records:
         return list(self.by_seed(what, **like).values())
 
 
-def gather(experiment: str, scale: str, records: Iterable[Mapping[str, Any]]) -> Records:
-    """The rows of finished records."""
-    records = list(records)
+def gather(
+    experiment: str, scale: str, records: Sequence[Mapping[str, Any]], cells: int | None = None
+) -> Records:
+    """The rows of finished records, which are all there are unless `cells` says otherwise."""
     made = records[0]["versions"] if records else {}
-    return Records(experiment, scale, tuple(row_of(record) for record in records), made)
+    rows = tuple(row_of(record) for record in records)
+    return Records(experiment, scale, rows, made, len(rows) if cells is None else cells)
 
 
 def write_records(found: Records, path: Path) -> Path:
     """One line per row, so that a change shows as a line."""
-    head = {"experiment": found.experiment, "scale": found.scale, "versions": dict(found.versions)}
+    head = {
+        "experiment": found.experiment,
+        "scale": found.scale,
+        "cells": found.cells,
+        "versions": dict(found.versions),
+    }
     lines = ",\n".join(json.dumps(row) for row in found.rows)
     text = json.dumps(head)[:-1] + f', "rows": [\n{lines}\n]}}\n'
     return write_atomically(path, [text.encode()])
@@ -96,9 +104,6 @@ def read_records(path: Path) -> Records:
         raise InputError(f"{path}: no such file; run the experiment first")
     found = json.loads(path.read_text())
     rows: Sequence[Row] = found["rows"]
-    return Records(found["experiment"], found["scale"], tuple(rows), found["versions"])
-
-
-def sources_of(cells: Iterable[Cell]) -> list[Source]:
-    """The data sets that cells need, each once."""
-    return list(dict.fromkeys(cell.source for cell in cells))
+    return Records(
+        found["experiment"], found["scale"], tuple(rows), found["versions"], found["cells"]
+    )

@@ -76,10 +76,10 @@ def _coverage(judged: Judged, keep: float, seed: int) -> Subset:
     return stratified(score, fraction=keep, drop=drop, seed=seed, ids=judged.plain().ids)
 
 
-def gated_rule(rule: GatedRule) -> Rule:
+def gated_rule(rule: GatedRule, *, fill: bool = False) -> Rule:
     """A gated rule on the proxies that saw the canaries."""
     return lambda judged, keep, seed: select_gated(
-        judged.planted(), judged.canaries, fraction=keep, rule=rule, seed=seed
+        judged.planted(), judged.canaries, fraction=keep, rule=rule, fill=fill, seed=seed
     )
 
 
@@ -101,14 +101,16 @@ VARIANTS: dict[str, Rule] = {
     "gate_rank+el2n": gated_rule(replace(GATE, detector="mean_rank")),
     "gate_both+el2n": gated_rule(replace(GATE, detector="margin_and_rank")),
 }
+DEFAULT = f"gate+{DEFAULT_GATED.chooser}"
+FILLED = f"{DEFAULT}+fill"
 RULES: dict[str, Rule] = {
     **BASELINES,
     **GATED,
     **VARIANTS,
+    FILLED: gated_rule(DEFAULT_GATED, fill=True),
     "forgetting": _top("forgetting"),
     "consensus": _top("consensus"),
 }
-DEFAULT = f"gate+{DEFAULT_GATED.chooser}"
 NAMES = {
     "random": "Random",
     "el2n": "EL2N",
@@ -124,6 +126,7 @@ NAMES = {
     "gate+uniform": "gate + uniform",
     "gate+class_balanced": "gate + class-balanced",
     "gate+half_el2n": "gate + half EL2N",
+    "gate+half_el2n+fill": "gate + half EL2N, filled up",
     "gate80+el2n": "gate at 0.8 + EL2N",
     "gate95+el2n": "gate at 0.95 + EL2N",
     "gate_rank+el2n": "gate on mean rank + EL2N",

@@ -74,7 +74,7 @@ SCALES = {
             "cpu",
             "8,000 of the 50,000 training images at 16 × 16 pixels and 5,000 test images; small "
             "CNNs for attacker (6 epochs), proxies (12 epochs, scored at 6) and targets (8 epochs "
-            "of steps, without augmentation, so that few steps still learn wrong labels by heart) in "
+            "of steps, without augmentation: few steps then still learn wrong labels by heart) in "
             "place of the paper's networks (20, 40 and 160 or 200 epochs)",
             (
                 Bed("CIFAR-10", Source("cifar10", 8_000, 5_000, 16), _CPU_PROXIES, _CPU_TARGET),

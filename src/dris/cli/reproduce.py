@@ -38,6 +38,9 @@ def reproduce(
         Path | None,
         typer.Option(help="Write tables from these records; run nothing.", metavar="FOLDER"),
     ] = None,
+    finished: Annotated[
+        bool, typer.Option("--finished", help="Write pages of what is finished; run nothing.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="Folder for what is written.", metavar="FOLDER")] = Path(
         "reproduced"
     ),
@@ -74,11 +77,14 @@ def reproduce(
     if dry_run:
         return _tell_cost(talk, cells, folder, device)
     claims = {}
+    found = {}
     if records is None:
-        found = _run(talk, cells, folder, device, data_dir, workers)
+        to_run = {name: _done(part, folder) if finished else part for name, part in cells.items()}
+        found = _run(talk, to_run, folder, device, data_dir, workers)
     for name in wanted:
         if records is None:
-            rows = gather(name, scale, [found[cell.key] for cell in cells[name]])
+            mine = [found[cell.key] for cell in cells[name] if cell.key in found]
+            rows = gather(name, scale, mine, len(cells[name]))
         else:
             rows = read_records(records / f"{name}.json")
         page = write_page(name, rows, folder / "results")
@@ -116,6 +122,13 @@ def _run(
         talk.note(f"what is finished is kept in {folder}; to go on: {again()}")
         raise
     return {cell.key: record for cell, record in zip(every, found, strict=True)}
+
+
+def _done(cells: "list[Cell]", folder: Path) -> "list[Cell]":
+    from dris.bench.runner import missing
+
+    left = set(missing(cells, folder))
+    return [cell for cell in cells if cell not in left]
 
 
 def _tell_cost(talk: Talk, cells: "dict[str, list[Cell]]", folder: Path, device: str) -> None:
