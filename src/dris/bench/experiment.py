@@ -34,7 +34,7 @@ class Experiment(Protocol):
 
 EXPERIMENTS = {
     "pruning": "Static pruning under four kinds of noise (paper, table 1; items 1 and 15)",
-    "contamination": "What is corrupt in each subset (paper, table 2)",
+    "verdict": "What dris judge says of each noise, and whether its limits hold (ours)",
 }
 
 

@@ -23,6 +23,7 @@ from dris.learn.parallel import Progress, run_all
 Record = dict[str, Any]
 KINDS = {
     "static": "dris.bench.kinds.static",
+    "verdict": "dris.bench.kinds.verdict",
 }
 
 
