@@ -15,6 +15,7 @@ from dris.core.checks import count_of
 from dris.core.errors import InputError
 from dris.core.gating import DEFAULT_GATED, canaries_needed
 from dris.core.judging import Judgement
+from dris.core.noise_checks import FEW_DOUBTED
 from dris.core.rules import GATED, RULES
 from dris.core.sampling import importance
 from dris.core.scores import aum_mean, rank_variance
@@ -84,8 +85,13 @@ def make_choice(
             np.ones(len(data)), EVERYTHING, notes=(f"{what} cannot show wrong labels ({need})",)
         )
     scored = score_data(data, settings, workers=workers, store=store)
-    verdict = scored.judge(keep)
-    used, share, notes = _plan(scored, verdict, rule, keep)
+    verdict: Judgement | None = None
+    try:
+        verdict = scored.judge(keep)
+    except InputError as error:  # behind its gate nothing is left, or canaries only
+        used, share, notes = EVERYTHING, 1.0, (f"no verdict is possible ({error})",)
+    else:
+        used, share, notes = _plan(scored, verdict, rule, keep)
     kept = np.ones(len(data), dtype=np.bool_)
     if used != EVERYTHING:
         kept[:] = False
@@ -103,31 +109,41 @@ def _plan(
     scored: Scored, verdict: Judgement, rule: str, keep: float
 ) -> tuple[str, float, tuple[str, ...]]:
     """The rule to use, the share it keeps, and what was put in place of what."""
-    used = verdict.rule if rule == RECOMMENDED else rule
-    if used == "train other proxies":
-        return EVERYTHING, 1.0, (f"no rule is safe with these proxies ({verdict.reason})",)
+    n, planted = len(scored.data), scored.planted()
+    undoubted = (1 - verdict.doubted) * float((~planted).mean())
+    if rule == RECOMMENDED:
+        used = verdict.rule
+        if used == "train other proxies":
+            return EVERYTHING, 1.0, (f"no rule is safe with these proxies ({verdict.reason})",)
+        why = _unfit(scored, verdict, undoubted * n)
+    else:
+        used, why = rule, _lacking(scored) if rule in GATED else None
+    if why is None and (rule != RECOMMENDED or used != CLEANEST):
+        return used, keep, ()
     # What most proxies contradict is never among the cleanest, however much may be kept.
-    undoubted = (1 - verdict.doubted) * float((~scored.planted()).mean())
-    share = min(keep, max(undoubted, 1 / len(scored.data)))
-    if used in GATED:
-        why = _useless_gate(scored, used, undoubted, named=rule != RECOMMENDED)
-        if why is not None:
-            return CLEANEST, share, (f"{why}, so the cleanest by margin are kept instead",)
-    return used, share if rule == RECOMMENDED and used == CLEANEST else keep, ()
+    notes = () if why is None else (f"{why}, so the cleanest by margin are kept",)
+    return CLEANEST, min(keep, max(undoubted, 1 / n)), notes
 
 
-def _useless_gate(scored: Scored, used: str, undoubted: float, *, named: bool) -> str | None:
-    """Why there is no gate to choose behind; a gate that was asked for by name may be strict."""
+def _lacking(scored: Scored) -> str | None:
+    """Why there can be no gate."""
     need = canaries_needed(DEFAULT_GATED.recall, DEFAULT_GATED.confidence)
     have = scored.canaries[0].choosing.positions.size
-    if have < need:
-        return f"a gate needs {need} choosing canaries and {len(scored.data)} examples gave {have}"
-    if named:
+    if have >= need:
         return None
-    passed = scored.choose(used, 1.0).parameters["passed"]
-    if passed >= PASS_SHARE * undoubted * len(scored.data):
-        return None
-    return f"only {passed} examples pass a gate set by {have} canaries"
+    return f"a gate needs {need} choosing canaries and {len(scored.data)} examples gave {have}"
+
+
+def _unfit(scored: Scored, verdict: Judgement, undoubted: float) -> str | None:
+    """Why the recommended rule would hurt here: a gate past the clean, wrong labels left in."""
+    if verdict.rule in GATED:
+        passed = scored.choose(verdict.rule, 1.0).parameters["passed"]
+        if passed < PASS_SHARE * undoubted:
+            have = scored.canaries[0].choosing.positions.size
+            return f"only {passed} examples pass a gate set by {have} canaries"
+    if verdict.rule == "random" and verdict.doubted >= FEW_DOUBTED:
+        return f"nothing is contested, yet {verdict.doubted:.0%} of the labels are doubted"
+    return None
 
 
 def _with_every_class(
