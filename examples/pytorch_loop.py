@@ -7,7 +7,6 @@ A quarter of the labels is flipped. Three small networks are followed while they
 trained on draws that prefer what the three disagree about, and one like it on uniform draws.
 """
 
-import numpy as np
 import torch
 from sklearn.datasets import load_digits
 from torch import nn
@@ -16,7 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import dris
 
-EPOCHS = 10
+EPOCHS, TARGET_EPOCHS = 10, 40
 
 
 def network(seed: int) -> tuple[nn.Module, torch.optim.Optimizer]:
@@ -49,7 +48,7 @@ def proxy_dynamics(data: TensorDataset, seed: int) -> dris.Dynamics:
 def accuracy(loader: DataLoader, x_test: torch.Tensor, y_test: torch.Tensor) -> float:
     """A fresh network, trained on what the loader draws."""
     model, optimizer = network(seed=3)
-    for _ in range(EPOCHS):
+    for _ in range(TARGET_EPOCHS):
         for _, x, y in loader:
             step(optimizer, cross_entropy(model(x), y))
     with torch.no_grad():
@@ -61,8 +60,7 @@ def main() -> None:
     pixels, truth = load_digits(return_X_y=True)
     x, y = torch.tensor(pixels / 16, dtype=torch.float32), torch.tensor(truth)
     noisy = dris.flip_labels(truth[:1300], 0.25, seed=0)  # nobody below looks at noisy.flipped
-    given = torch.tensor(noisy.given)
-    data = TensorDataset(torch.arange(1300), x[:1300], given)
+    data = TensorDataset(torch.arange(1300), x[:1300], torch.tensor(noisy.given))
 
     dynamics = dris.Dynamics.merge([proxy_dynamics(data, seed) for seed in range(3)])
     plan = dris.importance(dris.SCORES["rank_variance"](dynamics), weight_exponent=0)
@@ -73,7 +71,6 @@ def main() -> None:
     print(f"wrong labels among the draws: {plan.mass(noisy.flipped):.1%} instead of 25.0%")
     for name, drawn in (("uniform draws", uniform), ("by disagreement", loader)):
         print(f"test accuracy, {name}: {accuracy(drawn, x[1300:], y[1300:]):.1%}")
-    print(f"effective size {plan.effective_size:.0f} of {np.size(noisy.given)}")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """scikit-learn: a classifier that drops wrong labels before it fits, and the selector alone.
 
-    from dris import RobustClassifier
-    model = RobustClassifier(LogisticRegression()).fit(X, y)
-    model.predict(X_new), model.kept_, print(model.verdict_)
+from dris import RobustClassifier
+model = RobustClassifier(LogisticRegression()).fit(X, y)
+model.predict(X_new), model.kept_, print(model.verdict_)
 """
 
 import warnings
