@@ -86,7 +86,7 @@ def test_proxies_that_no_rule_is_safe_with_leave_everything_in(monkeypatch):
 
 
 def test_a_gate_that_lacks_canaries_is_replaced_by_the_cleanest(monkeypatch):
-    scored, wrong = world(n=300)  # 30 canaries, 15 of them choosing, and a gate needs 29
+    scored, _ = world(n=300)  # 30 canaries, 15 of them choosing, and a gate needs 29
     choice, kept = chosen(monkeypatch, scored, keep=0.5, rule="gated")
     assert choice.rule == "aum_mean"
     assert "a gate needs 29 choosing canaries and 300 examples gave 15" in choice.notes[0]

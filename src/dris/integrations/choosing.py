@@ -1,4 +1,4 @@
-"""What to train on, of data in memory: the command line's steps, and a way out where data is little.
+"""What to train on, of data in memory: the command line's steps, and a way out of little data.
 
 A command may stop and ask for other options; a `fit` inside a cross-validation should not. So here
 every step that cannot be taken has a stated replacement, and the choice says which were used.
