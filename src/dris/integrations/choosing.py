@@ -86,10 +86,11 @@ def make_choice(
         )
     scored = score_data(data, settings, workers=workers, store=store)
     verdict: Judgement | None = None
+    used, share, notes = EVERYTHING, 1.0, tuple[str, ...]()
     try:
         verdict = scored.judge(keep)
     except InputError as error:  # behind its gate nothing is left, or canaries only
-        used, share, notes = EVERYTHING, 1.0, (f"no verdict is possible ({error})",)
+        notes = (f"no verdict is possible ({error})",)
     else:
         used, share, notes = _plan(scored, verdict, rule, keep)
     kept = np.ones(len(data), dtype=np.bool_)
@@ -112,7 +113,7 @@ def _plan(
     n, planted = len(scored.data), scored.planted()
     undoubted = (1 - verdict.doubted) * float((~planted).mean())
     if rule == RECOMMENDED:
-        used = verdict.rule
+        used: str = verdict.rule
         if used == "train other proxies":
             return EVERYTHING, 1.0, (f"no rule is safe with these proxies ({verdict.reason})",)
         why = _unfit(scored, verdict, undoubted * n)
