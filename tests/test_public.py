@@ -14,6 +14,8 @@ PINNED = [
     "ImportanceSampler",
     "InputError",
     "Recorder",
+    "RobustClassifier",
+    "RobustSelector",
     "certify",
     "flip_labels",
     "importance",

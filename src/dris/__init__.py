@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from dris.core.sampling import importance as importance
     from dris.core.scores import SCORES as SCORES
     from dris.core.selection import keep_top as keep_top
+    from dris.integrations.sklearn import RobustClassifier as RobustClassifier
+    from dris.integrations.sklearn import RobustSelector as RobustSelector
     from dris.learn.attack import targeted_noise as targeted_noise
     from dris.learn.online import train_online as train_online
     from dris.learn.proxies import train_proxies as train_proxies
@@ -40,6 +42,8 @@ _HOMES = {
     "ImportanceSampler": "dris.learn.samplers",
     "InputError": "dris.core.errors",
     "Recorder": "dris.learn.recorder",
+    "RobustClassifier": "dris.integrations.sklearn",
+    "RobustSelector": "dris.integrations.sklearn",
     "SCORES": "dris.core.scores",
     "certify": "dris.core.certificates",
     "flip_labels": "dris.core.noise",
@@ -61,6 +65,8 @@ __all__ = [
     "ImportanceSampler",
     "InputError",
     "Recorder",
+    "RobustClassifier",
+    "RobustSelector",
     "certify",
     "flip_labels",
     "importance",

@@ -43,7 +43,8 @@ class Settings:
     Attributes:
         proxies: K.
         epochs: Passes over the data; proxies are scored after half of them.
-        models: Names of models, dealt out to the proxies; chosen by the data when empty.
+        models: Names of models, or classifiers of scikit-learn, dealt out to the proxies; chosen
+            by the data when empty. A recipe can hold names only.
         seed: Of every random stream.
         canaries: Kinds of canaries, the first one for the checks; no certificate without any.
         share: Of the labels that become canaries of each kind; up to 0.1 on small data, so that
@@ -53,7 +54,7 @@ class Settings:
 
     proxies: int = 3
     epochs: int = 20
-    models: tuple[str, ...] = ()
+    models: tuple[Any, ...] = ()
     seed: int = 0
     canaries: tuple[str, ...] = ("uniform",)
     share: float = 0.04
@@ -298,7 +299,7 @@ def _share_for(settings: Settings, places: int) -> float:
     return max(settings.share, min(MOST_SHARE, ENOUGH / places)) if places else settings.share
 
 
-def _models(data: LabelledData, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _models(data: LabelledData, settings: Settings) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """The models named, or those that suit the data, and a sentence where that was a choice."""
     if settings.models:
         return settings.models, ()
@@ -314,7 +315,7 @@ def _models(data: LabelledData, settings: Settings) -> tuple[tuple[str, ...], tu
     return ("mlp",), ()
 
 
-def _sklearn(models: Sequence[str]) -> bool:
+def _sklearn(models: Sequence[Any]) -> bool:
     from dris.learn.estimators import is_estimator
 
     return all(is_estimator(model) for model in models)

@@ -1,0 +1,1 @@
+"""The frameworks people already use: scikit-learn."""

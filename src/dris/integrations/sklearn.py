@@ -1,0 +1,294 @@
+"""scikit-learn: a classifier that drops wrong labels before it fits, and the selector alone.
+
+from dris import RobustClassifier
+model = RobustClassifier(LogisticRegression()).fit(X, y)
+model.predict(X_new), model.kept_, print(model.verdict_)
+"""
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
+from sklearn.utils import _safe_indexing, check_random_state, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+
+from dris.core.errors import InputError
+from dris.data.labelled import LabelledData
+from dris.integrations.choosing import EVERYTHING, RECOMMENDED, make_choice
+from dris.learn.arrays import refuse_other_index
+from dris.learn.proxies import as_single
+from dris.learn.scoring import Settings
+
+
+class RobustSelector(BaseEstimator):  # type: ignore[misc]
+    """Chooses which examples to train on: those whose labels small proxies do not doubt.
+
+    The steps are the command line's: canaries are planted, proxies trained, the data judged, a
+    rule applied. Where data is too little for a step, one sentence of warning says what was done
+    instead; with fewer than 200 examples everything is kept.
+
+    Args:
+        keep: The largest share of the examples to keep. Behind a gate fewer may be left.
+        rule: "recommended" by the verdict, or any rule of `dris prune`: "gated",
+            "rank_variance", "aum_mean", "random", ...
+        weight: Let those kept count by their disagreement (paper, eq. 7) instead of alike.
+        proxies: K, two or more.
+        epochs: Passes of each proxy over the data; it is scored after half of them.
+        model: What the proxies are: a name, a scikit-learn classifier with `partial_fit` or
+            staged predictions, or a list of those. None is scikit-learn's MLPClassifier with 64
+            hidden units (no torch), a linear SGDClassifier past 200,000 examples.
+        store: Folder that keeps finished proxies: a search over `keep` then trains them once.
+        random_state: A whole number gives the same result every time; None or a RandomState
+            draws one.
+        n_jobs: Processes to train proxies in, as everywhere in scikit-learn.
+
+    Attributes:
+        kept_: Positions of the examples to train on, sorted.
+        weights_: How much each example counts, 0 for those left out.
+        rule_: The rule that was used in the end, "everything" when none was.
+        scores_: Every score by name, larger kept first; empty when no proxy trained.
+        verdict_: What the canaries say about the data; None when no proxy trained.
+        classes_: The labels that occur.
+        n_features_in_: How many features there are.
+        feature_names_in_: Their names, where X has some.
+
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(300) % 2
+    >>> X = rng.normal(size=(300, 3)) + 2 * y[:, None]
+    >>> wrong = np.arange(300) < 60
+    >>> selector = RobustSelector(model="sgd_log").fit(X, np.where(wrong, 1 - y, y))
+    >>> selector.rule_, int(wrong[selector.kept_].sum())
+    ('aum_mean', 2)
+    """
+
+    def __init__(
+        self,
+        *,
+        keep: float = 1.0,
+        rule: str = RECOMMENDED,
+        weight: bool = False,
+        proxies: int = 3,
+        epochs: int = 20,
+        model: Any = None,
+        store: str | Path | None = None,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.keep = keep
+        self.rule = rule
+        self.weight = weight
+        self.proxies = proxies
+        self.epochs = epochs
+        self.model = model
+        self.store = store
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose among these examples; labels may be numbers or text."""
+        x, given = _checked(self, X, y)
+        self.classes_, labels = np.unique(given, return_inverse=True)
+        models = self.model if isinstance(self.model, list | tuple) else [self.model]
+        settings = Settings(
+            proxies=self.proxies,
+            epochs=self.epochs,
+            models=() if self.model is None else tuple(models),
+            seed=_seed(self.random_state),
+        )
+        data = LabelledData.of(as_single(x), labels, classes=tuple(map(str, self.classes_)))
+        choice = make_choice(
+            data,
+            settings,
+            keep=self.keep,
+            rule=self.rule,
+            weight=self.weight,
+            workers=effective_n_jobs(self.n_jobs),
+            store=self.store,
+        )
+        if choice.notes:
+            kept = "all are kept" if choice.rule == EVERYTHING else ""
+            warnings.warn("; ".join(filter(None, [*choice.notes, kept])), stacklevel=2)
+        self.weights_ = choice.weights
+        self.kept_ = np.flatnonzero(choice.weights)
+        self.rule_, self.scores_, self.verdict_ = choice.rule, dict(choice.scores), choice.verdict
+        return self
+
+    def mask(self) -> NDArray[np.bool_]:
+        """True for the examples to train on, one entry per example."""
+        check_is_fitted(self)
+        return np.asarray(self.weights_ > 0)
+
+    def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Choose, and return those rows of X and y, each as what it was (array, frame, series).
+
+        The name is that of imbalanced-learn's samplers, whose pipelines call it.
+        """
+        kept = self.fit(X, y).kept_
+        return _rows(X, kept), _rows(y, kept)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def _has(method: str) -> Callable[[Any], bool]:
+    """Whether the estimator within, fitted or not, has a method."""
+
+    def check(self: "RobustClassifier") -> bool:
+        getattr(getattr(self, "estimator_", self.estimator), method)  # its own AttributeError
+        return True
+
+    return check
+
+
+class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Fits a classifier on the examples whose labels small proxies do not doubt.
+
+    `RobustSelector` chooses; its options and attributes are the same here. The estimator is cloned
+    and sees X as it was given, frames as frames.
+
+    Args:
+        estimator: Any classifier. With weight=True its `fit` has to take `sample_weight`.
+        keep: The largest share of the examples to keep.
+        rule: "recommended" by the verdict, or any rule of `dris prune`.
+        weight: Let those kept count by their disagreement, through `sample_weight`.
+        proxies: K, two or more.
+        epochs: Passes of each proxy over the data.
+        model: What the proxies are; see `RobustSelector`.
+        store: Folder that keeps finished proxies: a search over `keep` then trains them once.
+        random_state: Of the proxies and the choice; the estimator has its own.
+        n_jobs: Processes to train proxies in.
+
+    Attributes:
+        estimator_: The fitted classifier.
+        kept_: Positions of the examples it was fitted on, sorted.
+        weights_: How much each example counted, 0 for those left out.
+        rule_: The rule that was used in the end, "everything" when none was.
+        scores_: Every score by name, larger kept first; empty when no proxy trained.
+        verdict_: What the canaries say about the data; None when no proxy trained.
+        classes_: The labels that occur.
+        n_features_in_: How many features there are.
+        feature_names_in_: Their names, where X has some.
+
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(300) % 2
+    >>> X = rng.normal(size=(300, 3)) + 2 * y[:, None]
+    >>> given = np.where(np.arange(300) < 60, 1 - y, y)
+    >>> tree = DecisionTreeClassifier(random_state=0)
+    >>> RobustClassifier(tree, model="sgd_log").fit(X, given).score(X, y) > 0.9
+    True
+    >>> tree.fit(X, given).score(X, y)
+    0.8
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        keep: float = 1.0,
+        rule: str = RECOMMENDED,
+        weight: bool = False,
+        proxies: int = 3,
+        epochs: int = 20,
+        model: Any = None,
+        store: str | Path | None = None,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.keep = keep
+        self.rule = rule
+        self.weight = weight
+        self.proxies = proxies
+        self.epochs = epochs
+        self.model = model
+        self.store = store
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose among the examples, and fit a clone of the estimator on the choice."""
+        if isinstance(self.estimator, type) or not is_classifier(self.estimator):
+            raise InputError(
+                f"estimator must be a classifier, got {self.estimator!r}; pass one such as "
+                "LogisticRegression()"
+            )
+        if self.weight and not has_fit_parameter(self.estimator, "sample_weight"):
+            raise InputError(
+                f"{type(self.estimator).__name__} takes no sample_weight in fit; leave out "
+                "weight=True, or make this the last step of a pipeline"
+            )
+        _, given = _checked(self, X, y)
+        options = self.get_params(deep=False)
+        del options["estimator"]
+        chosen = RobustSelector(**options).fit(X, given)
+        for name in ("kept_", "weights_", "rule_", "scores_", "verdict_", "classes_"):
+            setattr(self, name, getattr(chosen, name))
+        kept = chosen.kept_
+        counts = {"sample_weight": self.weights_[kept]} if self.weight else {}
+        self.estimator_ = clone(self.estimator).fit(_rows(X, kept), given[kept], **counts)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The estimator's labels."""
+        check_is_fitted(self)
+        return self.estimator_.predict(X)  # type: ignore[no-any-return]
+
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """The estimator's probabilities, where it has some."""
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(X)  # type: ignore[no-any-return]
+
+    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """The estimator's decision values, where it has some."""
+        check_is_fitted(self)
+        return self.estimator_.decision_function(X)  # type: ignore[no-any-return]
+
+    @available_if(_has("score"))  # type: ignore[untyped-decorator]
+    def score(self, X: Any, y: Any) -> float:
+        """The estimator's own score, for most the accuracy."""
+        check_is_fitted(self)
+        return self.estimator_.score(X, y)  # type: ignore[no-any-return]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if is_classifier(self.estimator):
+            tags.classifier_tags = get_tags(self.estimator).classifier_tags
+        return tags
+
+
+def _checked(estimator: Any, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """X as numbers and y as a row of labels; the estimator learns the features' names."""
+    if hasattr(X, "toarray"):
+        raise InputError(
+            "X is sparse, which proxies do not take; pass X.toarray(), or reduce it first "
+            "(TruncatedSVD in a pipeline)"
+        )
+    refuse_other_index(X, y)
+    x, given = validate_data(estimator, X, y)
+    check_classification_targets(given)
+    return x, given
+
+
+def _rows(values: Any, kept: NDArray[np.int64]) -> Any:
+    """Some rows of a frame or a series as one, of anything else as an array."""
+    frame = hasattr(values, "columns") or hasattr(values, "to_frame")
+    return _safe_indexing(values if frame else np.asarray(values), kept)
+
+
+def _seed(random_state: Any) -> int:
+    """A whole number itself; otherwise one drawn as scikit-learn would."""
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))

@@ -1,0 +1,298 @@
+"""The estimators inside scikit-learn: its checks, pipelines, searches, frames; do they help?"""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
+from sklearn.model_selection import GridSearchCV, cross_validate, train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import dris
+from dris.core.errors import InputError
+from dris.integrations import choosing
+from dris.integrations.sklearn import RobustClassifier, RobustSelector
+from dris.learn.store import Store
+
+FAST = {"model": "sgd_log", "proxies": 2, "epochs": 2}
+SOME = {**FAST, "rule": "rank_variance_per_class", "keep": 0.5}  # whatever the verdict says
+N = 450
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Three blobs; a fifth of the labels, text, are another class's."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(N) % 3
+    x = rng.normal(size=(N, 4)) + 3 * np.eye(3, 4)[truth]
+    names = np.array(["cat", "dog", "owl"])
+    given = np.where(rng.random(N) < 0.2, (truth + 1) % 3, truth)
+    return x, names[given], names[truth]
+
+
+# -- scikit-learn's own checks, without an exception ---------------------------------------------
+# (One of them skips itself unless SCIPY_ARRAY_API is set; that is scikit-learn's doing.)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # tiny data: the way out is tested below
+@parametrize_with_checks(
+    [RobustSelector(), RobustClassifier(LogisticRegression(), epochs=4, proxies=2)]
+)
+def test_scikit_learns_checks_pass(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@parametrize_with_checks(
+    [RobustSelector(**FAST), RobustClassifier(LogisticRegression(), **{**FAST, "rule": "aum_mean"})]
+)
+def test_they_pass_when_tiny_data_is_chosen_from_as_well(estimator, check, monkeypatch):
+    """Most of the checks have fewer examples than we choose from; here they are chosen from."""
+    monkeypatch.setattr(choosing, "LITTLE", 20)  # with fewer there is no choosing canary
+    check(estimator)
+
+
+# -- what fit leaves behind ----------------------------------------------------------------------
+
+
+def test_the_estimator_is_fitted_on_what_is_kept_and_on_nothing_else(table):
+    x, y, _ = table
+    model = RobustClassifier(LogisticRegression(), **SOME).fit(x, y)
+    kept = model.kept_
+    assert 150 < kept.size <= N // 2
+    assert (np.diff(kept) > 0).all()
+    by_hand = LogisticRegression().fit(x[kept], y[kept])
+    assert (model.estimator_.coef_ == by_hand.coef_).all()
+    assert (model.predict_proba(x) == by_hand.predict_proba(x)).all()
+    assert (model.decision_function(x) == by_hand.decision_function(x)).all()
+    assert model.score(x, y) == by_hand.score(x, y)
+    assert model.classes_.tolist() == ["cat", "dog", "owl"]
+    assert model.n_features_in_ == 4
+    assert not hasattr(model, "feature_names_in_")
+    assert model.scores_["rank_variance"].shape == (N,)
+    assert model.verdict_.keep == 0.5
+    assert model.rule_ == "rank_variance_per_class"
+    assert np.flatnonzero(model.weights_).tolist() == kept.tolist()
+
+
+def test_the_selector_alone_chooses_the_same_and_hands_out_rows(table):
+    x, y, _ = table
+    model = RobustClassifier(LogisticRegression(), **SOME).fit(x, y)
+    selector = RobustSelector(**SOME)
+    some_x, some_y = selector.fit_resample(x, y)
+    assert selector.kept_.tolist() == model.kept_.tolist()
+    assert np.flatnonzero(selector.mask()).tolist() == selector.kept_.tolist()
+    assert (some_x == x[selector.kept_]).all()
+    assert (some_y == y[selector.kept_]).all()
+
+
+def test_weights_reach_the_estimator(table):
+    x, y, _ = table
+    model = RobustClassifier(LogisticRegression(), weight=True, **SOME).fit(x, y)
+    kept = model.kept_
+    by_hand = LogisticRegression().fit(x[kept], y[kept], sample_weight=model.weights_[kept])
+    assert (model.estimator_.coef_ == by_hand.coef_).all()
+    assert (model.estimator_.coef_ != LogisticRegression().fit(x[kept], y[kept]).coef_).any()
+
+
+def test_methods_are_there_when_the_estimator_has_them(table):
+    x, y, _ = table
+    names = ("predict_proba", "decision_function", "score")
+    has = {
+        type(e).__name__: [hasattr(RobustClassifier(e, **SOME).fit(x, y), name) for name in names]
+        for e in (LogisticRegression(), LinearSVC(), KNeighborsClassifier())
+    }
+    assert has == {
+        "LogisticRegression": [True, True, True],
+        "LinearSVC": [False, True, True],
+        "KNeighborsClassifier": [True, False, True],
+    }
+
+
+def test_a_pickle_and_a_clone_do_what_the_original_does(table):
+    x, y, _ = table
+    model = RobustClassifier(LogisticRegression(), **SOME).fit(x, y)
+    again = pickle.loads(pickle.dumps(model))
+    assert (again.predict_proba(x) == model.predict_proba(x)).all()
+    assert again.verdict_.to_dict() == model.verdict_.to_dict()
+    fresh = clone(model)
+    assert not hasattr(fresh, "kept_")
+    assert fresh.fit(x, y).kept_.tolist() == model.kept_.tolist()
+
+
+def test_a_pickle_does_not_carry_the_data():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(N, 2000)), np.arange(N) % 2
+    model = RobustClassifier(LogisticRegression(), **SOME).fit(x, y)
+    assert len(pickle.dumps(model)) < x.nbytes / 10
+
+
+def test_random_state_repeats_or_draws(table):
+    x, y, _ = table
+
+    def kept(state):
+        return RobustSelector(random_state=state, **SOME).fit(x, y).kept_.tolist()
+
+    assert kept(1) == kept(1) != kept(2)
+    assert kept(np.random.RandomState(0)) == kept(np.random.RandomState(0))
+    assert kept(None) != kept(None)
+
+
+def test_proxies_may_be_given(table):
+    x, y, _ = table
+    mine = [SGDClassifier(loss="log_loss", alpha=1e-2), "mlp"]
+    selector = RobustSelector(**{**SOME, "model": mine}).fit(x, y)
+    one = RobustSelector(**{**SOME, "model": SGDClassifier(loss="log_loss", alpha=1e-2)}).fit(x, y)
+    scores = [s.scores_["rank_variance"] for s in (selector, one)]
+    assert (scores[0] != scores[1]).any()
+
+
+# -- among others --------------------------------------------------------------------------------
+
+
+def test_it_works_as_a_step_and_with_cross_validation(table):
+    x, y, _ = table
+    model = make_pipeline(StandardScaler(), RobustClassifier(LogisticRegression(), **SOME))
+    found = cross_validate(model, x, y, cv=3, return_estimator=True, error_score="raise")
+    assert all(score > 0.6 for score in found["test_score"])
+    kept = [e[-1].kept_.size for e in found["estimator"]]
+    assert all(100 < k <= 150 for k in kept)
+
+
+def test_a_search_over_keep_trains_the_proxies_once_when_there_is_a_store(table, tmp_path):
+    x, y, _ = table
+    model = RobustClassifier(LogisticRegression(), store=tmp_path, **SOME)
+    grid = {"keep": [0.3, 0.6, 0.9], "estimator__C": [0.1, 1.0]}
+    search = GridSearchCV(model, grid, cv=2, error_score="raise", refit=False).fit(x, y)
+    assert len(search.cv_results_["params"]) == 6
+    assert len(list(Store(tmp_path).runs())) == 2 * 2  # folds and proxies, whatever the grid
+
+
+def test_frames_go_through_and_the_estimator_sees_them(table):
+    pd = pytest.importorskip("pandas", reason="pandas is missing")
+    x, y, _ = table
+    frame = pd.DataFrame(x, columns=list("abcd"), index=np.arange(N) + 7)
+    labels = pd.Series(y, index=frame.index)
+    first = FunctionTransformer(lambda f: f[["a", "b", "c"]])  # needs columns by name
+    model = RobustClassifier(make_pipeline(first, LogisticRegression()), **SOME)
+    model.fit(frame, labels)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    assert model.predict(frame).shape == (N,)
+    plain = RobustSelector(**SOME).fit(x, y)
+    assert model.kept_.tolist() == plain.kept_.tolist()
+    some, theirs = RobustSelector(**SOME).fit_resample(frame, labels)
+    assert some.index.tolist() == theirs.index.tolist() == (plain.kept_ + 7).tolist()
+    with pytest.raises(InputError, match="x and y must have the same index"):
+        model.fit(frame, labels.sample(frac=1, random_state=0))
+
+
+def test_polars_goes_through(table):
+    pl = pytest.importorskip("polars", reason="polars is missing")
+    x, y, _ = table
+    frame, labels = pl.DataFrame(x, schema=list("abcd")), pl.Series(y)
+    model = RobustClassifier(LogisticRegression(), **SOME).fit(frame, labels)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    assert model.kept_.tolist() == RobustSelector(**SOME).fit(x, y).kept_.tolist()
+    assert model.score(frame, labels) > 0.6
+    some, theirs = RobustSelector(**SOME).fit_resample(frame, labels)
+    assert (some.shape, theirs.len()) == ((model.kept_.size, 4), model.kept_.size)
+
+
+# -- what is refused, and what is warned of ------------------------------------------------------
+
+
+class Unweighted(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        raise AssertionError("must not be fitted")
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (RobustClassifier(Ridge()), "estimator must be a classifier, got Ridge"),
+        (RobustClassifier(LogisticRegression), "estimator must be a classifier, got <class"),
+        (RobustClassifier(Unweighted(), weight=True), "Unweighted takes no sample_weight in fit"),
+        (RobustClassifier(LogisticRegression(), keep=0), r"keep must be in \(0, 1\], got 0"),
+        (RobustSelector(rule="best"), "rule must be one of recommended, gated, .* got 'best'"),
+        (RobustSelector(proxies=1), "proxies must be at least 2, got 1"),
+        (RobustSelector(epochs=0), "epochs must be at least 1, got 0"),
+        (RobustSelector(model="perceptron"), "unknown model 'perceptron'"),
+        (RobustSelector(model=KNeighborsClassifier()), "neither partial_fit nor staged"),
+    ],
+)
+def test_bad_options_are_one_sentence(table, model, words):
+    x, y, _ = table
+    with pytest.raises(InputError, match=words) as error:
+        model.fit(x, y)
+    assert "\n" not in str(error.value)
+    assert isinstance(error.value, ValueError)
+
+
+def test_sparse_data_is_refused_with_a_remedy(table):
+    x, y, _ = table
+    for model in (RobustSelector(), RobustClassifier(LogisticRegression())):
+        with pytest.raises(InputError, match=r"X is sparse.*X\.toarray\(\)"):
+            model.fit(csr_array(x), y)
+
+
+def test_little_data_is_kept_whole_with_one_warning(table):
+    x, y, _ = table
+    tree = DecisionTreeClassifier(random_state=0)
+    with pytest.warns(UserWarning, match=r"150 examples cannot show .*; all are kept$") as said:
+        model = RobustClassifier(tree).fit(x[:150], y[:150])
+    assert len(said) == 1
+    assert (model.kept_.size, model.verdict_, model.scores_) == (150, None, {})
+    assert (model.predict(x) == tree.fit(x[:150], y[:150]).predict(x)).all()
+    with warnings.catch_warnings():  # the twin: with enough of it nothing is said
+        warnings.simplefilter("error")
+        RobustClassifier(tree, **SOME).fit(x, y)
+
+
+# -- does it help --------------------------------------------------------------------------------
+
+SEEDS = 8
+
+
+def gains(**options):
+    """Test accuracy of the robust less that of the bare classifier, one per seed."""
+    x, y = load_digits(return_X_y=True)
+    found = []
+    for seed in range(SEEDS):
+        x1, x2, y1, y2 = train_test_split(x / 16, y, train_size=400, random_state=seed, stratify=y)
+        given = dris.flip_labels(y1, 0.25, seed=seed).given
+        bare = LogisticRegression(max_iter=300)
+        robust = RobustClassifier(bare, random_state=seed, **options).fit(x1, given)
+        found.append(robust.score(x2, y2) - bare.fit(x1, given).score(x2, y2))
+    return np.array(found)
+
+
+def helps(gain) -> bool:
+    """Better for every seed: were the two alike, that would happen once in 2^8 = 256 times."""
+    return bool((gain > 0).all())
+
+
+def test_under_25_percent_noise_it_beats_the_bare_classifier_and_a_random_choice_does_not():
+    gain = gains()
+    assert helps(gain), gain
+    assert gain.mean() > 0.02, gain
+    at_random = gains(rule="random", keep=0.75, **FAST)
+    assert not helps(at_random), at_random
+
+
+def test_behind_a_gate_a_quarter_of_wrong_labels_becomes_a_few():
+    x, y = load_digits(return_X_y=True)
+    noisy = dris.flip_labels(y, 0.25, seed=0)
+    model = RobustClassifier(DecisionTreeClassifier(random_state=0)).fit(x, noisy.given)
+    assert model.rule_ == model.verdict_.rule == "gated"
+    assert model.kept_.size > 0.6 * 0.75 * len(y)
+    assert noisy.flipped[model.kept_].mean() < 0.05
+    assert model.score(x, y) > 0.9 > 0.8 > model.estimator.fit(x, noisy.given).score(x, y)
