@@ -20,4 +20,8 @@ _NEED_TORCH = (
     "stacked.py",
 )
 _LEARN = [f"src/dris/learn/{name}" for name in _NEED_TORCH]
-collect_ignore_glob = [] if find_spec("torch") else [*_LEARN, "tests/counted_training.py"]
+_INTEGRATIONS = [f"src/dris/integrations/{name}.py" for name in ("lightning", "huggingface")]
+# The extras' doctests are run by tests/integrations, marked frameworks, with all that needs them.
+collect_ignore_glob = list(_INTEGRATIONS)
+if not find_spec("torch"):
+    collect_ignore_glob += [*_LEARN, "src/dris/integrations/passes.py", "tests/counted_training.py"]
