@@ -34,6 +34,22 @@ def place() -> tuple[int, int]:
 
 
 @contextmanager
+def alike(model: nn.Module) -> Iterator[None]:
+    """The first process's buffers in all of them: batch norm's averages differ between steps."""
+    if place()[1] == 1:
+        yield
+        return
+    own = [buffer.clone() for buffer in model.buffers()]
+    for buffer in model.buffers():
+        dist.broadcast(buffer, src=0)
+    try:
+        yield
+    finally:
+        for buffer, before in zip(model.buffers(), own, strict=True):
+            buffer.copy_(before)
+
+
+@contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Eval mode without gradients; afterwards each layer is in the mode that it was in.
 
@@ -72,7 +88,7 @@ def record_pass(recorder: Recorder, model: nn.Module, loader: DataLoader[Any], l
     )
     record = recorder.snapshot if recorder.record == "scored" else recorder.update
     done = 0
-    with evaluating(model):
+    with evaluating(model), alike(model):
         for batch in batches:
             logits, targets, features = look(batch)
             here = mine[done : done + len(targets)]
