@@ -38,7 +38,7 @@ TOPICS = {
     "food": "soup bread salt oven taste dinner pepper cook rice plate",
     "travel": "train hotel map flight beach ticket road island visa ship",
 }
-FILLERS = "the a of and to in was it with for on at we they so".split()
+FILLERS = "the a of and to in was it with for on at we they so"
 WRONG = 0.25
 
 
@@ -51,12 +51,12 @@ def sentences(n: int, seed: int) -> tuple[list[str], np.ndarray]:
     for y in labels:
         own = list(rng.choice(words[y], rng.integers(2, 4), replace=False))
         other = list(rng.choice(words[rng.integers(3)], rng.integers(2)))
-        texts.append(" ".join(rng.permutation([*own, *other, *rng.choice(FILLERS, 4)])))
+        texts.append(" ".join(rng.permutation([*own, *other, *rng.choice(FILLERS.split(), 4)])))
     return texts, labels
 
 
 def tokenizer() -> PreTrainedTokenizerFast:
-    words = ["[PAD]", "[UNK]", *FILLERS, *" ".join(TOPICS.values()).split()]
+    words = ["[PAD]", "[UNK]", *" ".join([FILLERS, *TOPICS.values()]).split()]
     made = Tokenizer(WordLevel({word: i for i, word in enumerate(words)}, unk_token="[UNK]"))
     made.pre_tokenizer = Whitespace()
     return PreTrainedTokenizerFast(tokenizer_object=made, pad_token="[PAD]", unk_token="[UNK]")

@@ -2,8 +2,8 @@
 
     python examples/lightning_record.py
 
-Needs `pip install "dris[lightning]"`; about 15 seconds on two cores. Expected: of the tenth with the
-lowest score nearly all labels are wrong, and the network trained without the lowest quarter is
+Needs `pip install "dris[lightning]"`; about 15 seconds on two cores. Expected: of the tenth with
+the lowest score nearly all labels are wrong, and the network trained without the lowest quarter is
 right more often than the one trained on everything. Weighted draws estimate the same risk as
 everything does, wrong labels included: they are no cure for those.
 """
