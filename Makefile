@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/installed
 BROWSER := .venv/browser-installed
+FRAMEWORKS := .venv/frameworks-installed
 
 .PHONY: help demo test test-all lint check bench clean
 
@@ -26,8 +27,13 @@ $(BROWSER): $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
 	@touch $@
 
-test-all: test $(BROWSER) ## the default suite, then the report in a real Chromium
+$(FRAMEWORKS): $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lightning,huggingface,ray]'
+	@touch $@
+
+test-all: test $(BROWSER) $(FRAMEWORKS) ## the default suite, then a real Chromium and the frameworks
 	$(BIN)/python -m pytest -m browser tests/browser
+	$(BIN)/python -m pytest -m frameworks tests
 
 lint: $(STAMP) ## format, lint, types, layers
 	$(BIN)/ruff format --check .

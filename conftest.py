@@ -20,4 +20,13 @@ _NEED_TORCH = (
     "stacked.py",
 )
 _LEARN = [f"src/dris/learn/{name}" for name in _NEED_TORCH]
-collect_ignore_glob = [] if find_spec("torch") else [*_LEARN, "tests/counted_training.py"]
+# What needs an extra is visited by tests/integrations only, marked frameworks, doctests included.
+collect_ignore_glob = [
+    "src/dris/integrations/lightning.py",
+    "src/dris/integrations/huggingface.py",
+    "tests/small_lightning.py",
+    "tests/ddp_lightning.py",
+    "tests/small_text.py",
+]
+if not find_spec("torch"):
+    collect_ignore_glob += [*_LEARN, "src/dris/integrations/passes.py", "tests/counted_training.py"]

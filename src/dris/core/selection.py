@@ -1,6 +1,6 @@
 """Rules that turn a score into a subset of exactly ⌊αN⌋ examples, whatever order they come in."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +66,9 @@ class Subset:
 
     def __len__(self) -> int:
         return self.indices.size
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.indices.tolist())
 
     def __eq__(self, other: object) -> bool:
         return same_value(self, other)

@@ -1,1 +1,1 @@
-"""The frameworks people already use: scikit-learn."""
+"""dris inside the frameworks that people already train with, each behind an extra of its own."""

@@ -78,7 +78,7 @@ class ImportanceSampler(Sampler[int]):
         world_size: int = 1,
         replacement: bool = True,
     ) -> None:
-        super().__init__()
+        Sampler.__init__(self)  # and no other base of a subclass, which would ask for a data set
         if not isinstance(plan, Importance):
             raise InputError(
                 f"plan must be an Importance, got {type(plan).__name__}; "
@@ -95,15 +95,25 @@ class ImportanceSampler(Sampler[int]):
         self.num_samples = plan.probabilities.size
         if num_samples is not None:
             self.num_samples = checked_count(num_samples, "num_samples", at_least=1)
-        self.world_size = checked_count(world_size, "world_size", at_least=1)
-        self.rank = checked_count(rank, "rank", at_least=0)
-        if self.rank >= self.world_size:
+        self._world_size = checked_count(world_size, "world_size", at_least=1)
+        self._rank = checked_count(rank, "rank", at_least=0)
+        if self._rank >= self._world_size:
             raise InputError(f"rank must be below world_size = {world_size}, got {rank}")
         self._inclusion = (
             None if replacement else inclusion_probabilities(plan.probabilities, self.num_samples)
         )
         self.weights = self._weights()
         self._epoch, self._position, self._begun = 0, 0, False
+
+    @property
+    def rank(self) -> int:
+        """Which process of distributed training this is."""
+        return self._rank
+
+    @property
+    def world_size(self) -> int:
+        """How many processes there are."""
+        return self._world_size
 
     def __len__(self) -> int:
         """How many indices an epoch yields on this rank."""
@@ -202,13 +212,16 @@ class ImportanceSampler(Sampler[int]):
         return count
 
     @cached_property
+    def _digest(self) -> str:
+        q = np.ascontiguousarray(self.plan.probabilities)
+        return hashlib.blake2b(q.data, digest_size=16).hexdigest()
+
+    @property
     def _identity(self) -> dict[str, Any]:
         """What must be the same for a state to mean the same draws and the same weights."""
-        q = self.plan.probabilities
-        digest = hashlib.blake2b(np.ascontiguousarray(q).data, digest_size=16)
         return {
             "format": FORMAT,
-            "plan": f"{digest.hexdigest()} exponent {self.plan.exponent}",
+            "plan": f"{self._digest} exponent {self.plan.exponent}",
             "seed": self.seed,
             "num_samples": self.num_samples,
             "world_size": self.world_size,

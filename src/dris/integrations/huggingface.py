@@ -1,0 +1,234 @@
+"""Hugging Face: a callback that fills a `Recorder`, a Trainer on weighted draws, score columns.
+
+    recorder = Recorder(len(train))
+    Trainer(model, args, train_dataset=train, callbacks=[RecordDynamics(recorder, train)]).train()
+    score = dris.SCORES["rank_variance"](Dynamics.merge([...]))  # several models' dynamics
+    kept = train.select(dris.keep_top(score, fraction=0.25))
+    sampler = ImportanceSampler(dris.importance(score), seed=0)
+    WeightedTrainer(model, args, train_dataset=train, sampler=sampler).train()
+
+Needs the extra `huggingface`.
+"""
+# ruff: noqa: E402  # The sentence about a missing package must come before its first import.
+
+from dris.learn.extras import require
+
+require("transformers", "huggingface")
+require("datasets", "huggingface")
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from datasets import Dataset
+from numpy.typing import ArrayLike
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader
+from transformers import Trainer, TrainerCallback, default_data_collator
+from transformers.trainer_utils import RemoveColumnsCollator
+
+from dris.core.errors import InputError
+from dris.data.files import listed
+from dris.integrations.passes import checked_loader, end_epoch, record_pass
+from dris.learn.arrays import as_array
+from dris.learn.recorder import Recorder
+from dris.learn.samplers import ImportanceSampler
+
+Collate = Callable[[list[Any]], Mapping[str, Any]]
+WEIGHT = "dris_weight"  # in a batch: what each of its draws counts
+
+
+class RecordDynamics(TrainerCallback):
+    """Fills a `Recorder` while a Trainer trains a classifier, on one process or several.
+
+    Every epoch ends with a pass over all examples in eval mode (decision 4); of several processes
+    each looks at its share and all end with the whole. An epoch that `max_steps` cuts short is no
+    full pass and is not recorded.
+
+    Args:
+        recorder: What to fill, with record="all"; its ids are in the order of the data set.
+        dataset: The training examples without augmentation, as the model takes them.
+        collate: Puts examples into a batch; the data collator of the Trainer.
+
+    >>> data = Dataset.from_dict({"input_ids": [[1], [2]], "labels": [0, 1]})
+    >>> RecordDynamics(Recorder(2), data).recorder.epoch
+    1
+    """
+
+    def __init__(
+        self, recorder: Recorder, dataset: Any, *, collate: Collate = default_data_collator
+    ) -> None:
+        if recorder.record != "all" or recorder.gradient_norm:
+            raise InputError(
+                "a Trainer shows no training batches and no features; make the recorder with "
+                'record="all" and without gradient_norm'
+            )
+        self.recorder = recorder
+        self.dataset = checked_loader(DataLoader(dataset), recorder).dataset
+        self.collate = collate
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Refuse epochs of another run."""
+        if self.recorder.epoch != int(state.epoch) + 1:
+            raise InputError(
+                f"the recorder is in epoch {self.recorder.epoch} and the trainer in epoch "
+                f"{int(state.epoch) + 1}; make a new recorder for a new run, and give the one of "
+                "a resumed run the state_dict() that it had"
+            )
+
+    def on_epoch_end(
+        self, args: Any, state: Any, control: Any, *, model: nn.Module, **_: Any
+    ) -> None:
+        """Look at every example and close the epoch."""
+        if state.epoch < self.recorder.epoch:
+            return
+
+        def look(batch: Mapping[str, Any]) -> tuple[Any, Any, None]:
+            inputs = {name: value.to(args.device) for name, value in batch.items()}
+            if "labels" not in inputs:
+                raise InputError(
+                    f"the batches hold {listed(list(inputs))}, and no labels; call the column of "
+                    "labels label or labels"
+                )
+            targets = inputs.pop("labels")
+            return model(**inputs).logits, targets, None
+
+        loader = DataLoader(
+            self.dataset,
+            batch_size=args.per_device_eval_batch_size,
+            collate_fn=RemoveColumnsCollator(self.collate, _columns_for(model)),
+            num_workers=args.dataloader_num_workers,
+        )
+        record_pass(self.recorder, model, loader, look)
+        end_epoch(self.recorder)
+
+
+def _columns_for(model: Any) -> list[str]:
+    """What a model can be given, adapters seen through; collators call any label "labels"."""
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    return [*inspect.signature(inner.forward).parameters, "label", "label_ids"]
+
+
+class WeightedTrainer(Trainer):
+    """A Trainer of classifiers on draws from a plan, each batch's loss being mean(w·loss).
+
+    Takes all that `Trainer` takes. Several processes share out the batches of one and the same
+    stream of draws; a resumed run draws on where it was. Evaluation is the Trainer's own.
+
+    Args:
+        sampler: Draws the training examples and says what each draw counts; made without rank
+            and world_size, since the Trainer divides by itself.
+    """
+
+    def __init__(self, *args: Any, sampler: ImportanceSampler, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if not isinstance(sampler, ImportanceSampler) or sampler.world_size != 1:
+            raise InputError(
+                "sampler must be an ImportanceSampler of one process, as "
+                "ImportanceSampler(dris.importance(score)); the Trainer divides its batches"
+            )
+        if self.compute_loss_func is not None:
+            raise InputError("WeightedTrainer has a loss of its own; leave compute_loss_func out")
+        self.sampler = sampler
+        # The loss is a mean over the batch: the Trainer is to divide it when it accumulates.
+        self.model_accepts_loss_kwargs = False
+
+    def get_train_dataloader(self) -> DataLoader[Any]:
+        """Batches of the sampler's draws, each draw with its weight, shared out by accelerate."""
+        size = 0 if self.train_dataset is None else len(self.train_dataset)
+        if size != len(self.sampler.weights):
+            raise InputError(
+                f"the Trainer has {size} examples and the plan {len(self.sampler.weights)}; "
+                "score the examples that are drawn from"
+            )
+        collate = self.data_collator
+        if self.args.remove_unused_columns:
+            collate = RemoveColumnsCollator(collate, _columns_for(self.model))
+        loader = DataLoader(
+            _Pairs(self.train_dataset, self.sampler.weights.tolist()),
+            batch_size=self._train_batch_size,
+            sampler=self.sampler,
+            collate_fn=_PairCollator(collate),
+            num_workers=self.args.dataloader_num_workers,
+            pin_memory=self.args.dataloader_pin_memory,
+            persistent_workers=self.args.dataloader_persistent_workers,
+            prefetch_factor=self.args.dataloader_prefetch_factor,
+            drop_last=self.args.dataloader_drop_last,
+        )
+        shared: DataLoader[Any] = self.accelerator.prepare(loader)
+        return shared
+
+    def compute_loss(
+        self,
+        model: nn.Module,
+        inputs: Mapping[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: Any = None,
+    ) -> Any:
+        """The mean of w·loss where there are weights; the model's own loss in evaluation."""
+        if WEIGHT not in inputs:
+            return super().compute_loss(model, inputs, return_outputs=return_outputs)
+        given = dict(inputs)
+        weights, labels = given.pop(WEIGHT), given.pop("labels")
+        outputs = model(**given)
+        if outputs.logits.ndim != 2 or labels.shape != outputs.logits.shape[:1]:
+            raise InputError(
+                "WeightedTrainer trains classifiers, logits (B, classes) on labels (B,); got "
+                f"{tuple(outputs.logits.shape)} and {tuple(labels.shape)}"
+            )
+        smoothing = self.args.label_smoothing_factor
+        losses = cross_entropy(
+            outputs.logits.float(), labels, reduction="none", label_smoothing=smoothing
+        )
+        loss = (weights * losses).mean()
+        return (loss, outputs) if return_outputs else loss
+
+
+class _Pairs(torch.utils.data.Dataset[tuple[Any, float]]):
+    """Each example of a data set with its weight."""
+
+    def __init__(self, dataset: Any, weights: list[float]) -> None:
+        self.dataset, self.weights = dataset, weights
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def __getitem__(self, index: int) -> tuple[Any, float]:
+        return self.dataset[index], self.weights[index]
+
+    def __getitems__(self, indices: list[int]) -> list[tuple[Any, float]]:
+        if not hasattr(self.dataset, "__getitems__"):
+            return [self[i] for i in indices]
+        found = self.dataset.__getitems__(indices)
+        return list(zip(found, (self.weights[i] for i in indices), strict=True))
+
+
+class _PairCollator:
+    """Collates the examples as ever, and lays their weights beside them."""
+
+    def __init__(self, collate: Collate) -> None:
+        self.collate = collate
+
+    def __call__(self, pairs: list[tuple[Any, float]]) -> dict[str, Any]:
+        batch = self.collate([example for example, _ in pairs])
+        return {**batch, WEIGHT: torch.tensor([weight for _, weight in pairs])}
+
+
+def with_columns(dataset: Dataset, columns: Mapping[str, ArrayLike]) -> Dataset:
+    """A data set with more columns, such as scores: one value for each of its rows.
+
+    >>> data = with_columns(Dataset.from_dict({"text": ["a", "b"]}), {"loss": [0.5, 2.0]})
+    >>> data["loss"][1]
+    2.0
+    """
+    for name, values in columns.items():
+        column = as_array(values)
+        if column.shape != (len(dataset),) or name in dataset.column_names:
+            raise InputError(
+                f"column {name!r} must be new and have {len(dataset)} values, got shape "
+                f"{column.shape} for the columns {listed(dataset.column_names)}"
+            )
+        dataset = dataset.add_column(name, column)
+    return dataset

@@ -1,0 +1,236 @@
+"""Lightning: a callback that fills a `Recorder`, and a sampler that Lightning leaves in place.
+
+    recorder = Recorder(len(train))
+    record = RecordDynamics(recorder, snapshot=DataLoader(train, batch_size=256), logits="head")
+    Trainer(max_epochs=20, callbacks=[record]).fit(model, datamodule)
+    dynamics = recorder.dynamics()
+
+`train` are the training examples as (x, y), without augmentation. Needs the extra `lightning`.
+"""
+# ruff: noqa: E402  # The sentence about a missing package must come before its first import.
+
+from dris.learn.extras import require
+
+require("lightning", "lightning")
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.utilities import move_data_to_device
+from torch import Tensor
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+
+from dris.core.errors import InputError
+from dris.core.sampling import Importance
+from dris.integrations.passes import Tap, checked_loader, end_epoch, evaluating, place, record_pass
+from dris.learn.recorder import Recorder
+from dris.learn.samplers import ImportanceSampler
+
+Logits = str | Callable[[LightningModule, Any], Any]
+
+
+def in_order(batch: Any) -> tuple[Any, ...]:
+    """How a batch is read unless said otherwise: inputs, targets, and ids when there are any.
+
+    >>> in_order(["pixels", "labels"])
+    ('pixels', 'labels', None)
+    """
+    if not isinstance(batch, tuple | list) or len(batch) < 2:
+        raise InputError(
+            f"a batch must be (inputs, targets) or (inputs, targets, ids), "
+            f"got {type(batch).__name__}; pass read=, a function that takes yours apart"
+        )
+    return batch[0], batch[1], batch[2] if len(batch) > 2 else None
+
+
+class RecordDynamics(Callback):
+    """Fills a `Recorder` while a Trainer fits any LightningModule, on one process or several.
+
+    With `snapshot` every epoch ends with a pass over all examples in eval mode (decision 4); under
+    DDP each process looks at its share and all end with the whole. Without it the training
+    batches are recorded as they come, so each must bring ids. A recorder with record="scored"
+    takes both: sums from the training batches, one pass at the scored epoch.
+
+    The recorder is kept in Lightning's checkpoints and goes on from them.
+
+    Args:
+        recorder: What to fill; its ids are in the order of the data set.
+        snapshot: A DataLoader over the training examples without augmentation. How it reads and
+            collates counts, not its order. Its batches go from the loader to the device: hooks
+            such as `on_after_batch_transfer`, where augmentation lives, do not see them.
+        logits: The submodule whose output the logits are, by its name; that of the module itself
+            unless given. Or a function (module, batch) → logits, or (logits, features) for a
+            recorder with gradient_norm=True; it runs in eval mode.
+        read: A batch → (inputs, targets, ids or None), for batches of another form.
+
+    >>> RecordDynamics(Recorder(4)).recorder.epoch
+    1
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        *,
+        snapshot: DataLoader[Any] | None = None,
+        logits: Logits = "",
+        read: Callable[[Any], tuple[Any, ...]] = in_order,
+    ) -> None:
+        if recorder.record == "scored" and snapshot is None:
+            raise InputError(
+                'record="scored" needs snapshot=, a DataLoader for the pass at the scored epoch'
+            )
+        self.recorder = recorder
+        self.snapshot = None if snapshot is None else checked_loader(snapshot, recorder)
+        self.logits = logits
+        self.read = read
+        self._follows_training = snapshot is None or recorder.record == "scored"
+        self._tap: Tap | None = None
+
+    # -- Lightning's hooks -------------------------------------------------------------------
+
+    def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
+        """Find the layer, so that a wrong name costs no epoch."""
+        if isinstance(self.logits, str):
+            self._tap = Tap(module, self.logits, features=self.recorder.gradient_norm)
+
+    def on_train_epoch_start(self, trainer: Trainer, module: LightningModule) -> None:
+        """Refuse epochs of another run."""
+        if self.recorder.epoch != trainer.current_epoch + 1:
+            raise InputError(
+                f"the recorder is in epoch {self.recorder.epoch} and the trainer in epoch "
+                f"{trainer.current_epoch + 1}; make a new recorder for a new run, and resume "
+                "from a checkpoint that was written with this callback"
+            )
+
+    def on_train_batch_start(
+        self, trainer: Trainer, module: LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        """Listen to the layer while it trains."""
+        if self._follows_training and self._tap is not None:
+            self._tap.open()
+
+    def on_train_batch_end(
+        self, trainer: Trainer, module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Record what the model said of a training batch."""
+        if not self._follows_training:
+            return
+        _, targets, ids = self.read(batch)
+        if ids is None:
+            raise InputError(
+                "training batches are recorded by id, and these have none; let the data set hand "
+                "out (x, y, id), or pass snapshot= for a pass in eval mode"
+            )
+        if self._tap is not None:
+            logits, features = self._tap.close()
+        else:
+            with evaluating(module):
+                logits, features = self._called(module, batch)
+        wanted = self.recorder.gradient_norm and self.recorder.record == "all"
+        self.recorder.update(ids, logits, targets, features if wanted else None)
+
+    def on_train_epoch_end(self, trainer: Trainer, module: LightningModule) -> None:
+        """Make the pass in eval mode where one is due, and close the epoch."""
+        due = self.recorder.record == "all" or self.recorder.epoch == self.recorder.scored_epoch
+        if self.snapshot is not None and due:
+            with trainer.precision_plugin.forward_context():
+                record_pass(self.recorder, module, self.snapshot, partial(self._look, module))
+        end_epoch(self.recorder)
+
+    def on_exception(
+        self, trainer: Trainer, module: LightningModule, exception: BaseException
+    ) -> None:
+        """Leave no hook behind in the model."""
+        if self._tap is not None:
+            self._tap.drop()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The recorder as tensors and plain values, which checkpoints load without pickle."""
+        return {name: _storable(value) for name, value in self.recorder.state_dict().items()}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on with the recorder of a checkpoint."""
+        self.recorder.load_state_dict({name: _array(value) for name, value in state_dict.items()})
+
+    # -- one batch ---------------------------------------------------------------------------
+
+    def _look(self, module: LightningModule, batch: Any) -> tuple[Any, Any, Any]:
+        batch = move_data_to_device(batch, module.device)
+        inputs, targets, _ = self.read(batch)
+        if self._tap is not None:
+            self._tap.open()
+            module(inputs)
+            logits, features = self._tap.close()
+        else:
+            logits, features = self._called(module, batch)
+        return logits, targets, features if self.recorder.gradient_norm else None
+
+    def _called(self, module: LightningModule, batch: Any) -> tuple[Any, Any]:
+        given = self.logits(module, batch) if callable(self.logits) else None
+        return given if isinstance(given, tuple) else (given, None)
+
+
+def _storable(value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value
+    return value.tolist() if value.dtype.kind == "U" else torch.from_numpy(value.copy())
+
+
+def _array(value: Any) -> Any:
+    if isinstance(value, list):
+        return np.array(value)
+    return value.numpy() if isinstance(value, Tensor) else value
+
+
+# DistributedSampler's attributes can be written to; here they say what is so, and cannot.
+class DistributedImportanceSampler(  # type: ignore[override]
+    ImportanceSampler, DistributedSampler[int]
+):
+    """An `ImportanceSampler` that knows its rank by itself and that Lightning leaves in place.
+
+    Lightning wraps every sampler but a `DistributedSampler` in one of its own: a sampler that
+    already takes its share would be divided again. This one is both. Rank and number of processes
+    are those of torch.distributed at the time, so it may be made before they are known, in a
+    DataModule or beside the Trainer.
+
+    Args:
+        plan: What `dris.importance` returns.
+        seed: Names the draws, together with the epoch.
+        num_samples: Draws per epoch over all processes; N when not given.
+        replacement: False draws each example at most once per epoch.
+
+    >>> sampler = DistributedImportanceSampler(Importance(np.array([0.5, 0.5]), "by hand", {}))
+    >>> sampler.rank, sampler.world_size, len(sampler)
+    (0, 1, 2)
+    """
+
+    def __init__(
+        self,
+        plan: Importance,
+        *,
+        seed: int = 0,
+        num_samples: int | None = None,
+        replacement: bool = True,
+    ) -> None:
+        super().__init__(plan, seed=seed, num_samples=num_samples, replacement=replacement)
+
+    @property
+    def rank(self) -> int:  # type: ignore[override]
+        """Which process this is, now."""
+        return place()[0]
+
+    @property
+    def world_size(self) -> int:
+        """How many processes there are, now."""
+        return place()[1]
+
+    @property
+    def num_replicas(self) -> int:  # type: ignore[override]
+        """The same by the name that `DistributedSampler` gives it."""
+        return self.world_size

@@ -1,0 +1,177 @@
+"""A pass over every example in eval mode, shared by the processes; what the callbacks stand on."""
+# ruff: noqa: E402  # The sentence about a missing torch must come before the first import of it.
+
+from dris.learn.extras import require
+
+require("torch", "torch")
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.utils.data import DataLoader, Subset
+from torch.utils.hooks import RemovableHandle
+
+from dris.core.errors import InputError
+from dris.data.files import listed
+from dris.learn.recorder import Recorder
+
+Look = Callable[[Any], tuple[Any, Any, Any]]  # a batch → logits, targets, features or None
+
+
+def place() -> tuple[int, int]:
+    """Rank and number of the processes that train together.
+
+    >>> place()
+    (0, 1)
+    """
+    if dist.is_available() and dist.is_initialized():
+        return dist.get_rank(), dist.get_world_size()
+    return 0, 1
+
+
+@contextmanager
+def alike(model: nn.Module) -> Iterator[None]:
+    """The first process's buffers in all of them: batch norm's averages differ between steps."""
+    if place()[1] == 1:
+        yield
+        return
+    own = [buffer.clone() for buffer in model.buffers()]
+    for buffer in model.buffers():
+        dist.broadcast(buffer, src=0)
+    try:
+        yield
+    finally:
+        for buffer, before in zip(model.buffers(), own, strict=True):
+            buffer.copy_(before)
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Eval mode without gradients; afterwards each layer is in the mode that it was in.
+
+    >>> layer = nn.Dropout()
+    >>> with evaluating(layer):
+    ...     layer.training
+    False
+    >>> layer.training
+    True
+    """
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for module, training in modes.items():
+            module.training = training
+
+
+def record_pass(recorder: Recorder, model: nn.Module, loader: DataLoader[Any], look: Look) -> None:
+    """Record every example of the loader's data set once, from one state of the model.
+
+    The loader says how examples are read and put into batches; their order is that of the
+    recorder's ids. Each process looks at its share, and then has what all have seen.
+    """
+    rank, world_size = place()
+    dataset: Any = loader.dataset
+    mine = range(rank, len(dataset), world_size)
+    batches = DataLoader(
+        Subset(dataset, mine),
+        batch_size=loader.batch_size,
+        collate_fn=loader.collate_fn,
+        num_workers=loader.num_workers,
+        generator=torch.Generator(),  # else it draws from the global one, and training changes
+    )
+    record = recorder.snapshot if recorder.record == "scored" else recorder.update
+    done = 0
+    with evaluating(model), alike(model):
+        for batch in batches:
+            logits, targets, features = look(batch)
+            here = mine[done : done + len(targets)]
+            record(recorder.ids[here.start : here.stop : here.step], logits, targets, features)
+            done += len(targets)
+
+
+def end_epoch(recorder: Recorder) -> None:
+    """Close the epoch with what all processes have seen of it."""
+    _, world_size = place()
+    if world_size > 1:
+        states: list[Any] = [None] * world_size
+        dist.all_gather_object(states, recorder.state_dict())
+        recorder.merge(states)
+    recorder.end_epoch()
+
+
+def checked_loader(loader: Any, recorder: Recorder) -> DataLoader[Any]:
+    """A loader that a pass can be made of: of the recorder's examples, in batches."""
+    if not isinstance(loader, DataLoader) or loader.batch_size is None:
+        raise InputError(
+            f"snapshot must be a DataLoader with a batch_size, got {type(loader).__name__}; "
+            "pass DataLoader(dataset, batch_size=256), the data set without augmentation"
+        )
+    dataset: Any = loader.dataset
+    if not hasattr(dataset, "__len__") or len(dataset) != len(recorder.ids):
+        size = len(dataset) if hasattr(dataset, "__len__") else "an unknown number of"
+        raise InputError(
+            f"the snapshot has {size} examples and the recorder {len(recorder.ids)}; "
+            "make it with Recorder(len(dataset))"
+        )
+    return loader
+
+
+class Tap:
+    """Keeps what one layer of a model is given and gives, from `open` to `close`.
+
+    >>> tap = Tap(nn.Sequential(nn.Flatten(), nn.Linear(2, 3)), "1")
+    >>> tap.open()
+    >>> _ = tap.model(torch.zeros(4, 2))
+    >>> [tuple(t.shape) for t in tap.close()]
+    [(4, 3), (4, 2)]
+    """
+
+    def __init__(self, model: nn.Module, name: str, *, features: bool = False) -> None:
+        self.model, self.name = model, name
+        self._handle: RemovableHandle | None = None
+        layers = dict(model.named_modules())
+        if name not in layers:
+            raise InputError(
+                f"{type(model).__name__} has no submodule {name!r}; "
+                f"it has {listed([n for n in layers if n])}"
+            )
+        self._layer = layers[name]
+        if features and getattr(self._layer, "bias", None) is None:
+            raise InputError(
+                f"the gradient norm is that of a last layer with a bias, {name or 'the model'!r} "
+                f"is a {type(self._layer).__name__} without; name the last nn.Linear as logits="
+            )
+        self._calls: list[tuple[Any, Any]] = []
+
+    def open(self) -> None:
+        """Begin to listen."""
+        self.drop()
+        self._handle = self._layer.register_forward_hook(self._keep)
+
+    def _keep(self, _: nn.Module, given: tuple[Any, ...], output: Any) -> None:
+        self._calls.append((output, given[0] if given else None))
+
+    def drop(self) -> None:
+        """Stop listening and forget."""
+        if self._handle is not None:
+            self._handle.remove()
+        self._handle, self._calls = None, []
+
+    def close(self) -> tuple[Any, Any]:
+        """Stop listening; what came out of the layer, and what went in."""
+        calls = self._calls
+        self.drop()
+        if len(calls) != 1:
+            raise InputError(
+                f"{self.name or 'the model'!r} ran {len(calls)} times on one batch, and its "
+                "output there is to be the logits; name a layer that runs once, or pass a "
+                "function as logits="
+            )
+        return calls[0]
