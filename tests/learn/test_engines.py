@@ -1,4 +1,4 @@
-"""Engines without a cluster: what is asked for is checked, what is missing is said in a sentence."""
+"""Engines without a cluster: wishes are checked, what is missing is said in a sentence."""
 
 import socket
 import sys
@@ -89,7 +89,9 @@ def test_an_address_where_nobody_answers_is_said_soon(pretended, address):
     assert time.monotonic() - begin < 10
 
 
-@pytest.mark.parametrize(("answer", "is_http2"), [(b"SSH-2.0-x\r\n", False), (b"\0\0\0\4\0" * 2, True)])
+@pytest.mark.parametrize(
+    ("answer", "is_http2"), [(b"SSH-2.0-x\r\n", False), (b"\0\0\0\4\0" * 2, True)]
+)
 def test_a_port_where_something_else_answers_is_said_and_http2_passes(pretended, answer, is_http2):
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"

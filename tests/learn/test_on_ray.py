@@ -1,6 +1,6 @@
 """A real Ray cluster of several nodes: the bytes of the local engine, whatever is killed.
 
-What was killed and what came of it is printed: `pytest -s -m frameworks tests/learn/test_on_ray.py`.
+What was killed, and what came of it, is said in the log of the run.
 """
 
 import json
@@ -74,6 +74,17 @@ def saved(dynamics, folder):
     return dynamics.save(folder / "dynamics").read_bytes()
 
 
+@pytest.fixture
+def say(capfd):
+    """Into the log of the run, past what pytest captures of a test that passes."""
+
+    def said(text):
+        with capfd.disabled():
+            print(f"\n{text}", file=sys.stderr)
+
+    return said
+
+
 def on(cluster, **how):
     return Engine("ray", address=cluster.address, **how)
 
@@ -141,12 +152,12 @@ def test_networks_give_the_bytes_of_the_local_engine_and_are_not_trained_again(
         engine=on(cluster), store=kept, progress=lambda *told: seen.append(told)
     )
     assert saved(found, tmp_path) == whole
-    assert counted(steps) == {letter: ray_training.STEPS for letter in "abc"}
+    assert counted(steps) == dict.fromkeys("abc", ray_training.STEPS)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
     assert seen[-1] == (18, 18)
     assert saved(ray_training.train(engine=on(cluster), store=kept), tmp_path) == whole
     assert saved(ray_training.train(workers=1, store=kept), tmp_path) == whole
-    assert counted(steps) == {letter: ray_training.STEPS for letter in "abc"}  # found, not trained
+    assert counted(steps) == dict.fromkeys("abc", ray_training.STEPS)  # found, not trained
     other = ray_training.train(engine=on(cluster), store=kept, bag=0.8)
     assert saved(other, tmp_path) != whole  # the comparison can fail
     assert {info.state for info in kept.runs()} == {"done"}
@@ -167,7 +178,9 @@ def test_estimators_give_the_bytes_of_the_local_engine(cluster, how, tmp_path):
 # -- what is killed ------------------------------------------------------------------------------
 
 
-def test_a_killed_worker_process_costs_its_own_steps_only(cluster, steps, whole, store, tmp_path):
+def test_a_killed_worker_process_costs_its_own_steps_only(
+    cluster, steps, whole, store, tmp_path, say
+):
     kept, shared = store
     (steps / "hold-a").touch()
     training = Training(engine=on(cluster), store=kept)
@@ -177,8 +190,8 @@ def test_a_killed_worker_process_costs_its_own_steps_only(cluster, steps, whole,
     (steps / "hold-a").unlink()
     assert saved(training.ended().found, tmp_path) == whole
     after = counted(steps)
-    print(
-        f"\nkilled worker process {place['pid']} after {before['a']} steps of proxy a; "
+    say(
+        f"killed worker process {place['pid']} after {before['a']} steps of proxy a; "
         f"steps before {before}, after {after}; the result is the same, byte for byte"
     )
     from_disk = 2 * ray_training.PER_EPOCH if shared else 0
@@ -186,7 +199,7 @@ def test_a_killed_worker_process_costs_its_own_steps_only(cluster, steps, whole,
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["with a store", "without a store"])
-def test_a_removed_node_costs_what_it_had_not_finished(cluster, steps, whole, tmp_path, kept):
+def test_a_removed_node_costs_what_it_had_not_finished(cluster, steps, whole, tmp_path, kept, say):
     (steps / "hold-a").touch()
     training = Training(engine=on(cluster), store=tmp_path / "runs" if kept else None)
     place = held(steps)
@@ -199,8 +212,8 @@ def test_a_removed_node_costs_what_it_had_not_finished(cluster, steps, whole, tm
     cluster.add_node(num_cpus=1, object_store_memory=MEMORY)
     assert saved(found, tmp_path) == whole
     after = counted(steps)
-    print(
-        f"\nremoved node {place['node'][:8]} after {before['a']} steps of proxy a; "
+    say(
+        f"removed node {place['node'][:8]} after {before['a']} steps of proxy a; "
         f"steps before {before}, after {after}; the result is the same, byte for byte"
     )
     from_disk = 2 * ray_training.PER_EPOCH if kept else 0
@@ -208,7 +221,7 @@ def test_a_removed_node_costs_what_it_had_not_finished(cluster, steps, whole, tm
 
 
 def test_without_retries_a_killed_worker_is_an_error_and_the_finished_are_kept(
-    cluster, steps, whole, tmp_path
+    cluster, steps, whole, tmp_path, say
 ):
     (steps / "hold-a").touch()
     training = Training(engine=on(cluster, retries=0), store=tmp_path / "runs")
@@ -216,17 +229,17 @@ def test_without_retries_a_killed_worker_is_an_error_and_the_finished_are_kept(
     os.kill(place["pid"], signal.SIGKILL)
     (steps / "hold-a").unlink()
     error = training.ended().error
-    print(f"\nkilled worker process {place['pid']} with retries=0: {error}")
+    say(f"killed worker process {place['pid']} with retries=0: {error}")
     assert isinstance(error, InputError)
     assert "task 1 of 3 was lost" in str(error)
     assert "\n" not in str(error)
     found = ray_training.train(engine=on(cluster), store=tmp_path / "runs")
     assert saved(found, tmp_path) == whole
-    print(f"run again: steps {counted(steps)}, two of 10 steps were those of a lost epoch")
+    say(f"run again: steps {counted(steps)}, two of 10 steps were those of a lost epoch")
     assert counted(steps) == {"a": 26, "b": 24, "c": 24}
 
 
-def test_a_killed_driver_goes_on_where_it_was(cluster, steps, whole, tmp_path):
+def test_a_killed_driver_goes_on_where_it_was(cluster, steps, whole, tmp_path, say):
     kept = tmp_path / "runs"
     (steps / "hold-a").touch()
     paths = [str(Path(dris.__file__).parents[1]), str(TESTS)]
@@ -240,7 +253,7 @@ def test_a_killed_driver_goes_on_where_it_was(cluster, steps, whole, tmp_path):
     (steps / "hold-a").unlink()
     found = ray_training.train(engine=on(cluster), store=kept)
     assert saved(found, tmp_path) == whole
-    print(f"\nkilled driver {driver.pid} (proxy a in {place['pid']}); steps {counted(steps)}")
+    say(f"killed driver {driver.pid} (proxy a in {place['pid']}); steps {counted(steps)}")
     assert counted(steps)["b"] == counted(steps)["c"] == 24
 
 
@@ -304,7 +317,7 @@ def test_a_task_runs_where_its_resources_are(cluster, caplog):
 def test_a_folder_that_nodes_do_not_see_is_an_error(cluster, tmp_path):
     handle = os.open(tmp_path, os.O_RDONLY)
     hidden = Path(f"/proc/self/fd/{handle}")
-    with pytest.raises(InputError, match="does not see .* share"):
+    with pytest.raises(InputError, match=r"does not see .* share"):
         run_all(refusing, [(0,)], workers=None, engine=on(cluster), folder=hidden)
     os.close(handle)
     assert run_all(refusing, [(0,)], workers=None, engine=on(cluster), folder=tmp_path) == [0]

@@ -41,7 +41,7 @@ class Engine:
             )
         if not self.cpus > 0:
             raise InputError(f"cpus must be above 0, got {self.cpus}")
-        if not (0 <= self.gpus <= 1 or float(self.gpus).is_integer() and self.gpus > 0):
+        if not (0 <= self.gpus <= 1 or (self.gpus > 0 and float(self.gpus).is_integer())):
             raise InputError(f"gpus must be a share of one or a whole number, got {self.gpus}")
         checked_count(self.retries, "retries", at_least=0)
 
