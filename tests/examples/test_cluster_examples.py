@@ -65,7 +65,7 @@ def test_the_final_loss_of_two_processes_is_that_of_one(online, tolerance, capfd
     off, off_untold = (abs(other["loss"] / one["loss"] - 1) for other in (two, untold))
     with capfd.disabled():
         told = f"final losses {one['loss']:.9f} and {two['loss']:.9f}, apart by {off:.2g}"
-        print(f"\n{told} (tolerance {tolerance:g}); untold {off_untold:.2g}", file=sys.stderr)
+        print(f"\n{told} (tolerance {tolerance:g}); untold {off_untold:.2g}", file=sys.stderr)  # noqa: T201
     assert one["loss"] < 0.5 * np.log(10)  # has learned something
     assert off <= tolerance
     assert off_untold > tolerance

@@ -16,12 +16,16 @@ import numpy as np
 import pytest
 
 import dris
+from dris.bench.trial import Trial, run_trial
+from dris.cli import main
 from dris.core.errors import InputError
+from dris.data.labelled import LabelledData
 from dris.learn.engines import Engine
 from dris.learn.parallel import run_all
 from dris.learn.proxies import train_proxies
 from dris.learn.store import Store
 from dris.learn.training import DivergedError
+from made_people import write_people
 
 pytestmark = pytest.mark.frameworks
 ray = pytest.importorskip("ray", reason='ray is missing: pip install "dris[ray]"')
@@ -80,7 +84,7 @@ def say(capfd):
 
     def said(text):
         with capfd.disabled():
-            print(f"\n{text}", file=sys.stderr)
+            print(f"\n{text}", file=sys.stderr)  # noqa: T201
 
     return said
 
@@ -173,6 +177,31 @@ def test_estimators_give_the_bytes_of_the_local_engine(cluster, how, tmp_path):
     local = train_proxies(x, y, **asked, workers=1)
     there = train_proxies(x, y, **asked, engine=on(cluster))
     assert saved(there, tmp_path) == saved(local, tmp_path)
+
+
+def test_the_command_line_writes_the_scores_that_it_writes_here(cluster, tmp_path, monkeypatch):
+    write_people(tmp_path / "people.csv", 400)
+    asked = ["score", "people.csv", "--label", "income", "--epochs", "2", "--model", "sgd_log"]
+    monkeypatch.chdir(tmp_path)
+    engines = {
+        "here": ["--workers", "1"],
+        "there": ["--engine", "ray", "--address", cluster.address],
+    }
+    for out, engine in engines.items():
+        monkeypatch.setattr(sys, "argv", ["dris", *asked, *engine, "--out", out])
+        main()
+    written = [Path(out, "scores.parquet").read_bytes() for out in engines]
+    assert written[0] == written[1]
+
+
+def test_a_trial_finds_the_cells_that_it_finds_here(cluster, tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % 3
+    data = LabelledData.of(rng.normal(size=(240, 4)) + 3 * np.eye(4)[y], y, classes=("a", "b", "c"))
+    tiny = Trial(epochs=1, examples=240, proxies=2)
+    here, _ = run_trial(data, tiny, store=tmp_path / "here", workers=1)
+    there, _ = run_trial(data, tiny, store=tmp_path / "there", engine=on(cluster))
+    assert there == here
 
 
 # -- what is killed ------------------------------------------------------------------------------

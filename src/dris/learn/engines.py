@@ -15,7 +15,7 @@ class Engine:
     Attributes:
         name: "local", joblib's processes, or "ray", which needs the extra `ray`.
         address: Of the Ray cluster: host:port, "auto" for the one that this machine belongs to.
-            Not given, RAY_ADDRESS names it, or this machine becomes a cluster of its own.
+            Not given, RAY_ADDRESS names it, or Ray finds or starts one on this machine.
         cpus: That Ray reserves for each task. A proxy computes in one thread; ask for more where
             its memory, not its time, decides how many fit on a node.
         gpus: That Ray reserves for each task; 0.5 lets two tasks share one.

@@ -191,8 +191,8 @@ class _Watch:
         """Tell the progress and the log what is new."""
         ticks: Mapping[int, int] = {}
         begun: list[tuple[int, str]] = []
-        with suppress(self._ray.exceptions.RayError):  # the counter is about to be started again
-            ticks, begun = self._ray.get(self.counter.told.remote(self._seen))
+        with suppress(self._ray.exceptions.RayError):  # the counter is being started, maybe again
+            ticks, begun = self._ray.get(self.counter.told.remote(self._seen), timeout=10)
         self._seen += len(begun)
         for task, place in begun:
             self._tell(f"task {task + 1} of {self._tasks}", self._places.get(task), place)
