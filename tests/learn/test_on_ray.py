@@ -47,17 +47,22 @@ def cluster(held_steps):
     """A head that runs no task, and two nodes of one CPU each."""
     paths = [str(Path(dris.__file__).parents[1]), str(TESTS)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(ray_training.FOLDER, str(held_steps))
         patch.setenv("PYTHONPATH", os.pathsep.join(paths))
         patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         head = {"num_cpus": 0, "object_store_memory": MEMORY, "include_dashboard": False}
         made = Cluster(initialize_head=True, head_node_args=head)
         for _ in range(2):
-            made.add_node(num_cpus=1, object_store_memory=MEMORY)
-        patch.delenv(ray_training.FOLDER)
+            join(made, held_steps)
         yield made
         ray.shutdown()
         made.shutdown()
+
+
+def join(cluster, folder, **resources):
+    """Add a node whose processes count their steps in the folder; this process does not."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ray_training.FOLDER, str(folder))
+        return cluster.add_node(**{"num_cpus": 1, **resources}, object_store_memory=MEMORY)
 
 
 @pytest.fixture
@@ -108,12 +113,12 @@ class Training(threading.Thread):
             self.error = error
 
     def ended(self):
-        self.join(timeout=120)
+        self.join(timeout=180)
         assert not self.is_alive()
         return self
 
 
-def until(reached, seconds=90):
+def until(reached, seconds=180):
     end = time.monotonic() + seconds
     while not reached():
         assert time.monotonic() < end, "waited in vain"
@@ -238,7 +243,7 @@ def test_a_removed_node_costs_what_it_had_not_finished(cluster, steps, whole, tm
     until(lambda: not Path(f"/proc/{place['pid']}").exists())  # processes outlive their node
     (steps / "hold-a").unlink()
     found = training.ended().found
-    cluster.add_node(num_cpus=1, object_store_memory=MEMORY)
+    join(cluster, steps)
     assert saved(found, tmp_path) == whole
     after = counted(steps)
     say(
@@ -336,8 +341,8 @@ def test_a_diverged_proxy_comes_back_as_what_it_is(cluster):
     assert (type(found), found.epoch, found.step) == (DivergedError, 2, 7)
 
 
-def test_a_task_runs_where_its_resources_are(cluster, caplog):
-    node = cluster.add_node(num_cpus=1, num_gpus=2, object_store_memory=MEMORY)
+def test_a_task_runs_where_its_resources_are(cluster, steps):
+    node = join(cluster, steps, num_gpus=2)
     found = run_all(placed, [(i,) for i in range(3)], workers=None, engine=on(cluster, gpus=1))
     cluster.remove_node(node)
     assert set(found) == {node.node_id}
@@ -352,8 +357,8 @@ def test_a_folder_that_nodes_do_not_see_is_an_error(cluster, tmp_path):
     assert run_all(refusing, [(0,)], workers=None, engine=on(cluster), folder=tmp_path) == [0]
 
 
-def test_too_large_a_wish_is_said_and_waits_for_a_node(cluster, caplog):
-    later = threading.Timer(3, lambda: cluster.add_node(num_cpus=3, object_store_memory=MEMORY))
+def test_too_large_a_wish_is_said_and_waits_for_a_node(cluster, steps, caplog):
+    later = threading.Timer(3, lambda: join(cluster, steps, num_cpus=3))
     later.start()
     assert run_all(refusing, [(0,)], workers=None, engine=on(cluster, cpus=3)) == [0]
     later.join()

@@ -79,7 +79,8 @@ def _on_node(
 def _kept(run: Run | None, result: Any, seconds: float) -> Dynamics | DivergedError:
     """The result, from the disk where it is: dynamics in memory are those of one run at a time."""
     if run is None or isinstance(result, DivergedError):
-        return result
+        as_sent: Dynamics | DivergedError = result
+        return as_sent
     if result is not None:
         with run.locked():
             if not run.done:
