@@ -48,7 +48,6 @@ def cluster(held_steps):
     paths = [str(Path(dris.__file__).parents[1]), str(TESTS)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(paths))
-        patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         head = {"num_cpus": 0, "object_store_memory": MEMORY, "include_dashboard": False}
         made = Cluster(initialize_head=True, head_node_args=head)
         for _ in range(2):
