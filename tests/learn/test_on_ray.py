@@ -185,7 +185,8 @@ def test_estimators_give_the_bytes_of_the_local_engine(cluster, how, tmp_path):
 
 def test_the_command_line_writes_the_scores_that_it_writes_here(cluster, tmp_path, monkeypatch):
     write_people(tmp_path / "people.csv", 400)
-    asked = ["score", "people.csv", "--label", "income", "--epochs", "2", "--model", "sgd_log"]
+    columns = ["--label", "income", "--id", "person", "--trusted", "checked"]
+    asked = ["score", "people.csv", *columns, "--epochs", "2", "--model", "sgd_log"]
     monkeypatch.chdir(tmp_path)
     engines = {
         "here": ["--workers", "1"],
