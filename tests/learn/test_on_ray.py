@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -358,11 +359,14 @@ def test_a_folder_that_nodes_do_not_see_is_an_error(cluster, tmp_path):
 
 
 def test_too_large_a_wish_is_said_and_waits_for_a_node(cluster, steps, caplog):
-    later = threading.Timer(3, lambda: join(cluster, steps, num_cpus=3))
-    later.start()
-    assert run_all(refusing, [(0,)], workers=None, engine=on(cluster, cpus=3)) == [0]
-    later.join()
-    assert "no node of the Ray cluster has 3 CPUs and 0 GPUs" in caplog.text
+    with ThreadPoolExecutor(1) as pool:
+        engine = on(cluster, cpus=3)
+        waiting = pool.submit(run_all, refusing, [(0,)], workers=None, engine=engine)
+        until(lambda: "no node of the Ray cluster has 3 CPUs and 0 GPUs" in caplog.text)
+        assert not waiting.done()
+        node = join(cluster, steps, num_cpus=3)
+        assert waiting.result(timeout=60) == [0]
+    cluster.remove_node(node)
 
 
 def test_another_address_than_that_of_the_connection_is_an_error(cluster):
