@@ -28,6 +28,7 @@ from dris.core.noise import NoisyLabels, flip_labels
 from dris.core.streams import rng_for
 from dris.data.labelled import LabelledData
 from dris.learn.attack import attacker_norms
+from dris.learn.engines import Engine
 from dris.learn.parallel import Progress, run_all
 from dris.learn.scoring import Scored, Settings, score_data
 from dris.learn.store import fingerprint
@@ -126,15 +127,28 @@ def run_trial(
     store: Path,
     workers: int | None = None,
     progress: Progress | None = None,
+    engine: Engine | str = "local",
 ) -> tuple[list[Cell], Split]:
-    """Every rule under every attack and seed; killed, the same call goes on from the store."""
+    """Every rule under every attack and seed; killed, the same call goes on from the store.
+
+    On Ray each attack and seed is a task, and its node must see the store's folder.
+    """
+    store = store.absolute()
     split = hold_out(data, trial)
     key = {"trial": asdict(trial), "data": fingerprint(split.x, split.y, split.test_y)}
     folder = made_folder(store / "cells")
     groups = [(attack, seed) for attack in trial.attacks for seed in range(trial.seeds)]
     tasks = [(split, trial, attack, seed, key, folder, store) for attack, seed in groups]
     total = len(tasks) * (1 + len(RULES))
-    found = run_all(_group, tasks, workers=workers, progress=progress, total=total)
+    found = run_all(
+        _group,
+        tasks,
+        workers=workers,
+        progress=progress,
+        total=total,
+        engine=engine,
+        folder=store,
+    )
     return [cell for cells in found for cell in cells], split
 
 

@@ -48,6 +48,14 @@ Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of everything ra
 Workers = Annotated[
     int | None, typer.Option("--workers", metavar="N", help="Processes [all cores].")
 ]
+EngineName = Annotated[
+    str, typer.Option("--engine", metavar="NAME", help="local, or ray for a cluster.")
+]
+Address = Annotated[
+    str | None, typer.Option("--address", metavar="HOST:PORT", help="Of the Ray cluster.")
+]
+Cpus = Annotated[float, typer.Option("--cpus", metavar="N", help="On Ray, for each task.")]
+Gpus = Annotated[float, typer.Option("--gpus", metavar="N", help="On Ray, for each task.")]
 Device = Annotated[str, typer.Option("--device", metavar="NAME", help="cpu, cuda or cuda:1.")]
 StoreFolder = Annotated[
     Path | None, typer.Option("--store", metavar="FOLDER", help="Keeps proxies [OUT/runs].")

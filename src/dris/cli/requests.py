@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dris.core.dynamics import Dynamics
     from dris.data.labelled import LabelledData
     from dris.data.scorefile import ScoreFile
+    from dris.learn.engines import Engine
     from dris.learn.scoring import Scored, Settings
 
 
@@ -43,6 +44,10 @@ class Request:
     seed: options.Seed = 0
     workers: options.Workers = None
     device: options.Device = "cpu"
+    engine: options.EngineName = "local"
+    address: options.Address = None
+    cpus: options.Cpus = 1
+    gpus: options.Gpus = 0
     store: options.StoreFolder = None
     out: options.Out = Path("dris-out")
     force: options.Force = False
@@ -79,11 +84,24 @@ class Request:
             at_most=self.at_most,
         )
 
+    def where(self) -> "Engine":
+        """Where proxies train, once it can be reached."""
+        from dris.learn.engines import Engine
+
+        engine = Engine(self.engine, self.address, self.cpus, self.gpus)
+        engine.devices(self.device)
+        if engine.name == "ray":
+            from dris.learn.clusters import connected
+
+            connected(engine)
+        return engine
+
     def read(self) -> "LabelledData":
         """The data, once the settings are known to be sound."""
         from dris.data.read import read_data
 
         self.settings()
+        self.where()
         if not self.data:
             raise InputError("no data was named; pass a file or a folder: dris COMMAND DATA")
         if self.missing not in ("refuse", "median"):
@@ -141,6 +159,7 @@ class Request:
                     device=self.device,
                     store=store,
                     progress=progress,
+                    engine=self.where(),
                 )
         except KeyboardInterrupt:
             self.talk.note(f"finished proxies are kept in {store.root}; to go on: {again()}")

@@ -31,6 +31,10 @@ def trial(
     proxies: o.Proxies = 3,
     epochs: o.Epochs = 20,
     workers: o.Workers = None,
+    engine: o.EngineName = "local",
+    address: o.Address = None,
+    cpus: o.Cpus = 1,
+    gpus: o.Gpus = 0,
     out: Annotated[Path, typer.Option(help="Folder for what is written.", metavar="FOLDER")] = Path(
         "trial-out"
     ),
@@ -49,7 +53,7 @@ def trial(
 
     setting = Trial(keep, rate, seeds, proxies, epochs, examples)
     refuse_existing([out / name for name in NAMES], force=force)
-    found = Request(
+    ask = Request(
         data=data,
         label=label,
         id=id,
@@ -58,13 +62,23 @@ def trial(
         without=without,
         missing=missing,
         image_size=image_size,
-    ).read()
+        engine=engine,
+        address=address,
+        cpus=cpus,
+        gpus=gpus,
+    )
+    found = ask.read()
     made_folder(out)
     talk = Talk(as_json=as_json)
     try:
         with bar("attacks, proxies, targets") as progress:
             cells, split = run_trial(
-                found, setting, store=out / "runs", workers=workers, progress=progress
+                found,
+                setting,
+                store=out / "runs",
+                workers=workers,
+                progress=progress,
+                engine=ask.where(),
             )
     except KeyboardInterrupt:
         talk.note(f"what is finished is kept in {out / 'runs'}; to go on: {again()}")

@@ -5,12 +5,14 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from dris.core.checks import checked_count
 from dris.core.errors import InputError
+from dris.learn.engines import Engine, checked_engine
+from dris.learn.shared import marked
 
 Progress = Callable[[int, int], None]
 
@@ -35,18 +37,35 @@ def run_all(
     workers: int | None,
     progress: Progress | None = None,
     total: int = 0,
+    engine: Engine | str = "local",
+    folder: Path | None = None,
 ) -> list[Any]:
     """`work(*task, tick)` for every task, in processes; the results in the order of the tasks.
 
-    One worker means this process. Arrays are shared between processes through memory maps.
+    One worker means this process. Arrays are shared between processes through memory maps, on
+    Ray through its object store. `folder`, if given, is what tasks read and write by its path:
+    the nodes of a cluster must see it.
 
     >>> run_all(lambda a, tick: a + 1, [(1,), (2,)], workers=1)
     [2, 3]
     """
-    from joblib import Parallel, delayed
-
     if workers is not None:
         checked_count(workers, "workers", at_least=1)
+    if (where := checked_engine(engine)).name == "ray":
+        from dris.learn.on_ray import run_on_ray
+
+        with marked(folder) if folder is not None else nullcontext() as mark:
+            return run_on_ray(
+                work,
+                tasks,
+                engine=where,
+                workers=workers,
+                progress=progress,
+                total=total,
+                mark=mark,
+            )
+    from joblib import Parallel, delayed
+
     count = min(len(tasks), workers or os.cpu_count() or 1)
     with _counting(progress, total) as ticker:
         home = os.getpid()
@@ -56,11 +75,16 @@ def run_all(
 
 
 def _at_work(home: int, path: Sequence[str], work: Callable[..., Any], *arguments: Any) -> Any:
-    """Work, maybe in a process of its own, which may be older than the caller's import folders."""
+    """Work, maybe in a process of its own."""
     if os.getpid() != home:
-        sys.path.extend(folder for folder in path if folder not in sys.path)
-        _keep_freed_memory()
+        settle(path)
     return work(*arguments)
+
+
+def settle(path: Sequence[str]) -> None:
+    """Make a process fit for work: it may be older than the caller's import folders."""
+    sys.path.extend(folder for folder in path if folder not in sys.path)
+    _keep_freed_memory()
 
 
 def _keep_freed_memory() -> None:

@@ -18,8 +18,9 @@ from dris.core.errors import InputError
 from dris.core.ranks import normalized_ranks
 from dris.core.streams import checked_seed
 from dris.learn.arrays import divisor_of, refuse_other_index
+from dris.learn.engines import LOCAL, Engine, checked_engine
 from dris.learn.estimators import ESTIMATORS, is_estimator, resolve
-from dris.learn.parallel import Progress, devices_of, run_all
+from dris.learn.parallel import Progress, run_all
 from dris.learn.recipe import Recipe
 from dris.learn.store import Store
 from dris.learn.training import Data, DivergedError, Job, code_of, refuse_unnamed, train
@@ -49,6 +50,7 @@ def train_proxies(
     device: str = "cpu",
     store: Store | str | Path | None = None,
     progress: Progress | None = None,
+    engine: Engine | str = "local",
 ) -> Dynamics:
     """Train K small classifiers on (x, y) and return their `Dynamics`.
 
@@ -84,6 +86,8 @@ def train_proxies(
         store: Folder that keeps finished proxies and, for networks, every epoch: killed work
             goes on from there.
         progress: Called with (epochs done, epochs in all) as they finish.
+        engine: "local", or "ray": each proxy is then a task on a Ray cluster, with the same
+            result; `dris.learn.engines.Engine` names the cluster, and CPUs and GPUs per proxy.
 
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(60, 5)); y = (x[:, 0] > 0).astype(int)
@@ -102,7 +106,8 @@ def train_proxies(
     names = checked_ids(ids, len(data))
     check_ways(bag, cross_fit, record, len(data))
     how = [recipe or default_recipe(kind, epochs, batch_size, scored_epoch) for kind in kinds]
-    places = devices_of(device)
+    where = checked_engine(engine)
+    places = where.devices(device)
     base = Job(
         model=None,
         stream=(),
@@ -129,7 +134,7 @@ def train_proxies(
         for fold in range(cross_fit or 1)
     ]
     held_out = Data(data, labels, *checked_test(test, data))
-    results = train_jobs(jobs, held_out, store, workers, progress)
+    results = train_jobs(jobs, held_out, store, workers, progress, where)
     dynamics = joined(results, jobs, cross_fit or 1)
     refuse_copies(dynamics)
     return replace(dynamics, ids=names)
@@ -141,12 +146,12 @@ def train_jobs(
     store: Store | str | Path | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
+    engine: Engine = LOCAL,
 ) -> list[Dynamics | DivergedError]:
     """Every job's dynamics, or what went wrong with it, in the order of the jobs."""
     kept = Store(store) if isinstance(store, str | Path) else store
     if kept is not None:
         made_folder(kept.root)  # here, in one sentence, rather than in every worker
-    if kept is not None:
         for job in jobs:
             refuse_unnamed(job.model)
         # Here, not in a worker: what stands in a notebook has its source in this process only.
@@ -154,6 +159,11 @@ def train_jobs(
     table = as_table(data, jobs[0].normalize) if any(is_estimator(j.model) for j in jobs) else data
     tasks = [(job, table if is_estimator(job.model) else data, kept) for job in jobs]
     total = sum(job.recipe.stop for job in jobs)
+    if engine.name == "ray":
+        from dris.learn.ray_jobs import train_on_ray
+
+        how: dict[str, Any] = {"workers": workers, "progress": progress, "total": total}
+        return train_on_ray(_attempt, tasks, kept, engine=engine, **how)
     gpus = len({job.device for job in jobs if job.device != "cpu"})
     return run_all(_attempt, tasks, workers=workers or gpus or None, progress=progress, total=total)
 

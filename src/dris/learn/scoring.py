@@ -26,6 +26,7 @@ from dris.core.selection import Subset
 from dris.core.streams import rng_for
 from dris.core.suggesting import pilot_views, suggested_labels
 from dris.data.labelled import LabelledData
+from dris.learn.engines import Engine
 from dris.learn.parallel import Progress
 from dris.learn.proxies import train_proxies
 from dris.learn.store import Store
@@ -229,6 +230,7 @@ def score_data(
     device: str = "cpu",
     store: Store | str | Path | None = None,
     progress: Progress | None = None,
+    engine: Engine | str = "local",
 ) -> Scored:
     """Plant canaries, train proxies on the planted labels, and hold on to both.
 
@@ -252,6 +254,7 @@ def score_data(
         "workers": workers,
         "device": device,
         "store": store,
+        "engine": engine,
     }
     if chosen.proxies * chosen.epochs * len(data) > LARGE:
         how["record"] = "scored"

@@ -1,0 +1,79 @@
+"""The examples about several processes and several machines, run as a user runs them."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dris
+
+# Both start several Python processes that import torch or Ray: for `make test-all`.
+pytestmark = pytest.mark.frameworks
+EXAMPLES = Path(__file__).parents[2] / "examples"
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": str(Path(dris.__file__).parents[1]),
+    "OMP_NUM_THREADS": "1",
+}
+
+
+def run(*words):
+    done = subprocess.run(
+        [sys.executable, *map(str, words)], capture_output=True, text=True, env=ENVIRONMENT
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def online(tmp_path_factory):
+    """What one process and two did, by real torchrun, and two that were not told their rank."""
+    pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
+    folder = tmp_path_factory.mktemp("ddp")
+
+    def torchrun(processes, *words):
+        script = [EXAMPLES / "ddp_online.py", "--out", folder, *words]
+        launch = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+        run(*launch, *script)
+        return json.loads((folder / f"ddp-{processes}.json").read_text())
+
+    return torchrun(1), torchrun(2), torchrun(2, "--same-draws")
+
+
+@pytest.fixture(scope="module")
+def tolerance():
+    spec = importlib.util.spec_from_file_location("ddp_online", EXAMPLES / "ddp_online.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.TOLERANCE
+
+
+def test_the_united_draws_of_two_processes_are_those_of_one(online):
+    one, two, untold = online
+    assert len(one["draws"]) == 5 * (1797 // 64) * 64
+    assert two["draws"] == one["draws"]
+    assert untold["draws"] != one["draws"]  # the comparison can fail
+
+
+def test_the_final_loss_of_two_processes_is_that_of_one(online, tolerance, capfd):
+    one, two, untold = online
+    off, off_untold = (abs(other["loss"] / one["loss"] - 1) for other in (two, untold))
+    with capfd.disabled():
+        told = f"final losses {one['loss']:.9f} and {two['loss']:.9f}, apart by {off:.2g}"
+        print(f"\n{told} (tolerance {tolerance:g}); untold {off_untold:.2g}", file=sys.stderr)  # noqa: T201
+    assert one["loss"] < 0.5 * np.log(10)  # has learned something
+    assert off <= tolerance
+    assert off_untold > tolerance
+
+
+def test_the_example_on_ray_says_what_ran_where_and_gives_the_same_bytes():
+    pytest.importorskip("ray", reason='ray is missing: pip install "dris[ray]"')
+    done = run(EXAMPLES / "ray_cluster.py")
+    assert "the same bytes as on one machine: yes" in done.stdout
+    for task in (1, 2, 3):
+        assert f"task {task} of 3 runs on node " in done.stderr
