@@ -66,7 +66,7 @@ class Grid:
     def cells(self, keys: Keys) -> NDArray[np.int64]:
         """The cell of each key; every key must lie in one of the ranges."""
         if self.low.size == 1:
-            return ((keys - self.low[0]) >> self.shifts[0]).astype(np.int64)
+            return np.asarray((keys - self.low[0]) >> self.shifts[0], dtype=np.int64)
         at = np.searchsorted(self.low, keys, side="right") - 1
         pieces = (keys - self.low[at]) >> self.shifts[at]
         return (at << self.bits) + pieces.astype(np.int64)
@@ -107,7 +107,7 @@ class Histogram:
 
         Cut into 2^8 cells each, they make a grid that is no larger than the first one.
         """
-        return self.mixed & (self.counts > total / 2 ** (bits - PIECES))
+        return np.asarray(self.mixed & (self.counts > total / 2 ** (bits - PIECES)))
 
     def refined(self, total: int, bits: int) -> Grid | None:
         """A grid over the heavy cells, each from its smallest key to its largest; None if none."""

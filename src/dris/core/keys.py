@@ -27,7 +27,7 @@ def ordered_keys(values: NDArray[np.floating]) -> Keys:
         raise InputError("NaN has no place in an order; drop that proxy or mend its training")
     unsigned = np.dtype(f"u{values.itemsize}").type
     top = unsigned(8 * values.itemsize - 1)
-    bits = (values + values.dtype.type(0)).view(unsigned)  # adding zero turns −0.0 into 0.0
+    bits: Keys = (values + values.dtype.type(0)).view(unsigned)  # adding zero turns −0.0 into 0.0
     # A negative float is all its bits turned over, another only its sign.
     bits ^= (unsigned(0) - (bits >> top)) | (unsigned(1) << top)
     return bits

@@ -39,17 +39,19 @@ class RankTable:
     >>> from dris.core.histograms import Counter
     >>> counter = Counter(Grid.whole(np.dtype(np.uint32), bits=22))
     >>> counter.add(np.array([3, 5, 9000, 9000], dtype=np.uint32))
-    >>> table = RankTable([counter.histogram()], np.dtype(np.uint32), bits=22)
+    >>> table = RankTable([counter.histogram()], bits=22)
     >>> table.doubled_ranks(np.array([3, 5, 9000], dtype=np.uint32)).tolist(), table.rank_error
     ([3, 3, 7], 0.25)
     """
 
-    def __init__(
-        self, histograms: Sequence[Histogram], dtype: "np.dtype[np.unsignedinteger]", *, bits: int
-    ) -> None:
+    def __init__(self, histograms: Sequence[Histogram], *, bits: int) -> None:
         self._levels: list[tuple[Grid, int, Doubled]] = []
         self.total = histograms[0].total
-        below, grid, largest = np.zeros(1, np.int64), Grid.whole(dtype, bits=bits), 0
+        below, grid, largest = (
+            np.zeros(1, np.int64),
+            Grid.whole(histograms[0].low.dtype, bits=bits),
+            0,
+        )
         leaves = []
         for depth, found in enumerate(histograms):
             before = np.cumsum(found.counts) - found.counts
