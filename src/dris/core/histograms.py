@@ -184,7 +184,8 @@ def merged(*histograms: Histogram) -> Histogram:
 
 def _starts(ordered: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where each run of equal values begins."""
-    return np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
+    first = ordered[:1] == ordered[:1]  # true, and nothing of nothing
+    return np.flatnonzero(np.concatenate((first, ordered[1:] != ordered[:-1])))
 
 
 @dataclass(frozen=True, slots=True)

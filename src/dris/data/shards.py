@@ -158,7 +158,7 @@ def write_shard(
     schema = pa.schema(dict(types), metadata={NOTE: text.encode()})
     with (
         new_file(path, force=True) as temporary,
-        pq.ParquetWriter(temporary, schema, compression="zstd") as out,
+        pq.ParquetWriter(temporary, schema, compression="zstd", use_dictionary=False) as out,
     ):
         for piece in pieces:
             out.write_table(pa.table(dict(piece), schema=schema))
