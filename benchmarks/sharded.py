@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ import pyarrow.parquet as pq
 
 from measure import finish, report, watch
 
-K, SHARD, CHUNK = 3, 5_000_000, 500_000
+K, KEEP, SHARD, CHUNK = 3, 0.3, 5_000_000, 500_000
 COMMAND = "from dris.cli import main; main()"
 IN_MEMORY = """
 import sys
@@ -41,53 +42,73 @@ pq.write_table(out, sys.argv[2], compression="zstd", use_dictionary=False)
 
 
 def main() -> None:
-    """Every size and way in turn; sizes are powers of ten."""
+    """Every size and way in turn; sizes are powers of ten. A record is added to, row by row."""
     parser = argparse.ArgumentParser()
+    parser.add_argument("--smallest", type=int, default=5, help="the smallest power of ten")
     parser.add_argument("--largest", type=int, default=6, help="the largest power of ten")
     parser.add_argument("--record", type=Path, help="a JSON file for the numbers")
     parser.add_argument("--folder", type=Path, help="where temporary files may lie")
     asked = parser.parse_args()
-    rows: list[dict[str, Any]] = []
-    for power in range(5, asked.largest + 1):
+    rows: dict[tuple[int, str], dict[str, Any]] = {}
+    if asked.record is not None and asked.record.exists():
+        rows = {(row["n"], row["way"]): row for row in json.loads(asked.record.read_text())["rows"]}
+    for power in range(asked.smallest, asked.largest + 1):
         with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
-            rows += _measured(10**power, Path(folder))
-        if asked.record is not None:
-            record = {"proxies": K, "cores": os.cpu_count(), "workers": 2, "rows": rows}
-            asked.record.write_text(json.dumps(record, indent=1) + "\n")
-    worker = {row["n"]: row["worker_peaks"][-1] for row in rows if row["way"] == "histograms"}
-    report(
-        "worker memory, largest N to smallest",
-        worker[max(worker)] / worker[10**5],
-        "×",
-        4,
-        at_least=False,
-    )
-    off = max(row["off"] / row["variance_error"] for row in rows if row.get("variance_error"))
-    report("variance error to its stated bound", off, "×", 1, at_least=False)
+            for row in _measured(10**power, Path(folder)):
+                rows[row["n"], row["way"]] = row
+                if asked.record is not None:
+                    kept = [rows[key] for key in sorted(rows)]
+                    record = {"proxies": K, "cores": os.cpu_count(), "workers": 2, "rows": kept}
+                    asked.record.write_text(json.dumps(record, indent=1) + "\n")
+    worker = {n: row["worker_peaks"][-1] for (n, way), row in rows.items() if way == "histograms"}
+    growth = worker[max(worker)] / worker[min(worker)]
+    report("worker memory, largest N to smallest", growth, "×", 2, at_least=False)
+    for n in worker:
+        off = rows[n, "memory"]["off"] / rows[n, "histograms"]["variance_error"]
+        report(f"variance error to its bound, N = {n:,}", off, "×", 1, at_least=False)
+        report("top 30 % in common", rows[n, "memory"]["overlap"], "", 0.999, at_least=True)
+        report("sort equals memory", rows[n, "sort"]["equals_memory"], "", 1, at_least=True)
     finish()
 
 
-def _measured(n: int, folder: Path) -> list[dict[str, Any]]:
+def _measured(n: int, folder: Path) -> Iterator[dict[str, Any]]:
     data = _write(n, folder / "losses")
     dris = [sys.executable, "-c", COMMAND, "rank", str(data), "--workers", "2"]
     ways = {
         "histograms": [*dris, "--out", str(folder / "fast")],
-        "keep 30 %": [*dris, "--out", str(folder / "fast"), "--keep", "0.3"],
-        "sort": [*dris, "--out", str(folder / "exact"), "--exact"],
+        "keep": [*dris, "--out", str(folder / "fast"), "--keep", str(KEEP)],
         "memory": [sys.executable, "-c", IN_MEMORY, str(data), str(folder / "memory.parquet")],
+        "sort": [*dris, "--out", str(folder / "exact"), "--exact"],
     }
-    rows = []
     size = sum(file.stat().st_size for file in data.iterdir()) / 1e6
     for way, words in ways.items():
         seen = watch(words)
-        rows.append({"n": n, "way": way, "data_mb": size, **asdict(seen)})
         print(
             f"N = {n:,}, {way}: {seen.seconds:.1f} s, {seen.cpu_seconds:.1f} s of processor, peak "
             f"{seen.own_peak:.0f} MB, workers {[round(p) for p in seen.worker_peaks]}",
             flush=True,
         )
-    rows[0] |= _compared(folder)
-    return rows
+        yield {"n": n, "way": way, "data_mb": size, **asdict(seen), **_found(way, folder)}
+
+
+def _found(way: str, folder: Path) -> dict[str, Any]:
+    """What a way says of itself, and how far its scores are from those of another."""
+    if way == "histograms":
+        held = json.loads((folder / "fast" / "ranked.json").read_bytes())
+        return {name: held[name] for name in ("passes", "rank_errors", "variance_error")}
+    if way == "keep":
+        return {}
+    exact = pq.read_table(folder / "memory.parquet", columns=["rank_variance"])[0].to_numpy()
+    other = folder / ("fast" if way == "memory" else "exact")
+    files = sorted(other.glob("scores-*.parquet"))
+    parts = [pq.read_table(file, columns=["rank_variance"])[0].to_numpy() for file in files]
+    score = np.concatenate(parts)
+    if way == "sort":
+        return {"equals_memory": bool((score == exact).all())}
+    count = int(KEEP * score.size)
+    above = [values >= np.partition(values, -count)[-count] for values in (score, exact)]
+    both = int(np.count_nonzero(above[0] & above[1]))
+    return {"off": float(np.abs(score - exact).max()), "overlap": both / count}
 
 
 def _write(n: int, folder: Path) -> Path:
@@ -106,29 +127,6 @@ def _write(n: int, folder: Path) -> Path:
                 losses = {f"loss_{k}": shared * own[k] for k in range(K)}
                 out.write_table(pa.table({"id": np.arange(begin, begin + count), **losses}))
     return folder
-
-
-def _compared(folder: Path) -> dict[str, Any]:
-    """How far the histograms' scores are from the sorted ones, and what both would keep."""
-    found = json.loads((folder / "fast" / "ranked.json").read_bytes())
-    pairs = [
-        [
-            pq.read_table(folder / way / file.name)["rank_variance"].to_numpy()
-            for way in ("fast", "exact")
-        ]
-        for file in sorted((folder / "fast").glob("scores-*.parquet"))
-    ]
-    off = max(float(np.abs(fast - exact).max()) for fast, exact in pairs)
-    fast, exact = (np.concatenate(each) for each in zip(*pairs, strict=True))
-    count = int(0.3 * fast.size)
-    cuts = [np.partition(score, -count)[-count] for score in (fast, exact)]
-    both = np.count_nonzero((fast >= cuts[0]) & (exact >= cuts[1]))
-    memory = pq.read_table(folder / "memory.parquet", columns=["rank_variance"])
-    same = bool((memory["rank_variance"].to_numpy() == exact).all())
-    keys = ("rank_errors", "variance_error", "passes")
-    return {"off": off, "overlap": both / count, "sort_equals_memory": same} | {
-        key: found[key] for key in keys
-    }
 
 
 if __name__ == "__main__":

@@ -247,15 +247,14 @@ def _bound(gap: _Gap, *, k: int, boundary: int, kept: int, corrupted: float) -> 
     floor = _lowered(float(gap.floor(k)) - radius, e)
     smallest = gap.smallest_k()
     best_case = replace(gap, boundary=_LARGEST_VARIANCE, bulk=Fraction(0))
-    exact = replace(gap, rank_error=Fraction(0))
     why_not = []
-    if k < (smallest or k + 1) and exact.separates(k):
-        why_not.append(f"√floor - √θ* does not exceed twice the rank error, {2 * e:.3g}")
-    elif smallest is None and exact.smallest_k() is not None:
-        why_not.append(f"the rank error, {e:.3g}, is too large for any K to separate")
-    elif smallest is None:
+    if gap.boundary <= gap.bulk:
         limit = float(gap.boundary - gap.bulk)
         why_not.append(f"τ_bdry² - τ²/4 - γ = {limit:.3g} is not positive, so no K separates")
+    elif smallest is None:
+        why_not.append(f"a rank error of {e:.3g} is too large for any K to separate")
+    elif k < smallest and replace(gap, rank_error=Fraction(0)).separates(k):
+        why_not.append(f"√floor - √θ* does not exceed twice the rank error, {2 * e:.3g}")
     elif k < smallest:
         why_not.append(f"Δ' = {distance:.3g} does not exceed twice the radius, {2 * radius:.3g}")
     if boundary < kept:

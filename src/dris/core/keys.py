@@ -16,7 +16,7 @@ def ordered_keys(values: NDArray[np.floating]) -> Keys:
     """Whole numbers in the order of the floats: 32 bits of float32, 64 bits of float64.
 
     Negative numbers come first, −0.0 and 0.0 share a key, and neighbouring floats have
-    neighbouring keys. NaN has no place in an order and is refused.
+    neighbouring keys (the place of −0.0 stays empty). NaN has no place in an order and is refused.
 
     >>> ordered_keys(np.array([-1.5, -0.0, 0.0, 1e-45], dtype=np.float32)).tolist()
     [1077936127, 2147483648, 2147483648, 2147483649]
