@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +22,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dris.core.histograms import Counter, Grid, merged
+from dris.core.keys import ordered_keys
 from measure import finish, report, watch
 
 K, KEEP, SHARD, CHUNK = 3, 0.3, 5_000_000, 500_000
@@ -60,6 +63,9 @@ def main() -> None:
                     kept = [rows[key] for key in sorted(rows)]
                     record = {"proxies": K, "cores": os.cpu_count(), "workers": 2, "rows": kept}
                     asked.record.write_text(json.dumps(record, indent=1) + "\n")
+    if asked.record is not None:
+        record = json.loads(asked.record.read_text()) | {"merge": _merging()}
+        asked.record.write_text(json.dumps(record, indent=1) + "\n")
     worker = {n: row["worker_peaks"][-1] for (n, way), row in rows.items() if way == "histograms"}
     growth = worker[max(worker)] / worker[min(worker)]
     report("worker memory, largest N to smallest", growth, "×", 2, at_least=False)
@@ -109,6 +115,23 @@ def _found(way: str, folder: Path) -> dict[str, Any]:
     above = [values >= np.partition(values, -count)[-count] for values in (score, exact)]
     both = int(np.count_nonzero(above[0] & above[1]))
     return {"off": float(np.abs(score - exact).max()), "overlap": both / count}
+
+
+def _merging() -> dict[str, Any]:
+    """Two histograms of a shard of losses: how many cells, how many bytes, how long to merge."""
+    found = []
+    for seed in (0, 1):
+        counter = Counter(Grid.whole(np.dtype(np.uint32), bits=22))
+        losses = np.random.default_rng(seed).standard_exponential(SHARD, dtype=np.float32)
+        counter.add(ordered_keys(losses))
+        found.append(counter.histogram())
+    begin = time.process_time()
+    for _ in range(10):
+        merged(*found)
+    seconds = (time.process_time() - begin) / 10
+    one = found[0]
+    size = sum(part.nbytes for part in (one.cells, one.counts, one.low, one.high))
+    return {"cells": one.cells.size, "bytes": size, "seconds": seconds}
 
 
 def _write(n: int, folder: Path) -> Path:
