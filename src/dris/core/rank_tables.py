@@ -47,12 +47,9 @@ class RankTable:
     def __init__(self, histograms: Sequence[Histogram], *, bits: int) -> None:
         self._levels: list[tuple[Grid, int, Doubled]] = []
         self.total = histograms[0].total
-        below, grid, largest = (
-            np.zeros(1, np.int64),
-            Grid.whole(histograms[0].low.dtype, bits=bits),
-            0,
-        )
-        leaves = []
+        self._leaves = []
+        grid = Grid.whole(histograms[0].low.dtype, bits=bits)
+        below, largest = np.zeros(1, np.int64), 0
         for depth, found in enumerate(histograms):
             before = np.cumsum(found.counts) - found.counts
             parents = found.cells >> grid.bits
@@ -66,14 +63,17 @@ class RankTable:
             table[found.cells - found.cells[0]] = ranks
             self._levels.append((grid, int(found.cells[0]), table))
             kept = ~heavy
-            leaves.append((found.low[kept], found.counts[kept], found.mixed[kept]))
+            self._leaves.append((found.low[kept], found.counts[kept], found.mixed[kept]))
             largest = max(largest, int(found.counts[kept & found.mixed].max(initial=0)))
             below = before[heavy]
             grid = found.refined(self.total, bits) or grid
         self.rank_error = largest / (2 * self.total)
-        low, counts, mixed = (np.concatenate(part) for part in zip(*leaves, strict=True))
+
+    def leaves(self) -> Leaves:
+        """The cells that ranks come from."""
+        low, counts, mixed = (np.concatenate(part) for part in zip(*self._leaves, strict=True))
         order = np.argsort(low)
-        self.leaves = Leaves(low[order], counts[order], mixed[order])
+        return Leaves(low[order], counts[order], mixed[order])
 
     def doubled_ranks(self, keys: Keys) -> Doubled:
         """Twice the mean rank of each key's cell; every key must be one that was counted."""

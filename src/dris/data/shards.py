@@ -85,7 +85,7 @@ class Shard:
     def _losses_of(self, batch: Any, begin: int) -> NDArray[np.floating]:
         if len(self.columns) < self.proxies:
             rows = _vectors(batch.column(self.columns[0]), self.proxies, self.path, begin)
-            losses = np.ascontiguousarray(rows.T, dtype=self.kind)
+            losses = np.array(rows.T, dtype=self.kind, order="C")
         else:
             losses = np.empty((self.proxies, len(batch)), dtype=self.kind)
             for row, name in zip(losses, self.columns, strict=True):

@@ -58,7 +58,7 @@ def buckets_of(table: RankTable, proxy: int = 0, most: int = BUCKET) -> Buckets:
     >>> found.low.tolist(), found.below.tolist(), found.tied.tolist()
     ([1.0, 2.0, 3.0, 4.0], [0, 1, 2, 5], [False, False, True, False])
     """
-    leaves = table.leaves
+    leaves = table.leaves()
     alone = ~leaves.mixed & (leaves.counts > most)
     group = np.cumsum(np.where(alone, 0, leaves.counts)) // most
     first = (np.diff(group, prepend=-1) != 0) | alone
