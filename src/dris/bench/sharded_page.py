@@ -19,7 +19,7 @@ WAYS = {
     "memory": "everything in memory",
     "keep": "then the highest 30 % (`--keep 0.3`)",
 }
-_GOAL, _CORES, _SHARD = 10**10, 1024, 5 * 10**6
+_GOAL, _MACHINES, _CORES, _SHARD = 10**10, 8, 8, 5 * 10**6
 BEGIN = "<!-- measured: written by python -m dris.bench.sharded_page docs -->\n"
 END = "<!-- end of what is written -->\n"
 Row = Mapping[str, Any]
@@ -73,7 +73,9 @@ def measured(record: Mapping[str, Any]) -> str:
         "shared and very busy, so processor time is the number to read; wall-clock says how long "
         "it took in that company. Memory is the sum of the peaks of all processes, which is more "
         "than was ever held at once, and some 100 MB of each are imports.",
-        _table((*heads, "time to memory"), [_cells(rows, n, w) for n in sizes for w in WAYS]),
+        _table(
+            (*heads, "processor to memory's"), [_cells(rows, n, w) for n in sizes for w in WAYS]
+        ),
         "![Processor time and memory against N](images/sharded.png)",
         "\n".join(_growth(rows, largest)),
         _quality(rows),
@@ -99,21 +101,27 @@ def _cells(rows: Mapping[tuple[int, str], Row], n: int, way: str) -> list[str]:
     return [f"{n:,}", WAYS[way], *times, f"{peak(row):,.0f}", worker, ratio]
 
 
-def _growth(rows: Mapping[tuple[int, str], Row], largest: int) -> list[str]:
-    first, last = rows[largest // 10, "histograms"], rows[largest, "histograms"]
+def _growth(rows: Mapping[tuple[int, str], Row], n: int) -> list[str]:
+    before, first, last = (rows[size, "histograms"] for size in (n // 100, n // 10, n))
     said = [
-        f"- From N = {largest // 10:,} to {largest:,}, ten times the examples, histograms take "
-        f"{cpu(last) / cpu(first):.1f} times the processor time and the largest worker "
-        f"{last['worker_peaks'][-1] / first['worker_peaks'][-1]:.2f} times the memory: linear in "
-        "time, constant in memory. Below a million, starting the processes is most of the time."
+        f"- One example more costs {_slope(before, first):.2f} µs of processor time between N = "
+        f"{n // 100:,} and {n // 10:,}, and {_slope(first, last):.2f} µs up to {n:,}: the cost is "
+        "linear. What is left at small N is the start of the processes.",
+        f"- The largest worker holds {last['worker_peaks'][-1]:,.0f} MB at N = {n:,} and "
+        f"{first['worker_peaks'][-1]:,.0f} MB at {n // 10:,}: memory is constant.",
     ]
-    if (largest, "memory") in rows:
-        held = rows[largest, "memory"]
+    if (n, "memory") in rows:
+        held = rows[n, "memory"]
         said.append(
-            f"- In memory, N = {largest:,} takes {peak(held):,.0f} MB, "
-            f"{peak(held) / peak(last):.1f} times what histograms take."
+            f"- In memory, N = {n:,} takes {peak(held):,.0f} MB, {peak(held) / peak(last):.1f} "
+            "times what histograms take."
         )
     return said
+
+
+def _slope(first: Row, last: Row) -> float:
+    """Microseconds of processor time for each further example."""
+    return 1e6 * (cpu(last) - cpu(first)) / float(last["n"] - first["n"])
 
 
 def _quality(rows: Mapping[tuple[int, str], Row]) -> str:
@@ -134,34 +142,35 @@ def _quality(rows: Mapping[tuple[int, str], Row]) -> str:
 
 def _on_paper(record: Mapping[str, Any], rows: Mapping[tuple[int, str], Row], n: int) -> list[str]:
     last, first = rows[n, "histograms"], rows[n // 10, "histograms"]
-    each = (cpu(last) - cpu(first)) / (0.9 * n)
-    total = each * _GOAL
+    each = _slope(first, last)
+    total = each * _GOAL / 1e6
     gigabytes = last["data_mb"] / n * _GOAL / 1e3
     shards = _GOAL // _SHARD
     merge = record["merge"]
     files = shards * record["proxies"]
     serial = files * merge["seconds"]
+    moved = (last["passes"] + 1) * gigabytes
     return [
         "## 10^10 examples on a cluster, on paper",
         "",
-        f"Nobody has run this. What follows takes the measured slope, {1e6 * each:.2f} µs of "
-        f"processor time per example (between N = {n // 10:,} and {n:,}), and multiplies.",
+        f"Nobody has run this. What follows takes the measured slope, {each:.2f} µs of processor "
+        f"time per example (between N = {n // 10:,} and {n:,}), and multiplies.",
         "",
-        f"- Work: {total:,.0f} s of processor time, {total / 3600:.1f} hours of one core, "
-        f"{total / _CORES / 60:.1f} minutes of {_CORES:,} (64 machines of 16), if tasks are spread "
-        f"evenly: {shards:,} shards of {_SHARD:,} are {shards / _CORES:.1f} for each core, so "
-        f"{-(-shards // _CORES)} rounds.",
-        f"- Data: {gigabytes:,.0f} GB of Parquet read {last['passes']} times, and about as much "
-        "written; on 64 machines that each read 1 GB/s this is "
-        f"{last['passes'] * gigabytes / 64:,.0f} s.",
+        f"- Work: {total:,.0f} s of processor time, so {total / 60:.0f} minutes of one core and "
+        f"{total / _MACHINES / _CORES:.0f} s of {_MACHINES} machines with {_CORES} cores each; "
+        f"{shards:,} shards of {_SHARD:,} rows are {shards / _MACHINES / _CORES:.0f} for each core, "
+        "so that they even out.",
+        f"- Data: {gigabytes:,.0f} GB of Parquet, read {last['passes']} times, and about as much "
+        f"written: {moved:,.0f} GB, {moved / _MACHINES:,.0f} s if each machine moves 1 GB/s. A "
+        "cluster is for the disks and the network more than for the processors.",
         f"- Memory: {last['worker_peaks'][-1]:,.0f} MB a worker, as measured; N does not enter.",
         f"- Histograms: {merge['cells']:,} cells a proxy in a shard of exponential losses, "
         f"{merge['bytes'] / 1e6:.1f} MB, so {files * merge['bytes'] / 1e9:,.0f} GB from {shards:,} "
         f"shards ({2**22 * 24 / 1e6:,.0f} MB a proxy at most, if every cell is used). The caller "
         f"merges them one after the other, {merge['seconds']:.3f} s each: "
-        f"{serial / 60:.0f} minutes in which the cluster waits. Since merging is associative, 64 "
-        "machines could merge their own first, and the wait would be some "
-        f"{(shards / 64 + 64) * merge['seconds'] * record['proxies']:.0f} s; that is not built.",
+        f"{serial:,.0f} s in which the cluster waits. Since merging is associative, each machine "
+        f"could merge its own first, and the wait would be about {serial / _MACHINES:,.0f} s; that "
+        "is not built.",
         "- Error: e is read off again. It does not grow with N: it is half the share of the data "
         "in the fullest cell. At 22 bits it cannot exceed 2^-15 = 3.1e-05, on any data.",
         "- Sums: K·N passes 2^32, so variances are computed in float64 from the smallest of the K "

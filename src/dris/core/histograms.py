@@ -49,7 +49,9 @@ class Grid:
         """All keys of 32 or 64 bits in one range."""
         width = 8 * dtype.itemsize
         if not PIECES < checked_count(bits, "bits", at_least=0) <= 28:
-            raise InputError(f"bits must be in {PIECES + 1}..28, got {bits}; 22 takes 64 MB a proxy")
+            raise InputError(
+                f"bits must be in {PIECES + 1}..28, got {bits}; 22 takes 64 MB a proxy"
+            )
         whole = np.array([0], dtype), np.array([np.iinfo(dtype).max], dtype)
         return cls(*whole, np.array([width - bits], dtype), bits)
 
