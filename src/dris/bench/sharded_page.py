@@ -158,8 +158,8 @@ def _on_paper(record: Mapping[str, Any], rows: Mapping[tuple[int, str], Row], n:
         "",
         f"- Work: {total:,.0f} s of processor time, so {total / 60:.0f} minutes of one core and "
         f"{total / _MACHINES / _CORES:.0f} s of {_MACHINES} machines with {_CORES} cores each; "
-        f"{shards:,} shards of {_SHARD:,} rows are {shards / _MACHINES / _CORES:.0f} for each core, "
-        "so that they even out.",
+        f"{shards:,} shards of {_SHARD:,} rows are {shards / _MACHINES / _CORES:.0f} for each "
+        "core, so that they even out.",
         f"- Data: {gigabytes:,.0f} GB of Parquet, read {last['passes']} times, and about as much "
         f"written: {moved:,.0f} GB, {moved / _MACHINES:,.0f} s if each machine moves 1 GB/s. A "
         "cluster is for the disks and the network more than for the processors.",
@@ -167,8 +167,8 @@ def _on_paper(record: Mapping[str, Any], rows: Mapping[tuple[int, str], Row], n:
         f"- Histograms: {merge['cells']:,} cells a proxy in a shard of exponential losses, "
         f"{merge['bytes'] / 1e6:.1f} MB, so {files * merge['bytes'] / 1e9:,.0f} GB from {shards:,} "
         f"shards ({2**22 * 24 / 1e6:,.0f} MB a proxy at most, if every cell is used). The caller "
-        f"merges them one after the other, {merge['seconds']:.3f} s each: "
-        f"{serial:,.0f} s in which the cluster waits. Since merging is associative, each machine "
+        f"merges them one after the other, {merge['seconds']:.3f} s each: {serial:,.0f} s, and the "
+        "time to read them, in which the cluster waits. Since merging is associative, each machine "
         f"could merge its own first, and the wait would be about {serial / _MACHINES:,.0f} s; that "
         "is not built.",
         "- Error: e is read off again. It does not grow with N: it is half the share of the data "
