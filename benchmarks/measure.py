@@ -1,9 +1,13 @@
-"""Timing side by side, and a line that says whether the aim is met."""
+"""Timing side by side, processes watched, and a line that says whether the aim is met."""
 
+import os
 import resource
+import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 _missed: list[str] = []
 
@@ -22,6 +26,63 @@ def side_by_side(*works: Callable[[], object], rounds: int = 3) -> list[float]:
 def peak_mb() -> float:
     """The most memory this process has ever held, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What a command and the processes below it took: wall-clock, processor time, peaks in MB."""
+
+    seconds: float
+    cpu_seconds: float
+    own_peak: float
+    worker_peaks: tuple[float, ...]
+
+
+def watch(words: Sequence[str]) -> Watched:
+    """Run a command to its end, looking at its processes ten times a second (Linux)."""
+    begin = time.monotonic()
+    child = subprocess.Popen(words)
+    peaks: dict[int, float] = {}
+    cpu: dict[int, float] = {}
+    while child.poll() is None:
+        for pid in [child.pid, *_below(child.pid)]:
+            peaks[pid] = max(peaks.get(pid, 0.0), _peak_of(pid))
+            cpu[pid] = max(cpu.get(pid, 0.0), _cpu_of(pid))
+        time.sleep(0.1)
+    seconds = time.monotonic() - begin
+    if child.returncode:
+        sys.exit(child.returncode)
+    own = peaks.pop(child.pid)
+    return Watched(seconds, sum(cpu.values()), own, tuple(sorted(peaks.values())))
+
+
+def _below(pid: int) -> list[int]:
+    """Every process below this one."""
+    try:
+        listed = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    except OSError:
+        return []
+    own = [int(child) for text in listed for child in text.split()]
+    return own + [below for child in own for below in _below(child)]
+
+
+def _peak_of(pid: int) -> float:
+    """The most memory that a process has held; 0 when it is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0.0
+    held = (int(line.split()[1]) * 1.024e-3 for line in lines if line.startswith("VmHWM"))
+    return next(held, 0.0)
+
+
+def _cpu_of(pid: int) -> float:
+    """Seconds of processor time that a process has used; 0 when it is gone."""
+    try:
+        after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def report(what: str, value: float, unit: str, aim: float, *, at_least: bool) -> None:

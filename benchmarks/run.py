@@ -22,6 +22,7 @@ BENCHMARKS = (
     "reading",
     "targets",
     "scale",
+    "sharded",
 )
 
 

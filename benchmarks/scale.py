@@ -7,14 +7,13 @@ it runs, less what the imports take. The aim is under three times the data (256 
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from measure import finish, report
+from measure import finish, report, watch
 
 N, D, EPOCHS = 1_000_000, 64, 4
 COMMAND = "from dris.cli import main; main()"
@@ -28,25 +27,17 @@ def main() -> None:
         _write(path)
         words = [str(path), "--label", "y", "--id", "id", "--proxies", "3", "--model", "sgd_log"]
         words += ["--epochs", str(EPOCHS), "--out", str(Path(folder, "out"))]
-        begin = time.monotonic()
-        child = subprocess.Popen([sys.executable, "-c", COMMAND, "score", *words])
-        peaks: dict[int, float] = {}
-        while child.poll() is None:
-            for pid in [child.pid, *_children(child.pid)]:
-                peaks[pid] = max(peaks.get(pid, 0.0), _peak_of(pid))
-            time.sleep(0.2)
-        seconds = time.monotonic() - begin
-    if child.returncode:
-        sys.exit(child.returncode)
+        seen = watch([sys.executable, "-c", COMMAND, "score", *words])
     data, imports = N * D * 4 / 1e6, _imports()
-    own = peaks.pop(child.pid)
+    own, peaks = seen.own_peak, seen.worker_peaks
     print(
-        f"{N:,} × {D}, {EPOCHS} epochs: {seconds:.0f} s, peak {own:.0f} MB, imports {imports:.0f}"
+        f"{N:,} × {D}, {EPOCHS} epochs: {seen.seconds:.0f} s, peak {own:.0f} MB, "
+        f"imports {imports:.0f}"
     )
-    print(f"workers: {', '.join(f'{p:.0f} MB' for p in sorted(peaks.values())[-3:])}")
+    print(f"workers: {', '.join(f'{p:.0f} MB' for p in peaks[-3:])}")
     report("the command's peak to the data", (own - imports) / data, "×", 3, at_least=False)
     if peaks:
-        worker = max(peaks.values()) - imports
+        worker = peaks[-1] - imports
         report("the largest worker's peak to the data", worker / data, "×", 3, at_least=False)
     finish()
 
@@ -68,27 +59,6 @@ def _write(path: Path) -> None:
 def _imports() -> float:
     code = IMPORTS + "; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1.024e-3)"
     return float(subprocess.check_output([sys.executable, "-c", code]))
-
-
-def _children(pid: int) -> list[int]:
-    """Every process below this one (Linux)."""
-    try:
-        listed = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
-    except OSError:
-        return []
-    own = [int(child) for text in listed for child in text.split()]
-    return own + [below for child in own for below in _children(child)]
-
-
-def _peak_of(pid: int) -> float:
-    """The most memory that a process has held, in MB; 0 when it is gone (Linux)."""
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    except OSError:
-        return 0.0
-    return next(
-        (int(line.split()[1]) * 1.024e-3 for line in lines if line.startswith("VmHWM")), 0.0
-    )
 
 
 if __name__ == "__main__":

@@ -233,6 +233,25 @@ def saved(figure: Any, path: Path) -> Path:
     return path
 
 
+def growth_figure(ways: Mapping[str, Sequence[tuple[int, float, float]]], path: Path) -> Path:
+    """Processor seconds and memory in MB against N, a line for each way, both axes logarithmic."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.8), layout="constrained", dpi=110)
+    left, right = figure.subplots(1, 2)
+    for colour, (name, points) in zip(PALETTE, ways.items(), strict=False):
+        n, seconds, megabytes = zip(*points, strict=True)
+        left.plot(n, seconds, "o-", color=colour, label=name.replace("`", ""))
+        right.plot(n, megabytes, "o-", color=colour)
+    left.set(ylabel="processor time, s", title="Time grows with N")
+    right.set(ylabel="peaks of all processes, MB", title="Memory does not, out of core")
+    for axes in (left, right):
+        axes.set(xlabel="N, examples (K = 3)", xscale="log", yscale="log")
+        axes.grid(alpha=0.3)
+    figure.legend(loc="outside lower center", ncols=len(ways), frameon=False)
+    return saved(figure, path)
+
+
 def _histograms(
     axes: Any, variance: NDArray[np.float64], corrupted: NDArray[np.bool_], cut: float
 ) -> None:

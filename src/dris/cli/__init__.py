@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from dris.cli import audit, compare, corrupt, reproduce, scoring, trial
+from dris.cli import audit, compare, corrupt, ranking, reproduce, scoring, trial
 
 app = typer.Typer(
     help="Choose what to train on when the labels cannot be trusted.",
@@ -80,6 +80,9 @@ def certify(
     different_models: Annotated[
         bool, typer.Option(help="The proxies are of different kinds, not one i.i.d. draw.")
     ] = False,
+    rank_error: Annotated[
+        float, typer.Option(help="e: how far ranks may be off (dris rank says it).")
+    ] = 0.0,
 ) -> None:
     """Say what Theorem 1 certifies at these numbers, and what it would take.
 
@@ -100,6 +103,7 @@ def certify(
         alpha_trim=alpha_trim,
         v_tail=v_tail,
         identical=not different_models,
+        rank_error=rank_error,
     )
     typer.echo(str(certificate))
 
@@ -144,7 +148,7 @@ def data(
         fetch_and_tell(name, data_dir)
 
 
-for part in (scoring, audit, trial, corrupt, compare, reproduce):
+for part in (scoring, audit, trial, corrupt, compare, ranking, reproduce):
     part.register(app)
 
 

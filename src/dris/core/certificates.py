@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
+from dris.core.certificate_text import text_of
 from dris.core.checks import checked_count, count_of, exact
 from dris.core.errors import InputError
 
@@ -20,10 +21,12 @@ class Bound:
 
     Attributes:
         radius: How far a rank variance may stray from its expectation; smaller is better.
-        threshold: θ*, never exceeded by the corrupted bulk (part i).
-        boundary_floor: Never undercut by a boundary example (part ii).
+        threshold: θ*, never exceeded by the corrupted bulk (part i); (√θ* + e)² for scores of
+            ranks with error e.
+        boundary_floor: Never undercut by a boundary example (part ii); likewise (√floor − e)².
         gap: Δ', the distance between the two groups' expectations.
-        separates: Whether Δ' > 2 · radius, so that θ* lies strictly between the groups.
+        separates: Whether Δ' > 2 · radius, so that θ* lies strictly between the groups; with a
+            rank error, whether √floor − √θ* > 2e as well.
         threshold_vacuous: θ* ≥ 1/4, which every rank variance stays under anyway.
         floor_vacuous: The floor is ≤ 0, which every rank variance stays above anyway.
         contamination: Largest corrupted share of the subset (paper, eq. 6); None is "no bound".
@@ -62,6 +65,7 @@ class Certificate:
     alpha_trim: float
     v_tail: float
     identical: bool
+    rank_error: float
     paper: Bound
     tight: Bound
 
@@ -75,7 +79,7 @@ class Certificate:
         return {**asdict(self), "vacuous": self.vacuous}
 
     def __str__(self) -> str:
-        return _text(self)
+        return text_of(self)
 
 
 def certify(
@@ -92,6 +96,7 @@ def certify(
     alpha_trim: float,
     v_tail: float,
     identical: bool = True,
+    rank_error: float = 0.0,
 ) -> Certificate:
     """Evaluate Theorem 1: can K proxies keep corrupted examples out of the ⌊αN⌋ most disputed?
 
@@ -113,6 +118,9 @@ def certify(
         v_tail: Mean variance of the tail's ranks (assumption 4); when the proxies are not
             identical, the mean of the tail's expected disagreement E[σ̂²].
         identical: Whether the proxies are draws from one distribution.
+        rank_error: e, the root mean square over proxies of how far a normalized rank may be off
+            (`Ranked.rank_error`); 0 when ranks are exact. It moves a rank variance σ̂² by at
+            most 2·σ̂·e + e², and by so much both sides of the certificate give way.
 
     >>> paper = dict(n=50_000, tau=0.1, gamma=0.01, tau_bdry=0.2, boundary=7_500, keep=0.25,
     ...              epsilon=0.25, alpha_trim=0.1, v_tail=0.02)
@@ -132,6 +140,7 @@ def certify(
         "epsilon": epsilon,
         "alpha_trim": alpha_trim,
         "v_tail": v_tail,
+        "rank_error": rank_error,
     }
     value = {name: _checked(number, name) for name, number in given.items()}
     boundary = checked_count(boundary, "boundary", at_least=0)
@@ -153,7 +162,14 @@ def certify(
 
     def bound(tight: bool) -> Bound:
         return _bound(
-            _Gap(value["tau_bdry"] ** 2, bulk, _log(n, value["delta"], tight), tight, identical),
+            _Gap(
+                value["tau_bdry"] ** 2,
+                bulk,
+                _log(n, value["delta"], tight),
+                tight,
+                identical,
+                value["rank_error"],
+            ),
             k=k,
             boundary=boundary,
             kept=kept,
@@ -185,6 +201,7 @@ class _Gap:
     log: Fraction
     tight: bool
     identical: bool
+    rank_error: Fraction  # e
 
     def floor(self, k: int) -> Fraction:
         """Least E[σ̂²] on the boundary; proxies that differ in their means only add to it."""
@@ -204,27 +221,40 @@ class _Gap:
 
     def separates(self, k: int) -> bool:
         gap = self.floor(k) - self.ceiling(k)
-        return gap > 0 and gap**2 > 4 * self.radius_squared(k)
+        apart = gap > 0 and gap**2 > 4 * self.radius_squared(k)
+        if not apart or self.rank_error == 0:
+            return apart
+        # Scores of inexact ranks: (√floor − e)² must stay above (√θ* + e)².
+        radius = _root(self.radius_squared(k))
+        below = _root(max(Fraction(0), self.floor(k) - radius))
+        return below - _root(self.ceiling(k) + radius) > 2 * self.rank_error
 
     def smallest_k(self) -> int | None:
         # Monotone in K, all four forms: divide Δ' > 2 · radius by 1 - 1/K. On the left stands
         # τ_bdry² minus the bulk, the latter times K/(K - 1) if not identical: it grows with K
         # towards τ_bdry² - bulk. On the right stands sqrt(2 log / K), times K/(K - 1) with the
-        # paper's radius: it falls to 0. So some K separates exactly when τ_bdry² > bulk.
-        return _first(self.separates) if self.boundary > self.bulk else None
+        # paper's radius: it falls to 0. So some K separates exactly when τ_bdry² > bulk. With a
+        # rank error, √floor - √θ* is sqrt(1 - 1/K) times what grows in the same way.
+        exists = _root(self.boundary) - _root(self.bulk) > 2 * self.rank_error
+        return _first(self.separates) if exists and self.boundary > self.bulk else None
 
 
 def _bound(gap: _Gap, *, k: int, boundary: int, kept: int, corrupted: float) -> Bound:
     radius = math.sqrt(gap.radius_squared(k))
     distance = float(gap.floor(k) - gap.ceiling(k))
-    threshold = float(gap.ceiling(k)) + radius
-    floor = float(gap.floor(k)) - radius
+    e = float(gap.rank_error)
+    threshold = _raised(float(gap.ceiling(k)) + radius, e)
+    floor = _lowered(float(gap.floor(k)) - radius, e)
     smallest = gap.smallest_k()
-    best_case = _Gap(_LARGEST_VARIANCE, Fraction(0), gap.log, gap.tight, gap.identical)
+    best_case = replace(gap, boundary=_LARGEST_VARIANCE, bulk=Fraction(0))
     why_not = []
-    if smallest is None:
+    if gap.boundary <= gap.bulk:
         limit = float(gap.boundary - gap.bulk)
         why_not.append(f"τ_bdry² - τ²/4 - γ = {limit:.3g} is not positive, so no K separates")
+    elif smallest is None:
+        why_not.append(f"a rank error of {e:.3g} is too large for any K to separate")
+    elif k < smallest and replace(gap, rank_error=Fraction(0)).separates(k):
+        why_not.append(f"√floor - √θ* does not exceed twice the rank error, {2 * e:.3g}")
     elif k < smallest:
         why_not.append(f"Δ' = {distance:.3g} does not exceed twice the radius, {2 * radius:.3g}")
     if boundary < kept:
@@ -244,6 +274,24 @@ def _bound(gap: _Gap, *, k: int, boundary: int, kept: int, corrupted: float) -> 
         smallest_k=smallest,
         smallest_k_best_case=_first(best_case.separates),
     )
+
+
+def _raised(variance: float, rank_error: float) -> float:
+    """The most that ranks with this error can make of a variance: (σ + e)²."""
+    return variance + 2 * math.sqrt(variance) * rank_error + rank_error**2
+
+
+def _lowered(variance: float, rank_error: float) -> float:
+    """The least that ranks with this error can make of a variance: (σ - e)², or nothing."""
+    if variance <= 0:
+        return variance
+    root = math.sqrt(variance)
+    return variance - 2 * root * rank_error + rank_error**2 if root > rank_error else 0.0
+
+
+def _root(number: Fraction) -> Fraction:
+    quotient = _DIGITS.divide(Decimal(number.numerator), Decimal(number.denominator))
+    return Fraction(_DIGITS.sqrt(quotient))
 
 
 def _log(n: int, delta: Fraction, tight: bool) -> Fraction:
@@ -280,6 +328,10 @@ _RULES: dict[str, tuple[str, Callable[[Fraction], bool]]] = {
     ),
     "alpha_trim": ("in [0, 1)", lambda x: 0 <= x < 1),
     "v_tail": ("in [0, 1/4], the largest variance of a rank", lambda x: 0 <= x <= Fraction(1, 4)),
+    "rank_error": (
+        "in [0, 1/4): from there on no two groups of ranks can be told apart",
+        lambda x: 0 <= x < Fraction(1, 4),
+    ),
 }
 
 
@@ -289,71 +341,3 @@ def _checked(number: float, name: str) -> Fraction:
     if not holds(value):
         raise InputError(f"{name} must be {rule}, got {number}")
     return value
-
-
-def _text(c: Certificate) -> str:
-    kind = "identical" if c.identical else "not identical"
-    lines = [
-        f"Theorem 1: N = {c.n:,}, K = {c.k:,} proxies ({kind}), δ = {c.delta:g}, "
-        f"keep α = {c.keep:g}, ε = {c.epsilon:g}",
-        _verdict(c),
-        _row("", "paper's radius", "tighter radius"),
-        _row("radius", *(f"{b.radius:.3g}" for b in (c.paper, c.tight))),
-        _row("corrupted bulk at most θ*", *map(_threshold, (c.paper, c.tight))),
-        _row("boundary at least", *map(_floor, (c.paper, c.tight))),
-        _row("gap Δ' (must exceed 2 · radius)", *(f"{b.gap:.3g}" for b in (c.paper, c.tight))),
-        _row("corrupted share of the subset", *map(_contamination, (c.paper, c.tight))),
-        _row("K that separates", *(_proxies(b.smallest_k) for b in (c.paper, c.tight))),
-        _row(
-            "the same, best imaginable case",
-            *(_proxies(b.smallest_k_best_case) for b in (c.paper, c.tight)),
-        ),
-    ]
-    if c.tight.why_not:
-        lines.append(
-            f"No bound on the contamination, even with the tighter radius: {c.tight.why_not}."
-        )
-    if not c.identical:
-        lines.append(
-            "The proxies are not draws from one distribution: the weaker form is used, Δ' = "
-            "(1 - 1/K)·τ_bdry² - τ²/4 - γ, every proxy must meet the assumptions by itself, and "
-            "v_tail must bound the tail's mean expected disagreement."
-        )
-    return "\n".join(lines)
-
-
-def _verdict(c: Certificate) -> str:
-    if c.vacuous:
-        return (
-            f"K = {c.k:,} certifies nothing: the radius is {c.paper.radius:.3g} (tighter: "
-            f"{c.tight.radius:.3g}) around a rank variance that never exceeds 0.25."
-        )
-    if c.tight.contamination is None:
-        return f"K = {c.k:,} bounds rank variances, but not the contamination of the subset."
-    return (
-        f"K = {c.k:,} certifies, if the assumptions hold: with probability at least "
-        f"{1 - c.delta:g}, at most {c.tight.contamination:.2%} of the {c.kept:,} kept examples "
-        "are corrupted."
-    )
-
-
-def _row(name: str, paper: str, tight: str) -> str:
-    return f"  {name:<32} {paper:<18} {tight}".rstrip()
-
-
-def _threshold(b: Bound) -> str:
-    return f"{b.threshold:.3g}" + " (vacuous)" * b.threshold_vacuous
-
-
-def _floor(b: Bound) -> str:
-    return f"{b.boundary_floor:.3g}" + " (vacuous)" * b.floor_vacuous
-
-
-def _contamination(b: Bound) -> str:
-    return "no bound" if b.contamination is None else f"{b.contamination:.2%}"
-
-
-def _proxies(k: int | None) -> str:
-    if k is None:
-        return "no K"
-    return f"{k:,}" if k < 10**9 else f"{Decimal(k):.3g}"

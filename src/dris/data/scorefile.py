@@ -18,7 +18,7 @@ from dris.data.files import PathLike, listed, new_file, one_line, reading
 from dris.data.values import ids_of
 
 FORMAT = 1
-_KEY = b"dris"
+NOTE = b"dris"  # the key of the note in the metadata
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,7 +123,7 @@ def read_scores(path: PathLike) -> ScoreFile:
                 f"{source} has no column 'id', so it is no score file; "
                 f"its columns are {listed(table.schema.names)}"
             )
-        note = json.loads((table.schema.metadata or {}).get(_KEY, b"{}"))
+        note = json.loads((table.schema.metadata or {}).get(NOTE, b"{}"))
         if note.pop("format", FORMAT) != FORMAT:
             raise InputError(f"{source} is of another format than {FORMAT}; upgrade dris")
         ids = ids_of(table.column("id"), "id", lambda row: f"row {row} of {source}")
@@ -152,4 +152,4 @@ def _table(scores: ScoreFile) -> Any:
         raise InputError(f"the note must be plain JSON values: {one_line(error)}") from None
     return pa.table(
         {name: pa.array(np.asarray(values)) for name, values in columns.items()}
-    ).replace_schema_metadata({_KEY: note.encode()})
+    ).replace_schema_metadata({NOTE: note.encode()})
