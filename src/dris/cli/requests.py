@@ -117,6 +117,7 @@ class Request:
     def score(self, data: "LabelledData") -> "tuple[Scored, dict[str, int]]":
         """Train the proxies or find them, or import their dynamics; how many of each."""
         from dris.core.dynamics import Dynamics
+        from dris.learn.parallel import give_back_memory
         from dris.learn.scoring import score_data, scored_from
         from dris.learn.store import Store
 
@@ -133,7 +134,7 @@ class Request:
         before, begin = _done(store), time.monotonic()
         try:
             with bar("proxies") as progress, warnings.catch_warnings(record=True) as said:
-                warnings.simplefilter("always")
+                warnings.simplefilter("always", UserWarning)
                 scored = score_data(
                     data,
                     settings,
@@ -145,6 +146,7 @@ class Request:
         except KeyboardInterrupt:
             self.talk.note(f"finished proxies are kept in {store.root}; to go on: {again()}")
             raise
+        give_back_memory()
         for warning in said:
             self.talk.note(f"dris: {warning.message}")
         trained = len(_done(store) - before)

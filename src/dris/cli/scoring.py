@@ -44,9 +44,9 @@ def score(ask: Request) -> None:
     flags = {"canary": scored.planted(), "trusted": data.trusted}
     for kind in scored.canaries:
         flags[f"canary_{kind.kind}"] = kind.mask()
-    texts = {"given": data.given().astype(str)}
+    texts = {"given": data.written()}
     if "rival" in scored.dynamics.columns:
-        texts["suggested"] = data.given(scored.suggested()).astype(str)
+        texts["suggested"] = data.written(scored.suggested())
     recipe = ask.recipe(scored)
     found = scored.scores()
     note = {"fingerprint": data.origin.fingerprint, "seed": ask.seed}

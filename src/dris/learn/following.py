@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from dris.core.arrayfile import made_folder
 from dris.core.errors import InputError
 from dris.learn.estimators import is_estimator
-from dris.learn.proxies import as_table
 from dris.learn.runs import Outcome, Run
 from dris.learn.schedules import Schedule
+from dris.learn.standardizing import as_table
 from dris.learn.store import Store
 from dris.learn.training import (
     Data,

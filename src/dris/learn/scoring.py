@@ -184,7 +184,7 @@ class Scored:
 
 
 def scores_of(dynamics: Dynamics) -> dict[str, NDArray[np.float64]]:
-    """Every score that these dynamics can give, by name.
+    """Every score that these dynamics can give, by name, each read-only.
 
     >>> list(scores_of(Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]])))
     ['rank_variance', 'consensus', 'loss', 'self_confidence', 'random']
@@ -195,6 +195,7 @@ def scores_of(dynamics: Dynamics) -> dict[str, NDArray[np.float64]]:
             found[name] = score(dynamics)
         except InputError:  # needs a column that was not recorded
             continue
+        found[name].flags.writeable = False  # so that a score file need not copy it
     return found
 
 

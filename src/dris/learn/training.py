@@ -270,13 +270,13 @@ def _one_epoch(
     scored = job.record == "scored" and epoch == job.recipe.scored
     if scored or not follows:
         wants = job.gradient_norm and (scored or job.record == "all")
-        logits, hidden = engine.measure(measured, hidden=wants)
-        logits = logits.astype(np.float32, copy=False)
-        if not follows:
-            seen = hidden if job.record == "all" else None
-            recorder.update(measured, logits, y[measured], seen)
-        if scored:
-            recorder.snapshot(measured, logits, y[measured], hidden)
+        for at in engine.portions(measured):
+            logits, hidden = engine.measure(at, hidden=wants)
+            logits = logits.astype(np.float32, copy=False)
+            if not follows:
+                recorder.update(at, logits, y[at], hidden if job.record == "all" else None)
+            if scored:
+                recorder.snapshot(at, logits, y[at], hidden)
     recorder.end_epoch()
 
 
