@@ -316,6 +316,18 @@ def test_every_kind_flips_the_stated_share_and_keeps_the_truth_apart(dris, here,
         assert (n["kind"] != c["kind"]) == (t["flipped"] == "True")
 
 
+def test_a_matrix_decides_which_class_becomes_which(dris, here):
+    (here / "matrix.csv").write_text("true,cat,dog\ncat,0.6,0.4\ndog,0,1\n")
+    words = ("--kind", "matrix", "--matrix", "matrix.csv", "--out", "noisy.csv", "--json")
+    code, out, _ = dris("corrupt", "data.csv", *COLUMNS, *words)
+    assert code == 0
+    truth = table(here / "noisy-truth.csv")
+    flipped = [row["kind_true"] for row in truth if row["flipped"] == "True"]
+    assert set(flipped) == {"cat"}
+    # 150 draws of probability 0.4: outside 35..85 with probability below 1e-4.
+    assert 35 <= len(flipped) == json.loads(out)["flipped"] <= 85
+
+
 def test_trusted_labels_are_never_flipped(dris, here):
     rows = (here / "data.csv").read_text().splitlines()
     marked = [f"{row},{'checked' if not i else int(i <= 250)}" for i, row in enumerate(rows)]
@@ -331,6 +343,9 @@ def test_trusted_labels_are_never_flipped(dris, here):
     ("words", "says"),
     [
         (("--kind", "evil"), "--kind"),
+        (("--kind", "matrix"), "go together"),
+        (("--matrix", "data.csv"), "go together"),
+        (("--kind", "matrix", "--matrix", "data.csv"), "must name every class"),
         (("--rate", "1.5"), "rate"),
         (("--out", "data.csv", "--force"), "never replaced"),
         (("--out", "noisy.parquet"), ".csv"),

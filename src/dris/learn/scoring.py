@@ -46,6 +46,7 @@ class Settings:
         models: Names of models, dealt out to the proxies; chosen by the data when empty.
         seed: Of every random stream.
         canaries: Kinds of canaries, the first one for the checks; no certificate without any.
+        matrix: Of the kind "matrix": the share of each true class (row) given each label.
         share: Of the labels that become canaries of each kind; up to 0.1 on small data, so that
             a gate can be set.
         at_most: A share of wrong labels that is surely not exceeded; certificates assume it.
@@ -56,6 +57,7 @@ class Settings:
     models: tuple[str, ...] = ()
     seed: int = 0
     canaries: tuple[str, ...] = ("uniform",)
+    matrix: tuple[tuple[float, ...], ...] | None = None
     share: float = 0.04
     at_most: float = 0.5
 
@@ -64,10 +66,11 @@ class Settings:
         checked_count(self.epochs, "epochs", at_least=1)
         if not 0 < self.at_most <= 0.5:
             raise InputError(f"at_most must be in (0, 0.5], got {self.at_most}")
-        odd = [k for k in self.canaries if k not in KINDS or k == "matrix"]
-        if odd or len(set(self.canaries)) < len(self.canaries):
-            known = ", ".join(k for k in KINDS if k != "matrix")
+        if len(set(self.canaries) & set(KINDS)) < len(self.canaries):
+            known = ", ".join(KINDS)
             raise InputError(f"canaries must be different kinds of {known}, got {self.canaries}")
+        if ("matrix" in self.canaries) != (self.matrix is not None):
+            raise InputError("canaries of kind matrix and a matrix go together; pass both")
 
 
 DEFAULTS = Settings()
@@ -280,6 +283,8 @@ def _planted(
         if pilot is not None and kind in _PILOTED:
             gap, top_two = pilot_views(pilot)
             given = {"top_two": top_two} if kind == "confusable" else {"gap": gap, "hardest": 0.25}
+        if kind == "matrix":
+            given = {"matrix": settings.matrix}
         canaries = plant_canaries(
             labels,
             share=_share_for(settings, int((~avoid).sum())),
