@@ -20,11 +20,12 @@ from dris.core.ranks import normalized_ranks
 from dris.core.streams import checked_seed
 from dris.learn.arrays import refuse_other_index
 from dris.learn.estimators import ESTIMATORS, is_estimator, resolve
+from dris.learn.model_names import code_of, refuse_unnamed
 from dris.learn.parallel import Progress, devices_of, run_all
 from dris.learn.recipe import Recipe
 from dris.learn.standardizing import as_table
 from dris.learn.store import Store
-from dris.learn.training import Data, DivergedError, Job, code_of, refuse_unnamed, train
+from dris.learn.training import Data, DivergedError, Job, train
 
 
 def train_proxies(
