@@ -30,12 +30,16 @@ def peak_mb() -> float:
 
 @dataclass(frozen=True)
 class Watched:
-    """What a command and the processes below it took: wall-clock, processor time, peaks in MB."""
+    """What a command and the processes below it took: wall-clock, processor time, peaks in MB.
+
+    `together` is the most that all held at one time, shared pages counted once.
+    """
 
     seconds: float
     cpu_seconds: float
     own_peak: float
     worker_peaks: tuple[float, ...]
+    together: float
 
 
 def watch(words: Sequence[str]) -> Watched:
@@ -44,16 +48,19 @@ def watch(words: Sequence[str]) -> Watched:
     child = subprocess.Popen(words)
     peaks: dict[int, float] = {}
     cpu: dict[int, float] = {}
+    together = 0.0
     while child.poll() is None:
-        for pid in [child.pid, *_below(child.pid)]:
-            peaks[pid] = max(peaks.get(pid, 0.0), _peak_of(pid))
+        running = [child.pid, *_below(child.pid)]
+        for pid in running:
+            peaks[pid] = max(peaks.get(pid, 0.0), _held(pid, "status", "VmHWM"))
             cpu[pid] = max(cpu.get(pid, 0.0), _cpu_of(pid))
+        together = max(together, sum(_held(pid, "smaps_rollup", "Pss") for pid in running))
         time.sleep(0.1)
     seconds = time.monotonic() - begin
     if child.returncode:
         sys.exit(child.returncode)
     own = peaks.pop(child.pid)
-    return Watched(seconds, sum(cpu.values()), own, tuple(sorted(peaks.values())))
+    return Watched(seconds, sum(cpu.values()), own, tuple(sorted(peaks.values())), together)
 
 
 def _below(pid: int) -> list[int]:
@@ -66,14 +73,14 @@ def _below(pid: int) -> list[int]:
     return own + [below for child in own for below in _below(child)]
 
 
-def _peak_of(pid: int) -> float:
-    """The most memory that a process has held; 0 when it is gone."""
+def _held(pid: int, file: str, line: str) -> float:
+    """A line of what Linux says about a process's memory, in MB; 0 when it is gone."""
     try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        lines = Path(f"/proc/{pid}/{file}").read_text().splitlines()
     except OSError:
         return 0.0
-    held = (int(line.split()[1]) * 1.024e-3 for line in lines if line.startswith("VmHWM"))
-    return next(held, 0.0)
+    found = (int(text.split()[1]) * 1.024e-3 for text in lines if text.startswith(f"{line}:"))
+    return next(found, 0.0)
 
 
 def _cpu_of(pid: int) -> float:

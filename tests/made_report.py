@@ -1,15 +1,19 @@
 """A small report made from drawn losses, and text that tries to be more than text."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 
+from dris.core.audit import audit_limit
 from dris.core.diagnostics import Verdict
 from dris.core.dynamics import Dynamics
 from dris.core.scores import rank_variance
 from dris.core.selection import keep_top
+from dris.data.labelled import LabelledData
+from dris.report.auditing import sealed_draw
 from dris.report.build import report_data
-from dris.report.data import Advice
+from dris.report.data import Advice, Sample
 
 HOSTILE = (
     "<script>window.hacked=1</script>",
@@ -90,3 +94,14 @@ def hostile(n=60):
         ),
     )
     return replace(data, canary_kinds=(HOSTILE[2],))
+
+
+def with_sample(data, n=12):
+    """The same report with n of the kept examples to check."""
+    kept = np.flatnonzero(data.steps[data.chosen].kept)
+    labelled = LabelledData.of(
+        np.zeros((data.examples, 1)), data.labels, classes=data.class_names, ids=data.ids
+    )
+    drawn, note = sealed_draw(labelled, kept, n)
+    limits = [audit_limit(size=len(kept), checked=n, wrong=w).share for w in range(n + 1)]
+    return replace(data, sample=Sample(drawn, tuple(limits), json.dumps(note)))

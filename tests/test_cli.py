@@ -1,5 +1,6 @@
 """The command line as a user meets it: real processes, real exit codes."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -11,16 +12,22 @@ import pytest
 from dris import train_proxies
 
 
-def dris(*arguments: str, cwd=None) -> subprocess.CompletedProcess[str]:
+def dris(*arguments: str, cwd=None, **env: str) -> subprocess.CompletedProcess[str]:
     code = "from dris.cli import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=cwd
-    )
+    words = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(words, capture_output=True, text=True, cwd=cwd, env={**os.environ, **env})
 
 
 def test_help_and_version_answer():
     assert "demo" in dris("--help").stdout
     assert dris("--version").stdout.startswith("dris 0.")
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("dris sc", "score"), ("dris prune --la", "--label")])
+def test_a_shell_completes_commands_and_options(typed, meant):
+    last = str(len(typed.split()) - 1)
+    done = dris(_DRIS_COMPLETE="complete_bash", COMP_WORDS=typed, COMP_CWORD=last)
+    assert done.stdout.split() == [meant]
 
 
 def test_certify_says_at_the_papers_setting_that_three_proxies_certify_nothing():

@@ -141,8 +141,10 @@ def test_the_slider_moves_sizes_contamination_classes_and_the_plane(opened, html
 
 def click_answer(page, q, answer):
     """Click it in the middle of the screen, clear of what sticks to the top."""
-    page.locator(f"#q{q}").evaluate("e => e.scrollIntoView({block: 'center', behavior: 'instant'})")
-    page.locator(f"#q{q} input[value={answer}]").click()
+    page.locator(f"#queue-{q}").evaluate(
+        "e => e.scrollIntoView({block: 'center', behavior: 'instant'})"
+    )
+    page.locator(f"#queue-{q} input[value={answer}]").click()
 
 
 # -- the review ------------------------------------------------------------------------------------
@@ -153,19 +155,19 @@ def test_ticks_by_key_and_by_click_are_exported_as_the_reader_reads_them(
 ):
     found = opened(html)
     page = found.page
-    assert page.locator("#export").is_disabled()
-    page.locator("#q0").focus()
+    assert page.locator("#queue-export").is_disabled()
+    page.locator("#queue-0").focus()
     page.keyboard.press("w")
-    assert page.evaluate("document.activeElement.id") == "q1"
+    assert page.evaluate("document.activeElement.id") == "queue-1"
     page.keyboard.press("r")
     click_answer(page, 2, "unsure")
     click_answer(page, 3, "wrong")
-    page.locator("#q3 select").select_option("")
-    assert page.locator("#review-count").inner_text() == (
+    page.locator("#queue-3 select").select_option("")
+    assert page.locator("#queue-count").inner_text() == (
         "4 of 200 ticked: 1 right, 2 wrong, 1 unsure"
     )
     with page.expect_download() as download:
-        page.locator("#export").click()
+        page.locator("#queue-export").click()
     path = tmp_path / "got.csv"
     download.value.save_as(path)
     assert download.value.suggested_filename == "review.csv"
@@ -193,17 +195,17 @@ def test_ticks_outlive_a_reload(opened, html):
     click_answer(page, 5, "right")
     page.reload()
     page.wait_for_selector("html[data-ready]")
-    assert page.locator("#q5 input[value=right]").is_checked()
+    assert page.locator("#queue-5 input[value=right]").is_checked()
 
 
 def test_hostile_names_come_back_from_the_csv_unchanged_and_no_cell_is_a_formula(opened, tmp_path):
     data = hostile()
     page = opened(render(data)).page
-    page.locator("#q0").focus()
+    page.locator("#queue-0").focus()
     for _ in range(len(data.queue)):
         page.keyboard.press("r")
     with page.expect_download() as download:
-        page.locator("#export").click()
+        page.locator("#queue-export").click()
     path = tmp_path / "got.csv"
     download.value.save_as(path)
     ticks = read_ticks(path)

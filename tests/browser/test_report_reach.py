@@ -22,7 +22,7 @@ def test_hostile_text_does_nothing(opened, width):
     found = opened(render(hostile()), width=width)
     page = found.page
     drag(page, 0.02, 0.01, 0.995, 0.97)
-    page.locator("#q0").focus()
+    page.locator("#queue-0").focus()
     page.keyboard.press("w")
     page.locator("#alpha").press("End")
     assert found.harm == []
@@ -107,7 +107,7 @@ CONTRAST = """() => {
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_stands_out_from_its_background_by_the_accepted_ratio(opened, html, dark):
     page = opened(html, dark=dark).page
-    page.locator("#q0").focus()
+    page.locator("#queue-0").focus()
     for key in "rwu":
         page.keyboard.press(key)
     assert page.evaluate(CONTRAST) == []
@@ -160,7 +160,7 @@ def tabbed(page, presses):
 
 def test_the_keyboard_reaches_everything_and_the_focus_can_be_seen(opened, html):
     page = opened(html).page
-    page.locator("#q0").focus()
+    page.locator("#queue-0").focus()
     page.keyboard.press("r")
     page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
     page.locator("body").press("Home")
@@ -175,9 +175,9 @@ def test_the_keyboard_reaches_everything_and_the_focus_can_be_seen(opened, html)
         "page-on",
         "alpha",
         "alpha-reset",
-        "export",
-        "q0",
-        "v0",
+        "queue-export",
+        "queue-0",
+        "queue-v0",
     ]
     assert [w for w in wanted if w not in names] == []
     assert [names.index(w) for w in wanted] == sorted(names.index(w) for w in wanted)

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import sys
 
 import numpy as np
@@ -159,6 +160,40 @@ def test_an_audit_of_data_that_changed_since_has_no_limit(dris, here):
     refused(dris("audit", "read", "audit.csv"), "has changed")
 
 
+def as_exported(page, verdict="right"):
+    """The sample of a report as its button exports it, every answer alike."""
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
+    sample = data["sample"]
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL)
+    writer.writerow(["id", "given", "proposed", "verdict", "corrected", sample["sealed"]])
+    for name, given in json.loads(sample["sealed"])["drawn"]:
+        writer.writerow([name, given, "", verdict, "", ""])
+    return out.getvalue(), sample["limits"]
+
+
+def test_the_reports_random_sample_is_an_audit_of_what_was_kept(dris, here):
+    words = ("--rule", "rank_variance", "--keep", "0.5", "--epochs", 2, "--model", "sgd_log")
+    _, out, _ = dris("prune", "data.csv", *COLUMNS, *words, "--json")
+    kept = {row["name"]: row["kind"] for row in table(here / "dris-out" / "kept.csv")}
+    text, limits = as_exported((here / "dris-out" / "report.html").read_text())
+    (here / "got.csv").write_text(text)
+    code, said, _ = dris("audit", "read", "got.csv", "--json")
+    assert code == 0
+    found = json.loads(said)
+    size = json.loads(out)["kept"]
+    assert (found["size"], found["checked"], found["wrong"]) == (size, 60, 0)
+    assert found["share"] == audit_limit(size=size, checked=60, wrong=0).share == limits[0]
+    assert all(kept[row["id"]] == row["given"] for row in table(here / "got.csv"))
+    # A file beside it of another draw does not count, and its own seal must be whole.
+    (here / "got.json").write_text("{}")
+    assert dris("audit", "read", "got.csv", "--json")[1] == said
+    (here / "got.csv").write_text(text.replace(f'""size"": {size}', '""size"": 61'))
+    refused(dris("audit", "read", "got.csv"), "altered")
+    (here / "got.csv").write_text("".join(text.splitlines(keepends=True)[:-1]))
+    refused(dris("audit", "read", "got.csv"), "stopped early")
+
+
 def test_nothing_is_overwritten_and_bad_sizes_are_refused(dris, here):
     before = drawn(dris, here).read_bytes()
     refused(dris("audit", "draw", "data.csv", *COLUMNS), "--force")
@@ -281,6 +316,18 @@ def test_every_kind_flips_the_stated_share_and_keeps_the_truth_apart(dris, here,
         assert (n["kind"] != c["kind"]) == (t["flipped"] == "True")
 
 
+def test_a_matrix_decides_which_class_becomes_which(dris, here):
+    (here / "matrix.csv").write_text("true,cat,dog\ncat,0.6,0.4\ndog,0,1\n")
+    words = ("--kind", "matrix", "--matrix", "matrix.csv", "--out", "noisy.csv", "--json")
+    code, out, _ = dris("corrupt", "data.csv", *COLUMNS, *words)
+    assert code == 0
+    truth = table(here / "noisy-truth.csv")
+    flipped = [row["kind_true"] for row in truth if row["flipped"] == "True"]
+    assert set(flipped) == {"cat"}
+    # 150 draws of probability 0.4: outside 35..85 with probability below 1e-4.
+    assert 35 <= len(flipped) == json.loads(out)["flipped"] <= 85
+
+
 def test_trusted_labels_are_never_flipped(dris, here):
     rows = (here / "data.csv").read_text().splitlines()
     marked = [f"{row},{'checked' if not i else int(i <= 250)}" for i, row in enumerate(rows)]
@@ -296,6 +343,9 @@ def test_trusted_labels_are_never_flipped(dris, here):
     ("words", "says"),
     [
         (("--kind", "evil"), "--kind"),
+        (("--kind", "matrix"), "go together"),
+        (("--matrix", "data.csv"), "go together"),
+        (("--kind", "matrix", "--matrix", "data.csv"), "must name every class"),
         (("--rate", "1.5"), "rate"),
         (("--out", "data.csv", "--force"), "never replaced"),
         (("--out", "noisy.parquet"), ".csv"),

@@ -348,20 +348,27 @@ def test_an_npz_of_embeddings_becomes_a_smaller_npz_and_a_report(dris, tmp_path)
     assert (tmp_path / "out" / "report.html").stat().st_size > 50_000
 
 
-@pytest.mark.parametrize("command", ["score", "prune", "weights", "judge", "report"])
+EVERY_COMMAND = (
+    *("score", "prune", "weights", "judge", "report", "trial", "corrupt", "compare"),
+    *("audit draw", "audit read", "audit queue", "audit apply"),
+    *("demo", "certify", "runs", "data"),
+)
+
+
+@pytest.mark.parametrize("command", EVERY_COMMAND)
 def test_help_fits_a_screen_and_its_example_names_real_options(dris, monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "100")
-    _, said, _ = dris(command, "--help")
+    _, said, _ = dris(*command.split(), "--help")
     lines = said.splitlines()
     assert len(lines) <= 40
     assert max(map(len, lines)) <= 100
     example = " ".join(said.split()).partition("Example: ")[2].partition(" Options:")[0]
     words = shlex.split(example)
-    assert words[:2] == ["dris", command]
+    assert words[: 1 + len(command.split())] == ["dris", *command.split()]
     assert all(word in said for word in words if word.startswith("--"))
 
 
-def _child(*words, cwd):
+def _child(*words, cwd, start_new_session=False):
     source = Path(__file__).parents[2] / "src"
     code = "from dris.cli import main; main()"
     return subprocess.Popen(
@@ -371,6 +378,7 @@ def _child(*words, cwd):
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        start_new_session=start_new_session,
     )
 
 
@@ -409,3 +417,25 @@ def test_ctrl_c_says_the_command_that_goes_on(people, tmp_path):
     assert child.returncode == 130
     assert f"to go on: dris {shlex.join(words)}" in said
     assert "Traceback" not in said
+
+
+def test_an_interrupted_trial_says_how_to_go_on_and_ends_in_the_same_bytes(people, tmp_path):
+    words = ["trial", str(people[0]), *ROW_NUMBERS, "--examples", "250", "--epochs", "2"]
+    with _child(*words, "--out", "whole", cwd=tmp_path) as child:
+        assert child.wait() == 0
+    words += ["--out", "cut"]
+    with _child(*words, cwd=tmp_path, start_new_session=True) as child:
+        _wait_for("cut/runs/cells/*.json", tmp_path, child)
+        os.killpg(child.pid, signal.SIGINT)  # a terminal tells the workers too
+        said = child.stderr.read()
+    assert child.returncode == 130
+    assert f"to go on: dris {shlex.join(words)}" in said
+    assert "Traceback" not in said
+    finished = {path: path.stat().st_mtime_ns for path in tmp_path.glob("cut/runs/cells/*.json")}
+    assert 0 < len(finished) < 45
+    assert not (tmp_path / "cut" / "trial.json").exists()
+    with _child(*words, cwd=tmp_path) as child:
+        assert child.wait() == 0
+    assert all(path.stat().st_mtime_ns == before for path, before in finished.items())
+    for name in ("trial.json", "trial.md"):
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

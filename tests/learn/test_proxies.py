@@ -11,7 +11,8 @@ from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.ranks import normalized_ranks
 from dris.learn.attack import attacker_norms
-from dris.learn.proxies import as_table, refuse_copies, train_proxies
+from dris.learn.proxies import refuse_copies, train_proxies
+from dris.learn.standardizing import as_table
 from dris.learn.training import Data
 from spies import Spy
 

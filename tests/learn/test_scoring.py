@@ -137,7 +137,7 @@ def test_an_unknown_rule_names_those_there_are():
     [
         ({"proxies": 1}, "proxies must be"),
         ({"epochs": 0}, "epochs must be"),
-        ({"canaries": ("matrix",)}, "canaries must be different kinds"),
+        ({"canaries": ("strange",)}, "canaries must be different kinds"),
         ({"canaries": ("hard", "hard")}, "canaries must be different kinds"),
         ({"at_most": 0.6}, "at_most must be in"),
     ],
@@ -145,3 +145,25 @@ def test_an_unknown_rule_names_those_there_are():
 def test_settings_that_make_no_sense_are_refused(wrong, says):
     with pytest.raises(InputError, match=says):
         Settings(**wrong)
+
+
+def test_canaries_follow_a_matrix_that_was_given():
+    x = np.random.default_rng(0).normal(size=(900, 2))
+    y = np.arange(900) % 3
+    data = LabelledData.of(x + 3 * y[:, None], y, classes=("a", "b", "c"))
+    matrix = ((0.8, 0.2, 0.0), (0.0, 1.0, 0.0), (0.0, 0.3, 0.7))  # b is left alone, a becomes b
+    settings = Settings(
+        epochs=1, proxies=2, models=("sgd_log",), canaries=("uniform", "matrix"), matrix=matrix
+    )
+    scored = score_data(data, settings, workers=1)
+    planted = scored.canaries[1]
+    assert planted.kind == "matrix"
+    assert len(planted) > 20
+    assert set(y[planted.positions].tolist()) == {0, 2}
+    assert set(planted.planted[planted.positions].tolist()) == {1}
+
+
+@pytest.mark.parametrize("given", [{"canaries": ("matrix",)}, {"matrix": ((1.0,),)}])
+def test_a_matrix_and_its_canaries_go_together(given):
+    with pytest.raises(InputError, match="go together"):
+        Settings(**given)

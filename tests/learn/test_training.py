@@ -22,13 +22,14 @@ from torch.utils.data import TensorDataset  # noqa: E402
 import counted_training  # noqa: E402
 from counted_training import EPOCHS, STEPS, finished, killed_after, started, taken  # noqa: E402
 from dris.core.errors import InputError  # noqa: E402
+from dris.learn.model_names import name_of  # noqa: E402
 from dris.learn.models import Classifier  # noqa: E402
 from dris.learn.models.dense import linear, mlp  # noqa: E402
 from dris.learn.proxies import train_proxies  # noqa: E402
 from dris.learn.recipe import Recipe  # noqa: E402
 from dris.learn.runs import STATE  # noqa: E402
 from dris.learn.store import Store  # noqa: E402
-from dris.learn.training import Data, Job, key_of, name_of, rows_of, train  # noqa: E402
+from dris.learn.training import Data, Job, key_of, rows_of, train  # noqa: E402
 
 RECIPE = Recipe(epochs=3, batch_size=16, learning_rate=0.1)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dris.core.errors import InputError
 from dris.core.noise import NoisyLabels, flip_labels
@@ -19,12 +20,13 @@ def corrupted(
     *,
     kind: str = "uniform",
     seed: int = 0,
+    matrix: ArrayLike | None = None,
     progress: Progress | None = None,
 ) -> NoisyLabels:
     """Flip ⌊rate·n⌋ of the n labels that are not trusted, by any kind of `flip_labels`.
 
     The targeted attacker is a small network on the given labels; `instance` noise follows random
-    projections of the standardized features.
+    projections of the standardized features; for `transition` the matrix decides, not the rate.
 
     >>> vouched = [True, True, False, False]
     >>> data = LabelledData.of(np.eye(4), [0, 1, 0, 1], classes=("a", "b"), trusted=vouched)
@@ -48,8 +50,11 @@ def corrupted(
         more["features"] = ((flat - flat.mean(axis=0)) / np.where(spread > 0, spread, 1))[
             open_places
         ]
+    elif kind == "transition":
+        more["matrix"] = matrix
+    share = None if kind == "transition" else rate
     part = flip_labels(
-        data.labels[open_places], rate, kind=kind, seed=seed, classes=len(data.classes), **more
+        data.labels[open_places], share, kind=kind, seed=seed, classes=len(data.classes), **more
     )
     given = data.labels.copy()
     given[open_places] = part.given

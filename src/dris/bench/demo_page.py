@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from dris.bench import demo
@@ -17,26 +16,14 @@ from dris.bench.statistics import mean_std
 from dris.core.arrayfile import made_folder
 from dris.core.checks import count_of
 from dris.core.scores import rank_variance
+from dris.learn.bars import bar
 
 
 def show(setting: demo.Setting, *, out: Path, workers: int | None = None) -> demo.Judgement:
     """Run the demo and show it; the folder gets demo.json and rank-variance.png."""
     made_folder(out)
-    talk = Console(stderr=True)
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=talk,
-        transient=True,
-        disable=not talk.is_terminal,
-    )
-    with bar:
-        task = bar.add_task("attack, proxies, targets", total=demo.steps_in(setting))
-        runs, proxied = demo.run(
-            setting, workers=workers, progress=lambda done, _: bar.update(task, completed=done)
-        )
+    with bar("attack, proxies, targets") as progress:
+        runs, proxied = demo.run(setting, workers=workers, progress=progress)
     judgement = demo.judge(runs, setting)
     page = Console()
     page.print(table_of(runs, setting))

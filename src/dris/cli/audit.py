@@ -1,13 +1,12 @@
 """`dris audit`: draw what a person checks, read the verdicts, queue and apply corrections."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dris.cli import options as o
-from dris.cli.requests import Request, refuse_existing
-from dris.cli.talking import Talk
+from dris.cli.requests import READING, Request, refuse_existing, takes_request
 
 audit = typer.Typer(
     no_args_is_help=True,
@@ -19,12 +18,16 @@ OutFile = Annotated[Path, typer.Option("--out", metavar="FILE", help="The CSV fi
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
+    proxies = ("proxies", "epochs", "model", "seed", "workers", "device", "store")
+    audit.command()(takes_request(draw, *READING, "seed", "force", "as_json"))
+    audit.command()(takes_request(read, "as_json"))
+    audit.command()(takes_request(queue, *READING, *proxies, "force", "as_json"))
+    audit.command()(takes_request(apply, *READING, "force", "as_json"))
     app.add_typer(audit, name="audit")
 
 
-@audit.command()
 def draw(
-    kept: Annotated[list[Path], typer.Argument(metavar="KEPT", hidden=True)],
+    ask: Request,
     n: Annotated[int | None, typer.Option("--n", metavar="N", help="How many [60].")] = None,
     limit: Annotated[
         float | None, typer.Option(metavar="SHARE", help="Or what should be proven, in place of N.")
@@ -33,15 +36,7 @@ def draw(
         int, typer.Option(metavar="N", help="With --limit: though so many are wrong.")
     ] = 0,
     delta: Annotated[float, typer.Option(metavar="P", help="The limit may fail so often.")] = 0.05,
-    label: o.Label = None,
-    id: o.Id = None,
-    features: o.Features = None,
-    without: o.Without = None,
-    missing: o.Missing = "refuse",
-    seed: o.Seed = 0,
     out: OutFile = Path("audit.csv"),
-    force: o.Force = False,
-    as_json: o.AsJson = False,
 ) -> None:
     """Draw random examples of the data that was kept, for a person to check.
 
@@ -55,10 +50,8 @@ def draw(
 
     if n is not None and limit is not None:
         raise InputError("--n and --limit both say how many to check; pass one of them")
-    refuse_existing([out, beside(out)], force=force)
-    data = Request(
-        data=kept, label=label, id=id, features=features, without=without, missing=missing
-    ).read()
+    refuse_existing([out, beside(out)], force=ask.force)
+    data = ask.read()
     count = min(60, len(data)) if n is None else n
     if limit is not None:
         needed = audit_size(size=len(data), share=limit, delta=delta, expected_wrong=expect_wrong)
@@ -69,11 +62,11 @@ def draw(
             )
         count = needed
     made_folder(out.parent)
-    write_audit(data, count, out, seed=seed, delta=delta)
+    write_audit(data, count, out, seed=ask.seed, delta=delta)
     best, one = (
         audit_limit(size=len(data), checked=count, wrong=wrong, delta=delta) for wrong in (0, 1)
     )
-    talk = Talk(as_json=as_json)
+    talk = ask.talk
     talk.say(f"wrote {out}: {count:,} of {len(data):,} examples, drawn at random")
     talk.say(f"wrote {beside(out)}: what was drawn from what; keep it beside the CSV file")
     talk.say("fill in verdict in every row (right, wrong or unsure), and corrected if you know it")
@@ -85,17 +78,15 @@ def draw(
             "out": str(out),
             "size": len(data),
             "n": count,
-            "seed": seed,
+            "seed": ask.seed,
             "delta": delta,
             "limit_if_none_wrong": best.share,
         }
     )
 
 
-@audit.command()
 def read(
-    checked: Annotated[Path, typer.Argument(metavar="AUDIT.csv", hidden=True)],
-    as_json: o.AsJson = False,
+    ask: Request, checked: Annotated[Path, typer.Argument(metavar="AUDIT.csv", hidden=True)]
 ) -> None:
     """Give the exact limit on wrong labels that a finished audit proves.
 
@@ -104,8 +95,7 @@ def read(
     """
     from dris.report.auditing import read_audit
 
-    limit = read_audit(checked)
-    talk = Talk(as_json=as_json)
+    limit, talk = read_audit(checked), ask.talk
     talk.say(str(limit))
     if limit.wrong:
         talk.say(
@@ -115,31 +105,14 @@ def read(
     talk.result({"command": "audit read", **limit.to_dict()})
 
 
-@audit.command()
 def queue(
-    data: o.DataPaths,
+    ask: Request,
     n: Annotated[int, typer.Option("--n", metavar="N", help="How many.")] = 100,
     scores: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Of dris score on this data: train nothing."),
     ] = None,
-    label: o.Label = None,
-    id: o.Id = None,
-    trusted: o.Trusted = None,
-    features: o.Features = None,
-    without: o.Without = None,
-    missing: o.Missing = "refuse",
-    image_size: o.ImageSize = None,
-    proxies: o.Proxies = 3,
-    epochs: o.Epochs = 20,
-    model: o.Model = None,
-    seed: o.Seed = 0,
-    workers: o.Workers = None,
-    device: o.Device = "cpu",
-    store: o.StoreFolder = Path("dris-out/runs"),
     out: OutFile = Path("review.csv"),
-    force: o.Force = False,
-    as_json: o.AsJson = False,
 ) -> None:
     """Queue the labels that look most wrong, with the label the proxies would give.
 
@@ -149,26 +122,9 @@ def queue(
     from dris.core.arrayfile import made_folder, write_atomically
     from dris.report.reviewing import asked_by_proxies, asked_by_scores, rows_of
 
-    refuse_existing([out], force=force)
-    ask = Request(
-        data=data,
-        label=label,
-        id=id,
-        trusted=trusted,
-        features=features,
-        without=without,
-        missing=missing,
-        image_size=image_size,
-        proxies=proxies,
-        epochs=epochs,
-        model=model,
-        canaries="none",
-        seed=seed,
-        workers=workers,
-        device=device,
-        store=store,
-    )
-    found, talk = ask.read(), Talk(as_json=as_json)
+    refuse_existing([out], force=ask.force)
+    ask = replace(ask, canaries="none")
+    found, talk = ask.read(), ask.talk
     if scores is not None:
         asked, hidden = asked_by_scores(found, scores, n)
         if hidden:
@@ -177,7 +133,7 @@ def queue(
         asked = asked_by_proxies(ask.score(found)[0], n)
     made_folder(out.parent)
     write_atomically(out, [rows_of(found, asked)])
-    where = " ".join(map(str, data or []))
+    where = " ".join(map(str, ask.data or []))
     doubted = int((asked.given != asked.suggested).sum())
     talk.say(
         f"wrote {out}: the {len(asked):,} most suspicious of {len(found):,} labels; "
@@ -196,19 +152,10 @@ def queue(
     )
 
 
-@audit.command()
 def apply(
-    data: Annotated[Path, typer.Argument(metavar="DATA", hidden=True)],
+    ask: Request,
     review: Annotated[Path, typer.Argument(metavar="REVIEW.csv", hidden=True)],
     out: Annotated[Path, typer.Option(metavar="FILE", help="The data, corrected.")],
-    label: o.Label = None,
-    id: o.Id = None,
-    trusted: o.Trusted = None,
-    features: o.Features = None,
-    without: o.Without = None,
-    missing: o.Missing = "refuse",
-    force: o.Force = False,
-    as_json: o.AsJson = False,
 ) -> None:
     """Write the data with corrections made, and a column of labels that a person vouches for.
 
@@ -220,25 +167,16 @@ def apply(
     from dris.report.reviewing import write_reviewed
     from dris.report.ticks import read_ticks
 
-    refuse_existing([out], force=force)
+    refuse_existing([out], force=ask.force)
     ticks = read_ticks(review)
-    ask = Request(
-        data=[data],
-        label=label,
-        id=id,
-        trusted=trusted,
-        features=features,
-        without=without,
-        missing=missing,
-    )
-    found, talk = ask.read(), Talk(as_json=as_json)
+    found, talk = ask.read(), ask.talk
     made_folder(out.parent)
-    done = write_reviewed(found, ticks, out, trusted=trusted, force=force)
+    done = write_reviewed(found, ticks, out, trusted=ask.trusted, force=ask.force)
     talk.say(
         f"wrote {out}: {done.corrected:,} labels corrected, {done.trusted:,} trusted in all, "
         f"{done.dropped:,} dropped (wrong, and no other label known), "
         f"{done.unsure:,} unsure left as they are"
     )
-    flags = Request(label=label, id=id, trusted=done.column).flags()
+    flags = replace(ask, trusted=done.column).flags()
     talk.say(f"later runs never drop what is trusted: dris prune {out}{flags}")
     talk.result({"command": "audit apply", "out": str(out), **done.to_dict()})

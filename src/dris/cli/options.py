@@ -39,7 +39,10 @@ Model = Annotated[
 ]
 CanaryKinds = Annotated[
     str,
-    typer.Option("--canaries", metavar="A,B", help="Of uniform, hard, confusable; or none."),
+    typer.Option("--canaries", metavar="A,B", help="Of uniform, hard, confusable, matrix."),
+]
+Matrix = Annotated[
+    Path | None, typer.Option("--matrix", metavar="FILE", help="How classes become others.")
 ]
 AtMost = Annotated[
     float, typer.Option("--at-most", metavar="SHARE", help="Surely no more labels are wrong.")

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dris.cli import options as o
-from dris.cli.talking import Talk, bar
+from dris.cli.talking import Talk
 
 
 def register(app: typer.Typer) -> None:
@@ -46,6 +46,7 @@ def rank(
     kept-00000.parquet, ... as well. Killed, the same command goes on where it was.
     Example: dris rank "losses/*.parquet" --keep 0.25 --out ranks
     """
+    from dris.learn.bars import bar
     from dris.learn.sharded import rank_shards
 
     with bar("ranking") as progress:

@@ -7,7 +7,7 @@ import typer
 
 from dris.cli import options as o
 from dris.cli.requests import again
-from dris.cli.talking import Talk, bar
+from dris.cli.talking import Talk
 
 if TYPE_CHECKING:
     from dris.bench.runner import Record
@@ -112,6 +112,7 @@ def _run(
     """Every cell's record by key; what experiments share is run once."""
     from dris.bench.kinds.shared import Place
     from dris.bench.runner import run
+    from dris.learn.bars import bar
 
     every = list(dict.fromkeys(cell for part in cells.values() for cell in part))
     place = Place(folder / "runs", data_dir, device)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from dris.cli import options
-from dris.cli.talking import Talk, bar
+from dris.cli.talking import Talk
 from dris.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from dris.data.scorefile import ScoreFile
     from dris.learn.engines import Engine
     from dris.learn.scoring import Scored, Settings
+
+# The options that say how data is read.
+READING = ("data", "label", "id", "trusted", "features", "without", "missing", "image_size")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class Request:
     epochs: options.Epochs = 20
     model: options.Model = None
     canaries: options.CanaryKinds = "uniform"
+    matrix: options.Matrix = None
     at_most: options.AtMost = 0.5
     seed: options.Seed = 0
     workers: options.Workers = None
@@ -70,17 +74,24 @@ class Request:
         words = [word for pair in named if pair[1] is not None for word in pair]
         return f" {shlex.join(words)}" if words else ""
 
-    def settings(self) -> "Settings":
-        """What decides the result, checked."""
+    def settings(self, data: "LabelledData | None" = None) -> "Settings":
+        """What decides the result, checked; the classes of a matrix only where the data is."""
+        from dris.data.matrices import read_matrix
         from dris.learn.scoring import Settings
 
         kinds = () if self.canaries == "none" else options.names_in(self.canaries)
+        if ("matrix" in kinds) != (self.matrix is not None):
+            raise InputError("--canaries matrix and --matrix FILE go together; pass both")
+        matrix = None
+        if self.matrix is not None and data is not None:
+            matrix = read_matrix(self.matrix, data.classes)
         return Settings(
             proxies=self.proxies,
             epochs=self.epochs,
             models=options.names_in(self.model),
             seed=self.seed,
-            canaries=kinds,
+            canaries=tuple(k for k in kinds if k != "matrix" or matrix is not None),
+            matrix=matrix,
             at_most=self.at_most,
         )
 
@@ -135,10 +146,12 @@ class Request:
     def score(self, data: "LabelledData") -> "tuple[Scored, dict[str, int]]":
         """Train the proxies or find them, or import their dynamics; how many of each."""
         from dris.core.dynamics import Dynamics
+        from dris.learn.bars import bar
+        from dris.learn.parallel import give_back_memory
         from dris.learn.scoring import score_data, scored_from
         from dris.learn.store import Store
 
-        settings = self.settings()
+        settings = self.settings(data)
         if self.records:
             found = self.imported()
             if not isinstance(found, Dynamics):
@@ -151,7 +164,7 @@ class Request:
         before, begin = _done(store), time.monotonic()
         try:
             with bar("proxies") as progress, warnings.catch_warnings(record=True) as said:
-                warnings.simplefilter("always")
+                warnings.simplefilter("always", UserWarning)
                 scored = score_data(
                     data,
                     settings,
@@ -164,6 +177,7 @@ class Request:
         except KeyboardInterrupt:
             self.talk.note(f"finished proxies are kept in {store.root}; to go on: {again()}")
             raise
+        give_back_memory()
         for warning in said:
             self.talk.note(f"dris: {warning.message}")
         trained = len(_done(store) - before)
@@ -178,8 +192,7 @@ class Request:
 
     def recipe(self, scored: "Scored") -> dict[str, Any]:
         """How to do it again: what was read how, the settings, and what came of them."""
-        reading = ("label", "id", "trusted", "features", "without", "missing", "image_size")
-        asked = {name: getattr(self, name) for name in reading}
+        asked = {name: getattr(self, name) for name in READING[1:]}
         imported = [str(path) for path in self.records or []]
         return {**scored.recipe(), "reading": asked, "imported": imported}
 
@@ -198,20 +211,24 @@ def refuse_existing(paths: Iterable[Path], *, force: bool) -> None:
             raise InputError(f"{path} exists; use --force to replace it, or name another --out")
 
 
-def takes_request(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose first parameter is a `Request` as one with all of its options."""
+def takes_request(command: Callable[..., None], *names: str) -> Callable[..., None]:
+    """A command whose first parameter is a `Request` as one with its options, or those named.
+
+    The data comes first, then the command's own options; where one has the name of a shared one,
+    name the others.
+    """
     shared = get_type_hints(Request, include_extras=True)
     own = list(inspect.signature(command).parameters.values())[1:]
-    names = [field.name for field in fields(Request)]
+    chosen = [f for f in fields(Request) if not names or f.name in names]
 
     @wraps(command)
     def run(**given: Any) -> None:
-        command(Request(**{name: given.pop(name) for name in names}), **given)
+        command(Request(**{f.name: given.pop(f.name) for f in chosen}), **given)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = [
         inspect.Parameter(f.name, keyword, default=f.default, annotation=shared[f.name])
-        for f in fields(Request)
+        for f in chosen
     ]
     extra = [p.replace(kind=keyword) for p in own]
     everything = [parameters[0], *extra, *parameters[1:]]

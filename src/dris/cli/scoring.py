@@ -44,9 +44,9 @@ def score(ask: Request) -> None:
     flags = {"canary": scored.planted(), "trusted": data.trusted}
     for kind in scored.canaries:
         flags[f"canary_{kind.kind}"] = kind.mask()
-    texts = {"given": data.given().astype(str)}
+    texts = {"given": data.written()}
     if "rival" in scored.dynamics.columns:
-        texts["suggested"] = data.given(scored.suggested()).astype(str)
+        texts["suggested"] = data.written(scored.suggested())
     recipe = ask.recipe(scored)
     found = scored.scores()
     note = {"fingerprint": data.origin.fingerprint, "seed": ask.seed}
@@ -118,7 +118,8 @@ def prune(
     used = _used(rule, verdict)
     chosen = scored.choose(used, keep)
     kept = scored.kept(chosen)
-    limits = scored.certificates(chosen)
+    corruption = scored.corruption()
+    limits = scored.certificates(chosen, corruption=corruption)
     if written == "ids":
         write_ids(data, kept_file, positions=kept, force=ask.force)
     elif written == "data":
@@ -135,7 +136,13 @@ def prune(
     if short := chosen.parameters.get("short"):
         say(f"  short    {short:,} fewer than asked for pass the gate, the others look wrong")
     if limits:
-        _say_limit(ask, widest(limits))
+        check = f"dris audit draw {kept_file}{ask.flags()}" if written == "data" else "dris audit"
+        _say_limit(ask, widest(limits), check)
+        if any(most.share > 0.9 * most.at_most for most in corruption):
+            say(
+                f"  so       how many labels are wrong cannot be told here, and the limit allows "
+                f"for {ask.at_most:.0%}; if fewer surely are, say --at-most, or check: {check}"
+            )
         if verdict is not None and verdict.hides:
             say(f"  but      {TOO_GOOD}: audit what is left, or plant other --canaries")
     if verdict is not None:
@@ -322,9 +329,9 @@ def _write_report(
     return page.advice.headline
 
 
-def _say_limit(ask: Request, limit: "ContaminationLimit") -> None:
+def _say_limit(ask: Request, limit: "ContaminationLimit", check: str) -> None:
     if limit.vacuous:
-        ask.talk.say("  limit    nothing is certified: keep less, or lower --at-most if you may")
+        ask.talk.say(f"  limit    nothing is certified: keep less, or check a sample: {check}")
     else:
         ask.talk.say(
             f"  limit    at most {limit.share:.2%} of them are wrong ({limit.wrong:,} of "

@@ -1,9 +1,7 @@
-"""What a command says: results on stdout, the rest on stderr, a bar on a terminal only."""
+"""What a command says: results on stdout, the rest on stderr."""
 
 import json
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import typer
@@ -27,19 +25,3 @@ class Talk:
         """The machine-readable result, if it was asked for."""
         if self._as_json:
             typer.echo(json.dumps(values, sort_keys=True, allow_nan=False, indent=1))
-
-
-@contextmanager
-def bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar with the time left on a terminal; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeRemainingColumn as Left
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Left())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)

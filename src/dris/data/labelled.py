@@ -162,6 +162,11 @@ class LabelledData:
         """Labels as the user wrote them: the given ones, or others in 0..C-1."""
         return np.array(self.classes)[self.labels if labels is None else labels]
 
+    def written(self, labels: NDArray[np.int64] | None = None) -> NDArray[np.str_]:
+        """Labels as text: the given ones, or others in 0..C-1."""
+        texts: NDArray[np.str_] = np.array([str(value) for value in self.classes])
+        return texts[self.labels if labels is None else labels]
+
     def to_dict(self) -> dict[str, Any]:
         """What a recipe or a report needs to say about the data, as values that JSON can hold."""
         encoded: list[Mapping[str, Any]] = [

@@ -23,11 +23,11 @@ from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
 from dris.integrations.choosing import EVERYTHING, RECOMMENDED, make_choice
 from dris.learn.arrays import refuse_other_index
-from dris.learn.proxies import as_single
 from dris.learn.scoring import Settings
+from dris.learn.standardizing import as_single
 
 
-class RobustSelector(BaseEstimator):  # type: ignore[misc]
+class RobustSelector(BaseEstimator):
     """Chooses which examples to train on: those whose labels small proxies do not doubt.
 
     The steps are the command line's: canaries are planted, proxies trained, the data judged, a
@@ -149,7 +149,7 @@ def _has(method: str) -> Callable[[Any], bool]:
     return check
 
 
-class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Fits a classifier on the examples whose labels small proxies do not doubt.
 
     `RobustSelector` chooses; its options and attributes are the same here. The estimator is cloned

@@ -14,6 +14,7 @@ from dris.learn.outputs import as_logits, logits_of, penultimate_of, probabiliti
 from dris.learn.schedules import Schedule
 
 Positions = NDArray[np.int64]
+_AT_ONCE = 1 << 22  # numbers that are measured at once: scikit-learn copies them to float64
 
 
 def _mlp() -> Any:
@@ -119,6 +120,11 @@ class Estimator:
         with interruptible():
             for at in self.schedule.batches(epoch):
                 self.model.partial_fit(self._x[at], self._labels[at], classes=every)
+
+    def portions(self, positions: Positions) -> Iterator[Positions]:
+        """The examples to measure, as many at once as take little memory."""
+        step = max(1, _AT_ONCE // max(self._x.shape[1], self._classes))
+        return (positions[i : i + step] for i in range(0, len(positions), step))
 
     def measure(
         self, positions: Positions, *, hidden: bool = False

@@ -18,22 +18,12 @@ from numpy.typing import NDArray
 from dris.core.arrayfile import made_folder
 from dris.core.errors import InputError
 from dris.learn.estimators import is_estimator
-from dris.learn.proxies import as_table
+from dris.learn.model_names import code_of, name_of, refuse_unnamed
 from dris.learn.runs import Outcome, Run
 from dris.learn.schedules import Schedule
+from dris.learn.standardizing import as_table
 from dris.learn.store import Store
-from dris.learn.training import (
-    Data,
-    DivergedError,
-    Job,
-    code_of,
-    engine_of,
-    key_of,
-    name_of,
-    one_thread,
-    refuse_unnamed,
-    told_who,
-)
+from dris.learn.training import Data, DivergedError, Job, engine_of, key_of, one_thread, told_who
 
 _log = logging.getLogger("dris")
 Arrays = dict[str, NDArray[Any]]

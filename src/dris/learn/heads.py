@@ -133,7 +133,7 @@ def train_heads(
         tasks = [([jobs[i] for i in at], d, hidden) for at, d in zip(places, data, strict=True)]
         trained = run_all(_train_on, tasks, workers=1, progress=progress, total=total)
         results = dict(zip(itertools.chain(*places), itertools.chain(*trained), strict=True))
-        dynamics = joined([results[i] for i in range(len(jobs))], jobs, folds)
+        dynamics = joined([results[i] for i in range(len(jobs))], folds)
         refuse_copies(dynamics)
         if run is not None and "missing" not in dynamics.provenance:
             run.finish(dynamics, seconds=time.monotonic() - begin)

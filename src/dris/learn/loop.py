@@ -170,6 +170,10 @@ class Network:
             ) from error
         return logits
 
+    def portions(self, positions: Positions) -> list[Positions]:
+        """The examples to measure, all at once: `measure` takes a batch after the other."""
+        return [positions]
+
     def measure(
         self, positions: Positions, *, hidden: bool = False
     ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:

@@ -16,6 +16,7 @@ from dris.core.streams import rng_for
 from dris.learn.estimators import is_estimator
 from dris.learn.feeds import Draws, Fixed, Online, losses_of
 from dris.learn.following import Sampled, TargetRun, follow
+from dris.learn.model_names import name_of
 from dris.learn.parallel import Progress
 from dris.learn.plans import Plan, Score, Seen, plan_named
 from dris.learn.proxies import checked_model
@@ -23,7 +24,7 @@ from dris.learn.recipe import PAPER_RHO_REFERENCE, Recipe
 from dris.learn.schedules import Passes, Positions
 from dris.learn.store import Store, fingerprint
 from dris.learn.targets import checked_job, counted
-from dris.learn.training import Data, Job, engine_of, name_of, one_thread
+from dris.learn.training import Data, Job, engine_of, one_thread
 
 # A tenth of the smallest share of the data that the paper trains a target on (α = 0.25): each of
 # the examples that carry the draws is then seen 40 times an epoch.

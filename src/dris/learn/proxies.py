@@ -1,8 +1,9 @@
 """Train K proxies and join what each thinks of each example after every epoch."""
 
 import itertools
+import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -17,13 +18,15 @@ from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.ranks import normalized_ranks
 from dris.core.streams import checked_seed
-from dris.learn.arrays import divisor_of, refuse_other_index
+from dris.learn.arrays import refuse_other_index
 from dris.learn.engines import LOCAL, Engine, checked_engine
 from dris.learn.estimators import ESTIMATORS, is_estimator, resolve
+from dris.learn.model_names import code_of, refuse_unnamed
 from dris.learn.parallel import Progress, run_all
 from dris.learn.recipe import Recipe
+from dris.learn.standardizing import as_table
 from dris.learn.store import Store
-from dris.learn.training import Data, DivergedError, Job, code_of, refuse_unnamed, train
+from dris.learn.training import Data, DivergedError, Job, train
 
 
 def train_proxies(
@@ -134,8 +137,8 @@ def train_proxies(
         for fold in range(cross_fit or 1)
     ]
     held_out = Data(data, labels, *checked_test(test, data))
-    results = train_jobs(jobs, held_out, store, workers, progress, where)
-    dynamics = joined(results, jobs, cross_fit or 1)
+    # Nothing holds on to the single proxies once they are joined.
+    dynamics = joined(train_jobs(jobs, held_out, store, workers, progress, where), cross_fit or 1)
     refuse_copies(dynamics)
     return replace(dynamics, ids=names)
 
@@ -156,16 +159,23 @@ def train_jobs(
             refuse_unnamed(job.model)
         # Here, not in a worker: what stands in a notebook has its source in this process only.
         jobs = [replace(job, code=code_of(job.model)) for job in jobs]
-    table = as_table(data, jobs[0].normalize) if any(is_estimator(j.model) for j in jobs) else data
-    tasks = [(job, table if is_estimator(job.model) else data, kept) for job in jobs]
     total = sum(job.recipe.stop for job in jobs)
-    if engine.name == "ray":
-        from dris.learn.ray_jobs import train_on_ray
-
-        how: dict[str, Any] = {"workers": workers, "progress": progress, "total": total}
-        return train_on_ray(_attempt, tasks, kept, engine=engine, **how)
     gpus = len({job.device for job in jobs if job.device != "cpu"})
-    return run_all(_attempt, tasks, workers=workers or gpus or None, progress=progress, total=total)
+    with tempfile.TemporaryDirectory(prefix="dris-") as folder:
+        table = data
+        if any(is_estimator(job.model) for job in jobs):
+            # Ray has an object store of its own, and its nodes may share no disk.
+            where = Path(folder) if engine.name == "local" else None
+            table = as_table(data, jobs[0].normalize, where)
+        tasks = [(job, table if is_estimator(job.model) else data, kept) for job in jobs]
+        if engine.name == "ray":
+            from dris.learn.ray_jobs import train_on_ray
+
+            how: dict[str, Any] = {"workers": workers, "progress": progress, "total": total}
+            return train_on_ray(_attempt, tasks, kept, engine=engine, **how)
+        return run_all(
+            _attempt, tasks, workers=workers or gpus or None, progress=progress, total=total
+        )
 
 
 def _attempt(
@@ -184,57 +194,6 @@ def _attempt(
         for _ in range(left):  # epochs that will never come: progress still ends at its total
             tick()
         return error
-
-
-def as_table(data: Data, normalize: bool) -> Data:
-    """The data as scikit-learn wants it: float32 rows, images flattened, features standardized.
-
-    >>> as_table(Data(np.array([[1.0, 5.0], [3.0, 5.0]]), np.array([0, 1])), True).x.tolist()
-    [[-1.0, 0.0], [1.0, 0.0]]
-    """
-    if not isinstance(data.x, np.ndarray):
-        raise InputError("scikit-learn models need an array, got a Dataset; use a torch model")
-    flat = data.x.reshape(len(data.x), -1)
-    mean, scale = _mean_and_scale(flat) if normalize else (0.0, 1.0)
-
-    def prepared(x: NDArray[Any]) -> NDArray[np.float32]:
-        rows = x.reshape(len(x), -1)
-        if not normalize:
-            return as_single(rows)
-        out = np.empty(rows.shape, dtype=np.float32)
-        for block in _blocks(rows):  # in double precision, but never all of it at once
-            out[block] = as_single((rows[block] - mean) / scale)
-        return out
-
-    test = None if data.test_x is None else prepared(data.test_x)
-    return replace(data, x=prepared(flat), test_x=test)
-
-
-def _mean_and_scale(x: NDArray[Any]) -> tuple[Any, Any]:
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean = x.mean(axis=0, dtype=np.float64)
-        squares = sum(((x[block] - mean) ** 2).sum(axis=0) for block in _blocks(x))
-        spread = np.sqrt(squares / len(x))
-    if not np.isfinite(spread).all():
-        raise InputError(f"x is too large to standardize, up to {np.abs(x).max():g}; rescale it")
-    return mean, divisor_of(spread, mean)
-
-
-def _blocks(x: NDArray[Any]) -> Iterator[slice]:
-    """Consecutive rows, a few megabytes at a time."""
-    step = max(1, (1 << 20) // x.shape[1])
-    return (slice(start, start + step) for start in range(0, len(x), step))
-
-
-def as_single(x: NDArray[Any]) -> NDArray[np.float32]:
-    """Features in single precision, in which proxies train; refused when they do not fit.
-
-    >>> as_single(np.array([[1, 2]])).dtype
-    dtype('float32')
-    """
-    if np.abs(x).max() > np.finfo(np.float32).max:
-        raise InputError(f"x does not fit single precision, up to {np.abs(x).max():g}; rescale it")
-    return x.astype(np.float32, copy=False)
 
 
 def default_recipe(
@@ -341,9 +300,7 @@ def check_ways(bag: float | None, cross_fit: int | None, record: str, n: int) ->
         )
 
 
-def joined(
-    results: Sequence[Dynamics | DivergedError], jobs: Sequence[Job], folds: int
-) -> Dynamics:
+def joined(results: Sequence[Dynamics | DivergedError], folds: int) -> Dynamics:
     """One `Dynamics` of all proxies that finished; the others are named in a warning."""
     parts, missing = [], []
     for k in range(0, len(results), folds):

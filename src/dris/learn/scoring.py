@@ -48,6 +48,7 @@ class Settings:
             by the data when empty. A recipe can hold names only.
         seed: Of every random stream.
         canaries: Kinds of canaries, the first one for the checks; no certificate without any.
+        matrix: Of the kind "matrix": the share of each true class (row) given each label.
         share: Of the labels that become canaries of each kind; up to 0.1 on small data, so that
             a gate can be set.
         at_most: A share of wrong labels that is surely not exceeded; certificates assume it.
@@ -58,6 +59,7 @@ class Settings:
     models: tuple[Any, ...] = ()
     seed: int = 0
     canaries: tuple[str, ...] = ("uniform",)
+    matrix: tuple[tuple[float, ...], ...] | None = None
     share: float = 0.04
     at_most: float = 0.5
 
@@ -66,10 +68,11 @@ class Settings:
         checked_count(self.epochs, "epochs", at_least=1)
         if not 0 < self.at_most <= 0.5:
             raise InputError(f"at_most must be in (0, 0.5], got {self.at_most}")
-        odd = [k for k in self.canaries if k not in KINDS or k == "matrix"]
-        if odd or len(set(self.canaries)) < len(self.canaries):
-            known = ", ".join(k for k in KINDS if k != "matrix")
+        if len(set(self.canaries) & set(KINDS)) < len(self.canaries):
+            known = ", ".join(KINDS)
             raise InputError(f"canaries must be different kinds of {known}, got {self.canaries}")
+        if ("matrix" in self.canaries) != (self.matrix is not None):
+            raise InputError("canaries of kind matrix and a matrix go together; pass both")
 
 
 DEFAULTS = Settings()
@@ -186,7 +189,7 @@ class Scored:
 
 
 def scores_of(dynamics: Dynamics) -> dict[str, NDArray[np.float64]]:
-    """Every score that these dynamics can give, by name.
+    """Every score that these dynamics can give, by name, each read-only.
 
     >>> list(scores_of(Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]])))
     ['rank_variance', 'consensus', 'loss', 'self_confidence', 'random']
@@ -197,6 +200,7 @@ def scores_of(dynamics: Dynamics) -> dict[str, NDArray[np.float64]]:
             found[name] = score(dynamics)
         except InputError:  # needs a column that was not recorded
             continue
+        found[name].flags.writeable = False  # so that a score file need not copy it
     return found
 
 
@@ -283,6 +287,8 @@ def _planted(
         if pilot is not None and kind in _PILOTED:
             gap, top_two = pilot_views(pilot)
             given = {"top_two": top_two} if kind == "confusable" else {"gap": gap, "hardest": 0.25}
+        if kind == "matrix":
+            given = {"matrix": settings.matrix}
         canaries = plant_canaries(
             labels,
             share=_share_for(settings, int((~avoid).sum())),

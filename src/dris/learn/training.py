@@ -4,13 +4,11 @@ A `Job` is everything that determines one training; the same job gives the same 
 whatever process, after however many interruptions.
 """
 
-import inspect
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +19,7 @@ from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.streams import rng_for
 from dris.learn.estimators import Estimator, is_estimator, resolve
+from dris.learn.model_names import name_of, parameters_of
 from dris.learn.recipe import Recipe
 from dris.learn.recorder import Recorder
 from dris.learn.runs import Run
@@ -108,80 +107,12 @@ def key_of(job: Job, data: Data) -> dict[str, Any]:
     """Everything that determines a job's bytes, as plain values."""
     return {
         **asdict(replace(job, model=name_of(job.model))),
-        "parameters": _parameters_of(job.model),
+        "parameters": parameters_of(job.model),
         "stream": list(job.stream),
         "data": _print_of(data.x),
         "labels": fingerprint(data.y),
         "test": None if data.test_y is None else [_print_of(data.test_x), fingerprint(data.test_y)],
     }
-
-
-def name_of(model: Any) -> str:
-    """A model in words that determine it: a name, an estimator's parameters, an import path.
-
-    >>> name_of("resnet20")
-    'resnet20'
-    >>> from functools import partial
-    >>> name_of(partial(rows_of, n=3))
-    'dris.learn.training:rows_of(n=3)'
-    """
-    if isinstance(model, str):
-        return model
-    if is_estimator(model) and not isinstance(model, type):
-        return " ".join(repr(model).split())
-    if isinstance(model, partial):
-        given = [repr(a) for a in model.args]
-        given += [f"{name}={value!r}" for name, value in sorted(model.keywords.items())]
-        return f"{name_of(model.func)}({', '.join(given)})"
-    named = model if hasattr(model, "__qualname__") else type(model)
-    return f"{named.__module__}:{named.__qualname__}"
-
-
-def refuse_unnamed(model: Any) -> None:
-    """Stop at a model that a run could not be found again by: two of them may share a name.
-
-    >>> refuse_unnamed("resnet20")
-    """
-    function = model
-    while isinstance(function, partial):
-        function = function.func
-    if isinstance(function, str) or is_estimator(function):
-        return
-    unnamed = "<" in name_of(function) or not hasattr(function, "__qualname__")
-    if unnamed or " at 0x" in name_of(model):
-        raise InputError(
-            f"a store finds runs by the model's name, and {name_of(model)} may mean several "
-            "models; name the function: write it with def at the top of a module, and give "
-            "numbers to it with functools.partial"
-        )
-
-
-def code_of(model: Any) -> str | None:
-    """A hash of the source of a user's own function or class: edited, it is another model.
-
-    None for models of dris and where there is no source. What the function calls is not seen.
-
-    >>> code_of("resnet20") is None
-    True
-    """
-    if is_estimator(model) or (isinstance(model, str) and ":" not in model):
-        return None
-    from dris.learn.models.registry import builder_of
-
-    function = builder_of(model)[0]
-    while isinstance(function, partial):
-        function = function.func
-    try:
-        return fingerprint(inspect.getsource(function))
-    except (OSError, TypeError):
-        return None
-
-
-def _parameters_of(model: Any) -> dict[str, str] | None:
-    """An estimator's parameters in full: its own words leave out the middle of long ones."""
-    if not is_estimator(model) or isinstance(model, str):
-        return None
-    return {n: repr(v) for n, v in model.get_params().items() if n != "random_state"}
 
 
 def rows_of(job: Job, n: int) -> tuple[Positions, Positions]:
@@ -270,13 +201,13 @@ def _one_epoch(
     scored = job.record == "scored" and epoch == job.recipe.scored
     if scored or not follows:
         wants = job.gradient_norm and (scored or job.record == "all")
-        logits, hidden = engine.measure(measured, hidden=wants)
-        logits = logits.astype(np.float32, copy=False)
-        if not follows:
-            seen = hidden if job.record == "all" else None
-            recorder.update(measured, logits, y[measured], seen)
-        if scored:
-            recorder.snapshot(measured, logits, y[measured], hidden)
+        for at in engine.portions(measured):
+            logits, hidden = engine.measure(at, hidden=wants)
+            logits = logits.astype(np.float32, copy=False)
+            if not follows:
+                recorder.update(at, logits, y[at], hidden if job.record == "all" else None)
+            if scored:
+                recorder.snapshot(at, logits, y[at], hidden)
     recorder.end_epoch()
 
 

@@ -1,11 +1,13 @@
 """An audit on disk: what was drawn for a person to check, sealed, and the limit once it is checked.
 
-The CSV file is for the person. A JSON file of the same name beside it says what was drawn from
-what: without it, or when the two disagree, there is no limit.
+The CSV file is for the person. What was drawn from what is said by a JSON file of the same name
+beside it or, in the report's export, by the CSV file's own sixth heading: without it, or when the
+two disagree, there is no limit.
 """
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from dris.core.streams import rng_for
 from dris.data.files import fingerprint_of, one_line
 from dris.data.labelled import LabelledData
 from dris.data.looks import looks
-from dris.report.ticks import questions, read_ticks
+from dris.report.ticks import heading_after, questions, read_ticks
 
 FORMAT = 1
 
@@ -41,25 +43,44 @@ def write_audit(
 
     The label that proxies would give is not shown: who is told an answer no longer checks.
     """
-    audit_limit(size=len(kept), checked=0, wrong=0, delta=delta)  # refuses a delta that is none
-    everything = Subset(np.arange(len(kept)), "as read", {}, len(kept))
-    drawn = draw_audit(everything, n, rng=rng_for(seed, "audit"))
-    asked = [(str(kept.ids[i]), kept.names[kept.labels[i]], "") for i in drawn.tolist()]
     # Pictures are many files: only a table's own can be looked up again by name.
     files = [] if kept.paths is not None else [str(file.resolve()) for file in kept.origin.files]
+    everything = np.arange(len(kept))
+    drawn, note = sealed_draw(kept, everything, n, files=files, seed=seed, delta=delta)
+    asked = [(*pair, "") for pair in note["drawn"]]
+    write_atomically(beside(path), [(json.dumps(note, indent=1) + "\n").encode()])
+    write_atomically(path, [questions(asked, looks(kept, drawn))])
+    return drawn
+
+
+def sealed_draw(
+    data: LabelledData,
+    kept: NDArray[np.int64],
+    n: int,
+    *,
+    files: Sequence[str] = (),
+    seed: int = 0,
+    delta: float = 0.05,
+) -> tuple[NDArray[np.int64], dict[str, Any]]:
+    """Positions of n kept examples drawn at random, and the note that says so, sealed.
+
+    >>> data = LabelledData.of(np.eye(4), [0, 1, 0, 1], classes=("cat", "dog"))
+    >>> drawn, note = sealed_draw(data, np.array([0, 2]), 1)
+    >>> note["size"], note["drawn"][0][1]
+    (2, 'cat')
+    """
+    audit_limit(size=len(kept), checked=0, wrong=0, delta=delta)  # refuses a delta that is none
+    drawn = draw_audit(Subset(kept, "kept", {}, len(data)), n, rng=rng_for(seed, "audit"))
     note = {
         "format": FORMAT,
         "size": len(kept),
-        "fingerprint": kept.origin.fingerprint,
-        "files": files,
+        "fingerprint": data.origin.fingerprint,
+        "files": list(files),
         "seed": seed,
         "delta": delta,
-        "drawn": [[name, given] for name, given, _ in asked],
+        "drawn": [[str(data.ids[i]), data.names[data.labels[i]]] for i in drawn.tolist()],
     }
-    text = json.dumps({**note, "seal": _seal(note)}, indent=1) + "\n"
-    write_atomically(beside(path), [text.encode()])
-    write_atomically(path, [questions(asked, looks(kept, drawn))])
-    return drawn
+    return drawn, {**note, "seal": _seal(note)}
 
 
 def read_audit(path: Path) -> AuditLimit:
@@ -91,14 +112,18 @@ def read_audit(path: Path) -> AuditLimit:
 
 
 def _note(path: Path) -> dict[str, Any]:
-    sealed = beside(path)
-    if not sealed.is_file():
-        raise InputError(
-            f"{sealed} is not there, and it says what {path.name} was drawn from; keep the two "
-            "side by side, or draw again with dris audit draw"
-        )
+    """What was drawn, from the file itself or from the one beside it, if it is whole."""
+    sealed, text = path, heading_after(path)
+    if not text.startswith("{"):
+        sealed = beside(path)
+        if not sealed.is_file():
+            raise InputError(
+                f"{sealed} is not there, and it says what {path.name} was drawn from; keep the two "
+                "side by side, or draw again with dris audit draw"
+            )
+        text = sealed.read_text(encoding="utf-8", errors="replace")
     try:
-        note: dict[str, Any] = json.loads(sealed.read_text(encoding="utf-8"))
+        note: dict[str, Any] = json.loads(text)
         seal = note.pop("seal")
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{sealed} is no file of dris audit draw; draw again") from None

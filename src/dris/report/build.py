@@ -15,7 +15,7 @@ from dris.core.errors import InputError
 from dris.core.scores import consensus, rank_variance
 from dris.core.selection import Subset
 from dris.core.streams import hashed_order
-from dris.report.data import NO_LABEL, Advice, Pictures, ReportData, Rows, Step
+from dris.report.data import NO_LABEL, Advice, Pictures, ReportData, Rows, Sample, Step
 from dris.report.shown import pictures, rows, shown_positions
 
 FRACTIONS = tuple(round(0.05 * s, 2) for s in range(1, 21))
@@ -42,6 +42,7 @@ def report_data(
     images: Any = None,
     table: Mapping[str, Sequence[Any]] | None = None,
     queue: int = 200,
+    sample: Sample | None = None,
     recipe: Mapping[str, Any] | None = None,
     environment: Mapping[str, Any] | None = None,
 ) -> ReportData:
@@ -65,6 +66,7 @@ def report_data(
         images: Indexed by position: arrays or paths of image files.
         table: Columns of a table, each indexed by position.
         queue: How many labels to put up for review.
+        sample: Kept examples that a person may check.
         recipe: Everything needed to do it again.
         environment: Versions; Python's, NumPy's and dris's own unless given.
 
@@ -89,7 +91,8 @@ def report_data(
     wary = np.asarray(mean if suspicion is None else suspicion, dtype=np.float64)
     doubted = _mask_or_none(suspected, n) & (planted == 0) & ~known
     first = _queue(wary, (planted == 0) & ~known, dynamics.ids, queue)
-    shown = shown_positions(first, mean, variance, dynamics.ids)
+    asked = first if sample is None else np.r_[first, sample.drawn[~np.isin(sample.drawn, first)]]
+    shown = shown_positions(asked, mean, variance, dynamics.ids)
     details: Pictures | Rows | None = None
     if images is not None:
         details = pictures(images, shown)
@@ -113,6 +116,7 @@ def report_data(
         keep=float(keep),
         queue=first,
         advice=advice,
+        sample=sample,
         gap=empirical_gap(dynamics, planted > 0) if planted.any() else None,
         details=details,
         recipe=dict(recipe or {}),

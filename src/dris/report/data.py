@@ -81,6 +81,21 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """Kept examples drawn at random, for a person to check on the page.
+
+    Attributes:
+        drawn: Their positions, in the order of the draw.
+        limits: The largest share of the kept that may be wrong if 0, 1, … of the drawn are.
+        sealed: What was drawn from what, as `dris audit read` wants it beside the answers.
+    """
+
+    drawn: NDArray[np.int64]
+    limits: tuple[float, ...]
+    sealed: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ReportData:
     """Everything on the page. Arrays have one entry per example, in the user's order.
 
@@ -102,6 +117,7 @@ class ReportData:
         keep: The chosen keep fraction.
         queue: Positions of the labels to review, most suspicious first.
         advice: The verdict.
+        sample: Kept examples to check, for a limit without assumptions; None for none.
         gap: How the empirical gap grows with K; None without known corruption.
         details: Pictures or rows of the examples that can be shown.
         recipe: Everything needed to do it again.
@@ -125,6 +141,7 @@ class ReportData:
     keep: float
     queue: NDArray[np.int64]
     advice: Advice
+    sample: Sample | None = None
     gap: Gap | None = None
     details: Pictures | Rows | None = None
     recipe: Mapping[str, Any] = field(default_factory=dict)
@@ -153,6 +170,10 @@ class ReportData:
             raise InputError(f"canary_kinds must be at most 15, got {len(self.canary_kinds)}")
         _check_steps(self.steps, self.keep, n)
         _check_details(self.details, n)
+        if self.sample is not None:
+            drawn = _positions(self.sample.drawn, "the sample", n)
+            if not self.steps[self.chosen].kept[drawn].all():
+                raise InputError("the sample must be drawn from what is kept; draw it again")
 
     @property
     def examples(self) -> int:

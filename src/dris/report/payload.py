@@ -47,16 +47,19 @@ def payload(data: ReportData) -> dict[str, Any]:
         "kept": packed(bits[drawn]),
         "suspicion": quantised(_standing(data.suspicion)[drawn], 1.0),
         "queue": [{"at": place[p], "id": str(data.ids[p])} for p in data.queue.tolist()],
+        "sample": _sample(data, place),
         "details": _details(data, place),
     }
 
 
 def drawn_positions(data: ReportData) -> NDArray[np.int64]:
-    """All examples; past 100,000 the queue, what can be shown, and a random sample of the rest."""
+    """All examples; past 100,000 what is asked about or shown, and a random part of the rest."""
     n = data.examples
     if n <= MOST_DRAWN:
         return np.arange(n)
     wanted = set(data.queue.tolist())
+    if data.sample is not None:
+        wanted.update(data.sample.drawn.tolist())
     if data.details is not None:
         held = data.details.images if isinstance(data.details, Pictures) else data.details.values
         wanted.update(held)
@@ -86,6 +89,16 @@ def _steps(data: ReportData) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _sample(data: ReportData, place: dict[int, int]) -> dict[str, Any] | None:
+    if data.sample is None:
+        return None
+    return {
+        "items": [{"at": place[p], "id": str(data.ids[p])} for p in data.sample.drawn.tolist()],
+        "limits": list(data.sample.limits),
+        "sealed": data.sample.sealed,
+    }
 
 
 def _standing(suspicion: NDArray[np.float64]) -> NDArray[np.float64]:

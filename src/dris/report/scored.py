@@ -1,10 +1,13 @@
 """The page about a user's scored data: the verdict in plain words, its rows or pictures."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dris.core.audit import audit_limit
 from dris.core.contamination import ContaminationLimit, widest
 from dris.core.judging import Judgement
 from dris.core.noise_checks import doubted_labels
@@ -12,8 +15,9 @@ from dris.core.scores import aum_mean
 from dris.core.selection import Subset
 from dris.data.labelled import Feature, LabelledData
 from dris.learn.scoring import Scored
+from dris.report.auditing import sealed_draw
 from dris.report.build import report_data
-from dris.report.data import Advice, ReportData
+from dris.report.data import Advice, ReportData, Sample
 
 
 def scored_report(
@@ -56,9 +60,25 @@ def scored_report(
         suggested=scored.suggested() if "rival" in columns else None,
         trusted=scored.data.trusted,
         canaries={kind.kind: kind.mask() for kind in scored.canaries},
+        sample=sample_of(scored, scored.kept(chosen)),
         recipe=recipe,
         **_shown(scored.data),
     )
+
+
+def sample_of(scored: Scored, kept: NDArray[np.int64], most: int = 60) -> Sample | None:
+    """Kept examples for a person to check, and the limit that each number of wrong ones proves."""
+    count = min(most, kept.size)
+    if not count:
+        return None
+    data = scored.data
+    files = [] if data.paths is not None else [str(file) for file in data.origin.files]
+    drawn, note = sealed_draw(data, kept, count, files=files, seed=scored.settings.seed)
+    limits = (
+        audit_limit(size=kept.size, checked=count, wrong=wrong, delta=note["delta"]).share
+        for wrong in range(count + 1)
+    )
+    return Sample(drawn, tuple(limits), json.dumps(note))
 
 
 def headline(judgement: Judgement, certificate: ContaminationLimit | None) -> str:
@@ -91,7 +111,7 @@ def _advice(
             "not judged",
             rule,
             "it was asked for.",
-            ("Plant canaries: let dris train the proxies.", _REVIEW),
+            ("Plant canaries: let dris train the proxies.", _CHECK, _REVIEW),
         )
     limit = judgement.limit
     reason = judgement.reason
@@ -111,9 +131,13 @@ def _advice(
     )
 
 
+_CHECK = (
+    "Check the random sample of the kept below and export it: dris audit read gives an exact "
+    "limit, whatever made the labels wrong."
+)
 _REVIEW = (
-    "Tick the review queue below, export it and hand it to dris audit; labels found right can be "
-    "trusted in the next run (--trusted)."
+    "Tick the review queue below, export it and hand it to dris audit apply; labels found right "
+    "can be trusted in the next run (--trusted)."
 )
 
 
@@ -122,12 +146,8 @@ def _todo(judgement: Judgement, certificate: ContaminationLimit | None) -> tuple
         return ("Train other proxies: fewer --epochs, another --model, or more --proxies.", _REVIEW)
     first = "Train on the kept examples (dris prune writes them), and compare with all of them."
     if certificate is not None and certificate.vacuous:
-        return (
-            first,
-            "Keep less, or plant more canaries, for a limit that says something.",
-            _REVIEW,
-        )
-    return (first, _REVIEW)
+        return (first, "Keep less, for a limit that says something.", _CHECK, _REVIEW)
+    return (first, _CHECK, _REVIEW)
 
 
 def _pairs(limit: ContaminationLimit) -> tuple[tuple[str, str], ...]:

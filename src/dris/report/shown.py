@@ -21,14 +21,14 @@ _CELLS = 24
 
 
 def shown_positions(
-    queue: NDArray[np.int64],
+    asked: NDArray[np.int64],
     mean_rank: NDArray[np.float64],
     rank_variance: NDArray[np.float64],
     ids: NDArray[Any],
     *,
     most: int = MOST_SHOWN,
 ) -> NDArray[np.int64]:
-    """The review queue, then a sample spread evenly over the plane: every region gets some.
+    """What a person is asked about, then a sample spread over the plane: every region gets some.
 
     >>> x = np.array([0.1, 0.1, 0.9, 0.5])
     >>> shown_positions(np.array([2]), x, np.zeros(4), np.arange(4), most=3).tolist()
@@ -42,8 +42,8 @@ def shown_positions(
     turn = np.empty(len(cell), dtype=np.int64)
     turn[order] = np.arange(len(cell)) - np.repeat(starts, sizes)
     spread = np.lexsort((lots, turn))
-    rest = spread[~np.isin(spread, queue)]
-    return np.concatenate([queue, rest])[:most]
+    rest = spread[~np.isin(spread, asked)]
+    return np.concatenate([asked, rest])[:most]
 
 
 def pictures(images: Any, positions: NDArray[np.int64], *, budget: int = DETAIL_BYTES) -> Pictures:

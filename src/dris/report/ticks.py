@@ -44,16 +44,7 @@ def read_ticks(path: str | Path) -> list[Tick]:
     [Tick(id='-7', given='cat', proposed='dog', verdict='wrong', corrected='dog')]
     """
     path = Path(path)
-    if not path.is_file():
-        raise InputError(f"{path}: {'is not a file' if path.exists() else 'no such file'}")
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = list(csv.reader(file, strict=True))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: not a CSV file in UTF-8 ({error}); export it again") from None
-    if not lines or tuple(lines[0][: len(COLUMNS)]) != COLUMNS:
-        found = ",".join(lines[0])[:80] if lines else "nothing"
-        raise InputError(f"{path}: the first line must begin {','.join(COLUMNS)}, got {found}")
+    lines = _lines(path)
     ticks, seen = [], set()
     for number, cells in enumerate(lines[1:], 2):
         if not cells:
@@ -78,6 +69,12 @@ def read_ticks(path: str | Path) -> list[Tick]:
     return ticks
 
 
+def heading_after(path: Path) -> str:
+    """The sixth heading of a file of ticks, in which the page seals what it drew; "" for none."""
+    heading = _lines(path)[0]
+    return heading[len(COLUMNS)] if len(heading) > len(COLUMNS) else ""
+
+
 def questions(
     rows: Sequence[tuple[str, str, str]], looks: Mapping[str, Sequence[str]] | None = None
 ) -> bytes:
@@ -94,6 +91,21 @@ def questions(
         more = (values[place] for values in shown.values())
         writer.writerow([*map(_guarded, row), "", "", *map(_guarded, more)])
     return out.getvalue().encode()
+
+
+def _lines(path: Path) -> list[list[str]]:
+    """The cells of every line, the headings first."""
+    if not path.is_file():
+        raise InputError(f"{path}: {'is not a file' if path.exists() else 'no such file'}")
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = list(csv.reader(file, strict=True))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: not a CSV file in UTF-8 ({error}); export it again") from None
+    if not lines or tuple(lines[0][: len(COLUMNS)]) != COLUMNS:
+        found = ",".join(lines[0])[:80] if lines else "nothing"
+        raise InputError(f"{path}: the first line must begin {','.join(COLUMNS)}, got {found}")
+    return lines
 
 
 def _guarded(text: str) -> str:

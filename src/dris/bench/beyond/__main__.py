@@ -16,15 +16,14 @@ records.
 """
 
 import argparse
+import sys
 from pathlib import Path
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from dris.bench.beyond.records import write_results
 from dris.bench.beyond.run import run
 from dris.bench.beyond.setting import STUDIES, noise_of, study_of
 from dris.core.arrayfile import made_folder
+from dris.learn.bars import bar
 
 
 def main() -> None:
@@ -41,17 +40,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=None)
     asked = parser.parse_args()
     study = study_of(asked.data, asked.examples)
-    talk = Console(stderr=True)
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=talk,
-        disable=not talk.is_terminal,
-    )
-    with bar:
-        task = bar.add_task(f"{asked.data}: proxies and targets", total=None)
+    with bar(f"{asked.data}: proxies and targets") as progress:
         records = run(
             study,
             seeds=range(asked.seeds),
@@ -60,11 +49,11 @@ def main() -> None:
             only_noises=None if asked.noises is None else [noise_of(n) for n in asked.noises],
             backbone=asked.backbone,
             workers=asked.workers,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
+            progress=progress,
         )
     path = made_folder(asked.out) / f"beyond-{asked.data}.json"
     write_results(study, records, path)
-    talk.print(f"wrote {path}", highlight=False)
+    sys.stderr.write(f"wrote {path}\n")
 
 
 if __name__ == "__main__":

@@ -1,108 +1,131 @@
-// The review queue: right, wrong or unsure, kept in this browser, exported as CSV.
+// Lists of labels that a person answers right, wrong or unsure: the review queue, and a random
+// sample of what is kept. Answers stay in this browser until they are exported as CSV.
 const VERDICTS = [['right', 'R'], ['wrong', 'W'], ['unsure', 'U']];
-const storeKey = 'dris-review-' + document.body.dataset.key;
-const review = {ticks: readTicks(), shown: 0, by: 24};
+const SHOWN_AT_ONCE = 24;
 
-function readTicks() {
-  try { return JSON.parse(localStorage.getItem(storeKey)) || {}; } catch { return {}; }
-}
-function keepTicks() {
-  try { localStorage.setItem(storeKey, JSON.stringify(review.ticks)); } catch { /* no storage: ticks live as long as the page */ }
-}
+// A list named 'queue' or 'sample': `proposes` shows the proxies' label, `changed` hears of ticks.
+function answerList({name, items, file, heading = [], proposes, changed}) {
+  const storeKey = `dris-${name}-${document.body.dataset.key}`;
+  let ticks = kept(), shown = 0;
 
-function tick(q, verdict, corrected) {
-  const proposed = P.suggested[D.queue[q].at];
-  if (corrected === undefined) corrected = verdict === 'wrong' && proposed !== NONE && proposed !== P.label[D.queue[q].at] ? D.classes[proposed] : '';
-  review.ticks[q] = [verdict, verdict === 'wrong' ? corrected : ''];
-  keepTicks(); paint(q); countTicks();
-}
+  function kept() {
+    try { return JSON.parse(localStorage.getItem(storeKey)) || {}; } catch { return {}; }
+  }
+  function keep() {
+    try { localStorage.setItem(storeKey, JSON.stringify(ticks)); } catch { /* no storage: ticks live as long as the page */ }
+  }
+  const box = q => $(name + '-' + q);
 
-function paint(q) {
-  const box = $('q' + q), [verdict, corrected] = review.ticks[q] || ['', ''];
-  if (!box) return;
-  for (const input of box.querySelectorAll('input[type=radio]')) input.checked = input.value === verdict;
-  box.dataset.verdict = verdict;
-  const choice = box.querySelector('.corrected');
-  choice.hidden = verdict !== 'wrong';
-  choice.querySelector('select').value = corrected;
-}
+  function tick(q, verdict, corrected) {
+    const i = items[q].at, proposed = proposes ? P.suggested[i] : NONE;
+    if (corrected === undefined) corrected = proposed !== NONE && proposed !== P.label[i] ? D.classes[proposed] : '';
+    ticks[q] = [verdict, verdict === 'wrong' ? corrected : ''];
+    keep(); paint(q); count();
+  }
 
-function countTicks() {
-  const all = Object.values(review.ticks), n = v => all.filter(t => t[0] === v).length;
-  $('review-count').textContent = `${number(all.length)} of ${number(D.queue.length)} ticked` +
-    (all.length ? `: ${n('right')} right, ${n('wrong')} wrong, ${n('unsure')} unsure` : '');
-  $('export').disabled = all.length === 0;
-  $('review-clear').disabled = all.length === 0;
-}
+  function paint(q) {
+    const [verdict, corrected] = ticks[q] || ['', ''];
+    if (!box(q)) return;
+    for (const input of box(q).querySelectorAll('input[type=radio]')) input.checked = input.value === verdict;
+    box(q).dataset.verdict = verdict;
+    const choice = box(q).querySelector('.corrected');
+    choice.hidden = verdict !== 'wrong';
+    choice.querySelector('select').value = corrected;
+  }
 
-function item(q) {
-  const {at: i, id} = D.queue[q], given = className(P.label[i]), proposed = className(P.suggested[i]);
-  const choice = el('select', {'aria-label': `the right label of ${id}`, on: {change: e => tick(q, 'wrong', e.target.value)}},
-    el('option', {value: ''}, 'not known'));
-  D.classes.forEach((name, c) => { if (c !== P.label[i]) choice.append(el('option', {value: name}, name)); });
-  return el('article', {class: 'item', id: 'q' + q, tabindex: '0', 'aria-label': `${q + 1}: ${id}, labelled ${given}`,
-    on: {keydown: e => shortcut(e, q)}},
-    el('span', {class: 'rank', 'aria-hidden': 'true'}, String(q + 1)), face(i),
-    el('dl', {class: 'said'}, el('dt', {}, 'given'), el('dd', {}, given),
-      el('dt', {}, 'proxies say'), el('dd', {class: 'proposes'}, proposed === null ? '–' : proposed === given ? 'the same' : proposed)),
-    el('p', {class: 'fine id', title: id}, id),
-    el('fieldset', {}, el('legend', {}, 'The given label is'), ...VERDICTS.map(([name, key]) =>
-      el('label', {class: name}, el('input', {type: 'radio', name: 'v' + q, value: name, on: {change: () => tick(q, name)}}),
-        el('span', {}, name, el('kbd', {'aria-hidden': 'true'}, key))))),
-    el('label', {class: 'corrected', hidden: true}, 'It should be ', choice));
-}
+  function count() {
+    const all = Object.values(ticks), n = v => all.filter(t => t[0] === v).length;
+    $(name + '-count').textContent = `${number(all.length)} of ${number(items.length)} ticked` +
+      (all.length ? `: ${n('right')} right, ${n('wrong')} wrong, ${n('unsure')} unsure` : '');
+    $(name + '-clear').disabled = all.length === 0;
+    changed(all.length, all.length - n('right'));
+  }
 
-function shortcut(event, q) {
-  if (event.target.tagName === 'SELECT' || event.ctrlKey || event.metaKey || event.altKey) return;
-  const key = event.key.toLowerCase(), verdict = VERDICTS.find(v => v[1].toLowerCase() === key);
-  if (verdict) { tick(q, verdict[0]); go(q + 1); }
-  else if (key === 'j') go(q + 1);
-  else if (key === 'k') go(q - 1);
-  else return;
-  event.preventDefault();
-}
+  function item(q) {
+    const {at: i, id} = items[q], given = className(P.label[i]), proposed = className(P.suggested[i]);
+    const choice = el('select', {'aria-label': `the right label of ${id}`, on: {change: e => tick(q, 'wrong', e.target.value)}},
+      el('option', {value: ''}, 'not known'));
+    D.classes.forEach((label, c) => { if (c !== P.label[i]) choice.append(el('option', {value: label}, label)); });
+    const said = el('dl', {class: 'said'}, el('dt', {}, 'given'), el('dd', {}, given));
+    if (proposes) said.append(el('dt', {}, 'proxies say'), el('dd', {class: 'proposes'}, proposed === null ? '–' : proposed === given ? 'the same' : proposed));
+    return el('article', {class: 'item', id: name + '-' + q, tabindex: '0', 'aria-label': `${q + 1}: ${id}, labelled ${given}`,
+      on: {keydown: e => shortcut(e, q)}},
+      el('span', {class: 'rank', 'aria-hidden': 'true'}, String(q + 1)), face(i), said,
+      el('p', {class: 'fine id', title: id}, id),
+      el('fieldset', {}, el('legend', {}, 'The given label is'), ...VERDICTS.map(([verdict, key]) =>
+        el('label', {class: verdict}, el('input', {type: 'radio', name: `${name}-v${q}`, value: verdict, on: {change: () => tick(q, verdict)}}),
+          el('span', {}, verdict, el('kbd', {'aria-hidden': 'true'}, key))))),
+      el('label', {class: 'corrected', hidden: true}, 'It should be ', choice));
+  }
 
-function go(q) {
-  if (q < 0 || q >= D.queue.length) return;
-  if (q >= review.shown) more();
-  $('q' + q).focus();
-}
+  function shortcut(event, q) {
+    if (event.target.tagName === 'SELECT' || event.ctrlKey || event.metaKey || event.altKey) return;
+    const key = event.key.toLowerCase(), verdict = VERDICTS.find(v => v[1].toLowerCase() === key);
+    if (verdict) { tick(q, verdict[0]); go(q + 1); }
+    else if (key === 'j') go(q + 1);
+    else if (key === 'k') go(q - 1);
+    else return;
+    event.preventDefault();
+  }
 
-function more() {
-  const to = Math.min(review.shown + review.by, D.queue.length);
-  for (let q = review.shown; q < to; q++) { $('queue').append(item(q)); paint(q); }
-  review.shown = to;
-  $('queue-more').hidden = to === D.queue.length;
-  $('queue-more').textContent = `Show ${Math.min(review.by, D.queue.length - to)} more (${number(D.queue.length - to)} left)`;
+  function go(q) {
+    if (q < 0 || q >= items.length) return;
+    if (q >= shown) more();
+    box(q).focus();
+  }
+
+  function more() {
+    const to = Math.min(shown + SHOWN_AT_ONCE, items.length), left = items.length - to;
+    for (let q = shown; q < to; q++) { $(name).append(item(q)); paint(q); }
+    shown = to;
+    $(name + '-more').hidden = !left;
+    $(name + '-more').textContent = `Show ${Math.min(SHOWN_AT_ONCE, left)} more (${number(left)} left)`;
+  }
+
+  function asCsv() {
+    const lines = [['id', 'given', 'proposed', 'verdict', 'corrected', ...heading]];
+    for (const q of Object.keys(ticks).map(Number).sort((a, b) => a - b)) {
+      const {at: i, id} = items[q], [verdict, corrected] = ticks[q];
+      const proposed = proposes ? className(P.suggested[i]) ?? '' : '';
+      lines.push([id, className(P.label[i]), proposed, verdict, corrected, ...heading.map(() => '')]);
+    }
+    return lines.map(line => line.map(cell).join(',')).join('\r\n') + '\r\n';
+  }
+
+  $(name + '-more').addEventListener('click', more);
+  $(name + '-export').addEventListener('click', () => download(asCsv(), file));
+  $(name + '-clear').addEventListener('click', () => {
+    if (!confirm('Clear all ticks?')) return;
+    ticks = {}; keep(); count();
+    for (let q = 0; q < shown; q++) paint(q);
+  });
+  more(); count();
 }
 
 // Every cell is quoted. One that a spreadsheet could take for a formula, or that begins with an
 // apostrophe itself, gets an apostrophe in front; the reader takes exactly one off again.
 const cell = text => '"' + (/^[=+\-@'\t\r\n]/.test(text) ? "'" : '') + text.replaceAll('"', '""') + '"';
-function ticksAsCsv() {
-  const lines = ['id,given,proposed,verdict,corrected'];
-  for (const q of Object.keys(review.ticks).map(Number).sort((a, b) => a - b)) {
-    const {at: i, id} = D.queue[q], [verdict, corrected] = review.ticks[q];
-    lines.push([id, className(P.label[i]), className(P.suggested[i]) ?? '', verdict, corrected].map(cell).join(','));
-  }
-  return lines.join('\r\n') + '\r\n';
-}
 
-function exportTicks() {
-  const url = URL.createObjectURL(new Blob([ticksAsCsv()], {type: 'text/csv;charset=utf-8'}));
-  const link = el('a', {href: url, download: 'review.csv'});
+function download(text, file) {
+  const url = URL.createObjectURL(new Blob([text], {type: 'text/csv;charset=utf-8'}));
+  const link = el('a', {href: url, download: file});
   document.body.append(link); link.click(); link.remove();
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
 function startReview() {
-  if (!D.queue.length) return;
-  $('queue-more').addEventListener('click', more);
-  $('export').addEventListener('click', exportTicks);
-  $('review-clear').addEventListener('click', () => {
-    if (!confirm('Clear all ticks?')) return;
-    review.ticks = {}; keepTicks(); countTicks();
-    for (let q = 0; q < review.shown; q++) paint(q);
-  });
-  more(); countTicks();
+  if (D.queue.length) {
+    answerList({name: 'queue', items: D.queue, file: 'review.csv', proposes: true,
+      changed: ticked => { $('queue-export').disabled = ticked === 0; }});
+  }
+  if (!D.sample) return;
+  const {items, limits, sealed} = D.sample;
+  answerList({name: 'sample', items, file: 'audit.csv', heading: [sealed], proposes: false,
+    changed: (ticked, wrong) => {
+      const whole = ticked === items.length;
+      $('sample-export').disabled = !whole;
+      $('sample-limit').textContent = whole
+        ? `At most ${share(limits[wrong])} of the kept labels are wrong: ${number(wrong)} of ${number(ticked)} checked are not right.`
+        : `None wrong would prove at most ${share(limits[0])}, one at most ${share(limits[1] ?? limits[0])}.`;
+    }});
 }

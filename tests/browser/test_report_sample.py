@@ -1,0 +1,67 @@
+"""The random sample on the page: once checked, it gives a limit that the reader confirms."""
+
+import pytest
+
+from dris.report.auditing import read_audit
+from dris.report.page import render
+from made_report import HOSTILE, hostile, with_sample
+
+pytestmark = pytest.mark.browser
+
+
+def exported(page, path):
+    with page.expect_download() as download:
+        page.locator("#sample-export").click()
+    assert download.value.suggested_filename == "audit.csv"
+    download.value.save_as(path)
+    return path
+
+
+def test_a_checked_sample_gives_on_the_page_the_limit_that_the_reader_gives(opened, data, tmp_path):
+    checked = with_sample(data, 12)
+    found = opened(render(checked))
+    page = found.page
+    assert page.locator("#sample .item").count() == 12
+    assert page.locator("#sample .item img").count() == 12
+    assert page.locator("#sample").inner_text().count("proxies say") == 0
+    page.locator("#sample-0").focus()
+    for key in "rrrrwrrrrrr":
+        page.keyboard.press(key)
+    assert page.locator("#sample-export").is_disabled()
+    assert page.locator("#sample-limit").inner_text().startswith("None wrong would prove")
+    page.keyboard.press("u")
+    limit = read_audit(exported(page, tmp_path / "audit.csv"))
+    assert (limit.size, limit.checked, limit.wrong) == (75, 12, 2)
+    assert limit.share == checked.sample.limits[2]
+    said = page.locator("#sample-limit").inner_text()
+    assert said.startswith(f"At most {100 * limit.share:.3g} % of the kept labels are wrong: 2 of")
+    assert page.locator("#queue-count").inner_text() == "0 of 200 ticked"
+    assert found.harm == []
+
+
+def test_ticks_of_the_sample_outlive_a_reload_and_the_queue_knows_nothing_of_them(opened, data):
+    page = opened(render(with_sample(data))).page
+    page.locator("#sample-3").focus()
+    page.keyboard.press("w")
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert page.locator("#sample-3 input[value=wrong]").is_checked()
+    assert not page.locator("#queue-3 input[value=wrong]").is_checked()
+
+
+def test_hostile_names_in_a_sample_do_nothing_and_come_back_unchanged(opened, tmp_path):
+    data = with_sample(hostile(), 9)
+    found = opened(render(data), width=375)
+    page = found.page
+    page.locator("#sample-0").focus()
+    for _ in range(9):
+        page.keyboard.press("r")
+    path = exported(page, tmp_path / "audit.csv")
+    assert read_audit(path).wrong == 0
+    assert any(word in path.read_text(encoding="utf-8") for word in HOSTILE)
+    assert found.harm == []
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_a_page_without_a_sample_has_no_such_section(opened, html):
+    assert opened(html).page.locator("#check").count() == 0
