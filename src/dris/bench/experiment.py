@@ -35,6 +35,9 @@ class Experiment(Protocol):
 EXPERIMENTS = {
     "pruning": "Static pruning under four kinds of noise (paper, table 1; items 1 and 15)",
     "contamination": "What is corrupt in each subset (paper, table 2)",
+    "online": "Online importance sampling (paper, table 3; item 4)",
+    "smoothing": "The smoothing of DR-IS-online (paper, appendix C; item 14)",
+    "synthetic": "The synthetic study in R^20 (paper, table 10; item 13)",
 }
 
 
