@@ -1,8 +1,17 @@
 """The beds of the experiments that leave the shared grid, by scale."""
 
+from dataclasses import replace
+
 from dris.bench.scales import SCALES, Bed
 from dris.bench.spec import Ensemble, Source, Target
-from dris.learn.recipe import Recipe
+from dris.learn.recipe import (
+    PAPER_FOOD_PROBE,
+    PAPER_FOOD_TARGET_ATTACKED,
+    PAPER_FOOD_TARGET_NATURAL,
+    Recipe,
+)
+
+Beds = tuple[Bed, ...]
 
 
 def _hinge(epochs: int) -> Recipe:
@@ -46,4 +55,55 @@ ONLINE = {
         Target("fc", _plain(40)),
     ),
     "paper": SCALES["paper"].beds[0],
+}
+
+
+def _food(source: Source, probes: Ensemble, model: str, natural: Recipe, attacked: Recipe) -> Beds:
+    """E1 and E2: the target of E2 trains half as long."""
+    return (
+        Bed("E1", source, probes, Target(model, natural)),
+        Bed("E2", source, probes, Target(model, attacked)),
+    )
+
+
+def _probes(place: str, models: tuple[str, ...], batch_size: int, canaries: float) -> Ensemble:
+    """Linear probes by the paper's recipe; the attacker is one too, on the first backbone."""
+    named = tuple(f"dris.bench.{place}:{model}" for model in models)
+    how = replace(PAPER_FOOD_PROBE, batch_size=batch_size)
+    return Ensemble(named, 3, how, named[0], replace(how, scored_epoch=6), canaries)
+
+
+FOOD = {
+    "smoke": _food(
+        Source("digits", 200, 100),
+        _probes("backbones", ("random_narrow", "random_wide"), 16, 0.2),
+        "dris.bench.backbones:random",
+        replace(PAPER_FOOD_TARGET_NATURAL, epochs=2, augment=False),
+        replace(PAPER_FOOD_TARGET_ATTACKED, epochs=1, augment=False),
+    ),
+    # Batches of 200: as many steps per epoch as the paper's 4,096 make of all 75,750 images.
+    "cpu": _food(
+        Source("food101", side=128),
+        _probes(
+            "backbones",
+            ("efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2"),
+            200,
+            0.1,
+        ),
+        "dris.bench.backbones:efficientnet_lite0",
+        replace(PAPER_FOOD_TARGET_NATURAL, epochs=4, augment=False),
+        replace(PAPER_FOOD_TARGET_ATTACKED, epochs=2, augment=False),
+    ),
+    "paper": _food(
+        Source("food101", side=224),
+        _probes(
+            "torchvision_backbones",
+            ("resnet18", "mobilenet_v3_small", "efficientnet_b0"),
+            4096,
+            0.04,
+        ),
+        "dris.bench.torchvision_backbones:resnet50",
+        PAPER_FOOD_TARGET_NATURAL,
+        PAPER_FOOD_TARGET_ATTACKED,
+    ),
 }
