@@ -71,14 +71,20 @@ def random_wide(input_shape: tuple[int, ...], classes: int) -> nn.Module:
 
 
 def random_trunk(input_shape: tuple[int, ...], classes: int) -> nn.Module:
-    """Eight random filters: for tests."""
-    return nn.Sequential(_Centred(), nn.Conv2d(input_shape[0], 8, 3, stride=2), nn.ReLU())
+    """Eight random filters, always the same ones: for tests."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
+        return nn.Sequential(_Centred(), nn.Conv2d(input_shape[0], 8, 3, stride=2), nn.ReLU())
 
 
 def random_tail(input_shape: tuple[int, ...], classes: int) -> nn.Module:
     """A convolution and a classifier on eight maps: for tests."""
     return nn.Sequential(
-        nn.Conv2d(8, 16, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, classes)
+        nn.Conv2d(8, 16, 3),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(16, classes),
     )
 
 

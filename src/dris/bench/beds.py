@@ -8,6 +8,7 @@ from dris.learn.recipe import (
     PAPER_FOOD_PROBE,
     PAPER_FOOD_TARGET_ATTACKED,
     PAPER_FOOD_TARGET_NATURAL,
+    PAPER_MNIST_PROXY,
     Recipe,
 )
 
@@ -49,9 +50,7 @@ ONLINE = {
     "cpu": Bed(
         "Fashion-MNIST",
         Source("fashion-mnist", 10_000, 5_000),
-        Ensemble(
-            ("linear", "fc", "small_cnn"), 3, _plain(10), "small_cnn", _plain(5, last=True)
-        ),
+        Ensemble(("linear", "fc", "small_cnn"), 3, _plain(10), "small_cnn", _plain(5, last=True)),
         Target("fc", _plain(40)),
     ),
     "paper": SCALES["paper"].beds[0],
@@ -106,4 +105,34 @@ FOOD = {
         PAPER_FOOD_TARGET_NATURAL,
         PAPER_FOOD_TARGET_ATTACKED,
     ),
+}
+
+
+_NETWORKS = (
+    "linear",
+    "fc",
+    "dris.bench.networks:one_hidden_narrow",
+    "dris.bench.networks:one_hidden_wide",
+)
+_LOSSES = ("sgd_log", "sgd_hinge", "sgd_squared_hinge", "sgd_modified_huber")
+
+
+def _types(source: Source, count: int, recipe: Recipe) -> dict[str, tuple[Source, Ensemble]]:
+    """The paper's four ensembles on one data set, by name; nobody attacks, the noise is uniform."""
+    kinds = {
+        "FC, many seeds": ("linear",),
+        "SGD log loss, many seeds": ("sgd_log",),
+        "four networks": _NETWORKS,
+        "SGD, four losses": _LOSSES,
+    }
+    return {
+        name: (source, Ensemble(models, count, recipe, "linear", recipe))
+        for name, models in kinds.items()
+    }
+
+
+TYPES = {
+    "smoke": _types(Source("digits", 300, 100), 4, replace(PAPER_MNIST_PROXY, epochs=2)),
+    "cpu": _types(Source("mnist", 10_000, 5_000), 8, PAPER_MNIST_PROXY),
+    "paper": _types(Source("mnist"), 32, PAPER_MNIST_PROXY),
 }

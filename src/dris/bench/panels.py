@@ -136,3 +136,32 @@ def line_panels(
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     return both(figure, path)
+
+
+def histogram_panels(
+    histograms: Mapping[str, Mapping[str, Any]],
+    label: str,
+    path: Path,
+    *,
+    wide: int,
+    log: bool = True,
+) -> Path:
+    """A panel per title: shares of the clean and of the corrupted by bin, on a log axis if asked.
+
+    A histogram is what `kinds.proxytypes.histogram` records: its ends and both shares.
+    """
+    from matplotlib.figure import Figure
+
+    high = -(-len(histograms) // wide)
+    figure = Figure(figsize=(3.6 * wide, 2.8 * high), layout="constrained", dpi=100)
+    panels = figure.subplots(high, wide, squeeze=False, sharey="row")
+    for axes, (title, drawn) in zip(panels.ravel(), histograms.items(), strict=True):
+        edges = np.linspace(drawn["low"], drawn["high"], len(drawn["clean"]) + 1)
+        axes.stairs(drawn["clean"], edges, fill=True, color=CLEAN, alpha=0.5, label="clean")
+        axes.stairs(drawn["corrupted"], edges, color=CORRUPTED, linewidth=1.6, label="corrupted")
+        axes.set(title=title, xlabel=label, yscale="log" if log else "linear")
+    for axes in panels[:, 0]:
+        axes.set(ylabel="share of the group")
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+    return both(figure, path)

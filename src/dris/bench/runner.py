@@ -25,6 +25,7 @@ KINDS = {
     "static": "dris.bench.kinds.static",
     "food": "dris.bench.kinds.food",
     "online": "dris.bench.kinds.online",
+    "proxytypes": "dris.bench.kinds.proxytypes",
     "synthetic": "dris.bench.kinds.synthetic",
 }
 

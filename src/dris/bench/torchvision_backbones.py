@@ -1,6 +1,6 @@
 """The paper's pretrained networks for Food-101, as builders; torchvision is needed here only.
 
-    pip install torchvision
+pip install torchvision
 """
 
 from typing import Any
@@ -31,9 +31,7 @@ def efficientnet_b0(input_shape: tuple[int, ...], classes: int) -> nn.Module:
 def resnet50_trunk(input_shape: tuple[int, ...], classes: int) -> nn.Module:
     """ResNet-50 before its last stage of blocks: 1,024 maps, a 16th of the side."""
     n = _pretrained("resnet50")
-    return nn.Sequential(
-        _Scaled(), n.conv1, n.bn1, n.relu, n.maxpool, n.layer1, n.layer2, n.layer3
-    )
+    return nn.Sequential(_Scaled(), n.conv1, n.bn1, n.relu, n.maxpool, n.layer1, n.layer2, n.layer3)
 
 
 def resnet50_tail(input_shape: tuple[int, ...], classes: int) -> nn.Module:

@@ -85,9 +85,7 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
             warnings.filterwarnings("ignore", message=".* pass the gate, fewer than")
             kept = rule_of(cell.rule)(judged, cell.keep, cell.seed)
         with timed(seconds, "target"):
-            run = train(
-                x, noisy.given, kept, cell.target, cell.seed, test=(test_x, data.test_y)
-            )
+            run = train(x, noisy.given, kept, cell.target, cell.seed, test=(test_x, data.test_y))
         found = {
             "accuracy": float(run.accuracy or 0.0),
             "contamination": float(noisy.flipped[kept.indices].mean()),

@@ -68,9 +68,7 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
                 weight_exponent=exponent,
                 # As in the paper, the reference is the attacker's network.
                 reference=cell.ensemble.attacker,
-                reference_recipe=replace(
-                    PAPER_RHO_REFERENCE, augment=cell.target.recipe.augment
-                ),
+                reference_recipe=replace(PAPER_RHO_REFERENCE, augment=cell.target.recipe.augment),
                 recipe=cell.target.recipe,
                 seed=cell.seed,
                 classes=data.classes,

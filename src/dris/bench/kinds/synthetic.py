@@ -123,9 +123,7 @@ def make_runs(examples: int, seed: int, recipe: HingeRecipe) -> tuple[Runs, Floa
     return runs, attacker[0]
 
 
-def _noisy(
-    y: NDArray[np.int64], column: Noise, seed: int, norms: Floats | None
-) -> NoisyLabels:
+def _noisy(y: NDArray[np.int64], column: Noise, seed: int, norms: Floats | None) -> NoisyLabels:
     if column == CLEAN:
         return NoisyLabels(y, y, {"kind": "none"})
     if norms is None:
