@@ -43,13 +43,16 @@ def resnet50_tail(input_shape: tuple[int, ...], classes: int) -> nn.Module:
 class _Scaled(nn.Module):
     """Bytes to what torchvision's weights expect."""
 
+    mean: Tensor
+    deviation: Tensor
+
     def __init__(self) -> None:
         super().__init__()
         for name, value in (("mean", _MEAN), ("deviation", _DEVIATION)):
             self.register_buffer(name, 255 * torch.tensor(value).reshape(-1, 1, 1))
 
     def forward(self, x: Tensor) -> Tensor:
-        return (x - self.mean) / self.deviation  # type: ignore[operator]
+        return (x - self.mean) / self.deviation
 
 
 def _without(name: str, last: str) -> nn.Module:

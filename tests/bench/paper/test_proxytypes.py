@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -19,8 +21,8 @@ def test_shares_add_up_to_one_for_both_groups():
 def test_what_is_recorded_of_an_ensemble_grows_with_it():
     rng = np.random.default_rng(0)
     dynamics = Dynamics.from_logits(rng.normal(size=(5, 40, 3)), rng.integers(0, 3, 40))
-    dynamics.provenance["proxies"] = [{"test_accuracy": 0.5}, {"test_accuracy": 0.7}]
-    found = measured(dynamics, np.arange(40) < 8, 0.25, 0)
+    made = {"proxies": [{"test_accuracy": 0.5}, {"test_accuracy": 0.7}]}
+    found = measured(replace(dynamics, provenance=made), np.arange(40) < 8, 0.25, 0)
     assert len(found["gap"]) == len(found["gap_corrected"]) == len(found["radius"]) == 5
     assert found["gap"][0] == 0
     assert found["gap_corrected"][4] == pytest.approx(found["gap"][4] * 5 / 4)

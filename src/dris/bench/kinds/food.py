@@ -70,10 +70,8 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
     with timed(shared, "attacker"):
         noisy = corrupted(first, data, place)
     judged = judged_by(first, data, noisy, features, place)
-    if first.target is None:
-        raise ValueError("a food cell needs a target")
     with timed(shared, "maps"):
-        model, x, test_x = learned(first.target, data, place)
+        model, x, test_x = learned(_target_of(first), data, place)
     train = partial(_target, model, device=place.device, classes=data.classes)
     candidates = None
     if first.noise == CLEAN:
@@ -85,7 +83,9 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
             warnings.filterwarnings("ignore", message=".* pass the gate, fewer than")
             kept = rule_of(cell.rule)(judged, cell.keep, cell.seed)
         with timed(seconds, "target"):
-            run = train(x, noisy.given, kept, cell.target, cell.seed, test=(test_x, data.test_y))
+            run = train(
+                x, noisy.given, kept, _target_of(cell), cell.seed, test=(test_x, data.test_y)
+            )
         found = {
             "accuracy": float(run.accuracy or 0.0),
             "contamination": float(noisy.flipped[kept.indices].mean()),
@@ -103,7 +103,7 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
 def pictures(source: Source, place: Place) -> Pictures:
     """The images of a source; digits are drawn as grey pictures of 8 × 8 pixels."""
     data = load(source.name, data_dir=place.data_dir)
-    parts = []
+    parts: list[Any] = []
     for what, x, y in (
         (source.examples, data.train_x, data.train_y),
         (source.tests, data.test_x, data.test_y),
@@ -222,11 +222,9 @@ def candidate_noise(
     Mostly the reference's own mistakes: the paper flags a quarter of the data where about 5 % are
     thought to be wrong. It takes as many steps as a target.
     """
-    if cell.target is None:
-        raise ValueError("a reference needs a target")
-    times = -(-len(data.y) // len(data.test_y))
-    recipe = replace(cell.target.recipe, epochs=times * cell.target.recipe.epochs)
-    reference = replace(cell.target, recipe=recipe)
+    target, times = _target_of(cell), -(-len(data.y) // len(data.test_y))
+    recipe = replace(target.recipe, epochs=times * target.recipe.epochs)
+    reference = replace(target, recipe=recipe)
     seed = seed_for(cell.seed, "reference")
     run = train(test_x, data.test_y, np.arange(len(data.test_y)), reference, seed)
     labels: NDArray[np.bool_] = predicted(run, x) != data.y
@@ -272,6 +270,12 @@ def _target(
         standardize=False,
         device=device,
     )
+
+
+def _target_of(cell: Cell) -> Target:
+    if cell.target is None:
+        raise ValueError("a food cell needs a target")
+    return cell.target
 
 
 def _built(model: str, data: Pictures) -> nn.Module:

@@ -15,13 +15,13 @@ from pathlib import Path
 
 from dris.bench.claims import Claim, within
 from dris.bench.panels import line_panels
-from dris.bench.paper.online import CUTS, online
+from dris.bench.paper.online import CUTS as CUTS
+from dris.bench.paper.online import online
 from dris.bench.records import Records
 from dris.bench.scales import Scale
 from dris.bench.spec import CLEAN, Cell, Noise
 from dris.bench.tables import Table
 
-__all__ = ["CUTS", "TITLE", "cells", "claims", "figures", "tables"]
 TITLE = "The smoothing of DR-IS-online"
 NOISES = (CLEAN, Noise("targeted", 0.25))
 # ξ = 0.1 is the plan's own, so its cells are those of the online experiment.
