@@ -39,7 +39,7 @@ def bar_panels(table: Table, label: str, path: Path, *, wide: int = 3) -> Path:
         axes.set_xlim(0, 100 if table.percent else None)
     for axes in flat[len(table.columns) :]:
         axes.set_visible(False)
-    flat[0].barh([], [], color=CLEAN, alpha=0.6, label="ours, mean")
+    flat[0].barh(0, 0, color=CLEAN, alpha=0.6, label="ours, mean")
     flat[0].plot([], [], ".", color="black", markersize=3, label="one seed")
     if table.paper:
         flat[0].plot([], [], "D", color=CORRUPTED, markersize=5, label="the paper")
