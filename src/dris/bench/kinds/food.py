@@ -103,14 +103,17 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
 def pictures(source: Source, place: Place) -> Pictures:
     """The images of a source; digits are drawn as grey pictures of 8 × 8 pixels."""
     data = load(source.name, data_dir=place.data_dir)
-    parts: list[Any] = []
-    for what, x, y in (
-        (source.examples, data.train_x, data.train_y),
-        (source.tests, data.test_x, data.test_y),
-    ):
-        chosen = np.sort(rng_for(0, source.name, "pictures").permutation(len(y))[:what])
-        parts += [_images(x[chosen], source.side), y[chosen]]
-    return Pictures(*parts, len(data.classes))
+    train, tests = (
+        np.sort(rng_for(0, source.name, "pictures").permutation(len(y))[:wanted])
+        for wanted, y in ((source.examples, data.train_y), (source.tests, data.test_y))
+    )
+    return Pictures(
+        _images(data.train_x[train], source.side),
+        data.train_y[train],
+        _images(data.test_x[tests], source.side),
+        data.test_y[tests],
+        len(data.classes),
+    )
 
 
 def _images(x: NDArray[Any], side: int | None) -> Any:
@@ -205,13 +208,13 @@ def learned(target: Target, data: Pictures, place: Place) -> tuple[Any, Any, Any
     if 4 * int(np.prod(shape)) * len(data.y) > AT_ONCE:
         return partial(fine_tuned, target.model), data.x, data.test_x
     flat = nn.Sequential(network, nn.Flatten())
-    maps = [
+    maps, test_maps = (
         np.asarray(
             extract_features(flat, x, batch_size=64, device=place.device, store=place.store)
         ).reshape(-1, *shape)
         for x in (data.x, data.test_x)
-    ]
-    return tail, *maps
+    )
+    return tail, maps, test_maps
 
 
 def candidate_noise(

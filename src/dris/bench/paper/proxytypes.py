@@ -51,7 +51,7 @@ def cells(scale: Scale) -> list[Cell]:
 def tables(records: Records) -> Sequence[Table]:
     """What each ensemble tells apart, and its gap as K grows."""
     largest = _largest(records)
-    columns = {
+    columns: dict[str, tuple[str, str | int]] = {
         f"gap, K = {largest}": ("gap", -1),
         "gap · K/(K−1)": ("gap_corrected", -1),
         "corrupt in DR-IS's quarter": ("contamination", "rank_variance"),
