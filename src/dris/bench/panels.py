@@ -50,13 +50,14 @@ def bar_panels(table: Table, label: str, path: Path, *, wide: int = 3) -> Path:
 def course_panels(
     records: Records, noises: Sequence[Noise], plans: Mapping[str, str], path: Path
 ) -> Path:
-    """Test accuracy and concentration size over epochs, a row of panels per noise.
+    """Test accuracy and concentration size over epochs, a row of panels per noise that was run.
 
     Lines are means over seeds, solid for unbiased weights, dashed for none. A run that diverged
     leaves the mean where it ends.
     """
     from matplotlib.figure import Figure
 
+    noises = [noise for noise in noises if records.where(noise=noise)]
     figure = Figure(figsize=(10, 3.2 * len(noises)), layout="constrained", dpi=90)
     panels = figure.subplots(len(noises), 2, squeeze=False, sharex=True)
     colours = dict(zip(plans, ("#000000", *PALETTE), strict=False))

@@ -70,7 +70,7 @@ def online(scale: Scale, noise: Noise, rule: str, seed: int) -> Cell:
 
 
 def tables(records: Records) -> Sequence[Table]:
-    """Accuracy, and how many examples carried the draws at worst."""
+    """Accuracy, how the draws concentrated, and what became of the samplers."""
     columns = [str(noise) for noise in NOISES]
     shown = {
         what: {
@@ -110,6 +110,18 @@ def tables(records: Records) -> Sequence[Table]:
             columns[1:],
             shown["corrupt_draws"],
             best="smallest",
+        ),
+        Table(
+            "Online: share of the runs (%) that raised the alarm, whose plan collapsed, that diverged",
+            rows,
+            ["alarm", "collapsed", "diverged"],
+            {
+                (name, what): records.values(what, rule=rule)
+                for rule, name in RULES.items()
+                for what in ("alarm", "collapsed", "diverged")
+            },
+            best=None,
+            digits=0,
         ),
     ]
 

@@ -138,24 +138,24 @@ def claims(records: Records) -> Sequence[Claim]:
         )
     )
     half = dict.fromkeys(uniform, 0.5)
-    for column in (*TARGETED, *LONGEST):
-        found.append(
-            above(
-                f"{column}: the attack turns Uniform SGD's separator around, chance above it",
-                half,
-                at("uniform", column),
-            )
+    methods = ("uniform", "standard_is, weighted", "loss_is, weighted", "dris_static")
+    found += [
+        above(f"{column}: {METHODS[method]} collapses below chance", half, at(method, column))
+        for column in (*TARGETED, *LONGEST)
+        for method in methods
+    ]
+    # Where nothing collapsed there is nothing to tell apart either.
+    found += [
+        within(
+            f"{column}: {METHODS[method]} within 5 points of Uniform SGD, the regime does not tell "
+            "methods apart",
+            at(method, column),
+            at("uniform", column),
+            0.05,
         )
-        found += [
-            within(
-                f"{column}: {METHODS[method]} within 5 points of Uniform SGD, the regime does not "
-                "tell methods apart",
-                at(method, column),
-                at("uniform", column),
-                0.05,
-            )
-            for method in ("standard_is, weighted", "loss_is, weighted", "dris_static")
-        ]
+        for column in LONGEST
+        for method in methods[1:]
+    ]
     return found
 
 
