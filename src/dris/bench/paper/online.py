@@ -112,7 +112,7 @@ def tables(records: Records) -> Sequence[Table]:
             best="smallest",
         ),
         Table(
-            "Online: share of the runs (%) that raised the alarm, whose plan collapsed, that diverged",
+            "Online: share of the runs (%) with an alarm, with a collapsed plan, that diverged",
             rows,
             ["alarm", "collapsed", "diverged"],
             {
