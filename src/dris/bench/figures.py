@@ -37,17 +37,18 @@ def gap_figure(gaps: Mapping[str, Gap], path: Path) -> Path:
     """The empirical gap as K grows, raw and corrected, one pair of lines per ensemble."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6, 3.8), layout="constrained", dpi=120)
+    figure = Figure(figsize=(6.4, 4.6), layout="constrained", dpi=120)
     axes = figure.subplots()
     for colour, (name, gap) in zip(PALETTE, gaps.items(), strict=False):
         axes.plot(gap.proxies, gap.raw, "o-", color=colour, label=f"{name}, raw")
         axes.plot(
             gap.proxies[1:], gap.corrected[1:], "--", color=colour, label=f"{name}, · K/(K − 1)"
         )
+        axes.set_xticks(gap.proxies[:: -(-len(gap.proxies) // 16)])
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set(
         xlabel="K, proxies",
-        ylabel="mean rank variance, clean − corrupted",
+        ylabel="rank variance, clean − corrupted",
         title="Empirical gap as the ensemble grows",
     )
     figure.legend(loc="outside lower center", ncols=2, frameon=False)

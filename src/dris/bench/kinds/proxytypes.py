@@ -64,11 +64,14 @@ def sizes(largest: int) -> list[int]:
 
 
 def histogram(score: NDArray[np.float64], bad: NDArray[np.bool_]) -> dict[str, Any]:
-    """Shares of the clean and of the corrupted by bin, and the edges of the bins.
+    """Shares of the clean and of the corrupted by bin, and the ends of the bins.
+
+    What lies past the 0.1 and 99.9 % quantiles counts in the first and last bin.
 
     >>> histogram(np.array([0.0, 1.0, 1.0]), np.array([True, False, False]))["clean"][-1]
     1.0
     """
+    score = np.clip(score, *np.quantile(score, [0.001, 0.999]))
     edges = np.histogram_bin_edges(score, BINS)
     shares = {
         name: (np.histogram(score[mask], edges)[0] / max(int(mask.sum()), 1)).round(5).tolist()
