@@ -75,4 +75,4 @@ def _told(values: list[float], unit: str) -> str:
     mean, std = mean_std(values)
     if unit == "points":
         return f"{100 * mean:.1f} ± {100 * std:.1f} %"
-    return f"{mean:.4g} ± {std:.2g}"
+    return f"{mean:.4g} ± {std:.3g}"

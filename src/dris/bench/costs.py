@@ -20,6 +20,13 @@ _SHAPES: dict[str, tuple[int, tuple[int, ...], int]] = {
     "cifar100": (50_000, (3, 32, 32), 100),
     "food101": (75_750, (3, 224, 224), 101),
 }
+# Seconds of a cell whose target is no network trained from scratch, proxies included.
+_SECONDS = {
+    "hinge": 30.0,
+    "dris.bench.backbones:random": 0.5,
+    "dris.bench.backbones:efficientnet_lite0": 40.0,
+    "dris.bench.torchvision_backbones:resnet50": 7200.0,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +53,22 @@ def cost_of(cells: Sequence[Cell], out: Path, *, device: str) -> Cost:
     each = _measured(done)
     if each is not None:
         return Cost(len(wanted), len(left), each * len(left), True)
+    flat = sum(_SECONDS.get(_target(cell), 0.0) for cell in left)
+    trained = [cell for cell in left if _target(cell) not in _SECONDS]
     total = sum(
         _adds(cell, cell.target.model, cell.target.recipe)
-        for cell in left
+        for cell in trained
         if cell.target is not None
     )
-    for cell in {cell.group: cell for cell in left}.values():
+    for cell in {cell.group: cell for cell in trained}.values():
         ensemble = cell.ensemble
         each_proxy = [_adds(cell, model, ensemble.recipe) for model in ensemble.models]
         total += sum(each_proxy) * ensemble.count / len(each_proxy)
-    return Cost(len(wanted), len(left), total / _RATES[device.partition(":")[0]], False)
+    return Cost(len(wanted), len(left), flat + total / _RATES[device.partition(":")[0]], False)
+
+
+def _target(cell: Cell) -> str:
+    return "" if cell.target is None else cell.target.model
 
 
 def _measured(done: Sequence[Record]) -> float | None:

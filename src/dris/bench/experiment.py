@@ -34,6 +34,12 @@ class Experiment(Protocol):
 
 EXPERIMENTS = {
     "pruning": "Static pruning under four kinds of noise (paper, table 1; items 1 and 15)",
+    "contamination": "What is corrupt in each subset (paper, table 2)",
+    "online": "Online importance sampling (paper, table 3; item 4)",
+    "food": "Food-101 with pretrained backbones (paper, table 4; item 5)",
+    "proxytypes": "Proxy types on MNIST (paper, figures 4 to 6; item 10)",
+    "smoothing": "The smoothing of DR-IS-online (paper, appendix C; item 14)",
+    "synthetic": "The synthetic study in R^20 (paper, table 10; item 13)",
     "verdict": "What dris judge says of each noise, and whether its limits hold (ours)",
 }
 

@@ -37,21 +37,22 @@ def gap_figure(gaps: Mapping[str, Gap], path: Path) -> Path:
     """The empirical gap as K grows, raw and corrected, one pair of lines per ensemble."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6, 3.8), layout="constrained", dpi=120)
+    figure = Figure(figsize=(6.4, 4.6), layout="constrained", dpi=120)
     axes = figure.subplots()
     for colour, (name, gap) in zip(PALETTE, gaps.items(), strict=False):
         axes.plot(gap.proxies, gap.raw, "o-", color=colour, label=f"{name}, raw")
         axes.plot(
             gap.proxies[1:], gap.corrected[1:], "--", color=colour, label=f"{name}, · K/(K − 1)"
         )
+        axes.set_xticks(gap.proxies[:: -(-len(gap.proxies) // 16)])
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set(
         xlabel="K, proxies",
-        ylabel="mean rank variance, clean − corrupted",
+        ylabel="rank variance, clean − corrupted",
         title="Empirical gap as the ensemble grows",
     )
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
-    return saved(figure, path)
+    return both(figure, path)
 
 
 def contamination_figure(rules: Mapping[str, Mapping[str, Any]], path: Path) -> Path:
@@ -70,111 +71,6 @@ def contamination_figure(rules: Mapping[str, Mapping[str, Any]], path: Path) -> 
     axes.set(xlim=(0, 1), xlabel="fraction corrupt in the quarter that is kept")
     axes.legend(frameon=False, loc="lower right")
     return saved(figure, path)
-
-
-def synthetic_figure(
-    scatters: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]],
-    columns: Mapping[str, Mapping[str, Sequence[float]]],
-    paper: Mapping[str, Mapping[str, float]],
-    path: Path,
-) -> Path:
-    """Where two attackers flip, and what each method reached in each column beside the paper's.
-
-    Args:
-        scatters: By attacker: signed distance from the separator, norm, which are flipped.
-        columns: By column and method, one accuracy (%) per seed.
-        paper: By column and method, the paper's mean.
-        path: Where to write.
-    """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 7), layout="constrained", dpi=90)
-    parts: Any = figure.subfigures(2, 1, height_ratios=(2, 3))
-    above, below = parts
-    for axes, (name, (distance, norm, flipped)) in zip(
-        above.subplots(1, len(scatters), sharey=True, squeeze=False)[0],
-        scatters.items(),
-        strict=True,
-    ):
-        axes.plot(distance[~flipped], norm[~flipped], ".", color=CLEAN, markersize=2, alpha=0.5)
-        axes.plot(distance[flipped], norm[flipped], "x", color=CORRUPTED, markersize=4)
-        axes.set(xscale="symlog", yscale="log", xlabel="signed distance from the separator")
-        axes.set(ylabel="‖x‖", title=f"flipped (×): {name}")
-    for axes, (column, methods) in zip(
-        below.subplots(1, len(columns), sharey=True), columns.items(), strict=True
-    ):
-        names = list(methods)[::-1]
-        means = [float(np.mean(methods[n])) for n in names]
-        axes.barh(names, means, color=CLEAN, alpha=0.6, label="ours")
-        for row, name in enumerate(names):
-            axes.plot(methods[name], [row] * len(methods[name]), "k.", markersize=3)
-        marks = [(paper[column][n], n) for n in names if n in paper.get(column, {})]
-        if marks:
-            at, rows = zip(*marks, strict=True)
-            axes.plot(at, rows, "D", color=CORRUPTED, markersize=5, label="paper")
-        axes.set(xlim=(0, 100), xlabel="test accuracy, %", title=column)
-    handles, labels = below.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
-    return saved(figure, path)
-
-
-def online_figure(runs: Sequence[Mapping[str, Any]], names: Mapping[str, str], path: Path) -> Path:
-    """Test accuracy and concentration size over epochs, a row of panels per noise rate.
-
-    Each run is (plan, exponent, rate, examples, log); lines are means over its seeds, solid for
-    unbiased weights, dashed for none. A run that diverged stays at chance.
-    """
-    from matplotlib.figure import Figure
-
-    rates = sorted({run["rate"] for run in runs})
-    figure = Figure(figsize=(11, 3.6 * len(rates)), layout="constrained", dpi=90)
-    panels = figure.subplots(len(rates), 2, squeeze=False, sharex=True)
-    colours = dict(zip(names, ("#000000", *PALETTE), strict=False))
-    for (left, right), rate in zip(panels, rates, strict=True):
-        for plan in names:
-            for exponent, line in ((1.0, "-"), (0.0, "--")):
-                group = [
-                    (r["plan"], r["exponent"], r["rate"]) == (plan, exponent, rate) for r in runs
-                ]
-                mine = [run for run, wanted in zip(runs, group, strict=True) if wanted]
-                if mine:
-                    look = {"color": colours[plan], "linestyle": line, "linewidth": 1.3}
-                    left.plot(*_mean_line(mine, "accuracy"), **look)
-                    right.plot(*_mean_line(mine, "concentration"), **look)
-        told = f"targeted {100 * rate:g} %" if rate else "clean"
-        left.set(ylabel="test accuracy, %", title=f"{told}: accuracy")
-        right.set(ylabel="examples (log)", yscale="log", title=f"{told}: concentration size")
-        low, high = right.get_ylim()
-        ticks = [m * 10.0**e for e in range(7) for m in (1, 2, 5) if low <= m * 10.0**e <= high]
-        right.set_yticks(ticks, [f"{tick:,.0f}" for tick in ticks])
-        right.set_yticks([], minor=True)
-    for axes in panels[-1]:
-        axes.set(xlabel="epoch")
-    for plan, name in names.items():
-        panels[0, 0].plot([], [], color=colours[plan], label=name)
-    panels[0, 0].plot([], [], color="#777777", linestyle="-", label="weights 1/(Nq)")
-    panels[0, 0].plot([], [], color="#777777", linestyle="--", label="no weights")
-    figure.legend(loc="outside lower center", ncols=5, frameon=False)
-    return saved(figure, path)
-
-
-def _mean_line(
-    runs: Sequence[Mapping[str, Any]], what: str
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Epochs from 1, and the mean over runs; sizes are averaged where they are logged."""
-    epochs = max(run["epochs"] for run in runs)
-    rows = np.full((len(runs), epochs), np.nan)
-    for row, run in zip(rows, runs, strict=True):
-        if what == "accuracy":
-            row[:] = 100 * run["chance"]
-            row[: len(run["log"])] = [100 * line["test_accuracy"] for line in run["log"]]
-        else:
-            sizes = [line["sampled"]["concentration_size"] for line in run["log"]]
-            row[: len(sizes)] = sizes
-    logged = ~np.isnan(rows)
-    total = np.where(logged, rows, 0).sum(axis=0)
-    some = logged.any(axis=0)
-    return np.arange(1, epochs + 1)[some], total[some] / logged.sum(axis=0)[some]
 
 
 def grouped_bars(panels: Sequence[tuple[str, Table]], label: str, path: Path) -> Path:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from dris.bench.claims import Claim, Outcome
-from dris.bench.experiment import EXPERIMENTS, experiment_of
+from dris.bench.experiment import EXPERIMENTS, Experiment, experiment_of
 from dris.bench.records import Records, write_records
 from dris.bench.scales import SCALES
 from dris.core.arrayfile import made_folder, write_atomically
@@ -36,8 +36,8 @@ def write_page(name: str, records: Records, folder: Path) -> Path:
         f"    dris reproduce {name} --scale {records.scale}",
         "",
         f"{_first_sentence(experiment.__doc__)} Scale {records.scale}: "
-        f"{SCALES[records.scale].cut}. Mean ± sample standard deviation (number of seeds); the "
-        "paper's own numbers stand small in brackets. Written by the command above from "
+        f"{_cut(experiment, records.scale)}. Mean ± sample standard deviation (number of seeds); "
+        "the paper's own numbers stand small in brackets. Written by the command above from "
         f"[its records](records/{name}.json), made with "
         f"{', '.join(f'{n} {v}' for n, v in records.versions.items())}; "
         f"[the tables as LaTeX](tables/{name}.tex).",
@@ -90,6 +90,12 @@ def claim_lines(claims: Sequence[Claim]) -> list[str]:
     told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in _SIGNS if counts[outcome])
     head = f"{len(claims)} claims, paired over seeds, one-sided at 0.05: {told}."
     return [head, "", *(f"- {_SIGNS[c.outcome]}: {c.text} ({c.evidence})" for c in claims)]
+
+
+def _cut(experiment: Experiment, scale: str) -> str:
+    """How the scale differs from the paper; an experiment off the shared grid says it itself."""
+    cuts: dict[str, str] = getattr(experiment, "CUTS", {})
+    return cuts.get(scale, SCALES[scale].cut)
 
 
 def _first_sentence(text: str | None) -> str:

@@ -23,6 +23,10 @@ from dris.learn.parallel import Progress, run_all
 Record = dict[str, Any]
 KINDS = {
     "static": "dris.bench.kinds.static",
+    "food": "dris.bench.kinds.food",
+    "online": "dris.bench.kinds.online",
+    "proxytypes": "dris.bench.kinds.proxytypes",
+    "synthetic": "dris.bench.kinds.synthetic",
     "verdict": "dris.bench.kinds.verdict",
 }
 

@@ -94,6 +94,8 @@ def _escaped(text: str) -> str:
         ("α", r"$\alpha$"),
         ("ε", r"$\varepsilon$"),
         ("β", r"$\beta$"),
+        ("ξ", r"$\xi$"),
+        ("·", r"$\cdot$"),
     ):
         text = text.replace(sign, written)
     return text.replace("_", r"\_").replace("−", "$-$")

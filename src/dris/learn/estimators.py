@@ -39,6 +39,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "mlp": _mlp,
     "sgd_log": lambda: _sgd("log_loss"),
     "sgd_hinge": lambda: _sgd("hinge"),
+    "sgd_squared_hinge": lambda: _sgd("squared_hinge"),
     "sgd_modified_huber": lambda: _sgd("modified_huber"),
     "boosted_trees": _boosted_trees,
 }

@@ -1,0 +1,112 @@
+import sys
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
+
+from dris.bench import torchvision_backbones  # noqa: E402
+from dris.bench.backbones import random_trunk  # noqa: E402
+from dris.bench.kinds import food as kind  # noqa: E402
+from dris.bench.kinds.shared import Place  # noqa: E402
+from dris.bench.paper import food  # noqa: E402
+from dris.bench.scales import scale_of  # noqa: E402
+from dris.core.errors import InputError  # noqa: E402
+from dris.learn.following import TargetRun  # noqa: E402
+from dris.learn.targets import train_target  # noqa: E402
+
+CELL = food.cells(scale_of("smoke"))[0]
+
+
+def trained(place, seed=0):
+    data = kind.pictures(CELL.source, place)
+    model, x, test_x = kind.learned(CELL.target, data, place)
+    return train_target(
+        model,
+        x,
+        data.y,
+        np.arange(len(data.y)),
+        recipe=CELL.target.recipe,
+        seed=seed,
+        classes=10,
+        test=(test_x, data.test_y),
+        standardize=False,
+    )
+
+
+def test_maps_that_are_kept_train_the_same_tail_as_the_whole_network_on_images(
+    monkeypatch, tmp_path
+):
+    kept, other = trained(Place(tmp_path)), trained(Place(tmp_path), seed=1)
+    monkeypatch.setattr(kind, "AT_ONCE", 0)
+    whole = trained(Place(tmp_path))
+    assert whole.how["model"].startswith("dris.bench.backbones:fine_tuned(")
+    for name, weights in kept.weights.items():
+        # Up to rounding: the same steps from the same start.
+        assert np.allclose(whole.weights[f"tail.{name}"], weights, atol=1e-4), name
+    head = "4.weight"
+    assert not np.allclose(other.weights[head], kept.weights[head], atol=1e-2)
+
+
+def test_a_frozen_trunk_stays_as_it_was(monkeypatch, tmp_path):
+    monkeypatch.setattr(kind, "AT_ONCE", 0)
+    run = trained(Place(tmp_path))
+    for name, tensor in random_trunk((3, 8, 8), 10).state_dict().items():
+        assert np.array_equal(run.weights[f"trunk.{name}"], tensor.numpy())
+    assert not run.model.train().trunk.training
+
+
+def test_a_prediction_is_the_class_with_the_largest_logit():
+    maps = np.repeat(np.arange(300) >= 150, 4).astype(np.float32).reshape(-1, 1, 2, 2)
+    model = torch.nn.Sequential(torch.nn.Flatten(), _Step())
+    told = kind.predicted(TargetRun("finished", None, (), {}, {}, model), maps)
+    assert told.tolist() == [0] * 150 + [1] * 150
+
+
+def test_candidates_are_what_a_reference_from_the_test_set_would_not_say(tmp_path):
+    data = kind.pictures(CELL.source, Place(tmp_path))
+    steps = []
+
+    def train(x, y, kept, target, seed):
+        steps.append((len(x), target.recipe.epochs))
+        model = torch.nn.Sequential(torch.nn.Flatten(), _Step())
+        return TargetRun("finished", None, (), {}, {}, model)
+
+    maps = np.where(np.arange(200) < 50, 1, 0).astype(np.float32)[:, None, None, None]
+    maps = np.repeat(np.repeat(maps, 2, axis=2), 2, axis=3)
+    flagged = kind.candidate_noise(CELL, data, train, maps, data.test_x)
+    assert flagged[:50].tolist() == (data.y[:50] != 1).tolist()
+    assert flagged[50:].tolist() == (data.y[50:] != 0).tolist()
+    # 100 test images for twice the epochs: as many steps as 200 training images take.
+    assert steps == [(100, 2 * CELL.target.recipe.epochs)]
+
+
+class _Step(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cut = torch.nn.Parameter(torch.tensor(2.0))
+
+    def forward(self, x):
+        above = (x.sum(dim=1) > self.cut).float()
+        return torch.stack([1 - above, above], dim=1)
+
+
+def test_the_papers_backbones_name_torchvision_when_it_is_absent(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torchvision", None)
+    with pytest.raises(InputError, match="pip install torchvision"):
+        torchvision_backbones.resnet50_trunk((3, 224, 224), 101)
+
+
+def test_images_past_the_limit_are_decoded_on_the_way(monkeypatch, tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    paths = []
+    for i in range(3):
+        paths.append(str(tmp_path / f"{i}.png"))
+        image.fromarray(np.full((10, 12, 3), 40 * i, dtype=np.uint8)).save(paths[-1])
+    held = kind._images(np.array(paths), 8)
+    monkeypatch.setattr(kind, "AT_ONCE", 0)
+    lazy = kind._images(np.array(paths), 8)
+    assert isinstance(held, np.ndarray)
+    assert isinstance(lazy, kind.Decoded)
+    assert len(lazy) == 3
+    assert np.array_equal(lazy[2], held[2])
