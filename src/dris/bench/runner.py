@@ -22,6 +22,7 @@ from dris.learn.parallel import Progress, run_all
 
 Record = dict[str, Any]
 KINDS = {
+    "ensemble": "dris.bench.kinds.ensemble",
     "static": "dris.bench.kinds.static",
 }
 
