@@ -5,10 +5,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dris.bench.figures import PALETTE, both
+from dris.bench.rules import DEFAULT, NAMES
 from dris.bench.statistics import mean_std
 
 Curves = Mapping[str, Mapping[float, Sequence[float]]]
 """By name and position, one number per seed."""
+
+_RULES = ("random", "el2n", "forgetting", "consensus", "aum", "rank_variance", DEFAULT)
+COLOURS = dict(zip((NAMES[rule] for rule in _RULES), ("#777777", *PALETTE), strict=True))
+"""A rule has the same colour in every figure; the order is that of static pruning's bars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,8 @@ def curve_panels(panels: Sequence[Panel], path: Path) -> Path:
 
     figure = Figure(figsize=(4.2 * len(panels), 4), layout="constrained", dpi=90)
     names = list(dict.fromkeys(name for panel in panels for name in panel.curves))
-    colours = dict(zip(names, (*PALETTE, "#777777", "#000000"), strict=False))
+    others = [name for name in names if name not in COLOURS]
+    colours = {**COLOURS, **dict(zip(others, ("#000000", *PALETTE), strict=False))}
     for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         for name, curve in panel.curves.items():
             at = [x for x in sorted(curve) if len(curve[x])]
@@ -42,5 +48,5 @@ def curve_panels(panels: Sequence[Panel], path: Path) -> Path:
     shown = [first.plot([], [], "o-", color=colours[n], label=n)[0] for n in names]
     if any(panel.paper for panel in panels):
         shown += first.plot([], [], "D", color="#333333", mfc="none", label="paper")
-    figure.legend(handles=shown, loc="outside lower center", ncols=4, frameon=False)
+    figure.legend(handles=shown, loc="outside lower center", ncols=2 * len(panels), frameon=False)
     return both(figure, path)

@@ -160,7 +160,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
     left.set(title="boundary disagreement", ylabel="τ̂²_bdry, 95 % bootstrap interval")
     left.set_ylim(bottom=0)
     right.set(title="DR-IS", ylabel="test accuracy, %")
-    right.legend(frameon=False, loc="lower right")
+    figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return [both(figure, folder / "diversity.png")]
 
 
@@ -201,7 +201,7 @@ def claims(records: Records) -> Sequence[Claim]:
                 for name in ("K2", "K3")
             ],
         ),
-        _overlap(records, known),
+        overlap(records, known),
         together(
             "the largest disagreement of a corrupted example exceeds the boundary's median",
             [
@@ -218,7 +218,7 @@ def claims(records: Records) -> Sequence[Claim]:
     ]
 
 
-def _overlap(records: Records, known: Mapping[str, str]) -> Claim:
+def overlap(records: Records, known: Mapping[str, str]) -> Claim:
     """Whether the bootstrap intervals of every two configurations overlap, seed by seed."""
     text = "the intervals of boundary disagreement overlap"
     ends = {
