@@ -76,7 +76,7 @@ def together(text: str, parts: Sequence[Claim]) -> Claim:
     """
     outcomes: list[Outcome] = [part.outcome for part in parts]
     rest: tuple[Outcome, ...] = ("contradicted", "not testable at this scale", "undecided")
-    outcome = next((one for one in rest if one in outcomes), "reproduced")
+    outcome: Outcome = next((one for one in rest if one in outcomes), "reproduced")
     return Claim(text, outcome, "; ".join(f"{p.text}: {p.outcome}, {p.evidence}" for p in parts))
 
 

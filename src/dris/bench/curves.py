@@ -41,12 +41,13 @@ def curve_panels(panels: Sequence[Panel], path: Path) -> Path:
             means, stds = zip(*(mean_std(curve[x]) for x in at), strict=True) if at else ((), ())
             axes.errorbar(at, means, yerr=stds, fmt="o-", color=colours[name], ms=4, capsize=2)
         for name, marks in panel.paper.items():
-            axes.plot(list(marks), list(marks.values()), "D", color=colours[name], mfc="none")
+            look = {"color": colours[name], "mfc": "none", "linewidth": 1, "alpha": 0.7}
+            axes.plot(list(marks), list(marks.values()), "D:", **look)
         axes.set(title=panel.title, xlabel=panel.across, ylabel=panel.label)
         axes.grid(alpha=0.3)
     first = figure.axes[0]
     shown = [first.plot([], [], "o-", color=colours[n], label=n)[0] for n in names]
     if any(panel.paper for panel in panels):
-        shown += first.plot([], [], "D", color="#333333", mfc="none", label="paper")
+        shown += first.plot([], [], "D:", color="#333333", mfc="none", label="paper")
     figure.legend(handles=shown, loc="outside lower center", ncols=2 * len(panels), frameon=False)
     return both(figure, path)

@@ -1,9 +1,12 @@
 """Numbers out of records in the shapes that tables, curves and claims want."""
 
 from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 from dris.bench.records import Records
+from dris.bench.statistics import mean_std
 from dris.bench.tables import Printed, Table
 
 Like = Mapping[str, Any]
@@ -57,6 +60,20 @@ def measured(records: Records, pick: Callable[[Found], float], **like: Any) -> d
     {0: 0.7}
     """
     return {r["seed"]: pick(r["found"]) for r in records.where(kind="ensemble", **like)}
+
+
+def inside(*path: str) -> Callable[[Found], Any]:
+    """What lies at a path of nested names; numbers in a list are averaged.
+
+    >>> inside("auroc", "aum")({"auroc": {"aum": 0.9}}), inside("fits")({"fits": [0.5, 0.7]})
+    (0.9, 0.6)
+    """
+
+    def pick(found: Found) -> Any:
+        value = reduce(getitem, path, found)
+        return mean_std(value)[0] if isinstance(value, list) else value
+
+    return pick
 
 
 def constant(value: float, like: Mapping[int, float]) -> dict[int, float]:

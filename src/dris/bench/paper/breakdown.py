@@ -17,12 +17,11 @@ from dris.bench.claims import Claim, above, falling, together, within
 from dris.bench.curves import Panel, curve_panels
 from dris.bench.paper.pruning import KEEP, static
 from dris.bench.paper_values import BREAKDOWN, FITS_CORRUPTED
-from dris.bench.reading import Like, constant, crossed, measured
+from dris.bench.reading import Like, constant, crossed, inside, measured
 from dris.bench.records import Records
 from dris.bench.rules import DEFAULT, NAMES
 from dris.bench.scales import Bed, Scale
 from dris.bench.spec import Cell, Noise
-from dris.bench.statistics import mean_std
 from dris.bench.tables import Printed, Table
 
 TITLE = "Corruption rate"
@@ -103,7 +102,7 @@ def tables(records: Records) -> Sequence[Table]:
 
 def on_corrupted(records: Records, noise: Noise) -> dict[int, float]:
     """The proxies' mean accuracy on the corrupted labels, by seed."""
-    return measured(records, lambda found: mean_std(found["fits_corrupted"])[0], noise=noise)
+    return measured(records, inside("fits_corrupted"), noise=noise)
 
 
 def figures(records: Records, folder: Path) -> Sequence[Path]:

@@ -16,16 +16,14 @@ from pathlib import Path
 
 from dris.bench.claims import Claim, above, together
 from dris.bench.figures import grouped_bars
-from dris.bench.kinds.ensemble import PLAIN
 from dris.bench.paper.breakdown import watched
 from dris.bench.paper.pruning import ATTACK, KEEP, RULES, data_of, static
 from dris.bench.paper_values import CONTAMINATION, PRUNING
-from dris.bench.reading import Like, constant, crossed, measured
+from dris.bench.reading import Like, constant, crossed, inside, measured
 from dris.bench.records import Records
 from dris.bench.rules import DEFAULT, NAMES
 from dris.bench.scales import Scale
 from dris.bench.spec import Cell, Ensemble, Source
-from dris.bench.statistics import mean_std
 from dris.bench.tables import Printed, Table
 from dris.learn.recipe import PAPER_CIFAR_ATTACKER, PAPER_CIFAR_PROXY
 
@@ -67,13 +65,12 @@ def anchors() -> list[Cell]:
 
 def ensembles(records: Records) -> dict[str, Like]:
     """The ensembles that were measured, as rows are found by."""
-    rows = [row for row in records.rows if row["kind"] == "ensemble"]
-    return {
-        f"{row['data']}, {row['examples'] or 'all'} examples, {row['proxies']}": {
-            name: row[name] for name in ("data", "examples", "proxies")
-        }
-        for row in rows
-    }
+    found = {}
+    for row in records.where(kind="ensemble"):
+        many = f", {row['examples']:,} examples" if row["examples"] else ""
+        like = {name: row[name] for name in ("data", "examples", "proxies")}
+        found[f"{row['data']}{many}, {row['proxies']}"] = like
+    return found
 
 
 def tables(records: Records) -> Sequence[Table]:
@@ -87,7 +84,7 @@ def tables(records: Records) -> Sequence[Table]:
 
     def reached(row: Like, column: Like) -> Printed | None:
         known = PRUNING.get(column["data"], {}).get(row["rule"])
-        return known and known[-1]
+        return None if known is None else known[-1]
 
     return [
         crossed(
@@ -115,44 +112,35 @@ def _measured(records: Records, title: str, like: Like) -> list[Table]:
     first = records.where(kind="ensemble", **like)[0]["found"]
     rules = list(first["contamination"])
     known = CONTAMINATION.get(like["data"], {})
-    note = f"; {first['note']}" if "note" in first else ""
-    columns = ("corrupt in the quarter", "AUROC of clean")
-    names = ("test accuracy", "on clean labels", "on corrupted labels")
-    learned = dict(zip(names, ("test_accuracy", "fits_clean", "fits_corrupted"), strict=True))
+
+    def values(*path: str) -> list[float]:
+        return list(measured(records, inside(*path), **like).values())
+
+    row, (dirty, found) = "mean of the proxies", ("corrupt in the quarter", "AUROC of clean")
+    learned = {
+        "test accuracy": "test_accuracy",
+        "on clean labels": "fits_clean",
+        "on corrupted labels": "fits_corrupted",
+    }
     return [
         Table(
-            f"{title}{note}",
+            f"{title}; {first['note']}" if "note" in first else title,
             [NAMES[rule] for rule in rules],
-            columns,
+            [dirty, found],
             {
-                **{
-                    (NAMES[rule], columns[0]): list(
-                        measured(records, lambda f, r=rule: f["contamination"][r], **like).values()
-                    )
-                    for rule in rules
-                },
-                **{
-                    (NAMES[rule], columns[1]): list(
-                        measured(records, lambda f, r=rule: f["auroc"][r], **like).values()
-                    )
-                    for rule in PLAIN
-                },
+                **{(NAMES[rule], dirty): values("contamination", rule) for rule in rules},
+                **{(NAMES[rule], found): values("auroc", rule) for rule in first["auroc"]},
             },
-            {(NAMES[rule], columns[0]): (value, None) for rule, value in known.items()},
+            {(NAMES[rule], dirty): (value, None) for rule, value in known.items()},
             best=None,
             percent=False,
             digits=3,
         ),
         Table(
             f"{title}: accuracy of the proxies when scored (%)",
-            ["mean of the proxies"],
-            names,
-            {
-                ("mean of the proxies", name): list(
-                    measured(records, lambda f, w=what: mean_std(f[w])[0], **like).values()
-                )
-                for name, what in learned.items()
-            },
+            [row],
+            list(learned),
+            {(row, name): values(what) for name, what in learned.items()},
             best=None,
         ),
     ]

@@ -5,8 +5,10 @@
 K1 is three ResNet-20, K2 three MobileNetV2 ×0.5, K3 one of each and a ShuffleNetV2 ×0.5, on the
 first data set under targeted 25 %, keep fraction 0.25; seven networks train, for K3 takes one from
 each of the others. At cpu they see the shared 16-pixel images for 4 epochs of an 8-epoch cosine
-and are scored there, about 10 minutes of one core per seed; at paper 40 epochs, scored at 20; at
-smoke fully connected and linear networks stand in for them, seconds.
+and are scored there; at paper 40 epochs, scored at 20; at smoke fully connected and linear
+networks stand in for them.
+Cost: seconds at smoke; at cpu about 12 minutes of one core per seed; at paper seven proxies and
+four targets of 25 GPU-minutes per seed.
 Claims tested: every configuration works (DR-IS above Random, contamination far below ε), they do
 equally well, K1 has the largest boundary disagreement, the intervals overlap, the largest
 disagreement of a corrupted example exceeds the boundary's median, train accuracies are alike.
@@ -22,7 +24,7 @@ from dris.bench.figures import PALETTE, both
 from dris.bench.paper.breakdown import watched
 from dris.bench.paper.pruning import ATTACK, static
 from dris.bench.paper_values import DIVERSITY
-from dris.bench.reading import Found, constant, measured
+from dris.bench.reading import Found, constant, inside, measured
 from dris.bench.records import Records
 from dris.bench.scales import SCALES, Bed, Scale
 from dris.bench.spec import Cell
@@ -78,13 +80,13 @@ def reached(records: Records, proxies: str) -> dict[int, float]:
 
 
 MEASURES: Mapping[str, Callable[[Found], float]] = {
-    "corrupt in the subset": lambda found: found["contamination"]["rank_variance"],
-    "τ̂²_corr": lambda found: found["tau2_corrupted"],
+    "corrupt in the subset": inside("contamination", "rank_variance"),
+    "τ̂²_corr": inside("tau2_corrupted"),
     "τ̂²_bdry": lambda found: found["tau2_boundary"][0],
     "τ̂²_bdry, 95 % from": lambda found: found["tau2_boundary"][1],
     "to": lambda found: found["tau2_boundary"][2],
-    "proxies' training accuracy": lambda found: mean_std(found["fits"])[0],
-    "proxies' test accuracy": lambda found: mean_std(found["test_accuracy"])[0],
+    "proxies' training accuracy": inside("fits"),
+    "proxies' test accuracy": inside("test_accuracy"),
 }
 _SHARES = list(MEASURES)[-2:]
 

@@ -66,7 +66,7 @@ def tables(records: Records) -> Sequence[Table]:
 
 def _printed(row: Like, column: Like) -> Printed | None:
     known = KEEP_SWEEP.get(column["data"], {}).get(row["rule"])
-    return known and known[KEEPS.index(column["keep"])]
+    return None if known is None else known[KEEPS.index(column["keep"])]
 
 
 def figures(records: Records, folder: Path) -> Sequence[Path]:
@@ -116,7 +116,9 @@ def claims(records: Records) -> Sequence[Claim]:
                 over("random", "el2n"),
                 over("random", "consensus"),
             ]
-            later = keep in _OVERTAKEN.get(data, ())
-            found.append(over(*("aum", "rank_variance")[:: 1 if later else -1]))
+            if keep in _OVERTAKEN.get(data, ()):
+                found.append(over("aum", "rank_variance"))
+            else:
+                found.append(over("rank_variance", "aum"))
             found += [over(DEFAULT, "rank_variance"), over(DEFAULT, "aum")]
     return found
