@@ -65,7 +65,7 @@ def anchors() -> list[Cell]:
 
 def ensembles(records: Records) -> dict[str, Like]:
     """The ensembles that were measured, as rows are found by."""
-    found = {}
+    found: dict[str, Like] = {}
     for row in records.where(kind="ensemble"):
         many = f", {row['examples']:,} examples" if row["examples"] else ""
         like = {name: row[name] for name in ("data", "examples", "proxies")}

@@ -52,7 +52,7 @@ def share_by_count(data: str) -> float:
     """The proxies' part of all compute at the paper's sizes, in multiply-adds.
 
     >>> round(share_by_count("cifar10"), 4)
-    0.0626
+    0.0625
     """
     target, epochs = TARGETS[data]
     proxies = 40 * _RECORDED * sum(MULTIPLY_ADDS[name] for name in PROXIES)
