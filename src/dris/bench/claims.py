@@ -1,7 +1,8 @@
 """The paper's claims, each held against the records: reproduced, contradicted or undecided."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 from dris.bench.statistics import compare, mean_std
@@ -64,6 +65,34 @@ def within(text: str, ours: BySeed, theirs: BySeed, margin: float) -> Claim:
     mean, std = mean_std(gaps)
     told = f"difference {100 * mean:+.2f} ± {100 * std:.2f} points, n = {len(gaps)}"
     return Claim(text, outcome, told)
+
+
+def together(text: str, parts: Sequence[Claim]) -> Claim:
+    """A claim made of several: reproduced when all of them are, contradicted when any is.
+
+    >>> low, high = {0: 0.1, 1: 0.2}, {0: 0.5, 1: 0.6}
+    >>> together("both", [above("a", high, low), above("b", low, high)]).outcome
+    'contradicted'
+    """
+    outcomes: list[Outcome] = [part.outcome for part in parts]
+    rest: tuple[Outcome, ...] = ("contradicted", "not testable at this scale", "undecided")
+    outcome: Outcome = next((one for one in rest if one in outcomes), "reproduced")
+    return Claim(text, outcome, "; ".join(f"{p.text}: {p.outcome}, {p.evidence}" for p in parts))
+
+
+def falling(text: str, curve: Mapping[float, BySeed]) -> Claim:
+    """The claim that a share falls at every step of a curve: each step's paired test at 0.05.
+
+    >>> falling("down", {0.1: {0: 0.9, 1: 0.8}, 0.2: {0: 0.5, 1: 0.4}}).outcome
+    'reproduced'
+    """
+    at = sorted(curve)
+    steps = [above("", curve[a], curve[b]) for a, b in pairwise(at)]
+    means = ", ".join(
+        f"{100 * mean_std(list(curve[x].values()))[0]:.1f} % at {x:g}" for x in at if curve[x]
+    )
+    told = "each step down: " + ", ".join(step.outcome for step in steps)
+    return replace(together(text, steps), evidence=f"{means}; {told}")
 
 
 def untestable(text: str, why: str) -> Claim:

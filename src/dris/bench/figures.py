@@ -55,24 +55,6 @@ def gap_figure(gaps: Mapping[str, Gap], path: Path) -> Path:
     return both(figure, path)
 
 
-def contamination_figure(rules: Mapping[str, Mapping[str, Any]], path: Path) -> Path:
-    """Corruption in each rule's subset, ours as bars, the paper's as marks."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 3.2), layout="constrained", dpi=120)
-    axes = figure.subplots()
-    names = list(rules)[::-1]
-    axes.barh(
-        names, [rules[n]["contamination"] for n in names], color=CLEAN, alpha=0.6, label="ours"
-    )
-    printed = [(rules[n]["paper"], n) for n in names if rules[n]["paper"] is not None]
-    at, rows = zip(*printed, strict=True)
-    axes.plot(at, rows, "D", color=CORRUPTED, clip_on=False, label="paper, N = 50,000")
-    axes.set(xlim=(0, 1), xlabel="fraction corrupt in the quarter that is kept")
-    axes.legend(frameon=False, loc="lower right")
-    return saved(figure, path)
-
-
 def grouped_bars(panels: Sequence[tuple[str, Table]], label: str, path: Path) -> Path:
     """A panel per table: its columns side by side, a bar per row with its spread, the paper's mark.
 
@@ -100,11 +82,29 @@ def grouped_bars(panels: Sequence[tuple[str, Table]], label: str, path: Path) ->
                     mark = table.paper[row, column][0]
                     axes.plot(j + shift, mark, "D", color="black", markersize=3)
             axes.bar(0, 0, color=_colour(i), label=row)
-        axes.plot([], [], "D", color="black", markersize=3, label="paper")
+        if table.paper:
+            axes.plot([], [], "D", color="black", markersize=3, label="paper")
         axes.set_xticks(range(len(table.columns)), table.columns)
         axes.set(title=title, ylabel=label)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    return both(figure, path)
+
+
+def paired_points(
+    pairs: Mapping[str, Sequence[Sequence[float]]], names: Sequence[str], path: Path
+) -> Path:
+    """A panel per title: every seed's shares under two names, joined by a line."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(3.2 * len(pairs), 3.4), layout="constrained", dpi=90)
+    for axes, (title, values) in zip(
+        figure.subplots(1, len(pairs), squeeze=False)[0], pairs.items(), strict=True
+    ):
+        for left, right in zip(*values, strict=False):
+            axes.plot([0, 1], [100 * left, 100 * right], "o-", color=CLEAN, alpha=0.7)
+        axes.set_xticks([0, 1], names)
+        axes.set(title=title, ylabel="test accuracy, %", xlim=(-0.3, 1.3))
     return both(figure, path)
 
 

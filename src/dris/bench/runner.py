@@ -22,6 +22,7 @@ from dris.learn.parallel import Progress, run_all
 
 Record = dict[str, Any]
 KINDS = {
+    "ensemble": "dris.bench.kinds.ensemble",
     "static": "dris.bench.kinds.static",
     "food": "dris.bench.kinds.food",
     "online": "dris.bench.kinds.online",

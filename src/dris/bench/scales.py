@@ -67,7 +67,7 @@ SCALES = {
             (Bed("Digits", Source("digits", 400, 300), _SMOKE_PROXIES, Target("fc", _TINY)),),
             seeds=2,
             headline=2,
-            heterogeneous=("fc", "linear", "small_cnn"),
+            heterogeneous=("fc", "linear", "fc"),
             proxies=4,
         ),
         Scale(

@@ -98,6 +98,7 @@ class Target:
 class Cell:
     """One result: what is measured (`kind`), of which rule, on what, under which seed.
 
+    >>> from dataclasses import replace
     >>> how = Recipe(4, 64, 0.05)
     >>> proxies = Ensemble(("fc",), 3, how, "fc", how)
     >>> from dataclasses import replace

@@ -18,6 +18,7 @@ class Table:
         best: Whether the largest mean of a column is best, the smallest, or neither; the best is
             bold and the second underlined.
         percent: Numbers are shares, shown in per cent.
+        spread: Whether ± std (n) is shown; without it a cell is a single number, such as a p.
 
     >>> t = Table("Accuracy", ["Random"], ["clean"], {("Random", "clean"): [0.5, 0.7]})
     >>> print(t.markdown().splitlines()[-1])
@@ -32,6 +33,7 @@ class Table:
     best: str | None = "largest"
     percent: bool = True
     digits: int = 2
+    spread: bool = True
 
     def markdown(self) -> str:
         """A GitHub table; the paper's numbers stand small beside ours."""
@@ -71,7 +73,9 @@ class Table:
         shown = ""
         if values:
             mean, std = mean_std([(100 if self.percent else 1) * v for v in values])
-            text = f"{mean:.{self.digits}f}{plus}{std:.{self.digits}f} ({len(values)})"
+            text = f"{mean:.{self.digits}f}"
+            if self.spread:
+                text += f"{plus}{std:.{self.digits}f} ({len(values)})"
             shown = marks[self._place(row, column)].format(text)
         if printed is not None:
             mean, spread = printed

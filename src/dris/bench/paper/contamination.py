@@ -1,187 +1,189 @@
-"""Subset contamination on CIFAR-10 under 25 % targeted noise (paper, table 2), paper's proxies.
+"""What is corrupt in each rule's quarter under the targeted attack (paper, table 2; item 2).
 
-    python -m dris.bench.paper.contamination --examples 20000 --store runs --out results
+    dris reproduce contamination --scale cpu
 
-Attacker: ResNet-20, 20 epochs on the true labels. Proxies: ResNet-20, MobileNetV2 ×0.5 and
-ShuffleNetV2 ×0.5 on the attacked labels, the paper's 40-epoch recipe stopped at epoch 20, where
-they are scored. Cost on 2 CPU cores at 20,000 examples: more than two hours; killed, the same
-command goes on. Claims tested: EL2N and consensus keep mostly corrupted examples, AUM
-almost none, DR-IS few.
+The targets of static pruning, read for their subsets, and the measured ensembles they come from.
+At cpu two anchors stand beside them, one seed each, on 20,000 images of CIFAR-10 at 32 pixels: the
+paper's ResNet-20, MobileNetV2 ×0.5 and ShuffleNetV2 ×0.5, and three of our small CNN, all with the
+paper's attacker and its 40-epoch recipe stopped at epoch 20, where it is scored.
+Cost: nothing beyond pruning but the anchors, about 2.5 and 0.5 hours of one core.
+Claims tested: EL2N and consensus keep mostly corrupted examples, AUM next to none, DR-IS few.
 """
 
-import argparse
-import json
-import time
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from dris.bench.figures import contamination_figure
-from dris.bench.paper_values import CIFAR10_TARGETED_25
-from dris.core.diagnostics import (
-    auroc,
-    boundary_disagreement,
-    contamination,
-    corrupted_disagreement,
-)
-from dris.core.dynamics import Dynamics
-from dris.core.noise import NoisyLabels
-from dris.core.scores import SCORES
-from dris.core.selection import keep_top
-from dris.core.streams import rng_for
-from dris.data.known import load
-from dris.learn.attack import targeted_noise
-from dris.learn.proxies import train_proxies
+from dris.bench.claims import Claim, above, together
+from dris.bench.figures import grouped_bars
+from dris.bench.paper.breakdown import watched
+from dris.bench.paper.pruning import ATTACK, KEEP, RULES, data_of, static
+from dris.bench.paper_values import CONTAMINATION, PRUNING
+from dris.bench.reading import Like, constant, crossed, inside, measured
+from dris.bench.records import Records
+from dris.bench.rules import DEFAULT, NAMES
+from dris.bench.scales import Scale
+from dris.bench.spec import Cell, Ensemble, Source
+from dris.bench.tables import Printed, Table
 from dris.learn.recipe import PAPER_CIFAR_ATTACKER, PAPER_CIFAR_PROXY
 
-RULES = ("random", "el2n", "consensus", "forgetting", "aum", "aum_mean", "rank_variance")
-MODELS = ("resnet20", "mobilenet_v2_x0_5", "shufflenet_v2_x0_5")
+TITLE = "Subset contamination"
+_STOPPED = replace(PAPER_CIFAR_PROXY, stop_epoch=20)
+_NETWORKS = (("resnet20", "mobilenet_v2_x0_5", "shufflenet_v2_x0_5"), ("small_cnn",))
 
 
-def run(
-    *,
-    examples: int,
-    epochs: int,
-    seed: int,
-    store: Path,
-    models: Sequence[str] = MODELS,
-    data_dir: Path | None = None,
-    device: str = "cpu",
-    progress: Any = None,
-) -> dict[str, Any]:
-    """Attack, train the three proxies, and measure every rule's subset."""
-    data = load("cifar10", data_dir=data_dir)
-    chosen = np.sort(rng_for(seed, "cifar10", "examples").permutation(len(data.train_y))[:examples])
-    x, y = data.train_x[chosen], data.train_y[chosen]
-    begin = time.monotonic()
-    attack = replace(PAPER_CIFAR_ATTACKER, epochs=min(epochs, 20), scored_epoch=min(epochs, 20))
-    noisy = targeted_noise(
-        x,
-        y,
-        0.25,
-        model="resnet20",
-        recipe=attack,
-        seed=seed,
-        device=device,
-        store=store,
-        progress=progress,
-    )
-    recipe = replace(PAPER_CIFAR_PROXY, scored_epoch=epochs, stop_epoch=epochs)
-    dynamics = train_proxies(
-        x,
-        noisy.given,
-        proxies=len(models),
-        model=list(models),
-        recipe=recipe,
-        record="scored",
-        seed=seed,
-        test=(data.test_x, data.test_y),
-        device=device,
-        store=store,
-        progress=progress,
-    )
-    found = measure(dynamics, noisy, seed)
-    return {
-        "examples": examples,
-        "epochs": epochs,
-        "seed": seed,
-        "attacker": asdict(attack),
-        "recipe": asdict(recipe),
-        "seconds": round(time.monotonic() - begin),
-        **found,
-    }
-
-
-def measure(dynamics: Dynamics, noisy: NoisyLabels, seed: int) -> dict[str, Any]:
-    """Contamination of each rule's quarter, how well each score finds the clean, τ̂²."""
-    bad = noisy.flipped
-    rules = {}
-    for rule in RULES:
-        score = SCORES[rule](dynamics)
-        subset = keep_top(score, fraction=0.25, seed=seed)
-        paper = CIFAR10_TARGETED_25.get(rule, (None, None))[0]
-        rules[rule] = {
-            "contamination": contamination(subset.indices, bad),
-            "paper": paper,
-            "auroc_of_clean": auroc(score, ~bad),
-        }
-    right = dynamics.snapshot("correct")
-    proxies = [
-        {
-            "model": made["model"],
-            "test_accuracy": made["test_accuracy"],
-            "fits_clean": float(right[k, ~bad].mean()),
-            "fits_corrupted": float(right[k, bad].mean()),
-        }
-        for k, made in enumerate(dynamics.provenance["proxies"])
+def cells(scale: Scale) -> list[Cell]:
+    """Static pruning's targets under the attack, its ensembles, and at cpu the anchors."""
+    grid = [
+        cell
+        for seed in range(scale.seeds)
+        for bed in scale.beds
+        for cell in [
+            *(static(bed, ATTACK, rule, seed) for rule in RULES),
+            watched(bed, ATTACK, seed),
+        ]
     ]
-    boundary = boundary_disagreement(dynamics, bad)
-    return {
-        "rules": rules,
-        "proxies": proxies,
-        "tau2_corrupted": corrupted_disagreement(dynamics, bad),
-        "tau2_boundary": [boundary.median, boundary.low, boundary.high],
-    }
+    return [*grid, *anchors()] if scale.name == "cpu" else grid
 
 
-def table(found: dict[str, Any]) -> str:
-    """The result as Markdown, the paper's full-size row beside ours."""
-    lines = [
-        f"N = {found['examples']:,} of 50,000, scored at epoch {found['epochs']}, "
-        f"seed {found['seed']}, {found['seconds'] / 60:.0f} minutes",
-        "",
-        "| rule | corrupt in subset | paper (N = 50,000) | AUROC of clean |",
-        "|---|---:|---:|---:|",
-    ]
-    for rule, row in found["rules"].items():
-        paper = "" if row["paper"] is None else f"{row['paper']:.3f}"
-        lines.append(
-            f"| {rule} | {row['contamination']:.3f} | {paper} | {row['auroc_of_clean']:.3f} |"
+def anchors() -> list[Cell]:
+    """The paper's networks, and small ones, on 20,000 whole images."""
+    return [
+        Cell(
+            "ensemble",
+            Source("cifar10", 20_000),
+            ATTACK,
+            Ensemble(models, 3, _STOPPED, "resnet20", PAPER_CIFAR_ATTACKER),
+            "plain",
+            KEEP,
+            None,
+            0,
         )
-    lines += [
-        "",
-        "| proxy | clean test accuracy | fits clean | fits corrupted |",
-        "|---|---:|---:|---:|",
+        for models in _NETWORKS
     ]
-    lines += [
-        f"| {p['model']} | {100 * p['test_accuracy']:.1f} % | {100 * p['fits_clean']:.1f} % "
-        f"| {100 * p['fits_corrupted']:.1f} % |"
-        for p in found["proxies"]
+
+
+def ensembles(records: Records) -> dict[str, Like]:
+    """The ensembles that were measured, as rows are found by."""
+    found: dict[str, Like] = {}
+    for row in records.where(kind="ensemble"):
+        many = f", {row['examples']:,} examples" if row["examples"] else ""
+        like = {name: row[name] for name in ("data", "examples", "proxies")}
+        found[f"{row['data']}{many}, {row['proxies']}"] = like
+    return found
+
+
+def tables(records: Records) -> Sequence[Table]:
+    """Contamination and accuracy of the targets' subsets; then the ensembles, proxy by proxy."""
+    rows = {NAMES[rule]: {"rule": rule} for rule in RULES}
+    columns = {data: {"data": data} for data in data_of(records)}
+
+    def dirt(row: Like, column: Like) -> Printed | None:
+        known = CONTAMINATION.get(column["data"], {}).get(row["rule"])
+        return None if known is None else (known, None)
+
+    def reached(row: Like, column: Like) -> Printed | None:
+        known = PRUNING.get(column["data"], {}).get(row["rule"])
+        return None if known is None else known[-1]
+
+    return [
+        crossed(
+            records,
+            f"{ATTACK}: fraction corrupt in the quarter that is kept",
+            rows,
+            columns,
+            what="contamination",
+            paper=dirt,
+            best="smallest",
+            percent=False,
+            digits=3,
+        ),
+        crossed(records, f"{ATTACK}: test accuracy (%)", rows, columns, paper=reached),
+        *(
+            table
+            for title, like in ensembles(records).items()
+            for table in _measured(records, title, like)
+        ),
     ]
-    return "\n".join(lines)
 
 
-def main() -> None:
-    """Run from the command line; see the module's docstring."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--examples", type=int, default=20_000)
-    parser.add_argument("--epochs", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--store", type=Path, default=Path("runs"))
-    parser.add_argument("--out", type=Path, default=Path("results"))
-    parser.add_argument("--data-dir", type=Path, default=None)
-    parser.add_argument("--models", nargs="+", default=list(MODELS))
-    parser.add_argument("--device", default="cpu")
-    asked = parser.parse_args()
-    found = run(
-        examples=asked.examples,
-        epochs=asked.epochs,
-        seed=asked.seed,
-        store=asked.store,
-        models=asked.models,
-        data_dir=asked.data_dir,
-        device=asked.device,
-    )
-    asked.out.mkdir(parents=True, exist_ok=True)
-    path = asked.out / f"contamination-{asked.examples}-{asked.epochs}-{asked.seed}.json"
-    path.write_text(json.dumps(found, indent=1) + "\n")
-    contamination_figure(found["rules"], path.with_suffix(".png"))
-    print(table(found))  # noqa: T201
-    print(f"\nwrote {path}")  # noqa: T201
+def _measured(records: Records, title: str, like: Like) -> list[Table]:
+    """One ensemble: what its rules keep, and what its proxies learned."""
+    first = records.where(kind="ensemble", **like)[0]["found"]
+    rules = list(first["contamination"])
+    known = CONTAMINATION.get(like["data"], {})
+
+    def values(*path: str) -> list[float]:
+        return list(measured(records, inside(*path), **like).values())
+
+    row, (dirty, found) = "mean of the proxies", ("corrupt in the quarter", "AUROC of clean")
+    learned = {
+        "test accuracy": "test_accuracy",
+        "on clean labels": "fits_clean",
+        "on corrupted labels": "fits_corrupted",
+    }
+    return [
+        Table(
+            f"{title}; {first['note']}" if "note" in first else title,
+            [NAMES[rule] for rule in rules],
+            [dirty, found],
+            {
+                **{(NAMES[rule], dirty): values("contamination", rule) for rule in rules},
+                **{(NAMES[rule], found): values("auroc", rule) for rule in first["auroc"]},
+            },
+            {(NAMES[rule], dirty): (value, None) for rule, value in known.items()},
+            best=None,
+            percent=False,
+            digits=3,
+        ),
+        Table(
+            f"{title}: accuracy of the proxies when scored (%)",
+            [row],
+            list(learned),
+            {(row, name): values(what) for name, what in learned.items()},
+            best=None,
+        ),
+    ]
 
 
-if __name__ == "__main__":
-    main()
+def figures(records: Records, folder: Path) -> Sequence[Path]:
+    """What is corrupt in each subset, ours and the paper's."""
+    table = replace(tables(records)[0], percent=True)
+    shares = {pair: (100 * mean, None) for pair, (mean, _) in table.paper.items()}
+    panels = [("fraction corrupt in the quarter that is kept", replace(table, paper=shares))]
+    return [grouped_bars(panels, "corrupt, %", folder / "contamination.png")]
+
+
+def claims(records: Records) -> Sequence[Claim]:
+    """The paper's reading of table 2, per data set."""
+    found = []
+    for data in data_of(records):
+
+        def dirt(rule: str, data: str = data) -> dict[int, float]:
+            return records.by_seed("contamination", kind="static", data=data, rule=rule)
+
+        clean = dirt("aum")
+        found += [
+            together(
+                f"{data}: EL2N and consensus keep more corrupted than clean examples",
+                [above(NAMES[r], dirt(r), constant(0.5, dirt(r))) for r in ("el2n", "consensus")],
+            ),
+            above(
+                f"{data}: DR-IS keeps less corruption than Random",
+                dirt("random"),
+                dirt("rank_variance"),
+            ),
+            above(f"{data}: AUM keeps less corruption than DR-IS", dirt("rank_variance"), clean),
+            above(f"{data}: AUM keeps less than 1 % corruption", constant(0.01, clean), clean),
+            above(
+                f"{data}: DR-IS keeps less than half of chance, 12.5 %",
+                constant(0.125, clean),
+                dirt("rank_variance"),
+            ),
+            above(
+                f"ours: {data}: {NAMES[DEFAULT]} keeps less corruption than DR-IS",
+                dirt("rank_variance"),
+                dirt(DEFAULT),
+            ),
+        ]
+    return found

@@ -1,0 +1,100 @@
+"""What every experiment owes: cells, full tables, figures, claims, and records that read back."""
+
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dris.bench.experiment import EXPERIMENTS, experiment_of
+from dris.bench.kinds.shared import Place
+from dris.bench.records import gather, read_records, write_records
+from dris.bench.runner import run
+from dris.bench.scales import SCALES
+from dris.core.errors import InputError
+
+pytest.importorskip("torch")
+OUTCOMES = {"reproduced", "contradicted", "undecided", "not testable at this scale"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("reproduced")
+
+
+@pytest.fixture(scope="module", params=EXPERIMENTS)
+def done(request, folder):
+    """An experiment and its records at smoke; cells that another has run are read back."""
+    experiment = experiment_of(request.param)
+    cells = experiment.cells(SCALES["smoke"])
+    records = run(cells, out=folder, place=Place(folder / "store"), workers=1)
+    return experiment, gather(request.param, "smoke", records)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("scale", SCALES)
+def test_cells_are_distinct_and_so_are_their_keys(name, scale):
+    cells = experiment_of(name).cells(SCALES[scale])
+    assert len(cells) == len({cell.key for cell in cells}) > 0
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_docstring_gives_the_command_the_cost_and_the_claims(name):
+    told = experiment_of(name).__doc__ or ""
+    assert f"    dris reproduce {name} --scale cpu\n" in told
+    assert re.search(r"\b[Cc]osts?\b", told)
+    assert "Claims tested:" in told
+
+
+def test_a_wrong_name_is_told_the_right_ones():
+    with pytest.raises(InputError, match=r"one of pruning, .*, got 'prunning'"):
+        experiment_of("prunning")
+
+
+def test_every_row_and_column_of_every_table_has_a_number(done):
+    experiment, records = done
+    tables = experiment.tables(records)
+    assert tables
+    for table in tables:
+        filled = [pair for pair, values in table.values.items() if len(values)]
+        assert {row for row, _ in filled} >= set(table.rows), table.title
+        assert {column for _, column in filled} >= set(table.columns), table.title
+        lines = table.markdown().splitlines()
+        assert {line.count("|") for line in lines} == {len(table.columns) + 2}
+        assert table.latex().count(r"\\") == len(table.rows) + 1
+
+
+def test_an_empty_table_would_be_noticed(done):
+    experiment, records = done
+    none = gather(records.experiment, records.scale, [])
+    tables = [] if records.experiment == "times" else experiment.tables(none)
+    assert not any(len(values) for table in tables for values in table.values.values())
+
+
+def test_figures_are_png_and_svg_and_not_empty(done, tmp_path):
+    experiment, records = done
+    paths = experiment.figures(records, tmp_path)
+    for path in paths:
+        pixels = np.asarray(Image.open(path).convert("L"))
+        assert (pixels < 128).mean() > 0.002
+        assert min(pixels.shape) > 200
+        assert path.with_suffix(".svg").read_text().count("<path") > 5
+
+
+def test_claims_come_out_with_one_of_four_outcomes_and_evidence(done):
+    experiment, records = done
+    claims = experiment.claims(records)
+    assert claims
+    assert {claim.outcome for claim in claims} <= OUTCOMES
+    assert all(claim.evidence for claim in claims)
+    assert len({claim.text for claim in claims}) == len(claims)
+
+
+def test_records_read_back_give_the_same_tables_and_claims(done, tmp_path):
+    experiment, records = done
+    path = write_records(records, tmp_path / "records.json")
+    again = read_records(path)
+    for one, other in zip(experiment.tables(records), experiment.tables(again), strict=True):
+        assert one.markdown() == other.markdown()
+    assert list(map(str, experiment.claims(records))) == list(map(str, experiment.claims(again)))
+    assert max(map(len, path.read_text().splitlines())) < 20_000
