@@ -195,7 +195,9 @@ def test_the_command_line_writes_the_scores_that_it_writes_here(cluster, tmp_pat
     }
     for out, engine in engines.items():
         monkeypatch.setattr(sys, "argv", ["dris", *asked, *engine, "--out", out])
-        main()
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert not end.value.code
     written = [Path(out, "scores.parquet").read_bytes() for out in engines]
     assert written[0] == written[1]
 
