@@ -1,5 +1,6 @@
 """Ranks of shards: as in memory or within the stated error, and the same bytes after any kill."""
 
+import itertools
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -115,6 +117,21 @@ def test_how_the_data_is_cut_changes_no_score(tmp_path):
         done = rank_shards(folder, tmp_path / f"out{shards}", bits=FEW, workers=1)
         found.append(column_of(done.scores))
     assert (found[0] == found[1]).all()
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_empty_shards_and_shards_of_one_are_ranked_with_the_others(tmp_path, exact):
+    losses = losses_of(N)
+    cuts = [0, 0, 1, 1, 5000, N]
+    for i, (begin, end) in enumerate(itertools.pairwise(cuts)):
+        vectors = pa.array(losses[:, begin:end].T.tolist(), type=pa.list_(pa.float32()))
+        pq.write_table(pa.table({"losses": vectors}), tmp_path / f"{i}.parquet")
+    done = rank_shards(tmp_path, tmp_path / "out", exact=exact, keep=0.3, workers=1)
+    assert [pq.read_metadata(file).num_rows for file in done.scores] == [0, 1, 0, 4999, 1000]
+    assert (column_of(done.scores) == rank_variance(losses)).all()
+    assert (
+        column_of(done.kept.files, "id") == keep_top(rank_variance(losses), fraction=0.3).indices
+    ).all()
 
 
 @pytest.mark.parametrize("text", [False, True])
