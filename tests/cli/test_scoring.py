@@ -14,6 +14,9 @@ import numpy as np
 import pytest
 
 from dris.cli import main
+from dris.cli.requests import Request
+from dris.cli.scoring import _say_limit
+from dris.core.contamination import ContaminationLimit
 from dris.data.scorefile import read_scores
 from made_people import write_people
 
@@ -78,7 +81,7 @@ def test_prune_writes_a_cleaner_table_with_the_same_columns_order_and_lines(
     assert people[2][free].mean() < people[2].mean() / 3
     assert "wrote" in said
     assert "verdict" in said
-    assert "with probability 0.95" in said or "nothing is certified" in said
+    assert "with probability 0.95" in said or "nothing of use is certified" in said
 
 
 def test_prune_writes_the_report_beside_it_unless_told_not_to(on_people, tmp_path):
@@ -439,3 +442,40 @@ def test_an_interrupted_trial_says_how_to_go_on_and_ends_in_the_same_bytes(peopl
     assert all(path.stat().st_mtime_ns == before for path, before in finished.items())
     for name in ("trial.json", "trial.md"):
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_loose_limit_of_two_classes_says_what_to_do(on_people):
+    _, said, _ = on_people("prune", "--rule", "gated", "--no-report")
+    assert "nothing of use is certified" in said
+    assert "if fewer surely are, say so with --at-most, or check a sample: dris audit draw" in said
+
+
+@pytest.mark.parametrize(
+    ("wrong", "in_all", "says", "does_not"),
+    [
+        (20, 0.1, "at most 2.00% of them are wrong", "  so  "),
+        (20, 0.5, "say so with --at-most, or check a sample: dris audit", "nothing of use"),
+        (150, 0.1, "nothing of use is certified", "with probability"),
+        (900, 0.2, "keep less, or check a sample", "with probability"),
+    ],
+)
+def test_what_is_said_of_a_limit_depends_on_what_it_is_worth(capsys, wrong, in_all, says, does_not):
+    limit = ContaminationLimit(
+        kind="uniform",
+        wrong=wrong,
+        left=1000,
+        selected=1010,
+        canaries=100,
+        passed=10,
+        restored=0,
+        corrupted=900,
+        both=wrong,
+        delta=0.05,
+        delta_count=0.025,
+        delta_corrupted=0.025,
+        conditions=("the attacker is uniform",),
+    )
+    _say_limit(Request(at_most=0.5), limit, in_all, "dris audit")
+    said = capsys.readouterr().out
+    assert says in said
+    assert does_not not in said

@@ -137,12 +137,7 @@ def prune(
         say(f"  short    {short:,} fewer than asked for pass the gate, the others look wrong")
     if limits:
         check = f"dris audit draw {kept_file}{ask.flags()}" if written == "data" else "dris audit"
-        _say_limit(ask, widest(limits), check)
-        if any(most.share > 0.9 * most.at_most for most in corruption):
-            say(
-                f"  so       how many labels are wrong cannot be told here, and the limit allows "
-                f"for {ask.at_most:.0%}; if fewer surely are, say --at-most, or check: {check}"
-            )
+        _say_limit(ask, widest(limits), max(most.share for most in corruption), check)
         if verdict is not None and verdict.hides:
             say(f"  but      {TOO_GOOD}: audit what is left, or plant other --canaries")
     if verdict is not None:
@@ -329,15 +324,25 @@ def _write_report(
     return page.advice.headline
 
 
-def _say_limit(ask: Request, limit: "ContaminationLimit", check: str) -> None:
-    if limit.vacuous:
-        ask.talk.say(f"  limit    nothing is certified: keep less, or check a sample: {check}")
+def _say_limit(ask: Request, limit: "ContaminationLimit", in_all: float, check: str) -> None:
+    """The limit and its condition, or that it says nothing; and what to do where it is loose."""
+    say = ask.talk.say
+    if limit.vacuous or limit.share >= in_all:
+        say("  limit    nothing of use is certified")
     else:
-        ask.talk.say(
+        say(
             f"  limit    at most {limit.share:.2%} of them are wrong ({limit.wrong:,} of "
             f"{limit.left:,}), with probability {1 - limit.delta:g}"
         )
-        ask.talk.say(f"  if       {limit.conditions[0]}")
+        say(f"  if       {limit.conditions[0]}")
+    if in_all > 0.9 * ask.at_most:
+        say(
+            f"  so       how many labels are wrong cannot be told from canaries here, up to "
+            f"{ask.at_most:.0%} are allowed for; if fewer surely are, say so with --at-most, or "
+            f"check a sample: {check}"
+        )
+    elif limit.vacuous:
+        say(f"  so       keep less, or check a sample: {check}")
 
 
 def _write_json(values: Any, path: Any) -> None:
