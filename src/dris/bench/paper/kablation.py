@@ -94,8 +94,10 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
     grid = left.subplots(2, (len(shown) + 1) // 2, sharex=True, sharey=True, squeeze=False)
     for axes, k in zip(grid.flat, shown, strict=False):
         _histograms(axes, records, k)
-    for axes in grid.flat[len(shown) :]:
-        axes.set_visible(False)
+    for above, below in zip(grid[0], grid[1], strict=True):
+        if not below.lines and not below.patches:
+            below.set_visible(False)
+            above.tick_params(labelbottom=True)
     for axes in grid[:, 0]:
         axes.set_ylabel("share of the group (log)")
     left.supxlabel("rank variance (last bin: all above)", fontsize="medium")
@@ -136,8 +138,9 @@ def _gap(axes: Any, records: Records, shown: Sequence[int]) -> None:
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.set_yticks([], minor=True)
     axes.set(xlabel="K, proxies", title="gap of mean rank variance, clean − corrupted")
+    axes.set_ylim(bottom=1.3 * min(0.0, axes.dataLim.y0) - 0.001)
     axes.grid(alpha=0.3)
-    axes.legend(frameon=False, fontsize="small")
+    axes.legend(frameon=False, fontsize="small", loc="center")
 
 
 def claims(records: Records) -> Sequence[Claim]:
