@@ -4,9 +4,8 @@
 
 Needs `pip install "dris[huggingface]"`; about 30 seconds on two cores, nothing is downloaded: the
 sentences, the tokenizer and the random BERTs are made here. Expected: of the tenth with the lowest
-score nearly all labels are wrong, and the classifier trained without the lowest third is right
-more often than the one trained on everything. Weighted draws estimate the same risk as everything
-does, wrong labels included: they are no cure for those.
+score nearly all labels are wrong and of the kept nearly none. The task is easy, so the classifier
+trained on everything does well here too; all three take the same number of steps.
 """
 
 import tempfile
@@ -22,6 +21,7 @@ from transformers import (
     BertForSequenceClassification,
     DataCollatorWithPadding,
     PreTrainedTokenizerFast,
+    PrinterCallback,
     Trainer,
     TrainingArguments,
     set_seed,
@@ -76,10 +76,10 @@ def classifier(width: int, seed: int) -> BertForSequenceClassification:
     return BertForSequenceClassification(config)
 
 
-def arguments(folder: str) -> TrainingArguments:
+def arguments(folder: str, epochs: int = 6) -> TrainingArguments:
     return TrainingArguments(
         folder,
-        num_train_epochs=6,
+        num_train_epochs=epochs,
         per_device_train_batch_size=64,
         per_device_eval_batch_size=256,
         learning_rate=3e-3,
@@ -89,6 +89,12 @@ def arguments(folder: str) -> TrainingArguments:
         disable_tqdm=True,
         use_cpu=True,
     )
+
+
+def trained(trainer: Trainer) -> Trainer:
+    trainer.remove_callback(PrinterCallback)  # it prints what each run took
+    trainer.train()
+    return trainer
 
 
 def main(folder: str) -> None:
@@ -110,7 +116,7 @@ def main(folder: str) -> None:
         recorder = dris.Recorder(len(train))
         record = RecordDynamics(recorder, train, collate=collate)
         made = {"train_dataset": train, "data_collator": collate, "callbacks": [record]}
-        Trainer(classifier(width, seed), arguments(folder), **made).train()
+        trained(Trainer(classifier(width, seed), arguments(folder), **made))
         dynamics.append(recorder.dynamics())
     proxies = dris.Dynamics.merge(dynamics)
 
@@ -133,13 +139,20 @@ def main(folder: str) -> None:
     sampler = dris.ImportanceSampler(plan, seed=0)
     shared = {"data_collator": collate, "eval_dataset": test}
     print("accuracy on clean test sentences")
-    for name, data in (("everything", train), ("the kept", kept), ("weighted draws", None)):
-        model, how = classifier(32, seed=9), arguments(folder)
-        if data is None:
-            trainer = WeightedTrainer(model, how, train_dataset=train, sampler=sampler, **shared)
-        else:
-            trainer = Trainer(model, how, train_dataset=data, **shared)
-        trainer.train()
+    whole = {"train_dataset": train, **shared}
+    for name, trainer in (
+        ("everything", Trainer(classifier(32, 9), arguments(folder), **whole)),
+        # Two thirds of the data take half as many epochs again for as many steps.
+        (
+            "the kept",
+            Trainer(classifier(32, 9), arguments(folder, 9), train_dataset=kept, **shared),
+        ),
+        (
+            "weighted draws",
+            WeightedTrainer(classifier(32, 9), arguments(folder), sampler=sampler, **whole),
+        ),
+    ):
+        trained(trainer)
         said = trainer.predict(test)
         right = np.mean(said.predictions.argmax(axis=1) == said.label_ids)
         print(f"  trained on {name:<15} {right:6.1%}")

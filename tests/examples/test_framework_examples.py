@@ -32,17 +32,18 @@ def share(text: str, line: str) -> float:
     return float(re.search(rf"{line}\s+([\d.]+)%", text)[1])
 
 
-@pytest.mark.parametrize(
-    ("name", "package", "kept", "better"),
-    [
-        ("lightning_record.py", "lightning", "kept 75 %", "trained on the kept"),
-        ("huggingface_text.py", "transformers", "kept 67 %", "trained on the kept"),
-    ],
-)
-def test_the_lowest_scores_are_wrong_labels_and_leaving_them_out_helps(name, package, kept, better):
-    pytest.importorskip(package)
-    text = printed_by(name)
-    # By chance a fifth or a quarter; both networks reach nearly all.
-    assert share(text, "in the lowest tenth") > 80
-    assert share(text, f"in the {kept}") < 10
-    assert share(text, better) > share(text, "trained on everything")
+def test_in_lightning_the_lowest_scores_are_wrong_labels_and_leaving_them_out_helps():
+    pytest.importorskip("lightning")
+    text = printed_by("lightning_record.py")
+    assert share(text, "in the lowest tenth") > 80  # by chance 20
+    assert share(text, "in the kept 75 %") < 5
+    assert share(text, "trained on the kept") > share(text, "trained on everything")
+
+
+def test_in_hugging_face_the_lowest_scores_are_wrong_labels():
+    pytest.importorskip("transformers")
+    text = printed_by("huggingface_text.py")
+    assert share(text, "in the lowest tenth") > 80  # by chance 25
+    assert share(text, "in the kept 67 %") < 5
+    for name in ("everything", "the kept", "weighted draws"):
+        assert share(text, f"trained on {name}") > 85
