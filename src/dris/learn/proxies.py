@@ -157,7 +157,7 @@ def train_jobs(
         # Here, not in a worker: what stands in a notebook has its source in this process only.
         jobs = [replace(job, code=code_of(job.model)) for job in jobs]
     table = as_table(data, jobs[0].normalize) if any(is_estimator(j.model) for j in jobs) else data
-    tasks = [(job, table if is_estimator(job.model) else data, kept) for job in jobs]
+    tasks = [(job, table if is_estimator(job.model) else data) for job in jobs]
     total = sum(job.recipe.stop for job in jobs)
     if engine.name == "ray":
         from dris.learn.ray_jobs import train_on_ray
@@ -165,7 +165,8 @@ def train_jobs(
         how: dict[str, Any] = {"workers": workers, "progress": progress, "total": total}
         return train_on_ray(_attempt, tasks, kept, engine=engine, **how)
     gpus = len({job.device for job in jobs if job.device != "cpu"})
-    return run_all(_attempt, tasks, workers=workers or gpus or None, progress=progress, total=total)
+    each = [(*task, kept) for task in tasks]
+    return run_all(_attempt, each, workers=workers or gpus or None, progress=progress, total=total)
 
 
 def _attempt(
