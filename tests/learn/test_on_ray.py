@@ -216,7 +216,7 @@ def test_a_trial_finds_the_cells_that_it_finds_here(cluster, tmp_path):
 
 
 def test_a_killed_worker_process_costs_its_own_steps_only(
-    cluster, steps, whole, store, tmp_path, say
+    cluster, steps, whole, store, tmp_path, caplog, say
 ):
     kept, shared = store
     (steps / "hold-a").touch()
@@ -231,6 +231,7 @@ def test_a_killed_worker_process_costs_its_own_steps_only(
         f"killed worker process {place['pid']} after {before['a']} steps of proxy a; "
         f"steps before {before}, after {after}; the result is the same, byte for byte"
     )
+    assert f"task 1 of 3 was lost on node {place['node'][:8]}" in caplog.text
     from_disk = 2 * ray_training.PER_EPOCH if shared else 0
     assert after == {"a": before["a"] + ray_training.STEPS - from_disk, "b": 24, "c": 24}
 
@@ -309,6 +310,14 @@ def refusing(value, tick):
     return value
 
 
+def long_or_wrong(value, path, tick):
+    if value == 0:
+        path.write_text(str(os.getpid()))
+        time.sleep(600)
+    until(lambda: path.exists() and path.read_text())
+    raise InputError("no")
+
+
 def diverging(value, tick):
     error = DivergedError("proxy 0 diverged")
     error.epoch, error.step = 2, 7
@@ -337,6 +346,13 @@ def test_an_error_of_a_task_is_its_one_sentence(cluster):
     with pytest.raises(InputError) as caught:
         run_all(refusing, [(0,), (1,), (2,)], workers=1, engine=on(cluster))
     assert str(caught.value) == "value must not be 1, got 1; use 2"
+
+
+def test_an_error_of_a_task_ends_the_others(cluster, tmp_path):
+    path = tmp_path / "pid"
+    with pytest.raises(InputError, match="no"):
+        run_all(long_or_wrong, [(0, path), (1, path)], workers=None, engine=on(cluster))
+    until(lambda: not Path(f"/proc/{path.read_text()}").exists(), seconds=60)
 
 
 def test_a_diverged_proxy_comes_back_as_what_it_is(cluster):

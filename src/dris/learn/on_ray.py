@@ -124,7 +124,7 @@ def _at_work(
     if mark is not None and not mark.seen():
         raise InputError(
             f"the node at {host} does not see {mark.path.parent}, where results are kept; "
-            "name a folder on a disk that all nodes share"
+            "name one on a disk that all nodes share, by its whole path"
         )
     count = 0
 

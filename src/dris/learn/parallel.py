@@ -44,8 +44,8 @@ def run_all(
     """`work(*task, tick)` for every task, in processes; the results in the order of the tasks.
 
     One worker means this process. Arrays are shared between processes through memory maps, on
-    Ray through its object store. `folder`, if given, is what tasks read and write by its path:
-    the nodes of a cluster must see it.
+    Ray through its object store. `folder`, if given, is what tasks read and write by this very
+    path: the nodes of a cluster must see it.
 
     >>> run_all(lambda a, tick: a + 1, [(1,), (2,)], workers=1)
     [2, 3]

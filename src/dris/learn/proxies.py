@@ -167,14 +167,15 @@ def train_jobs(
             # Ray has an object store of its own, and its nodes may share no disk.
             where = Path(folder) if engine.name == "local" else None
             table = as_table(data, jobs[0].normalize, where)
-        tasks = [(job, table if is_estimator(job.model) else data, kept) for job in jobs]
+        tasks = [(job, table if is_estimator(job.model) else data) for job in jobs]
         if engine.name == "ray":
             from dris.learn.ray_jobs import train_on_ray
 
             how: dict[str, Any] = {"workers": workers, "progress": progress, "total": total}
             return train_on_ray(_attempt, tasks, kept, engine=engine, **how)
+        each = [(*task, kept) for task in tasks]
         return run_all(
-            _attempt, tasks, workers=workers or gpus or None, progress=progress, total=total
+            _attempt, each, workers=workers or gpus or None, progress=progress, total=total
         )
 
 

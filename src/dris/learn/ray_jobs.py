@@ -25,7 +25,7 @@ Attempt = Callable[[Job, Data, Store | None, Callable[[], None]], Dynamics | Div
 
 def train_on_ray(
     attempt: Attempt,
-    tasks: Sequence[tuple[Job, Data, Store | None]],
+    tasks: Sequence[tuple[Job, Data]],
     store: Store | None,
     *,
     engine: Engine,
@@ -33,8 +33,8 @@ def train_on_ray(
     progress: Progress | None,
     total: int,
 ) -> list[Dynamics | DivergedError]:
-    """`attempt(*task, tick)` for every task, but for those that the store holds."""
-    runs = [None if store is None else store.run(key_of(job, data)) for job, data, _ in tasks]
+    """`attempt(*task, store, tick)` for every task, but for those that the store holds."""
+    runs = [None if store is None else store.run(key_of(*task)) for task in tasks]
     found = {i: run.load() for i, run in enumerate(runs) if run is not None and run.done}
     left = [i for i in range(len(tasks)) if i not in found]
     before = sum(tasks[i][0].recipe.stop for i in found)
@@ -46,10 +46,12 @@ def train_on_ray(
     told(0, total)
     if not left:  # and nobody asks whether the cluster is there
         return list(found.values())
-    with nullcontext() if store is None else marked(store.root) as mark:
+    # A process elsewhere has another working folder.
+    there = None if store is None else Store(store.root.absolute())
+    with nullcontext() if there is None else marked(there.root) as mark:
         trained = run_on_ray(
             _on_node,
-            [(attempt, mark, *tasks[i]) for i in left],
+            [(attempt, mark, *tasks[i], there) for i in left],
             engine=engine,
             workers=workers,
             progress=told,

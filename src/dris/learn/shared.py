@@ -24,14 +24,14 @@ class Mark:
 
 @contextmanager
 def marked(folder: Path) -> Iterator[Mark]:
-    """Put a mark into a folder for as long as others may look for it.
+    """Put a mark into a folder for as long as others may look for it, by the path as given.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, marked(Path(folder)) as mark:
     ...     mark.seen()
     True
     """
-    mark = Mark(folder.absolute() / f".seen-{uuid.uuid4().hex}")
+    mark = Mark(folder / f".seen-{uuid.uuid4().hex}")
     mark.path.touch()
     try:
         yield mark
