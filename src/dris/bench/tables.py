@@ -98,6 +98,10 @@ def _escaped(text: str) -> str:
         ("α", r"$\alpha$"),
         ("ε", r"$\varepsilon$"),
         ("β", r"$\beta$"),
+        ("τ̂²", r"$\hat\tau^2$"),
+        ("·", r"$\cdot$"),
+        ("×", r"$\times$"),
+        ("≥", r"$\geq$"),
     ):
         text = text.replace(sign, written)
     return text.replace("_", r"\_").replace("−", "$-$")
