@@ -41,3 +41,10 @@ def test_a_table_without_spread_shows_single_numbers():
     table = Table("t", ["a"], ["p"], {("a", "p"): [0.0041]}, percent=False, digits=4, spread=False)
     assert table.markdown().splitlines()[-1] == "| a | **0.0041** |"
     assert "± 0.0000 (1)" in Table("t", ["a"], ["p"], table.values, digits=4).markdown()
+
+
+def test_the_papers_letters_survive_latex():
+    table = Table("α = 0.5, 3 × fc", ["τ̂²_bdry"], ["gap · K"], {("τ̂²_bdry", "gap · K"): [0.1]})
+    text = table.latex()
+    assert all(ord(letter) < 128 for letter in text)
+    assert r"$\hat\tau^2$\_bdry" in text

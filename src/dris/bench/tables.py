@@ -99,7 +99,10 @@ def _escaped(text: str) -> str:
         ("ε", r"$\varepsilon$"),
         ("β", r"$\beta$"),
         ("ξ", r"$\xi$"),
+        ("τ̂²", r"$\hat\tau^2$"),
         ("·", r"$\cdot$"),
+        ("×", r"$\times$"),
+        ("≥", r"$\geq$"),
     ):
         text = text.replace(sign, written)
     return text.replace("_", r"\_").replace("−", "$-$")

@@ -16,8 +16,9 @@ from pathlib import Path
 
 from dris.bench.claims import Claim, above, together
 from dris.bench.figures import grouped_bars
+from dris.bench.paper import pruning
 from dris.bench.paper.breakdown import watched
-from dris.bench.paper.pruning import ATTACK, KEEP, RULES, data_of, static
+from dris.bench.paper.pruning import ATTACK, KEEP, RULES, data_of
 from dris.bench.paper_values import CONTAMINATION, PRUNING
 from dris.bench.reading import Like, constant, crossed, inside, measured
 from dris.bench.records import Records
@@ -34,16 +35,9 @@ _NETWORKS = (("resnet20", "mobilenet_v2_x0_5", "shufflenet_v2_x0_5"), ("small_cn
 
 def cells(scale: Scale) -> list[Cell]:
     """Static pruning's targets under the attack, its ensembles, and at cpu the anchors."""
-    grid = [
-        cell
-        for seed in range(scale.seeds)
-        for bed in scale.beds
-        for cell in [
-            *(static(bed, ATTACK, rule, seed) for rule in RULES),
-            watched(bed, ATTACK, seed),
-        ]
-    ]
-    return [*grid, *anchors()] if scale.name == "cpu" else grid
+    targets = [cell for cell in pruning.cells(scale) if cell.noise == ATTACK]
+    ensembled = [watched(bed, ATTACK, seed) for seed in range(scale.seeds) for bed in scale.beds]
+    return [*targets, *ensembled, *(anchors() if scale.name == "cpu" else [])]
 
 
 def anchors() -> list[Cell]:

@@ -94,10 +94,10 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
     grid = left.subplots(2, (len(shown) + 1) // 2, sharex=True, sharey=True, squeeze=False)
     for axes, k in zip(grid.flat, shown, strict=False):
         _histograms(axes, records, k)
-    for above, below in zip(grid[0], grid[1], strict=True):
+    for upper, below in zip(grid[0], grid[1], strict=True):
         if not below.lines and not below.patches:
             below.set_visible(False)
-            above.tick_params(labelbottom=True)
+            upper.tick_params(labelbottom=True)
     for axes in grid[:, 0]:
         axes.set_ylabel("share of the group (log)")
     left.supxlabel("rank variance (last bin: all above)", fontsize="medium")

@@ -51,7 +51,7 @@ def tables(records: Records) -> Sequence[Table]:
     tests = {name: compare(gap, [0.0] * len(gap)) for name, gap in gaps.items() if len(gap) > 1}
     return [
         Table(
-            "DR-IS less Random in points of test accuracy, ± the paired deviation",
+            "DR-IS less Random in points of test accuracy, with the paired deviation",
             list(gaps),
             ["difference"],
             {(name, "difference"): gap for name, gap in gaps.items()},
