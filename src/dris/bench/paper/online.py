@@ -116,7 +116,7 @@ def tables(records: Records) -> Sequence[Table]:
             rows,
             ["alarm", "collapsed", "diverged"],
             {
-                (name, what): records.values(what, rule=rule)
+                (name, what): [row["found"][what] for row in records.where(rule=rule)]
                 for rule, name in RULES.items()
                 for what in ("alarm", "collapsed", "diverged")
             },
