@@ -22,7 +22,7 @@ from dris.bench.trial import (
 from dris.bench.trial_page import NAMES, markdown, write_trial
 from dris.cli import main
 from dris.core.errors import InputError
-from dris.core.gating import DEFAULT_GATED, canaries_needed
+from dris.core.gating import DEFAULT_GATED, NothingPassesError, canaries_needed
 from dris.data.labelled import LabelledData
 
 TINY = Trial(epochs=2, examples=600)
@@ -158,7 +158,7 @@ def test_proxies_see_the_attack_and_targets_never_see_canaries(tmp_path, monkeyp
 def test_a_gate_that_lets_nothing_through_is_a_result_and_is_said(monkeypatch, tmp_path):
     def closed(self, rule, keep):
         if rule == "gated":
-            raise InputError("no example is left: 0 of 240 pass the gate")
+            raise NothingPassesError("no example is left: 0 of 240 pass the gate")
         return real(self, rule, keep)
 
     real = bench.Scored.choose

@@ -21,6 +21,7 @@ from dris.core.gating import (
     gated,
     select_gated,
 )
+from dris.core.rules import choose
 
 few = st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0])  # so that ties abound
 
@@ -142,6 +143,19 @@ def test_too_few_are_returned_with_a_warning_unless_filled():
     full = gated(gate, np.zeros(6), fraction=0.67, fill=True)
     assert full.indices.tolist() == [1, 2, 3, 4]
     assert (full.parameters["short"], full.parameters["filled"]) == (0, 2)
+
+
+def test_the_rule_gated_filled_keeps_as_many_as_asked_for_and_gated_does_not():
+    logits = np.zeros((2, 1, 400, 2))
+    logits[..., 0] = np.where(np.arange(400) < 100, 6, 0) + np.arange(400) / 1000
+    flipped = np.arange(400) >= 340
+    dynamics = Dynamics.from_logits(logits, flipped.astype(int))
+    short, full = (
+        choose(rule, dynamics, keep=0.9, choosing=flipped) for rule in ("gated", "gated_filled")
+    )
+    assert short.parameters["short"] > 0
+    assert (len(full), full.parameters["filled"]) == (360, short.parameters["short"])
+    assert set(short.indices) < set(full.indices)
 
 
 def test_canaries_are_dropped_after_a_choice_that_did_not_know_them():

@@ -120,10 +120,13 @@ def test_easy_data_with_doubted_labels_loses_those_and_without_them_nothing(monk
     assert wrong[at_random].any()
 
 
-def test_a_gate_that_nothing_passes_leaves_everything_in(monkeypatch):
-    choice, kept = chosen(monkeypatch, world(n=700, loved=1)[0], keep=0.5)
-    assert (choice.rule, choice.verdict, kept.size) == ("everything", None, 700)
-    assert "no verdict is possible (no example is left: 0 of 700 pass the gate" in choice.notes[0]
+def test_where_nothing_passes_the_gate_the_cleanest_are_kept(monkeypatch):
+    scored, wrong = world(n=700, loved=1)
+    choice, kept = chosen(monkeypatch, scored, keep=0.5)
+    assert choice.rule == choice.verdict.rule == "aum_mean"
+    assert "nothing passes the gate" in choice.verdict.reason
+    assert kept.size > 300
+    assert wrong[kept].mean() < 0.02 < WRONG
 
 
 def test_the_cleanest_are_never_more_than_the_undoubted(monkeypatch):

@@ -18,6 +18,7 @@ import dris
 from dris.bench.kinds.shared import Finding, Findings, Place
 from dris.bench.spec import Cell
 from dris.core.arrayfile import made_folder, write_atomically
+from dris.learn.engines import Engine
 from dris.learn.parallel import Progress, run_all
 
 Record = dict[str, Any]
@@ -39,8 +40,12 @@ def run(
     place: Place,
     workers: int | None = None,
     progress: Progress | None = None,
+    engine: Engine | str = "local",
 ) -> list[Record]:
-    """The records of all cells, in their order; only those without one are computed."""
+    """The records of all cells, in their order; only those without one are computed.
+
+    On a Ray cluster every node must see `out`, the store and the data sets by the same paths.
+    """
     folder = made_folder(out / "records")
     wanted = list(dict.fromkeys(cells))
     groups: dict[Any, list[Cell]] = {}
@@ -55,6 +60,8 @@ def run(
             workers=workers,
             progress=progress and (lambda n, total: progress(done + n, len(wanted))),
             total=len(wanted) - done,
+            engine=engine,
+            folder=out,
         )
     return [read_record(folder, cell) for cell in cells]
 

@@ -23,7 +23,7 @@ from dris.bench.statistics import Compared, compare, mean_std
 from dris.core.arrayfile import made_folder, write_atomically
 from dris.core.checks import checked_count, count_of, exact
 from dris.core.errors import InputError
-from dris.core.gating import DEFAULT_GATED, canaries_needed
+from dris.core.gating import DEFAULT_GATED, NothingPassesError, canaries_needed
 from dris.core.noise import NoisyLabels, flip_labels
 from dris.core.streams import rng_for
 from dris.data.labelled import LabelledData
@@ -298,9 +298,7 @@ def _kept(scored: Scored, rule: str, keep: float) -> NDArray[np.int64]:
         warnings.filterwarnings("ignore", message=".* pass the gate, fewer than")
         try:
             return scored.kept(scored.choose(rule, keep))
-        except InputError as error:
-            if "no example is left" not in str(error):
-                raise
+        except NothingPassesError:
             return np.empty(0, dtype=np.int64)
 
 

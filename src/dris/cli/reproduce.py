@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dris.cli import options as o
-from dris.cli.requests import again
+from dris.cli.requests import again, engine_of
 from dris.cli.talking import Talk
 
 if TYPE_CHECKING:
+    from dris.bench.kinds.shared import Place
     from dris.bench.runner import Record
     from dris.bench.spec import Cell
+    from dris.learn.engines import Engine
 
 
 def register(app: typer.Typer) -> None:
@@ -49,6 +51,10 @@ def reproduce(
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:1.")] = "cpu",
     workers: o.Workers = None,
+    engine: o.EngineName = "local",
+    address: o.Address = None,
+    cpus: o.Cpus = 1,
+    gpus: o.Gpus = 0,
     as_json: o.AsJson = False,
 ) -> None:
     """Reproduce tables and figures of the paper, claims checked one by one.
@@ -57,6 +63,7 @@ def reproduce(
     Example: dris reproduce pruning --scale smoke --out reproduced
     """
     from dris.bench.experiment import EXPERIMENTS, experiment_of
+    from dris.bench.kinds.shared import Place
     from dris.bench.pages import claim_lines, write_index, write_page
     from dris.bench.records import gather, read_records
     from dris.bench.scales import scale_of
@@ -80,7 +87,8 @@ def reproduce(
     found = {}
     if records is None:
         to_run = {name: _done(part, folder) if finished else part for name, part in cells.items()}
-        found = _run(talk, to_run, folder, device, data_dir, workers)
+        where = engine_of(engine, address, cpus, gpus, device)
+        found = _run(talk, to_run, folder, Place(folder / "runs", data_dir, device), workers, where)
     for name in wanted:
         if records is None:
             mine = [found[cell.key] for cell in cells[name] if cell.key in found]
@@ -105,20 +113,25 @@ def _run(
     talk: Talk,
     cells: "dict[str, list[Cell]]",
     folder: Path,
-    device: str,
-    data_dir: Path | None,
+    place: "Place",
     workers: int | None,
+    engine: "Engine",
 ) -> "dict[str, Record]":
     """Every cell's record by key; what experiments share is run once."""
-    from dris.bench.kinds.shared import Place
     from dris.bench.runner import run
     from dris.learn.bars import bar
 
     every = list(dict.fromkeys(cell for part in cells.values() for cell in part))
-    place = Place(folder / "runs", data_dir, device)
     try:
         with bar("cells") as progress:
-            found = run(every, out=folder, place=place, workers=workers, progress=progress)
+            found = run(
+                every,
+                out=folder,
+                place=place,
+                workers=workers,
+                progress=progress,
+                engine=engine,
+            )
     except KeyboardInterrupt:
         talk.note(f"what is finished is kept in {folder}; to go on: {again()}")
         raise

@@ -97,15 +97,7 @@ class Request:
 
     def where(self) -> "Engine":
         """Where proxies train, once it can be reached."""
-        from dris.learn.engines import Engine
-
-        engine = Engine(self.engine, self.address, self.cpus, self.gpus)
-        engine.devices(self.device)
-        if engine.name == "ray":
-            from dris.learn.clusters import connected
-
-            connected(engine)
-        return engine
+        return engine_of(self.engine, self.address, self.cpus, self.gpus, self.device)
 
     def read(self) -> "LabelledData":
         """The data, once the settings are known to be sound."""
@@ -209,6 +201,21 @@ def refuse_existing(paths: Iterable[Path], *, force: bool) -> None:
             raise InputError(f"{path} is a folder; name another --out")
         if path.exists() and not force:
             raise InputError(f"{path} exists; use --force to replace it, or name another --out")
+
+
+def engine_of(
+    name: str, address: str | None, cpus: float, gpus: float, device: str = "cpu"
+) -> "Engine":
+    """The engine that options name, once it can be reached."""
+    from dris.learn.engines import Engine
+
+    engine = Engine(name, address, cpus, gpus)
+    engine.devices(device)
+    if engine.name == "ray":
+        from dris.learn.clusters import connected
+
+        connected(engine)
+    return engine
 
 
 def takes_request(command: Callable[..., None], *names: str) -> Callable[..., None]:

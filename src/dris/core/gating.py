@@ -25,6 +25,10 @@ from dris.core.streams import checked_seed, hashed_order, seed_for
 Mask = NDArray[np.bool_]
 
 
+class NothingPassesError(InputError):
+    """No example passes the gate: by these proxies the planted labels are as good as the given."""
+
+
 def mean_rank(dynamics: Dynamics) -> Score:
     """The negated consensus; larger: all proxies find the given label easy.
 
@@ -252,9 +256,9 @@ def gated(
         )
     kept = mask & ~planted
     if not kept.any():
-        raise InputError(
-            f"no example is left: {inside.size} of {n} pass the gate; lower its recall, or pass "
-            "fill=True"
+        raise NothingPassesError(
+            f"no example is left: {inside.size} of {n} pass the gate; lower its recall, or fill up "
+            "with the best of the rejected (fill=True, the rule gated_filled)"
         )
     parameters = {
         "fraction": float(exact(fraction, "fraction")),

@@ -14,7 +14,7 @@ from dris.core.corruption import CorruptionLimit, corruption_limit
 from dris.core.diagnostics import Verdict
 from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.gating import DEFAULT_GATED, canaries_needed
+from dris.core.gating import DEFAULT_GATED, NothingPassesError, canaries_needed
 from dris.core.noise_checks import HIDING, doubted_labels, kinds_alike, starved_class
 from dris.core.regimes import TESTS, UNUSABLE, Assessment, Regime, assess, memorised_until
 from dris.core.rules import choose
@@ -149,7 +149,8 @@ def judge(
     rule, reason = _recommended(dynamics, mark, found)
     subset = None
     if rule != "train other proxies":
-        rule, reason, subset = _selected(rule, reason, dynamics, mark, keep, seed)
+        planted = np.any([kind.mask() for kind in kinds], axis=0)
+        rule, reason, subset = _selected(rule, reason, dynamics, mark, planted, keep, seed)
     corruption = tuple(
         corruption_limit(aum_mean(dynamics), kind.certifying, delta=delta / 2, at_most=at_most)
         for kind in kinds
@@ -259,10 +260,24 @@ def _recommended(dynamics: Dynamics, mark: Mask, found: Assessment) -> tuple[Rul
 
 
 def _selected(
-    rule: Rule, reason: str, dynamics: Dynamics, mark: Mask, keep: float, seed: int
+    rule: Rule,
+    reason: str,
+    dynamics: Dynamics,
+    mark: Mask,
+    planted: Mask,
+    keep: float,
+    seed: int,
 ) -> tuple[Rule, str, Subset]:
     """What the rule keeps, blind to all but the choosing canaries; by class if one starves."""
-    subset = choose(rule, dynamics, keep=keep, choosing=mark, seed=seed)
+    try:
+        subset = choose(rule, dynamics, keep=keep, choosing=mark, seed=seed)
+        closed = not (subset.mask() & ~planted).any()
+    except NothingPassesError:
+        closed = True
+    if closed:
+        rule = "aum_mean"
+        reason += "; nothing passes the gate, so take the largest margins, and audit them"
+        subset = choose(rule, dynamics, keep=keep, choosing=mark, seed=seed)
     starved = starved_class(subset.mask(), _labels(dynamics))
     if starved is None or rule not in BY_CLASS:
         return rule, reason, subset

@@ -11,7 +11,7 @@ from dris.core.gating import CHOOSERS, DEFAULT_GATED, DETECTORS, calibrate_gate,
 from dris.core.scores import SCORES, aum_mean, rank_variance
 from dris.core.selection import Subset, keep_top, keep_top_per_class, remove_bottom
 
-GATED = ("gated", "gated_per_class")
+GATED = ("gated", "gated_filled", "gated_per_class")
 RULES = (*GATED, "rank_variance_per_class", "aum_remove", *SCORES)
 
 
@@ -26,6 +26,7 @@ def choose(
     """What a rule keeps, blind to all but the choosing canaries, which set the gate.
 
     Behind a gate there may be fewer than ⌊αN⌋: `parameters["short"]` says by how many.
+    "gated_filled" goes on with the cleanest of the rejected then.
 
     >>> d = Dynamics.from_losses([[0.1, 0.2, 0.9, 0.3], [0.9, 0.2, 0.1, 0.3]])
     >>> choose("rank_variance", d, keep=0.5).indices.tolist()
@@ -43,11 +44,12 @@ def choose(
         how = DEFAULT_GATED
         detector = DETECTORS[how.detector](dynamics)
         gate = calibrate_gate(detector, choosing, recall=how.recall, confidence=how.confidence)
-        chooser = CHOOSERS[how.chooser if rule == "gated" else "class_balanced"]
+        chooser = CHOOSERS["class_balanced" if rule == "gated_per_class" else how.chooser]
         score = chooser(dynamics, gate.passed, seed)
         with warnings.catch_warnings():  # too few pass: the parameters say so
             warnings.simplefilter("ignore")
-            return gated(gate, score, fraction=keep, seed=seed, ids=ids)
+            fill = rule == "gated_filled"
+            return gated(gate, score, fraction=keep, fill=fill, seed=seed, ids=ids)
     if rule == "rank_variance_per_class":
         if dynamics.labels is None:
             raise InputError(f"the rule {rule} needs labels, these dynamics hold none")

@@ -85,14 +85,8 @@ def make_choice(
             np.ones(len(data)), EVERYTHING, notes=(f"{what} cannot show wrong labels ({need})",)
         )
     scored = score_data(data, settings, workers=workers, store=store)
-    verdict: Judgement | None = None
-    used, share, notes = EVERYTHING, 1.0, tuple[str, ...]()
-    try:
-        verdict = scored.judge(keep)
-    except InputError as error:  # behind its gate nothing is left, or canaries only
-        notes = (f"no verdict is possible ({error})",)
-    else:
-        used, share, notes = _plan(scored, verdict, rule, keep)
+    verdict = scored.judge(keep)
+    used, share, notes = _plan(scored, verdict, rule, keep)
     kept = np.ones(len(data), dtype=np.bool_)
     if used != EVERYTHING:
         kept[:] = False
