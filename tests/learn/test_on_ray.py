@@ -17,6 +17,10 @@ import numpy as np
 import pytest
 
 import dris
+from dris.bench.kinds.shared import Place
+from dris.bench.runner import run
+from dris.bench.scales import scale_of
+from dris.bench.spec import CLEAN, Cell, Noise
 from dris.bench.trial import Trial, run_trial
 from dris.cli import main
 from dris.core.errors import InputError
@@ -24,9 +28,11 @@ from dris.data.labelled import LabelledData
 from dris.learn.engines import Engine
 from dris.learn.parallel import run_all
 from dris.learn.proxies import train_proxies
+from dris.learn.sharded import rank_shards
 from dris.learn.store import Store
 from dris.learn.training import DivergedError
 from made_people import write_people
+from made_shards import losses_of, write_shards
 
 pytestmark = pytest.mark.frameworks
 ray = pytest.importorskip("ray", reason='ray is missing: pip install "dris[ray]"')
@@ -210,6 +216,35 @@ def test_a_trial_finds_the_cells_that_it_finds_here(cluster, tmp_path):
     here, _ = run_trial(data, tiny, store=tmp_path / "here", workers=1)
     there, _ = run_trial(data, tiny, store=tmp_path / "there", engine=on(cluster))
     assert there == here
+
+
+def test_shards_ranked_on_the_cluster_are_those_ranked_here(cluster, tmp_path):
+    """A task per shard and pass: histograms, the sort on disk, and what is kept."""
+    shards = write_shards(tmp_path / "in", losses_of(3000))
+    for exact in (False, True):
+        here, there = tmp_path / f"here-{exact}", tmp_path / f"there-{exact}"
+        rank_shards(shards, here, exact=exact, bits=12, keep=0.3, workers=1)
+        rank_shards(shards, there, exact=exact, bits=12, keep=0.3, engine=on(cluster))
+        names = sorted(path.name for path in here.glob("*.parquet"))
+        assert len(names) > 2
+        assert [(there / n).read_bytes() for n in names] == [(here / n).read_bytes() for n in names]
+
+
+def test_cells_of_an_experiment_run_on_the_cluster_leave_the_records_they_leave_here(
+    cluster, tmp_path
+):
+    bed = scale_of("smoke").beds[0]
+    cells = [
+        Cell("static", bed.source, noise, bed.ensemble, rule, 0.25, bed.target, 0)
+        for noise in (CLEAN, Noise("uniform", 0.1))
+        for rule in ("random", "rank_variance")
+    ]
+    here, there = tmp_path / "here", tmp_path / "there"
+    run(cells, out=here, place=Place(here / "runs"), workers=1)
+    run(cells, out=there, place=Place(there / "runs"), engine=on(cluster))
+    names = [f"{cell.key}.json" for cell in cells]
+    for name in names:
+        assert (there / "records" / name).read_bytes() == (here / "records" / name).read_bytes()
 
 
 # -- what is killed ------------------------------------------------------------------------------

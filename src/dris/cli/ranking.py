@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from dris.cli import options as o
+from dris.cli.requests import engine_of
 from dris.cli.talking import Talk
 
 
@@ -36,6 +37,9 @@ def rank(
     ] = None,
     seed: o.Seed = 0,
     workers: o.Workers = None,
+    engine: o.EngineName = "local",
+    address: o.Address = None,
+    cpus: o.Cpus = 1,
     force: o.Force = False,
     as_json: o.AsJson = False,
 ) -> None:
@@ -61,6 +65,7 @@ def rank(
             seed=seed,
             force=force,
             workers=workers,
+            engine=engine_of(engine, address, cpus, 0),
             progress=progress,
         )
     talk = Talk(as_json=as_json)

@@ -12,7 +12,7 @@ and tasks may run anywhere that sees the folder. With `exact` the look-up become
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from dris.core.ranks import variance_of_ranks
 from dris.core.streams import checked_seed
 from dris.data.files import PathLike
 from dris.data.shards import Shard, open_shards, write_shard
+from dris.learn.engines import Engine, checked_engine
 from dris.learn.locks import LOCK, folder_lock
 from dris.learn.parallel import Progress, Ticker
 from dris.learn.sharded_exact import sort_on_disk, sorted_ranks
@@ -90,6 +91,7 @@ def rank_shards(
     seed: int = 0,
     force: bool = False,
     workers: int | None = None,
+    engine: Engine | str = "local",
     progress: Progress | None = None,
 ) -> Ranked:
     """Rank variance and mean rank of Parquet shards of losses, in memory that N does not change.
@@ -110,6 +112,8 @@ def rank_shards(
         seed: Breaks ties at the cut.
         force: Begin anew, and replace what another call left in `out`.
         workers: Processes; all cores by default.
+        engine: "local", or "ray": a task per shard and pass, on nodes that all see the shards and
+            `out` by the same paths.
         progress: Called with what is done and all there is to do, anew in each pass.
 
     >>> import tempfile
@@ -127,7 +131,10 @@ def rank_shards(
         count_of(keep, sum(shard.rows for shard in shards), "keep")
     checked_seed(seed)
     folder = made_folder(Path(out).expanduser())
-    passes = Passes(shards, folder / WORK, workers, progress)
+    if checked_engine(engine).name == "ray":  # other nodes stand in other folders
+        folder = folder.absolute()
+        shards = tuple(replace(shard, path=shard.path.absolute()) for shard in shards)
+    passes = Passes(shards, folder / WORK, workers, progress, engine)
     with folder_lock(passes.work, wait=False):
         _begin(folder, plan, force=force)
         done = folder / DONE

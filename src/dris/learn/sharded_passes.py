@@ -14,6 +14,7 @@ from dris.core.histograms import Counter, Grid, Histogram, merged
 from dris.core.keys import ordered_keys
 from dris.core.rank_tables import RankTable
 from dris.data.shards import Shard
+from dris.learn.engines import Engine
 from dris.learn.parallel import Progress, Ticker, run_all
 
 FORMAT = 1
@@ -32,6 +33,7 @@ class Passes:
     work: Path
     workers: int | None = None
     progress: Progress | None = None
+    engine: Engine | str = "local"
 
     @property
     def examples(self) -> int:
@@ -44,7 +46,15 @@ class Passes:
         """One pass: `work(*task, tick)` for each task, which all together tick so many times."""
         if not tasks:
             return []
-        return run_all(work, tasks, workers=self.workers, progress=self.progress, total=ticks)
+        return run_all(
+            work,
+            tasks,
+            workers=self.workers,
+            progress=self.progress,
+            total=ticks,
+            engine=self.engine,
+            folder=self.work,
+        )
 
     def each_shard(self, work: Callable[..., Any], files: Sequence[Path], *arguments: Any) -> None:
         """`work(shard, file, *arguments, tick)` for each shard whose file is not there yet."""
