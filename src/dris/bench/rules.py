@@ -93,7 +93,12 @@ BASELINES: dict[str, Rule] = {
     "rank_variance": _top("rank_variance"),
 }
 GATE = GatedRule("margin", 0.9, 0.95, "el2n")
-GATED: dict[str, Rule] = {f"gate+{c}": gated_rule(replace(GATE, chooser=c)) for c in CHOOSERS}
+DEFAULT = f"gate+{DEFAULT_GATED.chooser}"
+FILLED = f"{DEFAULT}+fill"
+GATED: dict[str, Rule] = {
+    **{f"gate+{c}": gated_rule(replace(GATE, chooser=c)) for c in CHOOSERS},
+    FILLED: gated_rule(DEFAULT_GATED, fill=True),
+}
 # Other gates with one chooser, run in fewer cells: which detector, and how strict.
 VARIANTS: dict[str, Rule] = {
     "gate80+el2n": gated_rule(replace(GATE, recall=0.8)),
@@ -101,13 +106,10 @@ VARIANTS: dict[str, Rule] = {
     "gate_rank+el2n": gated_rule(replace(GATE, detector="mean_rank")),
     "gate_both+el2n": gated_rule(replace(GATE, detector="margin_and_rank")),
 }
-DEFAULT = f"gate+{DEFAULT_GATED.chooser}"
-FILLED = f"{DEFAULT}+fill"
 RULES: dict[str, Rule] = {
     **BASELINES,
     **GATED,
     **VARIANTS,
-    FILLED: gated_rule(DEFAULT_GATED, fill=True),
     "forgetting": _top("forgetting"),
     "consensus": _top("consensus"),
 }

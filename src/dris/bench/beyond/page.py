@@ -10,7 +10,7 @@ from pathlib import Path
 from dris.bench.beyond.figures import difference_figure, keep_figure, rate_figure
 from dris.bench.beyond.records import Column, Results, read_results
 from dris.bench.beyond.setting import HARD, KEEPS, STUDIES, SWEEP, TABLE, Study, noises
-from dris.bench.rules import BASELINES, DEFAULT, GATED, NAMES, RULES, VARIANTS
+from dris.bench.rules import BASELINES, DEFAULT, FILLED, GATED, NAMES, VARIANTS
 from dris.bench.spec import Noise
 from dris.bench.statistics import compare, mean_std
 from dris.core.arrayfile import made_folder, write_atomically
@@ -102,8 +102,8 @@ def _study(s: Results) -> list[str]:
 
 def _setting(s: Results) -> str:
     study = s.study
-    short = sum(1 for r in s.records if r.get("short") and r["rule"] in GATED)
-    gated = sum(1 for r in s.records if r["rule"] in GATED)
+    strict = [r for r in s.records if r["rule"] in GATED and r["rule"] != FILLED]
+    short, gated = sum(1 for r in strict if r.get("short")), len(strict)
     return (
         f"{'All' if study.examples is None else f'{study.examples:,}'} training examples, "
         f"{study.proxies} proxies ({study.model}, {study.proxy_epochs} epochs, batches of "
@@ -146,27 +146,26 @@ def _cell(values: Sequence[float], best: float | None) -> str:
     return f"**{text}**" if mean == best else text
 
 
-def against_rivals(s: Results, column: Column) -> tuple[float, str, str]:
-    """The default less the better of DR-IS and AUM in a column: points, outcome, which rival."""
-    ours = s.values("accuracy", DEFAULT, column)
+def against_rivals(s: Results, column: Column, rule: str = DEFAULT) -> tuple[float, str]:
+    """A rule less the better of DR-IS and AUM in a column: points, and the outcome."""
+    ours = s.values("accuracy", rule, column)
     better = max(RIVALS, key=lambda rule: mean_std(s.values("accuracy", rule, column))[0])
     found = compare(ours, s.values("accuracy", better, column))
-    return 100 * found.difference, found.outcome, better
+    return 100 * found.difference, found.outcome
 
 
 def _not_winning(s: Results) -> list[str]:
     """In words: the columns where another rule leads, by how much and how surely."""
     columns = s.columns
-    versus = [against_rivals(s, column) for column in columns]
-    counted = {o: sum(v[1] == o for v in versus) for o in ("above", "undecided", "below")}
-    higher = sum(v[0] > 0 for v in versus)
     leads = {column: ahead for column in columns if (ahead := _ahead(s, column))}
     plain = sum(any(rule in BASELINES for _, rule, _ in ahead) for ahead in leads.values())
+    filled = f" Filled up where too few pass: {_counted(s, FILLED)}."
     lines = [
         f"**{TITLES[s.study.data]}.** Against the better of DR-IS and AUM (top) in each of "
-        f"{len(columns)} columns: higher in {higher}; decided above in {counted['above']}, "
-        f"undecided in {counted['undecided']}, decided below in {counted['below']}. Against all "
-        f"rules: another one leads in {len(leads)} columns, one without a gate in {plain}.",
+        f"{len(columns)} columns: {_counted(s, DEFAULT)}."
+        + (filled if s.values("accuracy", FILLED, columns[0]) else "")
+        + f" Against all rules: another one leads in {len(leads)} columns, one without a gate in "
+        f"{plain}.",
         "",
     ]
     for column, ahead in leads.items():
@@ -176,6 +175,16 @@ def _not_winning(s: Results) -> list[str]:
         ]
         lines.append(f"- {column}: behind {', '.join(told)}.")
     return lines if lines[-1] == "" else [*lines, ""]
+
+
+def _counted(s: Results, rule: str) -> str:
+    """In how many columns a rule is above the better rival, decided or not."""
+    versus = [against_rivals(s, column, rule) for column in s.columns]
+    counted = {o: sum(v[1] == o for v in versus) for o in ("above", "undecided", "below")}
+    return (
+        f"higher in {sum(v[0] > 0 for v in versus)}; decided above in {counted['above']}, "
+        f"undecided in {counted['undecided']}, decided below in {counted['below']}"
+    )
 
 
 def _ahead(s: Results, column: Column) -> list[tuple[float, str, bool]]:
@@ -242,7 +251,7 @@ def _how(s: Results) -> str:
             *("clean" if n.kind == "clean" else f"{n.kind}:{n.rate:g}" for n in run),
         ]
     rules = list(dict.fromkeys(r["rule"] for r in s.records))
-    if len(rules) < len(RULES):
+    if len(rules) < len({**BASELINES, **GATED, **VARIANTS}):
         words += ["--rules", *rules]
     return "".join(f" {word}" for word in words)
 
@@ -266,7 +275,7 @@ def main() -> None:
     images = made_folder(asked.out / "images")
     named = {TITLES[s.study.data]: s for s in studies}
     gaps = {
-        name: {str(column): against_rivals(s, column)[:2] for column in s.columns}
+        name: {str(column): against_rivals(s, column) for column in s.columns}
         for name, s in named.items()
     }
     difference_figure(gaps, images / "beyond-difference.png")
