@@ -46,6 +46,8 @@ def run(
 
     On a Ray cluster every node must see `out`, the store and the data sets by the same paths.
     """
+    # A node's task stands in a folder of its own.
+    out, place = out.absolute(), place.absolute()
     folder = made_folder(out / "records")
     wanted = list(dict.fromkeys(cells))
     groups: dict[Any, list[Cell]] = {}

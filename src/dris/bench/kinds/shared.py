@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,11 @@ class Place:
     store: Path
     data_dir: Path | None = None
     device: str = "cpu"
+
+    def absolute(self) -> "Place":
+        """The same place, wherever one stands."""
+        data_dir = None if self.data_dir is None else self.data_dir.absolute()
+        return replace(self, store=self.store.absolute(), data_dir=data_dir)
 
 
 @dataclass(slots=True)
