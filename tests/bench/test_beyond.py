@@ -235,7 +235,7 @@ def test_the_page_says_how_far_behind_the_best_each_rule_is_over_all_columns():
     assert f"| {NAMES[DEFAULT]} (default) | 0.0 | 0.0 | 27 |" in text
     assert "| Random | 40.1 | 40.1 | 0 |" in text
     lost = page.page([made_up(default_wins=False)])
-    assert f"| {NAMES[DEFAULT]} (default) | 0.4 | 10.6 | 26 |" in lost
+    assert f"| {NAMES[DEFAULT]} (default) | 0.5 | 12.8 | 26 |" in lost
 
 
 def test_the_page_shows_mean_and_spread():

@@ -93,6 +93,9 @@ def reproduce(
         if records is None:
             mine = [found[cell.key] for cell in cells[name] if cell.key in found]
             rows = gather(name, scale, mine, len(cells[name]))
+            if not mine:
+                talk.note(f"{name}: no cell is finished yet")
+                continue
         else:
             rows = read_records(records / f"{name}.json")
         page = write_page(name, rows, folder / "results")

@@ -159,12 +159,13 @@ def _not_winning(s: Results) -> list[str]:
     columns = s.columns
     leads = {column: ahead for column in columns if (ahead := _ahead(s, column))}
     plain = sum(any(rule in BASELINES for _, rule, _ in ahead) for ahead in leads.values())
-    filled = f" Filled up where too few pass: {_counted(s, FILLED)}."
+    filled = ""
+    if all(s.values("accuracy", FILLED, column) for column in columns):
+        filled = f" Filled up where too few pass: {_counted(s, FILLED)}."
     lines = [
         f"**{TITLES[s.study.data]}.** Against the better of DR-IS and AUM (top) in each of "
         f"{len(columns)} columns: {_counted(s, DEFAULT)}."
-        + (filled if s.values("accuracy", FILLED, columns[0]) else "")
-        + f" Against all rules: another one leads in {len(leads)} columns, one without a gate in "
+        f"{filled} Against all rules: another one leads in {len(leads)} columns, one without a gate in "
         f"{plain}.",
         "",
     ]

@@ -50,6 +50,8 @@ def cells(scale: Scale) -> list[Cell]:
 
 def tables(records: Records) -> Sequence[Table]:
     """What each ensemble tells apart, and its gap as K grows."""
+    if not records.rows:
+        return []
     largest = _largest(records)
     columns: dict[str, tuple[str, str | int]] = {
         f"gap, K = {largest}": ("gap", -1),
@@ -119,6 +121,8 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
 
 def claims(records: Records) -> Sequence[Claim]:
     """The paper's findings of "Proxy type selection"."""
+    if not records.rows:
+        return []
     largest = _largest(records)
     found = []
     for name in NAMES:

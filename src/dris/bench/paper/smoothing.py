@@ -5,7 +5,7 @@
 DR-IS-online with ξ from 0.05 to 0.5 on clean labels and under 25 % targeted noise; ξ = 0.1 and
 uniform draws (ξ without end) are the cells of `online`. Cost: seconds at smoke; at cpu about ten
 minutes of one core beside `online`; at paper about 25 GPU-minutes per target.
-Claim tested: the accuracy is insensitive to ξ in [0.05, 0.5], which the paper found "in informal
+Claims tested: the accuracy is insensitive to ξ in [0.05, 0.5], which the paper found "in informal
 sweeps". Insensitive is to mean within 2 points of ξ = 0.1, a fifth of what DR-IS-online gains under
 attack in the paper.
 """

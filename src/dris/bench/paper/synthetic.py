@@ -55,6 +55,8 @@ def cells(scale: Scale) -> list[Cell]:
 
 def tables(records: Records) -> Sequence[Table]:
     """Accuracy of each method, and what is flipped and kept."""
+    if not records.rows:
+        return []
     names = list(COLUMNS)
     what = list(next(iter(records.rows[0]["found"]["disagreement"].values())))
     return [
