@@ -23,7 +23,7 @@ from measure import finish, report
 
 N, PART = 1_000_000, 50_000
 COMMAND = "from dris.cli import main; main()"
-IMPORTS = "import resource, dris.cli, dris.learn.scoring, dris.report.scored, sklearn.linear_model"
+IMPORTS = "import dris.cli, dris.learn.scoring, dris.report.scored, sklearn.linear_model"
 
 
 def main() -> None:
@@ -86,8 +86,9 @@ def _write(path: Path, d: int, *, vectors: bool) -> None:
 
 
 def _imports() -> float:
-    code = IMPORTS + "; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1.024e-3)"
-    return float(subprocess.check_output([sys.executable, "-c", code]))
+    # Not getrusage: what this process held when it forked would count as the child's.
+    code = IMPORTS + "; print(open('/proc/self/status').read())"
+    return _in_mb(subprocess.check_output([sys.executable, "-c", code], text=True), "VmHWM")
 
 
 def _children(pid: int) -> list[int]:
@@ -103,11 +104,14 @@ def _children(pid: int) -> list[int]:
 def _held(pid: int, file: str, line: str) -> float:
     """A line of what Linux says about a process's memory, in MB; 0 when it is gone."""
     try:
-        lines = Path(f"/proc/{pid}/{file}").read_text().splitlines()
+        return _in_mb(Path(f"/proc/{pid}/{file}").read_text(), line)
     except OSError:
         return 0.0
-    found = (int(text.split()[1]) * 1.024e-3 for text in lines if text.startswith(f"{line}:"))
-    return next(found, 0.0)
+
+
+def _in_mb(text: str, name: str) -> float:
+    found = (int(line.split()[1]) for line in text.splitlines() if line.startswith(f"{name}:"))
+    return next(found, 0) * 1.024e-3
 
 
 if __name__ == "__main__":
