@@ -5,12 +5,14 @@ modules they bring), and words that it prints.
 """
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -46,6 +48,15 @@ def test_the_example_runs_and_prints_what_it_shows(name, tmp_path):
         pytest.skip(f"{', '.join(missing)} is missing")
     printed = printed_by(EXAMPLES / name, tmp_path)
     assert [w for w in words if w not in printed] == [], printed
+
+
+def test_the_quickstarts_data_are_wrong_where_the_truth_says(tmp_path):
+    printed_by(EXAMPLES / "quickstart_data.py", tmp_path)
+    wrong = json.loads((tmp_path / "truth.json").read_text())
+    made = np.load(tmp_path / "embeddings.npz")
+    assert np.flatnonzero(made["label"] != made["true"]).tolist() == wrong["embeddings.npz"]
+    assert len(wrong["people.csv"]) == 1200
+    assert all((tmp_path / "digits" / name).is_file() for name in wrong["digits"])
 
 
 def test_no_example_is_left_out():
