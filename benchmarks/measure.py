@@ -76,11 +76,15 @@ def _below(pid: int) -> list[int]:
 def _held(pid: int, file: str, line: str) -> float:
     """A line of what Linux says about a process's memory, in MB; 0 when it is gone."""
     try:
-        lines = Path(f"/proc/{pid}/{file}").read_text().splitlines()
+        return in_mb(Path(f"/proc/{pid}/{file}").read_text(), line)
     except OSError:
         return 0.0
-    found = (int(text.split()[1]) * 1.024e-3 for text in lines if text.startswith(f"{line}:"))
-    return next(found, 0.0)
+
+
+def in_mb(text: str, name: str) -> float:
+    """The line of this name of a file in /proc that counts in kB."""
+    found = (int(line.split()[1]) for line in text.splitlines() if line.startswith(f"{name}:"))
+    return next(found, 0) * 1.024e-3
 
 
 def _cpu_of(pid: int) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from measure import finish, report, watch
+from measure import finish, in_mb, report, watch
 
 N, PART = 1_000_000, 50_000
 COMMAND = "from dris.cli import main; main()"
@@ -73,34 +73,8 @@ def _write(path: Path, d: int, *, vectors: bool) -> None:
 def _imports() -> float:
     # Not getrusage: what this process held when it forked would count as the child's.
     code = IMPORTS + "; print(open('/proc/self/status').read())"
-    return _in_mb(subprocess.check_output([sys.executable, "-c", code], text=True), "VmHWM")
+    return in_mb(subprocess.check_output([sys.executable, "-c", code], text=True), "VmHWM")
 
 
-<<<<<<< HEAD
-=======
-def _children(pid: int) -> list[int]:
-    """Every process below this one (Linux)."""
-    try:
-        listed = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
-    except OSError:
-        return []
-    own = [int(child) for text in listed for child in text.split()]
-    return own + [below for child in own for below in _children(child)]
-
-
-def _held(pid: int, file: str, line: str) -> float:
-    """A line of what Linux says about a process's memory, in MB; 0 when it is gone."""
-    try:
-        return _in_mb(Path(f"/proc/{pid}/{file}").read_text(), line)
-    except OSError:
-        return 0.0
-
-
-def _in_mb(text: str, name: str) -> float:
-    found = (int(line.split()[1]) for line in text.splitlines() if line.startswith(f"{name}:"))
-    return next(found, 0) * 1.024e-3
-
-
->>>>>>> w3-owndata
 if __name__ == "__main__":
     main()

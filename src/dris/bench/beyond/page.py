@@ -164,9 +164,8 @@ def _not_winning(s: Results) -> list[str]:
         filled = f" Filled up where too few pass: {_counted(s, FILLED)}."
     lines = [
         f"**{TITLES[s.study.data]}.** Against the better of DR-IS and AUM (top) in each of "
-        f"{len(columns)} columns: {_counted(s, DEFAULT)}."
-        f"{filled} Against all rules: another one leads in {len(leads)} columns, one without a gate in "
-        f"{plain}.",
+        f"{len(columns)} columns: {_counted(s, DEFAULT)}.{filled} Against all rules: another one "
+        f"leads in {len(leads)} columns, one without a gate in {plain}.",
         "",
     ]
     for column, ahead in leads.items():
