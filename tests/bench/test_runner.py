@@ -19,7 +19,6 @@ from dris.bench.records import gather, read_records, write_records
 from dris.bench.runner import missing, run
 from dris.bench.scales import scale_of
 from dris.bench.spec import CLEAN, Cell, Noise
-from dris.cli import main
 
 BED = scale_of("smoke").beds[0]
 SOURCE = Path(static_kind.__file__).parents[3]
@@ -130,17 +129,8 @@ def test_a_cost_is_by_count_until_something_was_measured(finished, tmp_path):
 # -- the command -----------------------------------------------------------------------------------
 
 
-def dris(capsys, monkeypatch, *words):
-    monkeypatch.setattr(sys, "argv", ["dris", *words])
-    with pytest.raises(SystemExit) as end:
-        main()
-    return end.value.code, *capsys.readouterr()
-
-
-def test_dry_run_lists_every_cell_and_trains_nothing(capsys, monkeypatch, tmp_path):
+def test_dry_run_lists_every_cell_and_trains_nothing(dris, tmp_path):
     code, out, _ = dris(
-        capsys,
-        monkeypatch,
         "reproduce",
         "pruning",
         "--scale",
@@ -164,8 +154,8 @@ def test_dry_run_lists_every_cell_and_trains_nothing(capsys, monkeypatch, tmp_pa
         (["pruning", "--records", "no-such-folder"], "no such file"),
     ],
 )
-def test_what_cannot_be_reproduced_is_one_sentence(capsys, monkeypatch, words, told, tmp_path):
-    code, out, error = dris(capsys, monkeypatch, "reproduce", *words, "--out", str(tmp_path))
+def test_what_cannot_be_reproduced_is_one_sentence(dris, words, told, tmp_path):
+    code, out, error = dris("reproduce", *words, "--out", str(tmp_path))
     assert (code, out) == (1, "")
     assert told in error
     assert len(error.strip().splitlines()) == 1

@@ -4,12 +4,10 @@ import csv
 import io
 import json
 import re
-import sys
 
 import numpy as np
 import pytest
 
-from dris.cli import main
 from dris.core.audit import audit_limit
 from dris.data.read import read_data
 from dris.data.scorefile import ScoreFile, write_scores
@@ -28,22 +26,6 @@ def here(tmp_path, monkeypatch):
         lines.append(f"r{i},{x[0]:.3f},{x[1]:.3f},{'dog' if i % 2 else 'cat'}")
     (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
     return tmp_path
-
-
-@pytest.fixture
-def dris(monkeypatch, capsys):
-    def run(*words):
-        """Exit code, stdout and stderr of a command."""
-        monkeypatch.setattr(sys, "argv", ["dris", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return run
 
 
 COLUMNS = ("--label", "kind", "--id", "name")

@@ -2,33 +2,15 @@
 
 import json
 import shlex
-import sys
 
 import numpy as np
 import pytest
 
-from dris.cli import main
 from dris.core.ranks import rank_variance
 from dris.core.selection import keep_top
 from made_shards import column_of, losses_of, write_shards
 
 N = 3000
-
-
-@pytest.fixture
-def dris(monkeypatch, capsys):
-    """Run a command; its exit code, stdout and stderr."""
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["dris", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-        return code, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture

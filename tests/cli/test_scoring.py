@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dris.cli import main
 from dris.cli.requests import Request
 from dris.cli.scoring import _say_limit
 from dris.core.contamination import ContaminationLimit
@@ -31,22 +30,6 @@ def people(tmp_path_factory):
     folder = tmp_path_factory.mktemp("people")
     wrong = write_people(folder / "people.csv", N)
     return folder / "people.csv", folder / "runs", wrong
-
-
-@pytest.fixture
-def dris(monkeypatch, capsys):
-    """Run a command; its exit code, stdout and stderr."""
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["dris", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-        return code, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture

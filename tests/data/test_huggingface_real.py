@@ -1,7 +1,5 @@
 """What the real `datasets` package writes is read, scored, pruned, and read by it again."""
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,6 @@ pytestmark = pytest.mark.frameworks
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Image, Sequence, Value  # noqa: E402
 from PIL import Image as Picture  # noqa: E402
 
-from dris.cli import main  # noqa: E402
 from dris.core.errors import InputError  # noqa: E402
 from dris.data.outputs import write_data  # noqa: E402
 from dris.data.read import read_data  # noqa: E402
@@ -58,22 +55,6 @@ def pictures() -> Dataset:
 def on_disk(dataset, folder, **options):
     dataset.save_to_disk(str(folder), **options)
     return folder
-
-
-@pytest.fixture
-def dris(monkeypatch, capsys):
-    """Run a command; its exit code, stdout and stderr."""
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["dris", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-        return code, *capsys.readouterr()
-
-    return run
 
 
 # -- reading -------------------------------------------------------------------------------------

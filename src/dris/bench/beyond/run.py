@@ -6,7 +6,7 @@ Killed, the same call goes on: proxies come from the store, finished cells from 
 import json
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dris.bench.beyond.mlp import SmallMLP
 from dris.bench.beyond.setting import Cell, Study, cells_of, noises
+from dris.bench.loading import Loaded
 from dris.bench.rules import BASELINES, GATED, RULES, VARIANTS, Judged, checked_rules
 from dris.bench.spec import Noise
 from dris.core.arrayfile import made_folder, write_atomically
@@ -30,17 +31,6 @@ from dris.learn.proxies import train_proxies
 from dris.learn.targets import train_target
 
 Record = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """A study's examples as its models want them."""
-
-    x: NDArray[Any]
-    y: NDArray[np.int64]
-    test_x: NDArray[Any]
-    test_y: NDArray[np.int64]
-    classes: int
 
 
 def run(
