@@ -90,6 +90,16 @@ def test_the_check_for_foreign_elements_catches_a_script_closed_from_inside():
     assert foreign_tags(render(hostile()).replace("\\u003c", "<").replace("\\u003e", ">")) != []
 
 
+def test_a_limit_that_is_not_to_be_trusted_says_so_in_its_tile():
+    def tile(advice):
+        page = render(made(advice=advice))
+        return page.split("Wrong labels left in the subset")[1].split("</div>")[0]
+
+    assert "hide better" in tile(replace(ADVICE, caveat="not to be trusted: they hide better"))
+    assert "hide better" not in tile(ADVICE)
+    assert "confidence" in tile(ADVICE)
+
+
 def test_hostile_text_is_shown_as_it_is():
     page = render(hostile())
     shown = read(page).text

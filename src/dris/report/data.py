@@ -34,9 +34,10 @@ class Advice:
         todo: What to do next, one sentence each.
         checks: Assumptions and what became of them.
         certificate: Name and value pairs, as they are to be shown.
-        epsilon: Estimated corrupted share of the data; None where nothing measures it.
-        epsilon_limit: Upper confidence limit of that share.
+        epsilon: Share of the labels that look wrong; None where nothing measures it.
+        epsilon_limit: Upper confidence limit on the share that is wrong.
         confidence: Of every limit on the page.
+        caveat: Why the limit on the subset is not to be trusted, if it is not.
     """
 
     headline: str
@@ -49,6 +50,7 @@ class Advice:
     epsilon: float | None = None
     epsilon_limit: float | None = None
     confidence: float = 0.95
+    caveat: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -128,6 +128,9 @@ def _advice(
         epsilon=judgement.doubted,
         epsilon_limit=None if limit is None else limit.share,
         confidence=0.95 if certificate is None else 1 - certificate.delta,
+        caveat="not to be trusted: wrong labels hide better than the canaries"
+        if judgement.hides
+        else "",
     )
 
 
