@@ -31,7 +31,8 @@ $(FRAMEWORKS): $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lightning,huggingface,ray]'
 	@touch $@
 
-test-all: test $(BROWSER) $(FRAMEWORKS) ## the default suite, then a real Chromium and the frameworks
+test-all: test $(BROWSER) $(FRAMEWORKS) ## the default suite, then slow tests, a real Chromium, the frameworks
+	$(BIN)/python -m pytest -n auto --dist loadscope -m slow tests
 	$(BIN)/python -m pytest -m browser tests/browser
 	$(BIN)/python -m pytest -m frameworks tests
 

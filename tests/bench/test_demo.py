@@ -31,6 +31,7 @@ def test_the_method_works_on_attacked_digits(honest):
     assert "EL2N" in judgement.text.split("below Random")[0]
 
 
+@pytest.mark.slow
 def test_shuffled_scores_make_the_verdict_say_the_opposite(honest, monkeypatch):
     _, proxied = honest
     monkeypatch.setattr(demo, "_attack_and_train", lambda data, setting, seed, tick: proxied[seed])

@@ -376,6 +376,7 @@ def _wait_for(pattern, folder, child):
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(people, tmp_path):
     words = ["score", people[0], *ROW_NUMBERS, "--epochs", "8", "--workers", "1", "--json"]
     with _child(*words, "--out", "whole", cwd=tmp_path) as child:
@@ -405,6 +406,7 @@ def test_ctrl_c_says_the_command_that_goes_on(people, tmp_path):
     assert "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_an_interrupted_trial_says_how_to_go_on_and_ends_in_the_same_bytes(people, tmp_path):
     words = ["trial", str(people[0]), *ROW_NUMBERS, "--examples", "250", "--epochs", "2"]
     with _child(*words, "--out", "whole", cwd=tmp_path) as child:

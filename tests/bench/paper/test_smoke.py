@@ -35,15 +35,6 @@ def test_every_table_is_full_and_every_claim_has_an_outcome(smoke, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_figures_are_written_as_png_and_svg(smoke, name, tmp_path):
-    pytest.importorskip("matplotlib")
-    for path in experiment_of(name).figures(smoke(name), tmp_path):
-        assert path.suffix == ".png"
-        assert path.stat().st_size > 5_000
-        assert path.with_suffix(".svg").stat().st_size > 5_000
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_testable_without_rows(smoke, name):
     one = smoke(name)
     alone = Records(name, "smoke", tuple(row for row in one.rows if row["seed"] == 0))
