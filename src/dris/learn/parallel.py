@@ -5,7 +5,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -127,11 +127,14 @@ def _counting(progress: Progress | None, total: int) -> Iterator[Ticker]:
     handle, path = tempfile.mkstemp(prefix="dris-progress-")
     os.close(handle)
     over = threading.Event()
-    size = Path(path).stat
+
+    def tell() -> None:
+        with suppress(FileNotFoundError):  # whoever cleans up old temporary files costs a bar only
+            progress(os.path.getsize(path), total)
 
     def watch() -> None:
         while not over.wait(0.2):
-            progress(size().st_size, total)
+            tell()
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -140,8 +143,8 @@ def _counting(progress: Progress | None, total: int) -> Iterator[Ticker]:
     finally:
         over.set()
         watcher.join()
-        progress(size().st_size, total)
-        Path(path).unlink()
+        tell()
+        Path(path).unlink(missing_ok=True)
 
 
 def devices_of(device: str) -> list[str]:
