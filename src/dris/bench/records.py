@@ -72,8 +72,8 @@ class Records:
         return {row["seed"]: row["found"][what] for row in self.where(**like)}
 
     def values(self, what: str, **like: Any) -> list[float]:
-        """One number of what was found, in the order of the seeds."""
-        return list(self.by_seed(what, **like).values())
+        """One number of what was found, of every row that is meant, in the order of the seeds."""
+        return [row["found"][what] for row in self.where(**like)]
 
 
 def gather(
