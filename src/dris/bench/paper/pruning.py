@@ -47,26 +47,29 @@ def static(bed: Bed, noise: Noise, rule: str, seed: int, keep: float = KEEP) -> 
 
 def tables(records: Records) -> Sequence[Table]:
     """Accuracy by data set, rule and noise."""
-    return [
-        Table(
-            f"{data}: test accuracy (%) at keep fraction {KEEP}",
-            [NAMES[rule] for rule in RULES],
-            [str(noise) for noise in NOISES],
-            {
-                (NAMES[rule], str(noise)): records.values(
-                    "accuracy", data=data, noise=noise, rule=rule, keep=KEEP
-                )
-                for rule in RULES
-                for noise in NOISES
-            },
-            {
-                (NAMES[rule], str(noise)): printed
-                for rule in RULES
-                for noise, printed in zip(NOISES, PRUNING.get(data, {}).get(rule, ()), strict=False)
-            },
-        )
-        for data in data_of(records)
-    ]
+    return [_table(records, data) for data in data_of(records)]
+
+
+def _table(records: Records, data: str) -> Table:
+    printed = PRUNING.get(data, {})
+    rules = [r for r in RULES if r in printed or records.where(data=data, rule=r, keep=KEEP)]
+    return Table(
+        f"{data}: test accuracy (%) at keep fraction {KEEP}",
+        [NAMES[rule] for rule in rules],
+        [str(noise) for noise in NOISES],
+        {
+            (NAMES[rule], str(noise)): records.values(
+                "accuracy", data=data, noise=noise, rule=rule, keep=KEEP
+            )
+            for rule in rules
+            for noise in NOISES
+        },
+        {
+            (NAMES[rule], str(noise)): value
+            for rule in rules
+            for noise, value in zip(NOISES, printed.get(rule, ()), strict=False)
+        },
+    )
 
 
 def figures(records: Records, folder: Path) -> Sequence[Path]:
