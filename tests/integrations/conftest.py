@@ -1,19 +1,5 @@
 """What the tests of the integrations share."""
 
-from importlib.util import find_spec
+from one_thread import one_thread
 
-import pytest
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    """Two OpenMP threads per test process are slower than one on a busy machine."""
-    if find_spec("torch") is None:
-        yield
-        return
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+__all__ = ["one_thread"]

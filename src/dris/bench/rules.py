@@ -15,8 +15,7 @@ from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.gating import CHOOSERS, DEFAULT_GATED, GatedRule, select_gated
 from dris.core.scores import SCORES, Score, hybrid
-from dris.core.selection import Subset, keep_top, remove_bottom, stratified
-from dris.core.streams import hashed_order, seed_for
+from dris.core.selection import Subset, keep_top, mix_uniform, remove_bottom, stratified
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,22 +161,12 @@ def rule_of(name: str) -> Rule:
     if kind == "hybrid":
         return _top_of(lambda dynamics: hybrid(dynamics, beta=float(parameter)))
     if kind == "uniform_hybrid":
-        return _part_random(float(parameter))
+        share = float(parameter)
+        return lambda judged, keep, seed: mix_uniform(
+            SCORES["rank_variance"](judged.plain()),
+            fraction=keep,
+            share=share,
+            seed=seed,
+            ids=judged.plain().ids,
+        )
     return RULES[checked_rules([name])[0]]
-
-
-def _part_random(share: float) -> Rule:
-    """A share of the subset by rank variance, the rest drawn from what that leaves."""
-
-    def choose(judged: Judged, keep: float, seed: int) -> Subset:
-        dynamics = judged.plain()
-        top = keep_top(
-            SCORES["rank_variance"](dynamics), fraction=keep * share, seed=seed, ids=dynamics.ids
-        )
-        score = (
-            hashed_order(dynamics.ids, seed_for(seed, "uniform hybrid")).astype(np.float64) / 2**64
-        )
-        score[top.indices] += 2  # before all others
-        return keep_top(score, fraction=keep, seed=seed, ids=dynamics.ids)
-
-    return choose
