@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.bench.beyond.mlp import SmallMLP
+from dris.bench.loading import Loaded
 from dris.bench.statistics import Compared, compare, mean_std
 from dris.core.arrayfile import made_folder, write_atomically
 from dris.core.checks import checked_count, count_of, exact
@@ -89,14 +90,9 @@ DEFAULT = Trial()
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
-    """The examples to train on and to test on, and what has to be said about them."""
+class Split(Loaded):
+    """A user's examples, and what has to be said about how they were split."""
 
-    x: NDArray[Any]
-    y: NDArray[np.int64]
-    test_x: NDArray[Any]
-    test_y: NDArray[np.int64]
-    classes: int
     notes: tuple[str, ...]
 
     @property

@@ -1,34 +1,28 @@
 """What every experiment owes: cells, full tables, figures, claims, and records that read back."""
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from dris.bench.costs import cost_of
 from dris.bench.experiment import EXPERIMENTS, experiment_of
-from dris.bench.kinds.shared import Place
-from dris.bench.records import gather, read_records, write_records
-from dris.bench.runner import run
+from dris.bench.records import Records, gather, read_records, write_records
 from dris.bench.scales import SCALES
 from dris.core.errors import InputError
 
 pytest.importorskip("torch")
+OFF_THE_GRID = ("food", "online", "proxytypes", "smoothing", "synthetic")
 OUTCOMES = {"reproduced", "contradicted", "undecided", "not testable at this scale"}
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("reproduced")
-
-
 @pytest.fixture(scope="module", params=EXPERIMENTS)
-def done(request, folder):
+def done(request, smoke):
     """An experiment and its records at smoke; cells that another has run are read back."""
-    experiment = experiment_of(request.param)
-    cells = experiment.cells(SCALES["smoke"])
-    records = run(cells, out=folder, place=Place(folder / "store"), workers=1)
-    return experiment, gather(request.param, "smoke", records)
+    return experiment_of(request.param), smoke(request.param)
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -36,6 +30,15 @@ def done(request, folder):
 def test_cells_are_distinct_and_so_are_their_keys(name, scale):
     cells = experiment_of(name).cells(SCALES[scale])
     assert len(cells) == len({cell.key for cell in cells}) > 0
+
+
+@pytest.mark.parametrize("name", OFF_THE_GRID)
+@pytest.mark.parametrize("scale", ["cpu", "paper"])
+def test_the_larger_scales_have_a_cost_and_say_how_they_are_cut(name, scale, tmp_path):
+    experiment = experiment_of(name)
+    cells = experiment.cells(SCALES[scale])
+    assert cost_of(cells, tmp_path, device="cuda" if scale == "paper" else "cpu").seconds > 0
+    assert ("nothing is cut" in experiment.CUTS[scale]) == (scale == "paper" or name == "synthetic")
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -98,3 +101,34 @@ def test_records_read_back_give_the_same_tables_and_claims(done, tmp_path):
         assert one.markdown() == other.markdown()
     assert list(map(str, experiment.claims(records))) == list(map(str, experiment.claims(again)))
     assert max(map(len, path.read_text().splitlines())) < 20_000
+
+
+def test_with_one_seed_no_claim_of_the_paper_is_decided(done):
+    experiment, records = done
+    alone = Records(
+        records.experiment, "smoke", tuple(row for row in records.rows if row["seed"] == 0)
+    )
+    measured = [c for c in experiment.claims(alone) if "counted in multiply-adds" not in c.text]
+    outcomes = {claim.outcome for claim in measured}
+    assert outcomes <= {"undecided", "not testable at this scale"}
+
+
+def test_tables_are_made_without_torch(smoke, tmp_path):
+    for name in EXPERIMENTS:
+        write_records(smoke(name), tmp_path / f"{name}.json")
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from pathlib import Path\n"
+        "from dris.bench.experiment import experiment_of\n"
+        "from dris.bench.records import read_records\n"
+        "for name in sys.argv[2:]:\n"
+        "    records = read_records(Path(sys.argv[1]) / f'{name}.json')\n"
+        "    print(name, len(experiment_of(name).tables(records)))\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path), *EXPERIMENTS],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.split()[::2] == list(EXPERIMENTS)
