@@ -92,10 +92,12 @@ BASELINES: dict[str, Rule] = {
     "rank_variance": _top("rank_variance"),
 }
 GATE = GatedRule("margin", 0.9, 0.95, "el2n")
-DEFAULT = f"gate+{DEFAULT_GATED.chooser}"
+DEFAULT = f"early+{DEFAULT_GATED.chooser}"
 FILLED = f"{DEFAULT}+fill"
 GATED: dict[str, Rule] = {
     **{f"gate+{c}": gated_rule(replace(GATE, chooser=c)) for c in CHOOSERS},
+    "gate+half_el2n+fill": gated_rule(replace(GATE, chooser="half_el2n"), fill=True),
+    DEFAULT: gated_rule(DEFAULT_GATED),
     FILLED: gated_rule(DEFAULT_GATED, fill=True),
 }
 # Other gates with one chooser, run in fewer cells: which detector, and how strict.
@@ -128,6 +130,8 @@ NAMES = {
     "gate+class_balanced": "gate + class-balanced",
     "gate+half_el2n": "gate + half EL2N",
     "gate+half_el2n+fill": "gate + half EL2N, filled up",
+    "early+half_el2n": "early gate + half EL2N",
+    "early+half_el2n+fill": "early gate + half EL2N, filled up",
     "gate80+el2n": "gate at 0.8 + EL2N",
     "gate95+el2n": "gate at 0.95 + EL2N",
     "gate_rank+el2n": "gate on mean rank + EL2N",

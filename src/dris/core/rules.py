@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.gating import CHOOSERS, DEFAULT_GATED, DETECTORS, calibrate_gate, gated
+from dris.core.gating import CHOOSERS, DEFAULT_GATED, gated
 from dris.core.scores import SCORES, aum_mean, rank_variance
 from dris.core.selection import Subset, keep_top, keep_top_per_class, remove_bottom
 
@@ -42,8 +42,7 @@ def choose(
                 "or take a rule without a gate, such as rank_variance"
             )
         how = DEFAULT_GATED
-        detector = DETECTORS[how.detector](dynamics)
-        gate = calibrate_gate(detector, choosing, recall=how.recall, confidence=how.confidence)
+        gate = how.gate(dynamics, choosing)
         chooser = CHOOSERS["class_balanced" if rule == "gated_per_class" else how.chooser]
         score = chooser(dynamics, gate.passed, seed)
         with warnings.catch_warnings():  # too few pass: the parameters say so

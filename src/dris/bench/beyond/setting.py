@@ -38,6 +38,7 @@ STUDIES = {
     for study in (
         Study("digits", "digits", None, "mlp", 20, 64, 25, 128, 0.1),
         Study("fashion-mnist", "fashion-mnist", 6000, "mlp", 10, 128, 10, 128, 0.04),
+        Study("fashion-mnist-small", "fashion-mnist", 1500, "mlp", 40, 32, 40, 64, 0.1),
         Study("cifar10", "cifar10", 10_000, "small_cnn", 12, 128, 10, 128, 0.04),
         Study("cifar10-features", "cifar10", 10_000, "mlp", 10, 128, 10, 128, 0.04),
         Study("food101-mini", "food101", None, "mlp", 20, 64, 25, 128, 0.1),
