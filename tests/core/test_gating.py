@@ -157,7 +157,7 @@ def test_the_recall_holds_for_the_best_of_four_and_without_sharing_the_doubt_it_
 
 def test_proxies_that_come_to_know_their_labels_by_heart_are_judged_by_their_first_epochs():
     rng = np.random.default_rng(0)
-    n, wrong = 1000, np.arange(1000) < 200
+    n, wrong = 1000, np.arange(1000) < 400
     early = np.where(wrong, -2.0, 2.0) + rng.normal(size=(2, 2, n))
     late = 9 + 4 * rng.normal(size=(2, 14, n))  # everything is learned, as it happens
     margin = np.concatenate((early, late), axis=1)
@@ -172,17 +172,24 @@ def test_proxies_that_come_to_know_their_labels_by_heart_are_judged_by_their_fir
     assert right["margin"] < 0.3
 
 
-def test_few_canaries_try_fewer_variants_before_they_are_too_few():
+@pytest.mark.parametrize(
+    # 1 − 0.9^29 = 0.953, 1 − 0.9^36 = 0.977, 3 × 39 for three and 3 × 42 for four.
+    ("canaries", "tried"),
+    [(29, 1), (35, 1), (36, 2), (116, 2), (117, 3), (125, 3), (126, 4), (200, 4)],
+)
+def test_few_canaries_try_fewer_variants(canaries, tried):
     d = Dynamics.from_logits(np.random.default_rng(0).normal(size=(2, 8, 300, 3)), [0] * 300)
-    rule, whole = DEFAULT_GATED, replace(DEFAULT_GATED, detector="margin")
-    least = np.arange(300) < 29  # enough for one: 1 − 0.9^29 = 0.953
-    assert rule.gate(d, least) == whole.gate(d, least)
-    many = np.arange(300) < 42  # for four: 1 − 0.9^42 = 0.988
-    assert rule.gate(d, many) == best_gate(
-        DETECTORS["early_margin"](d), many, recall=0.9, confidence=0.95
-    )
+    planted = np.arange(300) < canaries
+    variants = DETECTORS["early_margin"](d)
+    gates = [best_gate(variants[:j], planted, recall=0.9, confidence=0.95) for j in (tried, 1)]
+    assert DEFAULT_GATED.gate(d, planted) == gates[0]
+    assert replace(DEFAULT_GATED, detector="margin").gate(d, planted) == gates[1]
+
+
+def test_too_few_canaries_for_one_variant_are_too_few():
+    d = Dynamics.from_logits(np.zeros((1, 8, 300, 3)), [0] * 300)
     with pytest.raises(InputError, match="plant at least 29"):
-        rule.gate(d, np.arange(300) < 28)
+        DEFAULT_GATED.gate(d, np.arange(300) < 28)
 
 
 # -- choosing behind it --------------------------------------------------------------------------
@@ -285,7 +292,7 @@ def test_the_combined_detector_equals_its_slow_version():
 def test_early_margins_are_of_the_first_epochs_and_a_summary_has_but_the_sum():
     rng = np.random.default_rng(0)
     d = Dynamics.from_logits(rng.normal(size=(2, 9, 5, 3)), [0, 1, 2, 0, 1])
-    expected = [d.margin[:, :end].mean(axis=(0, 1)) for end in (9, 4, 2, 1)]
+    expected = [d.margin[:, :end].mean(axis=(0, 1)) for end in (9, 2, 4, 1)]
     np.testing.assert_allclose(DETECTORS["early_margin"](d), expected, atol=1e-12)
     (whole,) = DETECTORS["early_margin"](d.summary())
     assert whole.tolist() == DETECTORS["margin"](d)[0].tolist()

@@ -97,7 +97,7 @@ def half_el2n(dynamics: Dynamics, among: Mask, seed: int) -> Score:
 
 
 def early_margins(dynamics: Dynamics) -> list[Score]:
-    """The mean margin over all epochs, over the first half, the first quarter and the first eighth.
+    """The mean margin over all epochs, over the first quarter, the first half and the first eighth.
 
     Larger: learned early and surely. Proxies that come to know their labels by heart still tell a
     wrong one from a right one in the first epochs. A summary holds the sum over all epochs only.
@@ -105,10 +105,10 @@ def early_margins(dynamics: Dynamics) -> list[Score]:
     >>> margin = np.arange(8.0).reshape(1, 8, 1)
     >>> d = Dynamics.from_arrays(loss=np.ones((1, 8, 1)), margin=margin)
     >>> [float(score[0]) for score in early_margins(d)]
-    [3.5, 1.5, 0.5, 0.0]
+    [3.5, 0.5, 1.5, 0.0]
     """
     recorded = 1 if dynamics.is_summary else len(dynamics.epochs)
-    ends = [recorded // part for part in (2, 4, 8) if recorded >= part]
+    ends = [recorded // part for part in (4, 2, 8) if recorded >= part]
     return [aum_mean(dynamics), *(aum_mean(_first(dynamics, end)) for end in ends)]
 
 
@@ -358,13 +358,14 @@ class GatedRule:
     def gate(self, dynamics: Dynamics, canaries: ArrayLike) -> Gate:
         """The gate that these canaries set, on the variant of the detector they find best.
 
-        With few canaries only as many variants are tried as they suffice for.
+        The more variants, the fewer canaries each may let through. Two are tried as soon as there
+        are canaries enough for that, more when there are three times as many.
         """
         planted = checked_mask(canaries, dynamics.examples, "canaries").sum()
         variants = DETECTORS[self.detector](dynamics)
         needs = [
-            canaries_needed(self.recall, 1 - (1 - self.confidence) / (j + 1))
-            for j in range(len(variants))
+            canaries_needed(self.recall, 1 - (1 - self.confidence) / j) * (1 if j <= 2 else 3)
+            for j in range(1, len(variants) + 1)
         ]
         tried = max(1, sum(need <= planted for need in needs))
         return best_gate(variants[:tried], canaries, recall=self.recall, confidence=self.confidence)
