@@ -145,7 +145,8 @@ class Gate:
         cut: Examples at or below it are rejected.
         recall: The share of corrupted like the canaries that is rejected, at least.
         confidence: The probability, over draws of the canaries, with which that holds.
-        achieved: The exact probability at this number of canaries, `confidence` or more.
+        achieved: That probability at this number of canaries, `confidence` or more; exact for
+            one detector without ties, a lower limit for the best of several.
         canaries: How many canaries set the cut.
         rejected: How many of those are rejected.
 
