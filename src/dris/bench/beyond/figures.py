@@ -115,7 +115,7 @@ def _lines(axes: Any, s: Results, columns: Sequence[Column], at: Sequence[float]
 
 def _legend(figure: Any, axes: Any) -> None:
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
 
 
 def _row(figure: Any, count: int, **how: Any) -> Sequence[Any]:

@@ -18,7 +18,7 @@ from dris.core.arrayfile import made_folder, write_atomically
 TITLES = {
     "digits": "Digits",
     "fashion-mnist": "Fashion-MNIST",
-    "fashion-mnist-small": "Fashion-MNIST, 1,500 examples",
+    "fashion-mnist-small": "Fashion-MNIST, 1,500",
     "cifar10": "CIFAR-10",
     "cifar10-features": "CIFAR-10 features",
     "food101-mini": "Food-101, in part",
