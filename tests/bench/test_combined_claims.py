@@ -40,7 +40,12 @@ def test_a_curves_steps_are_the_paired_tests():
 def test_a_table_without_spread_shows_single_numbers():
     table = Table("t", ["a"], ["p"], {("a", "p"): [0.0041]}, percent=False, digits=4, spread=False)
     assert table.markdown().splitlines()[-1] == "| a | **0.0041** |"
-    assert "± 0.0000 (1)" in Table("t", ["a"], ["p"], table.values, digits=4).markdown()
+    one, two = (
+        Table("t", ["a"], ["p"], {("a", "p"): values}, percent=False, digits=1).markdown()
+        for values in ([2.0], [2.0, 2.0])
+    )
+    assert "**2.0 (1)**" in one  # one value has no spread
+    assert "**2.0 ± 0.0 (2)**" in two
 
 
 def test_the_papers_letters_survive_latex():

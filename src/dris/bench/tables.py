@@ -74,13 +74,14 @@ class Table:
         if values:
             mean, std = mean_std([(100 if self.percent else 1) * v for v in values])
             text = f"{mean:.{self.digits}f}"
-            if self.spread:
-                text += f"{plus}{std:.{self.digits}f} ({len(values)})"
+            if self.spread:  # one value has no spread
+                spread = f"{plus}{std:.{self.digits}f}" if len(values) > 1 else ""
+                text += f"{spread} ({len(values)})"
             shown = marks[self._place(row, column)].format(text)
         if printed is not None:
-            mean, spread = printed
-            spread_text = "" if spread is None else f"{plus}{spread:.{self.digits}f}"
-            shown += beside.format(f"{mean:.{self.digits}f}{spread_text}")
+            mean, printed_std = printed
+            spread = "" if printed_std is None else f"{plus}{printed_std:.{self.digits}f}"
+            shown += beside.format(f"{mean:.{self.digits}f}{spread}")
         return shown
 
     def _place(self, row: str, column: str) -> str:
