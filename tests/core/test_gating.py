@@ -378,6 +378,7 @@ def test_the_default_is_frozen():
         (lambda: calibrate_gate([1.0, 2.0], [True, False], recall=1), "recall must be in"),
         (lambda: calibrate_gate([1.0, 2.0], [True, False], recall="x"), "finite number"),
         (lambda: calibrate_gate([1.0, 2.0], [True, False], confidence=0), "confidence must be"),
+        (lambda: best_gate([], [True, False]), "one or more, got none"),
         (lambda: gated(gate_at([0, 1], 0.5), [1.0], fraction=1), "one per example of the gate: 2"),
         (lambda: gated(gate_at([0, 1], 0.5), [1.0, 2.0], fraction=2), "fraction must be in"),
         (lambda: gated(gate_at([0, 1], 0.5), [1, 2], fraction=0.5, drop=[1, 0]), "drop must be"),

@@ -237,7 +237,9 @@ def best_gate(
     >>> int(gate.passed.sum()), gate.confidence
     (40, 0.95)
     """
-    doubt = (1 - exact(confidence, "confidence")) / max(1, len(detectors))
+    if len(detectors) == 0:
+        raise InputError("detectors must be one or more, got none")
+    doubt = (1 - exact(confidence, "confidence")) / len(detectors)
     gates = [
         calibrate_gate(values, canaries, recall=recall, confidence=float(1 - doubt))
         for values in detectors
