@@ -21,7 +21,7 @@ demo: $(STAMP) ## the main job on real data: attack, score, select, train, show
 	$(BIN)/dris demo
 
 test: $(STAMP) ## the default test suite
-	$(BIN)/python -m pytest -n auto --dist loadscope
+	$(BIN)/python -m pytest -n auto --dist loadscope --no-loadscope-reorder --durations 10
 
 $(BROWSER): $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
