@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-# step_times and small_cnn_cifar10 have no aim to meet: they are run by hand.
+# robust, step_times and small_cnn_cifar10 have no aim to meet: they are run by hand.
 BENCHMARKS = (
     "imports",
     "ranks",
