@@ -65,6 +65,10 @@ def grouped_bars(panels: Sequence[tuple[str, Table]], label: str, path: Path) ->
     """
     from matplotlib.figure import Figure
 
+    # A row keeps its colour where another panel lacks one above it.
+    every = list(dict.fromkeys(row for _, table in panels for row in table.rows))
+    colours = {row: _colour(i) for i, row in enumerate(every)}
+    shown: dict[str, Any] = {}
     figure = Figure(figsize=(9, 3.2 * len(panels)), layout="constrained", dpi=90)
     for axes, (title, table) in zip(
         figure.subplots(len(panels), 1, squeeze=False)[:, 0], panels, strict=True
@@ -77,17 +81,18 @@ def grouped_bars(panels: Sequence[tuple[str, Table]], label: str, path: Path) ->
                 values = [scale * v for v in table.values.get((row, column), ())]
                 if values:
                     mean, std = mean_std(values)
-                    axes.bar(j + shift, mean, width, yerr=std, color=_colour(i), ecolor="#333333")
+                    axes.bar(j + shift, mean, width, yerr=std, color=colours[row], ecolor="#333333")
                 if (row, column) in table.paper:
                     mark = table.paper[row, column][0]
                     axes.plot(j + shift, mark, "D", color="black", markersize=3)
-            axes.bar(0, 0, color=_colour(i), label=row)
+            axes.bar(0, 0, color=colours[row], label=row)
         if table.paper:
             axes.plot([], [], "D", color="black", markersize=3, label="paper")
         axes.set_xticks(range(len(table.columns)), table.columns)
         axes.set(title=title, ylabel=label)
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+        handles, labels = axes.get_legend_handles_labels()
+        shown |= dict(zip(labels, handles, strict=True))
+    figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=4, frameon=False)
     return both(figure, path)
 
 
