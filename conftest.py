@@ -13,15 +13,11 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _NEED_TORCH = (
-    "models/*",
-    "features.py",
-    "heads.py",
-    "loop.py",
+    "networks/*.py",
+    "networks/models/*.py",
+    "stacked/heads.py",
+    "stacked/torch_stack.py",
     "online.py",
-    "samplers.py",
-    "schedules.py",
-    "sources.py",
-    "stacked.py",
 )
 _LEARN = [f"src/dris/learn/{name}" for name in _NEED_TORCH]
 # What needs an extra is visited by tests/integrations only, marked frameworks, doctests included.

@@ -12,10 +12,10 @@ from functools import partial
 
 import numpy as np
 
-from dris.core.dynamics import Dynamics
-from dris.learn.heads import train_heads
+from dris.core.dynamics.history import Dynamics
 from dris.learn.proxies import train_proxies
 from dris.learn.recipe import PAPER_FOOD_PROBE, Recipe
+from dris.learn.stacked.heads import train_heads
 from measure import finish, peak_mb, report, side_by_side
 
 N, WIDTH, CLASSES = 50_000, 512, 10

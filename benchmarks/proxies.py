@@ -15,8 +15,8 @@ import torch
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, Dataset
 
-from dris.learn.loop import cosine
-from dris.learn.models import build_model
+from dris.learn.networks.loop import cosine
+from dris.learn.networks.models import build_model
 from dris.learn.proxies import train_proxies
 from dris.learn.recipe import Recipe
 from measure import finish, report

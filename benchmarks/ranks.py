@@ -4,7 +4,7 @@ import argparse
 
 import numpy as np
 
-from dris.core.ranks import rank_variance
+from dris.core.scores.ranks import rank_variance
 from measure import finish, peak_mb, report, side_by_side
 
 

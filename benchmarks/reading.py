@@ -20,7 +20,7 @@ N, D, GROUP = 1_000_000, 64, 125_000
 READ = """
 import sys, time
 import resource
-from dris.data.read import read_data
+from dris.data.reader import read_data
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 before, begin = peak(), time.perf_counter()
 data = read_data(sys.argv[1], label="y", id="id")

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from aum import AUMCalculator
 
-from dris.core.scores import aum
-from dris.learn.recorder import Recorder
+from dris.core.scores.formulas import aum
+from dris.learn.record.recorder import Recorder
 from measure import finish, report
 
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]

@@ -22,7 +22,7 @@ from measure import finish, in_mb, report, watch
 
 N, PART = 1_000_000, 50_000
 COMMAND = "from dris.cli import main; main()"
-IMPORTS = "import dris.cli, dris.learn.scoring, dris.report.scored, sklearn.linear_model"
+IMPORTS = "import dris.cli, dris.decide.scored, dris.report.scored, sklearn.linear_model"
 
 
 def main() -> None:

@@ -22,8 +22,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dris.core.histograms import Counter, Grid, merged
-from dris.core.keys import ordered_keys
+from dris.core.large.histograms import Counter, Grid, merged
+from dris.core.large.keys import ordered_keys
 from measure import finish, report, watch
 
 K, KEEP, SHARD, CHUNK = 3, 0.3, 5_000_000, 500_000
@@ -31,7 +31,7 @@ COMMAND = "from dris.cli import main; main()"
 IN_MEMORY = """
 import sys
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
-from dris.core.ranks import doubled_ranks, rank_variance
+from dris.core.scores.ranks import doubled_ranks, rank_variance
 table = pq.read_table(sys.argv[1])
 ids = table["id"]
 losses = np.stack([table[f"loss_{k}"].to_numpy() for k in range(3)])

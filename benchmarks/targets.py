@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from dris.learn.loop import cosine
-from dris.learn.models import build_model
+from dris.learn.networks.loop import cosine
+from dris.learn.networks.models import build_model
 from dris.learn.recipe import Recipe
 from dris.learn.targets import train_target
 from measure import finish, report

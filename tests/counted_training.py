@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 import dris
-from dris.learn.models import Classifier
+from dris.learn.networks.models import Classifier
 from dris.learn.proxies import train_proxies
 from dris.learn.recipe import Recipe
 from oracles_networks import table

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from dris.core.audit import audit_limit
-from dris.core.diagnostics import Verdict
-from dris.core.dynamics import Dynamics
-from dris.core.scores import rank_variance
-from dris.core.selection import keep_top
+from dris.core.certify.random_audit import audit_limit
+from dris.core.choose.selection import keep_top
+from dris.core.dynamics.history import Dynamics
+from dris.core.judge.diagnostics import Verdict
+from dris.core.scores.formulas import rank_variance
 from dris.data.labelled import LabelledData
 from dris.report.auditing import sealed_draw
 from dris.report.build import report_data
-from dris.report.data import Advice, Sample
+from dris.report.page_data import Advice, Sample
 
 HOSTILE = (
     "<script>window.hacked=1</script>",

@@ -12,7 +12,7 @@ from PIL import Image
 
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
-from dris.data.read import read_data
+from dris.data.reader import read_data
 
 N = 12
 

@@ -14,10 +14,10 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.neural_network import MLPClassifier
 
 import dris
-from dris.core.canaries import Canaries, plant_canaries
-from dris.core.judging import judge
+from dris.core.judge.judgement import judge
+from dris.core.noise.canaries import Canaries, plant_canaries
 from dris.core.streams import rng_for
-from dris.data.synthetic import two_cluster_mixture
+from dris.data.known.mixture import two_cluster_mixture
 
 KEEP = 0.25
 

@@ -9,10 +9,10 @@ import pytest
 from safetensors.numpy import load_file
 
 import dris
-from dris.core.sampling import proportional
-from dris.core.selection import remove_bottom
-from dris.learn import estimators
-from dris.learn.outputs import penultimate_of
+from dris.core.choose.importance import proportional
+from dris.core.choose.selection import remove_bottom
+from dris.learn.estimators import staged as estimators
+from dris.learn.estimators.predictions import penultimate_of
 from dris.learn.targets import step_batches
 
 SOURCE = Path(dris.__file__).parent

@@ -1,4 +1,4 @@
-"""Imports point down: cli and report, bench, integrations, learn, data, core."""
+"""Imports point down: cli and report, bench, integrations, decide, learn, data, core."""
 
 import ast
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import dris
 
-LAYERS = ("core", "data", "learn", "integrations", "bench", "report", "cli")
+LAYERS = ("core", "data", "learn", "decide", "integrations", "bench", "report", "cli")
 PACKAGE = Path(dris.__file__).parent
 HEAVY = {"torch", "ray", "lightning", "transformers", "datasets", "sklearn", "matplotlib", "scipy"}
 

@@ -121,11 +121,11 @@ def test_every_row_of_the_map_says_where_or_not_yet():
 @pytest.mark.parametrize(
     "wrong",
     [
-        "src/dris/core/ranks.py::rank_varience",
+        "src/dris/core/scores/ranks.py::rank_varience",
         "src/dris/core/rank.py::rank_variance",
-        "src/dris/core/dynamics.py::Dynamics.saved",
-        "src/dris/learn/models/resnet.py::resnet21",
-        "src/dris/learn/loop.py::Network.measured",
+        "src/dris/core/dynamics/history.py::Dynamics.saved",
+        "src/dris/learn/networks/models/resnet.py::resnet21",
+        "src/dris/learn/networks/loop.py::Network.measured",
         "tests/core/test_theorems.py::test_nothing",
     ],
 )
@@ -141,7 +141,7 @@ def test_a_missing_label_would_be_caught():
 def test_an_empty_answer_would_be_caught():
     assert not answers("")
     assert not answers("not yet")
-    assert not answers("`src/dris/core/ranks.py`")
+    assert not answers("`src/dris/core/scores/ranks.py`")
 
 
 def test_the_index_links_every_decision():

@@ -18,12 +18,12 @@ from unittest import mock
 
 import numpy as np
 
-from dris.core import arrayfile
-from dris.core.arrayfile import write_atomically
-from dris.core.dynamics import Dynamics
+from dris.core.dynamics import arrayfile
+from dris.core.dynamics.arrayfile import write_atomically
+from dris.core.dynamics.history import Dynamics
 from dris.core.streams import rng_for
-from dris.learn import runs
-from dris.learn.store import Run, Store
+from dris.learn.store import runs
+from dris.learn.store.run_store import Run, Store
 
 KEY = {"model": "toy", "epochs": 3, "seed": 0}
 
@@ -206,7 +206,7 @@ class Nursery:
     """Starts children; each keeps its number until it is waited for, so none else is killed."""
 
     def __enter__(self):
-        path = os.pathsep.join([str(Path(runs.__file__).parents[2]), *filter(None, sys.path)])
+        path = os.pathsep.join([str(Path(runs.__file__).parents[3]), *filter(None, sys.path)])
         self.server = subprocess.Popen(
             [sys.executable, __file__],
             stdin=subprocess.PIPE,

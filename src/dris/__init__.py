@@ -15,44 +15,44 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dris.core.canaries import plant_canaries as plant_canaries
-    from dris.core.certificates import certify as certify
-    from dris.core.dynamics import Dynamics as Dynamics
+    from dris.core.certify.separation import certify as certify
+    from dris.core.choose.importance import importance as importance
+    from dris.core.choose.selection import keep_top as keep_top
+    from dris.core.dynamics.history import Dynamics as Dynamics
     from dris.core.errors import InputError as InputError
-    from dris.core.judging import judge as judge
-    from dris.core.noise import flip_labels as flip_labels
-    from dris.core.ranks import normalized_ranks as normalized_ranks
-    from dris.core.ranks import rank_variance as rank_variance
-    from dris.core.sampling import importance as importance
-    from dris.core.scores import SCORES as SCORES
-    from dris.core.selection import keep_top as keep_top
+    from dris.core.judge.judgement import judge as judge
+    from dris.core.noise.canaries import plant_canaries as plant_canaries
+    from dris.core.noise.flips import flip_labels as flip_labels
+    from dris.core.scores.formulas import SCORES as SCORES
+    from dris.core.scores.ranks import normalized_ranks as normalized_ranks
+    from dris.core.scores.ranks import rank_variance as rank_variance
     from dris.integrations.sklearn import RobustClassifier as RobustClassifier
     from dris.integrations.sklearn import RobustSelector as RobustSelector
     from dris.learn.attack import targeted_noise as targeted_noise
+    from dris.learn.networks.samplers import ImportanceSampler as ImportanceSampler
     from dris.learn.online import train_online as train_online
     from dris.learn.proxies import train_proxies as train_proxies
-    from dris.learn.recorder import Recorder as Recorder
-    from dris.learn.samplers import ImportanceSampler as ImportanceSampler
+    from dris.learn.record.recorder import Recorder as Recorder
     from dris.learn.targets import train_target as train_target
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Dynamics": "dris.core.dynamics",
-    "ImportanceSampler": "dris.learn.samplers",
+    "Dynamics": "dris.core.dynamics.history",
+    "ImportanceSampler": "dris.learn.networks.samplers",
     "InputError": "dris.core.errors",
-    "Recorder": "dris.learn.recorder",
+    "Recorder": "dris.learn.record.recorder",
     "RobustClassifier": "dris.integrations.sklearn",
     "RobustSelector": "dris.integrations.sklearn",
-    "SCORES": "dris.core.scores",
-    "certify": "dris.core.certificates",
-    "flip_labels": "dris.core.noise",
-    "importance": "dris.core.sampling",
-    "judge": "dris.core.judging",
-    "keep_top": "dris.core.selection",
-    "normalized_ranks": "dris.core.ranks",
-    "plant_canaries": "dris.core.canaries",
-    "rank_variance": "dris.core.ranks",
+    "SCORES": "dris.core.scores.formulas",
+    "certify": "dris.core.certify.separation",
+    "flip_labels": "dris.core.noise.flips",
+    "importance": "dris.core.choose.importance",
+    "judge": "dris.core.judge.judgement",
+    "keep_top": "dris.core.choose.selection",
+    "normalized_ranks": "dris.core.scores.ranks",
+    "plant_canaries": "dris.core.noise.canaries",
+    "rank_variance": "dris.core.scores.ranks",
     "targeted_noise": "dris.learn.attack",
     "train_online": "dris.learn.online",
     "train_proxies": "dris.learn.proxies",

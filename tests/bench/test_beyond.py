@@ -21,7 +21,7 @@ from dris.bench.rules import (
     checked_rules,
 )
 from dris.bench.spec import Noise
-from dris.core.dynamics import Dynamics
+from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 
 TINY = replace(study_of("digits", 700), proxy_epochs=3, target_epochs=2, canaries=0.2)

@@ -21,8 +21,8 @@ from dris.bench.trial import (
 )
 from dris.bench.trial_page import NAMES, markdown, write_trial
 from dris.cli import main
+from dris.core.choose.gate import DEFAULT_GATED, NothingPassesError, canaries_needed
 from dris.core.errors import InputError
-from dris.core.gating import DEFAULT_GATED, NothingPassesError, canaries_needed
 from dris.data.labelled import LabelledData
 
 TINY = Trial(epochs=2, examples=600)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
 from dris.data.outputs import write_data, write_ids
-from dris.data.read import read_data
+from dris.data.reader import read_data
 from made_tables import (
     CSV,
     N,

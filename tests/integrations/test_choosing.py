@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from dris.core.canaries import plant_canaries
-from dris.core.dynamics import Dynamics
+from dris.core.choose.importance import importance
+from dris.core.choose.rules import GATED
+from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
-from dris.core.rules import GATED
-from dris.core.sampling import importance
-from dris.core.scores import aum_mean, rank_variance
+from dris.core.noise.canaries import plant_canaries
+from dris.core.scores.formulas import aum_mean, rank_variance
 from dris.data.labelled import LabelledData
+from dris.decide.scored import Scored, Settings
 from dris.integrations import choosing
 from dris.integrations.choosing import make_choice
-from dris.learn.scoring import Scored, Settings
 
 WRONG = 0.1
 

@@ -21,7 +21,7 @@ import dris
 from dris.core.errors import InputError
 from dris.integrations import choosing
 from dris.integrations.sklearn import RobustClassifier, RobustSelector
-from dris.learn.store import Store
+from dris.learn.store.run_store import Store
 
 FAST = {"model": "sgd_log", "proxies": 2, "epochs": 2}
 SOME = {**FAST, "rule": "rank_variance_per_class", "keep": 0.5}  # whatever the verdict says

@@ -7,13 +7,13 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 
-from dris.core.dynamics import Dynamics
+from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
-from dris.core.ranks import normalized_ranks
+from dris.core.scores.ranks import normalized_ranks
 from dris.learn.attack import attacker_norms
+from dris.learn.estimators.standardized import as_table
 from dris.learn.proxies import refuse_copies, train_proxies
-from dris.learn.standardizing import as_table
-from dris.learn.training import Data
+from dris.learn.proxy_job import Data
 from spies import Spy
 
 

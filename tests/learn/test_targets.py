@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 
 from dris.core.errors import InputError
-from dris.learn.outputs import logits_of
+from dris.learn.estimators.predictions import logits_of
 from dris.learn.targets import step_batches, train_target
 
 

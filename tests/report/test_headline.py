@@ -3,11 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dris.core.canaries import plant_canaries
-from dris.core.diagnostics import Verdict
-from dris.core.dynamics import Dynamics
-from dris.core.judging import judge
-from dris.core.noise_checks import HIDING
+from dris.core.dynamics.history import Dynamics
+from dris.core.judge.diagnostics import Verdict
+from dris.core.judge.judgement import judge
+from dris.core.judge.noise_checks import HIDING
+from dris.core.noise.canaries import plant_canaries
 from dris.report.scored import headline
 
 

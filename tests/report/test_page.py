@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dris.core.dynamics import Dynamics
+from dris.core.choose.selection import keep_top
+from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
-from dris.core.selection import keep_top
 from dris.report.build import report_data
 from dris.report.packing import unpacked
 from dris.report.page import render, write_report

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from dris.core.dynamics import Dynamics
+from dris.core.choose.selection import keep_top
+from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
-from dris.core.selection import keep_top
 from dris.report.build import report_data
 from dris.report.charts import Axis
-from dris.report.data import Pictures, Rows, Step
 from dris.report.packing import packed, packed_text, quantised, script_json, unpacked
+from dris.report.page_data import Pictures, Rows, Step
 from dris.report.shown import pictures, rows, shown_positions
 from dris.report.ticks import Tick, read_ticks
 from made_report import made

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from dris.core.errors import InputError
-from dris.learn.models.registry import builder_of
+from dris.learn.networks.models.registry import builder_of
 
 SIDE = 128  # pixels that small images are enlarged to; the networks were trained at 224
 

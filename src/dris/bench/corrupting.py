@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dris.core.errors import InputError
-from dris.core.noise import NoisyLabels, flip_labels
+from dris.core.noise.flips import NoisyLabels, flip_labels
 from dris.data.labelled import LabelledData
 from dris.learn.attack import attacker_norms
-from dris.learn.parallel import Progress
+from dris.learn.run.processes import Progress
 
 
 def corrupted(

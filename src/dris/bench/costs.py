@@ -85,9 +85,9 @@ def _adds(cell: Cell, model: str, recipe: Recipe) -> float:
 
 @cache
 def _forward(model: str, shape: tuple[int, ...], classes: int) -> float:
-    from dris.learn.estimators import ESTIMATORS
-    from dris.learn.models.count import multiply_adds
-    from dris.learn.models.registry import build_model
+    from dris.learn.estimators.staged import ESTIMATORS
+    from dris.learn.networks.models.count import multiply_adds
+    from dris.learn.networks.models.registry import build_model
 
     if model in ESTIMATORS:
         return float(classes)

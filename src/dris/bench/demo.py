@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.bench.statistics import Compared, compare, mean_std
-from dris.core.diagnostics import Outcome, contamination
-from dris.core.dynamics import Dynamics
-from dris.core.scores import SCORES
-from dris.core.selection import keep_top
-from dris.data.known import KnownData, load
+from dris.core.choose.selection import keep_top
+from dris.core.dynamics.history import Dynamics
+from dris.core.judge.diagnostics import Outcome, contamination
+from dris.core.scores.formulas import SCORES
+from dris.data.known.catalogue import KnownData, load
 from dris.learn.attack import targeted_noise
-from dris.learn.parallel import Progress, run_all
 from dris.learn.proxies import train_proxies
+from dris.learn.run.processes import Progress, run_all
 from dris.learn.targets import train_target
 
 RULES = {

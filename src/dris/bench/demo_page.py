@@ -13,10 +13,10 @@ from dris.bench import demo
 from dris.bench.figures import rank_variance_figure
 from dris.bench.paper_values import CIFAR10_TARGETED_25
 from dris.bench.statistics import mean_std
-from dris.core.arrayfile import made_folder
 from dris.core.checks import count_of
-from dris.core.scores import rank_variance
-from dris.learn.bars import bar
+from dris.core.dynamics.arrayfile import made_folder
+from dris.core.scores.formulas import rank_variance
+from dris.learn.run.bars import bar
 
 
 def show(setting: demo.Setting, *, out: Path, workers: int | None = None) -> demo.Judgement:

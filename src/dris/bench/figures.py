@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dris.bench.statistics import mean_std
 from dris.bench.tables import Table
-from dris.core.diagnostics import Gap
+from dris.core.judge.diagnostics import Gap
 
 # Colour-blind safe (Okabe and Ito).
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dris.bench.spec import Source
 from dris.core.errors import InputError
 from dris.core.streams import rng_for
-from dris.data.known import load
+from dris.data.known.catalogue import load
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from dris.learn.models.dense import mlp
+from dris.learn.networks.models.dense import mlp
 
 
 def one_hidden_narrow(input_shape: tuple[int, ...], classes: int) -> nn.Module:

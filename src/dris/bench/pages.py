@@ -10,7 +10,7 @@ from dris.bench.claims import Claim, Outcome
 from dris.bench.experiment import EXPERIMENTS, Experiment, experiment_of
 from dris.bench.records import Records, write_records
 from dris.bench.scales import SCALES
-from dris.core.arrayfile import made_folder, write_atomically
+from dris.core.dynamics.arrayfile import made_folder, write_atomically
 
 _SIGNS: dict[Outcome, str] = {
     "reproduced": "✔ reproduced",

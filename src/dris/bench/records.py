@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dris.bench.spec import Ensemble, Noise
-from dris.core.arrayfile import write_atomically
+from dris.core.dynamics.arrayfile import write_atomically
 from dris.core.errors import InputError
 from dris.learn.recipe import Recipe
 

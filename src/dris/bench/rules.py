@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.dynamics import Dynamics
+from dris.core.choose.gate import CHOOSERS, DEFAULT_GATED, GatedRule, select_gated
+from dris.core.choose.selection import Subset, keep_top, mix_uniform, remove_bottom, stratified
+from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
-from dris.core.gating import CHOOSERS, DEFAULT_GATED, GatedRule, select_gated
-from dris.core.scores import SCORES, Score, hybrid
-from dris.core.selection import Subset, keep_top, mix_uniform, remove_bottom, stratified
+from dris.core.scores.formulas import SCORES, Score, hybrid
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ import numpy as np
 import dris
 from dris.bench.kinds.shared import Finding, Findings, Place
 from dris.bench.spec import Cell
-from dris.core.arrayfile import made_folder, write_atomically
-from dris.learn.engines import Engine
-from dris.learn.parallel import Progress, run_all
+from dris.core.dynamics.arrayfile import made_folder, write_atomically
+from dris.learn.run.engine import Engine
+from dris.learn.run.processes import Progress, run_all
 
 Record = dict[str, Any]
 KINDS = {

@@ -21,18 +21,18 @@ from numpy.typing import NDArray
 from dris.bench.beyond.mlp import SmallMLP
 from dris.bench.loading import Loaded
 from dris.bench.statistics import Compared, compare, mean_std
-from dris.core.arrayfile import made_folder, write_atomically
 from dris.core.checks import checked_count, count_of, exact
+from dris.core.choose.gate import DEFAULT_GATED, NothingPassesError, canaries_needed
+from dris.core.dynamics.arrayfile import made_folder, write_atomically
 from dris.core.errors import InputError
-from dris.core.gating import DEFAULT_GATED, NothingPassesError, canaries_needed
-from dris.core.noise import NoisyLabels, flip_labels
+from dris.core.noise.flips import NoisyLabels, flip_labels
 from dris.core.streams import rng_for
 from dris.data.labelled import LabelledData
+from dris.decide.scored import Scored, Settings, score_data
 from dris.learn.attack import attacker_norms
-from dris.learn.engines import Engine
-from dris.learn.parallel import Progress, run_all
-from dris.learn.scoring import Scored, Settings, score_data
-from dris.learn.store import fingerprint
+from dris.learn.run.engine import Engine
+from dris.learn.run.processes import Progress, run_all
+from dris.learn.store.run_store import fingerprint
 from dris.learn.targets import train_target
 
 RULES = {

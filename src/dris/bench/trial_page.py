@@ -9,8 +9,8 @@ from typing import Any
 from dris.bench.figures import CLEAN, CORRUPTED, PALETTE, saved
 from dris.bench.statistics import mean_std
 from dris.bench.trial import RULES, Attack, Cell, Split, Trial, steadiest, values, winners
-from dris.core.arrayfile import write_atomically
 from dris.core.checks import count_of
+from dris.core.dynamics.arrayfile import write_atomically
 
 NAMES = ("trial.json", "trial.md", "trial.png")
 

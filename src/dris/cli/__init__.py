@@ -10,7 +10,13 @@ from typing import Annotated
 
 import typer
 
-from dris.cli import audit, compare, corrupt, ranking, reproduce, scoring, trial
+from dris.cli import audit_command as audit
+from dris.cli import compare_command as compare
+from dris.cli import corrupt_command as corrupt
+from dris.cli import data_commands as scoring
+from dris.cli import rank_command as ranking
+from dris.cli import reproduce_command as reproduce
+from dris.cli import trial_command as trial
 
 app = typer.Typer(
     help="Choose what to train on when the labels cannot be trusted.",
@@ -88,7 +94,7 @@ def certify(
 
     Example: dris certify --n 50000 --k 3 --keep 0.25 --epsilon 0.25
     """
-    from dris.core.certificates import certify as evaluate
+    from dris.core.certify.separation import certify as evaluate
 
     certificate = evaluate(
         n=n,

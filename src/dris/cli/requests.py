@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from dris.cli import options
-from dris.cli.talking import Talk
+from dris.cli.talk import Talk
 from dris.core.errors import InputError
 
 if TYPE_CHECKING:
-    from dris.core.dynamics import Dynamics
+    from dris.core.dynamics.history import Dynamics
     from dris.data.labelled import LabelledData
     from dris.data.scorefile import ScoreFile
-    from dris.learn.engines import Engine
-    from dris.learn.scoring import Scored, Settings
+    from dris.decide.scored import Scored, Settings
+    from dris.learn.run.engine import Engine
 
 # The options that say how data is read.
 READING = ("data", "label", "id", "trusted", "features", "without", "missing", "image_size")
@@ -76,8 +76,8 @@ class Request:
 
     def settings(self, data: "LabelledData | None" = None) -> "Settings":
         """What decides the result, checked; the classes of a matrix only where the data is."""
-        from dris.data.matrices import read_matrix
-        from dris.learn.scoring import Settings
+        from dris.data.transition_matrix import read_matrix
+        from dris.decide.scored import Settings
 
         kinds = () if self.canaries == "none" else options.names_in(self.canaries)
         if ("matrix" in kinds) != (self.matrix is not None):
@@ -101,7 +101,7 @@ class Request:
 
     def read(self) -> "LabelledData":
         """The data, once the settings are known to be sound."""
-        from dris.data.read import read_data
+        from dris.data.reader import read_data
 
         self.settings()
         self.where()
@@ -122,13 +122,13 @@ class Request:
 
     def imported(self) -> "Dynamics | ScoreFile":
         """What --from names."""
-        from dris.data.imported import import_records
+        from dris.data.foreign_records import import_records
 
         return import_records(self.records or [])
 
     def files(self, *names: str) -> list[Path]:
         """Files to write, in a folder that is made; refused when there, before anything trains."""
-        from dris.core.arrayfile import made_folder
+        from dris.core.dynamics.arrayfile import made_folder
 
         found = [self.out / name for name in names]
         refuse_existing(found, force=self.force)
@@ -137,11 +137,11 @@ class Request:
 
     def score(self, data: "LabelledData") -> "tuple[Scored, dict[str, int]]":
         """Train the proxies or find them, or import their dynamics; how many of each."""
-        from dris.core.dynamics import Dynamics
-        from dris.learn.bars import bar
-        from dris.learn.parallel import give_back_memory
-        from dris.learn.scoring import score_data, scored_from
-        from dris.learn.store import Store
+        from dris.core.dynamics.history import Dynamics
+        from dris.decide.scored import score_data, scored_from
+        from dris.learn.run.bars import bar
+        from dris.learn.run.processes import give_back_memory
+        from dris.learn.store.run_store import Store
 
         settings = self.settings(data)
         if self.records:
@@ -207,12 +207,12 @@ def engine_of(
     name: str, address: str | None, cpus: float, gpus: float, device: str = "cpu"
 ) -> "Engine":
     """The engine that options name, once it can be reached."""
-    from dris.learn.engines import Engine
+    from dris.learn.run.engine import Engine
 
     engine = Engine(name, address, cpus, gpus)
     engine.devices(device)
     if engine.name == "ray":
-        from dris.learn.clusters import connected
+        from dris.learn.run.cluster import connected
 
         connected(engine)
     return engine

@@ -1,1 +1,7 @@
-"""The mathematics: NumPy in, NumPy out; no torch, no clock, no network."""
+"""The mathematics: NumPy in, NumPy out; no torch, no clock, no network.
+
+In reading order: `dynamics` (what the proxies thought), `scores` (one number per example),
+`choose` (from scores to a subset or to draws), `noise` (wrong labels on purpose), `certify` (how
+much may still be wrong), `judge` (what kind of data this is), `large` (more examples than fit).
+Beside them: `ids`, `checks`, `streams`, `frozen` and `errors`, which all of them use.
+"""

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.data.csvfile import open_csv
-from dris.data.encoding import Rows
-from dris.data.huggingface import open_saved
 from dris.data.labelled import LabelledData
-from dris.data.tables import open_parquet
+from dris.data.tables.csvfile import open_csv
+from dris.data.tables.encoding import Rows
+from dris.data.tables.saved_dataset import open_saved
+from dris.data.tables.stream import open_parquet
 
 MOST_COLUMNS = 8
 _LONGEST = 80

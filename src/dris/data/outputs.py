@@ -18,7 +18,7 @@ from dris.data.files import (
     reading,
 )
 from dris.data.labelled import LabelledData
-from dris.data.rewrite import (
+from dris.data.tables.copies import (
     Change,
     record_bytes,
     write_csv,

@@ -15,7 +15,7 @@ from dris.core.checks import checked_ids, checked_score
 from dris.core.errors import InputError
 from dris.core.frozen import read_only
 from dris.data.files import PathLike, listed, new_file, one_line, reading
-from dris.data.values import ids_of
+from dris.data.tables.label_columns import ids_of
 
 FORMAT = 1
 NOTE = b"dris"  # the key of the note in the metadata

@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.checks import count_of
+from dris.core.choose.gate import DEFAULT_GATED, canaries_needed
+from dris.core.choose.importance import importance
+from dris.core.choose.rules import GATED, RULES
+from dris.core.choose.selection import top_mask
 from dris.core.errors import InputError
-from dris.core.gating import DEFAULT_GATED, canaries_needed
-from dris.core.judging import Judgement
-from dris.core.noise_checks import FEW_DOUBTED
-from dris.core.rules import GATED, RULES
-from dris.core.sampling import importance
-from dris.core.scores import aum_mean, rank_variance
-from dris.core.selection import top_mask
+from dris.core.judge.judgement import Judgement
+from dris.core.judge.noise_checks import FEW_DOUBTED
+from dris.core.scores.formulas import aum_mean, rank_variance
 from dris.data.labelled import LabelledData
-from dris.learn.scoring import Scored, Settings, score_data
+from dris.decide.scored import Scored, Settings, score_data
 
 RECOMMENDED = "recommended"
 EVERYTHING = "everything"

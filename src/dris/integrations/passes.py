@@ -17,7 +17,7 @@ from torch.utils.hooks import RemovableHandle
 
 from dris.core.errors import InputError
 from dris.data.files import listed
-from dris.learn.recorder import Recorder
+from dris.learn.record.recorder import Recorder
 
 Look = Callable[[Any], tuple[Any, Any, Any]]  # a batch → logits, targets, features or None
 

@@ -21,10 +21,10 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
+from dris.decide.scored import Settings
 from dris.integrations.choosing import EVERYTHING, RECOMMENDED, make_choice
-from dris.learn.arrays import refuse_other_index
-from dris.learn.scoring import Settings
-from dris.learn.standardizing import as_single
+from dris.learn.estimators.standardized import as_single
+from dris.learn.record.array_like import refuse_other_index
 
 
 class RobustSelector(BaseEstimator):

@@ -7,15 +7,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dris.core.checks import checked_labels
-from dris.core.columns import labels_for
-from dris.core.noise import NoisyLabels, flip_labels
+from dris.core.dynamics.columns import labels_for
+from dris.core.noise.flips import NoisyLabels, flip_labels
 from dris.core.streams import checked_seed
-from dris.learn.arrays import refuse_other_index
-from dris.learn.parallel import Progress, devices_of
 from dris.learn.proxies import checked_inputs, checked_model, default_recipe, train_jobs
+from dris.learn.proxy_job import Data, DivergedError, Job
 from dris.learn.recipe import Recipe
-from dris.learn.store import Store
-from dris.learn.training import Data, DivergedError, Job
+from dris.learn.record.array_like import refuse_other_index
+from dris.learn.run.processes import Progress, devices_of
+from dris.learn.store.run_store import Store
 
 
 def attacker_norms(

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.core.choose.importance import Importance
+from dris.core.dynamics.trajectories import trajectories_of
 from dris.core.errors import InputError
-from dris.core.sampling import Importance
-from dris.core.trajectories import trajectories_of
-from dris.learn.following import Arrays, Sampled
+from dris.learn.networks.schedules import Drawn, Positions, Schedule
 from dris.learn.plans import Plan, Score, Seen, no_score, uniform
-from dris.learn.schedules import Drawn, Positions, Schedule
+from dris.learn.store.target_log import Arrays, Sampled
 
 _log = logging.getLogger("dris")
 

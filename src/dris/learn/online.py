@@ -8,23 +8,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dris.core.checks import checked_count, checked_mask, exact
-from dris.core.dynamics import Dynamics
+from dris.core.choose.importance import Importance
+from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
-from dris.core.sampling import Importance
-from dris.core.scores import loss, rank_variance
+from dris.core.scores.formulas import loss, rank_variance
 from dris.core.streams import rng_for
-from dris.learn.estimators import is_estimator
+from dris.learn.estimators.staged import is_estimator
 from dris.learn.feeds import Draws, Fixed, Online, losses_of
-from dris.learn.following import Sampled, TargetRun, follow
-from dris.learn.model_names import name_of
-from dris.learn.parallel import Progress
+from dris.learn.networks.schedules import Passes, Positions
 from dris.learn.plans import Plan, Score, Seen, plan_named
 from dris.learn.proxies import checked_model
+from dris.learn.proxy_job import Data, Job, engine_of, one_thread
 from dris.learn.recipe import PAPER_RHO_REFERENCE, Recipe
-from dris.learn.schedules import Passes, Positions
-from dris.learn.store import Store, fingerprint
+from dris.learn.run.processes import Progress
+from dris.learn.store.model_names import name_of
+from dris.learn.store.run_store import Store, fingerprint
+from dris.learn.store.target_log import Sampled, TargetRun, follow
 from dris.learn.targets import checked_job, counted
-from dris.learn.training import Data, Job, engine_of, one_thread
 
 # A tenth of the smallest share of the data that the paper trains a target on (α = 0.25): each of
 # the examples that carry the draws is then seen 40 times an epoch.

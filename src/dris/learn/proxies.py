@@ -11,22 +11,22 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.arrayfile import made_folder
 from dris.core.checks import checked_count, checked_ids, checked_labels, count_of
-from dris.core.columns import TRAJECTORIES, labels_for, refuse_not_finite
-from dris.core.dynamics import Dynamics
+from dris.core.dynamics.arrayfile import made_folder
+from dris.core.dynamics.columns import TRAJECTORIES, labels_for, refuse_not_finite
+from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
-from dris.core.ranks import normalized_ranks
+from dris.core.scores.ranks import normalized_ranks
 from dris.core.streams import checked_seed
-from dris.learn.arrays import refuse_other_index
-from dris.learn.engines import LOCAL, Engine, checked_engine
-from dris.learn.estimators import ESTIMATORS, is_estimator, resolve
-from dris.learn.model_names import code_of, refuse_unnamed
-from dris.learn.parallel import Progress, run_all
+from dris.learn.estimators.staged import ESTIMATORS, is_estimator, resolve
+from dris.learn.estimators.standardized import as_table
+from dris.learn.proxy_job import Data, DivergedError, Job, train
 from dris.learn.recipe import Recipe
-from dris.learn.standardizing import as_table
-from dris.learn.store import Store
-from dris.learn.training import Data, DivergedError, Job, train
+from dris.learn.record.array_like import refuse_other_index
+from dris.learn.run.engine import LOCAL, Engine, checked_engine
+from dris.learn.run.processes import Progress, run_all
+from dris.learn.store.model_names import code_of, refuse_unnamed
+from dris.learn.store.run_store import Store
 
 
 def train_proxies(
@@ -90,7 +90,7 @@ def train_proxies(
             goes on from there.
         progress: Called with (epochs done, epochs in all) as they finish.
         engine: "local", or "ray": each proxy is then a task on a Ray cluster, with the same
-            result; `dris.learn.engines.Engine` names the cluster, and CPUs and GPUs per proxy.
+            result; `dris.learn.run.engine.Engine` names the cluster, and CPUs and GPUs per proxy.
 
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(60, 5)); y = (x[:, 0] > 0).astype(int)
@@ -169,7 +169,7 @@ def train_jobs(
             table = as_table(data, jobs[0].normalize, where)
         tasks = [(job, table if is_estimator(job.model) else data) for job in jobs]
         if engine.name == "ray":
-            from dris.learn.ray_jobs import train_on_ray
+            from dris.learn.run.ray_jobs import train_on_ray
 
             how: dict[str, Any] = {"workers": workers, "progress": progress, "total": total}
             return train_on_ray(_attempt, tasks, kept, engine=engine, **how)
@@ -254,8 +254,8 @@ def checked_model(model: Any) -> Any:
     """
     if is_estimator(model):
         return resolve(model)
-    from dris.learn.models import MODELS
-    from dris.learn.models.registry import checked_spec
+    from dris.learn.networks.models import MODELS
+    from dris.learn.networks.models.registry import checked_spec
 
     if isinstance(model, str) and ":" not in model and model not in MODELS:
         names = ", ".join([*ESTIMATORS, *MODELS])

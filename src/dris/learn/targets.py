@@ -8,19 +8,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dris.core.checks import checked_count, checked_labels, checked_mask
-from dris.core.columns import labels_for
+from dris.core.choose.selection import Subset
+from dris.core.dynamics.columns import labels_for
 from dris.core.errors import InputError
-from dris.core.selection import Subset
 from dris.core.streams import checked_seed
-from dris.learn.estimators import is_estimator
+from dris.learn.estimators.staged import is_estimator
 from dris.learn.feeds import Fixed
-from dris.learn.following import Sampled, TargetRun, follow
-from dris.learn.parallel import Progress, devices_of
+from dris.learn.networks.schedules import StepParity
 from dris.learn.proxies import checked_inputs, checked_model, checked_test, default_recipe
+from dris.learn.proxy_job import Data, Job
 from dris.learn.recipe import Recipe
-from dris.learn.schedules import StepParity
-from dris.learn.store import Store, fingerprint
-from dris.learn.training import Data, Job
+from dris.learn.run.processes import Progress, devices_of
+from dris.learn.store.run_store import Store, fingerprint
+from dris.learn.store.target_log import Sampled, TargetRun, follow
 
 
 def train_target(

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.arrayfile import write_atomically
-from dris.core.audit import AuditLimit, audit_limit, draw_audit
+from dris.core.certify.random_audit import AuditLimit, audit_limit, draw_audit
+from dris.core.choose.selection import Subset
+from dris.core.dynamics.arrayfile import write_atomically
 from dris.core.errors import InputError
-from dris.core.selection import Subset
 from dris.core.streams import rng_for
 from dris.data.files import fingerprint_of, one_line
 from dris.data.labelled import LabelledData

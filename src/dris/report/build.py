@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 import dris
 from dris.core.checks import checked_count, count_of
-from dris.core.diagnostics import empirical_gap
-from dris.core.dynamics import Dynamics
+from dris.core.choose.selection import Subset
+from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
-from dris.core.scores import consensus, rank_variance
-from dris.core.selection import Subset
+from dris.core.judge.diagnostics import empirical_gap
+from dris.core.scores.formulas import consensus, rank_variance
 from dris.core.streams import hashed_order
-from dris.report.data import NO_LABEL, Advice, Pictures, ReportData, Rows, Sample, Step
+from dris.report.page_data import NO_LABEL, Advice, Pictures, ReportData, Rows, Sample, Step
 from dris.report.shown import pictures, rows, shown_positions
 
 FRACTIONS = tuple(round(0.05 * s, 2) for s in range(1, 21))

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from dris.core.arrayfile import write_atomically
+from dris.core.dynamics.arrayfile import write_atomically
 from dris.core.errors import InputError
 from dris.report import charts
-from dris.report.data import DECISIONS, Pictures, ReportData
 from dris.report.packing import script_json
+from dris.report.page_data import DECISIONS, Pictures, ReportData
 from dris.report.payload import payload
 
 _SCRIPTS = ("basics", "examples", "plane", "keep", "review", "main")

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.streams import hashed_order
-from dris.report.data import NO_LABEL, Pictures, ReportData
 from dris.report.packing import packed, packed_text, quantised
+from dris.report.page_data import NO_LABEL, Pictures, ReportData
 
 MOST_DRAWN = 100_000
 _ID_BYTES = 2_000_000

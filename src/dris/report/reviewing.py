@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from dris.core.errors import InputError
-from dris.core.review import NO_LABEL, Review, ReviewQueue, apply_review, review_queue
-from dris.core.scores import aum_mean
+from dris.core.judge.verdicts import NO_LABEL, Review, ReviewQueue, apply_review, review_queue
+from dris.core.scores.formulas import aum_mean
 from dris.data.files import listed, one_line
 from dris.data.labelled import LabelledData
 from dris.data.looks import looks
 from dris.data.outputs import write_data
 from dris.data.scorefile import read_scores
-from dris.learn.scoring import Scored
+from dris.decide.scored import Scored
 from dris.report.ticks import Tick, questions
 
 

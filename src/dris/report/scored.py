@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.audit import audit_limit
-from dris.core.contamination import ContaminationLimit, widest
-from dris.core.judging import Judgement
-from dris.core.noise_checks import doubted_labels
-from dris.core.scores import aum_mean
-from dris.core.selection import Subset
+from dris.core.certify.random_audit import audit_limit
+from dris.core.certify.subset_limit import ContaminationLimit, widest
+from dris.core.choose.selection import Subset
+from dris.core.judge.judgement import Judgement
+from dris.core.judge.noise_checks import doubted_labels
+from dris.core.scores.formulas import aum_mean
 from dris.data.labelled import Feature, LabelledData
-from dris.learn.scoring import Scored
+from dris.decide.scored import Scored
 from dris.report.auditing import sealed_draw
 from dris.report.build import report_data
-from dris.report.data import Advice, ReportData, Sample
+from dris.report.page_data import Advice, ReportData, Sample
 
 
 def scored_report(

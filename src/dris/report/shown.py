@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dris.core.errors import InputError
 from dris.core.streams import hashed_order
-from dris.report.data import Pictures, Rows
+from dris.report.page_data import Pictures, Rows
 
 MOST_SHOWN = 2_000
 DETAIL_BYTES = 3_000_000  # of base64 or text: with all else, 50,000 examples stay under 8 MB

@@ -5,8 +5,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from dris.data.known import load, status
-from dris.learn.store import RunInfo, Store
+from dris.data.known.catalogue import load, status
+from dris.learn.store.run_store import RunInfo, Store
 
 
 def show_runs(folder: Path | None, *, clean: bool, unfinished: bool) -> None:

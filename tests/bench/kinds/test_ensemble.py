@@ -18,9 +18,9 @@ from dris.bench.kinds.shared import Place
 from dris.bench.paper.breakdown import attack, watched
 from dris.bench.rules import DEFAULT
 from dris.bench.scales import SCALES
-from dris.core.diagnostics import empirical_gap
-from dris.core.dynamics import Dynamics
-from dris.core.scores import SCORES
+from dris.core.dynamics.history import Dynamics
+from dris.core.judge.diagnostics import empirical_gap
+from dris.core.scores.formulas import SCORES
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from dris.bench.kinds.shared import Place  # noqa: E402
 from dris.bench.paper import food  # noqa: E402
 from dris.bench.scales import scale_of  # noqa: E402
 from dris.core.errors import InputError  # noqa: E402
-from dris.learn.following import TargetRun  # noqa: E402
+from dris.learn.store.target_log import TargetRun  # noqa: E402
 from dris.learn.targets import train_target  # noqa: E402
 
 CELL = food.cells(scale_of("smoke"))[0]

@@ -13,7 +13,7 @@ from dris.bench.rules import DEFAULT
 from dris.bench.runner import run
 from dris.bench.scales import SCALES, Bed
 from dris.bench.spec import Ensemble, Source, Target
-from dris.core.scores import SCORES
+from dris.core.scores.formulas import SCORES
 from dris.learn.recipe import Recipe
 
 SHALLOW = Recipe(8, 32, 0.05, augment=False)
@@ -98,8 +98,8 @@ def test_k3_shares_its_networks_with_k1_and_k2():
 
 def test_the_papers_networks_are_as_large_as_the_count_says():
     pytest.importorskip("torch")
-    from dris.learn.models.count import multiply_adds
-    from dris.learn.models.registry import build_model
+    from dris.learn.networks.models.count import multiply_adds
+    from dris.learn.networks.models.registry import build_model
 
     classes = {"resnet18": 100}
     found = {

@@ -11,9 +11,9 @@ from dris.bench.paper import online, smoothing
 from dris.bench.records import Records
 from dris.bench.scales import scale_of
 from dris.bench.spec import CLEAN
-from dris.core.dynamics import Dynamics
-from dris.core.sampling import Importance
-from dris.learn.following import TargetRun
+from dris.core.choose.importance import Importance
+from dris.core.dynamics.history import Dynamics
+from dris.learn.store.target_log import TargetRun
 
 PROXIES = Dynamics.from_losses([[0.1, 0.2, 0.9, 0.5], [0.9, 0.2, 0.1, 0.6]])
 

@@ -6,7 +6,7 @@ import pytest
 from dris.bench.beds import TYPES
 from dris.bench.kinds.proxytypes import histogram, measured, sizes
 from dris.bench.paper.proxytypes import NAMES
-from dris.core.dynamics import Dynamics
+from dris.core.dynamics.history import Dynamics
 from dris.learn.proxies import checked_model
 
 

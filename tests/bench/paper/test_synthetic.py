@@ -5,7 +5,7 @@ from dris.bench.kinds.synthetic import COLUMNS, disagreement, findings, make_run
 from dris.bench.paper.synthetic import METHODS, cells, printed
 from dris.bench.scales import scale_of
 from dris.bench.spec import CLEAN, Noise
-from dris.learn.hinge import HingeRecipe
+from dris.learn.estimators.hinge import HingeRecipe
 
 SMALL = HingeRecipe(epochs=2)
 

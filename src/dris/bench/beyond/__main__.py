@@ -22,8 +22,8 @@ from pathlib import Path
 from dris.bench.beyond.records import write_results
 from dris.bench.beyond.run import run
 from dris.bench.beyond.setting import STUDIES, noise_of, study_of
-from dris.core.arrayfile import made_folder
-from dris.learn.bars import bar
+from dris.core.dynamics.arrayfile import made_folder
+from dris.learn.run.bars import bar
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from dris.bench.beyond.setting import HARD, KEEPS, STUDIES, SWEEP, TABLE, Study,
 from dris.bench.rules import BASELINES, DEFAULT, FILLED, GATED, NAMES, VARIANTS
 from dris.bench.spec import Noise
 from dris.bench.statistics import compare, mean_std
-from dris.core.arrayfile import made_folder, write_atomically
+from dris.core.dynamics.arrayfile import made_folder, write_atomically
 
 TITLES = {
     "digits": "Digits",

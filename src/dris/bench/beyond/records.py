@@ -8,7 +8,7 @@ from typing import Any
 
 from dris.bench.beyond.setting import Study
 from dris.bench.spec import Noise
-from dris.core.arrayfile import write_atomically
+from dris.core.dynamics.arrayfile import write_atomically
 from dris.core.errors import InputError
 
 

@@ -19,15 +19,15 @@ from dris.bench.beyond.setting import Cell, Study, cells_of, noises
 from dris.bench.loading import Loaded
 from dris.bench.rules import BASELINES, GATED, RULES, VARIANTS, Judged, checked_rules
 from dris.bench.spec import Noise
-from dris.core.arrayfile import made_folder, write_atomically
+from dris.core.choose.selection import Subset
+from dris.core.dynamics.arrayfile import made_folder, write_atomically
 from dris.core.errors import InputError
-from dris.core.noise import NoisyLabels, flip_labels
-from dris.core.selection import Subset
+from dris.core.noise.flips import NoisyLabels, flip_labels
 from dris.core.streams import rng_for, seed_for
-from dris.data.known import load
+from dris.data.known.catalogue import load
 from dris.learn.attack import attacker_norms
-from dris.learn.parallel import Progress, run_all
 from dris.learn.proxies import train_proxies
+from dris.learn.run.processes import Progress, run_all
 from dris.learn.targets import train_target
 
 Record = dict[str, Any]
@@ -97,9 +97,9 @@ def _rows(x: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def _features(backbone: str, images: NDArray[Any], store: Path) -> NDArray[np.float32]:
-    from dris.data.food101 import decode_images
-    from dris.learn.features import extract_features
-    from dris.learn.models.registry import builder_of
+    from dris.data.known.food101 import decode_images
+    from dris.learn.networks.features import extract_features
+    from dris.learn.networks.models.registry import builder_of
 
     pixels = decode_images(images, 224) if images.dtype.kind == "U" else images
     network = builder_of(backbone)[0](pixels.shape[1:], 0)

@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from dris.bench.kinds.shared import Finding, Place, prepared, timed
 from dris.bench.rules import DEFAULT, Judged, rule_of
 from dris.bench.spec import Cell
-from dris.core.certificates import certify
-from dris.core.columns import TRAJECTORIES
-from dris.core.diagnostics import (
+from dris.core.certify.separation import certify
+from dris.core.choose.selection import keep_top
+from dris.core.dynamics.columns import TRAJECTORIES
+from dris.core.dynamics.history import Dynamics
+from dris.core.judge.diagnostics import (
     auroc,
     boundary_disagreement,
     contamination,
     corrupted_disagreement,
 )
-from dris.core.dynamics import Dynamics
-from dris.core.scores import SCORES
-from dris.core.selection import keep_top
+from dris.core.scores.formulas import SCORES
 
 PLAIN = ("random", "el2n", "forgetting", "consensus", "aum", "rank_variance")
 EDGES = np.linspace(0, 0.1, 41)

@@ -20,17 +20,17 @@ from dris.bench.backbones import PARTS, fine_tuned
 from dris.bench.kinds.shared import Finding, Place, timed
 from dris.bench.rules import Judged, rule_of
 from dris.bench.spec import CLEAN, Cell, Source, Target
-from dris.core.dynamics import Dynamics
-from dris.core.noise import NoisyLabels, flip_labels
+from dris.core.dynamics.history import Dynamics
+from dris.core.noise.flips import NoisyLabels, flip_labels
 from dris.core.streams import rng_for, seed_for
-from dris.data.food101 import decode_images
-from dris.data.known import load
+from dris.data.known.catalogue import load
+from dris.data.known.food101 import decode_images
 from dris.learn.attack import attacker_norms
-from dris.learn.features import extract_features
-from dris.learn.following import TargetRun
-from dris.learn.heads import train_heads
-from dris.learn.models import build_model
-from dris.learn.sources import DatasetSource, TensorSource
+from dris.learn.networks.features import extract_features
+from dris.learn.networks.models import build_model
+from dris.learn.networks.sources import DatasetSource, TensorSource
+from dris.learn.stacked.heads import train_heads
+from dris.learn.store.target_log import TargetRun
 from dris.learn.targets import train_target
 
 AT_ONCE = 2 << 30  # bytes of images or maps that are held in memory

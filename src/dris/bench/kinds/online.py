@@ -13,16 +13,16 @@ import numpy as np
 from dris.bench.kinds.shared import Finding, Place, corrupted, timed
 from dris.bench.loading import Loaded
 from dris.bench.spec import Cell
-from dris.core.dynamics import Dynamics
-from dris.core.sampling import Importance, importance
-from dris.core.scores import rank_variance
+from dris.core.choose.importance import Importance, importance
+from dris.core.dynamics.history import Dynamics
+from dris.core.scores.formulas import rank_variance
 from dris.core.streams import rng_for
-from dris.data.known import load
-from dris.learn.following import TargetRun
+from dris.data.known.catalogue import load
 from dris.learn.online import train_online
 from dris.learn.plans import SMOOTHING
 from dris.learn.proxies import train_proxies
 from dris.learn.recipe import PAPER_RHO_REFERENCE
+from dris.learn.store.target_log import TargetRun
 
 
 def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:

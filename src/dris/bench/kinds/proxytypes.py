@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from dris.bench.kinds.shared import Finding, Place, corrupted, proxies_of, timed
 from dris.bench.loading import loaded
 from dris.bench.spec import Cell
-from dris.core.diagnostics import auroc, contamination, empirical_gap
-from dris.core.dynamics import Dynamics
-from dris.core.ranks import rank_variance
-from dris.core.scores import SCORES
-from dris.core.selection import keep_top
+from dris.core.choose.selection import keep_top
+from dris.core.dynamics.history import Dynamics
+from dris.core.judge.diagnostics import auroc, contamination, empirical_gap
+from dris.core.scores.formulas import SCORES
+from dris.core.scores.ranks import rank_variance
 
 RULES = ("random", "el2n", "consensus", "aum", "rank_variance")
 BINS = 40

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from dris.bench.loading import Loaded, loaded
 from dris.bench.rules import Judged
 from dris.bench.spec import Cell
-from dris.core.dynamics import Dynamics
-from dris.core.noise import NoisyLabels, flip_labels
+from dris.core.dynamics.history import Dynamics
+from dris.core.noise.flips import NoisyLabels, flip_labels
 from dris.core.streams import seed_for
 from dris.learn.attack import attacker_norms
 from dris.learn.proxies import train_proxies

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from dris.bench.kinds.shared import Finding, Place, timed
 from dris.bench.spec import CLEAN, Cell, Noise
-from dris.core.diagnostics import contamination
-from dris.core.noise import NoisyLabels, flip_labels
-from dris.core.ranks import rank_variance
-from dris.core.sampling import Importance, importance
-from dris.core.selection import keep_top
+from dris.core.choose.importance import Importance, importance
+from dris.core.choose.selection import keep_top
+from dris.core.judge.diagnostics import contamination
+from dris.core.noise.flips import NoisyLabels, flip_labels
+from dris.core.scores.ranks import rank_variance
 from dris.core.streams import seed_for
-from dris.data.synthetic import hyperplane_mixture
-from dris.learn.hinge import (
+from dris.data.known.mixture import hyperplane_mixture
+from dris.learn.estimators.hinge import (
     Floats,
     HingeRecipe,
     Plans,

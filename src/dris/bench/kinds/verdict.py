@@ -6,8 +6,8 @@ import numpy as np
 
 from dris.bench.kinds.shared import Finding, Place, prepared
 from dris.bench.spec import Cell
-from dris.core.canaries import Canaries
-from dris.core.judging import judge
+from dris.core.judge.judgement import judge
+from dris.core.noise.canaries import Canaries
 from dris.core.streams import rng_for
 
 

@@ -26,7 +26,7 @@ from dris.bench.records import Records, Row
 from dris.bench.scales import Scale
 from dris.bench.spec import Cell, Noise
 from dris.bench.tables import Table
-from dris.core.diagnostics import Gap
+from dris.core.judge.diagnostics import Gap
 
 TITLE = "Proxy types"
 CUTS = {

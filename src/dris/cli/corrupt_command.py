@@ -1,0 +1,76 @@
+"""`dris corrupt`: known label noise in a copy of the data, to try things out on."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dris.cli.requests import READING, Request, refuse_existing, takes_request
+
+# What a user calls it, and the kind of noise it is.
+KINDS = {
+    "uniform": "uniform",
+    "targeted": "targeted",
+    "asymmetric": "pair",
+    "instance": "instance",
+    "matrix": "transition",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(takes_request(corrupt, *READING, "matrix", "seed", "force", "as_json"))
+
+
+def corrupt(
+    ask: Request,
+    out: Annotated[Path, typer.Option(help="The copy to write.", metavar="FILE")],
+    rate: Annotated[float, typer.Option(help="Share of labels to flip.", metavar="SHARE")] = 0.2,
+    kind: Annotated[str, typer.Option(help=f"Of {', '.join(KINDS)}.", metavar="KIND")] = "uniform",
+) -> None:
+    """Flip labels in a copy, and keep the truth beside it: FILE-truth.csv.
+
+    uniform: any example, any other class. targeted: where an attacker's model has the largest
+    gradients. asymmetric: to the next class. instance: by a random function of the features.
+    matrix: each label is redrawn from its row of --matrix, whatever the rate.
+    Example: dris corrupt data.csv --label y --rate 0.2 --kind targeted --out noisy.csv
+    """
+    from dris.bench.corrupting import corrupted, truth_beside
+    from dris.core.dynamics.arrayfile import made_folder
+    from dris.core.errors import InputError
+    from dris.data.outputs import write_data, write_ids
+    from dris.data.transition_matrix import read_matrix
+    from dris.learn.run.bars import bar
+
+    if kind not in KINDS:
+        raise InputError(f"--kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    if (kind == "matrix") != (ask.matrix is not None):
+        raise InputError("--kind matrix and --matrix FILE go together; pass both")
+    truth = truth_beside(out)
+    refuse_existing([out, truth], force=ask.force)
+    found = replace(ask, matrix=None).read()
+    matrix = None if ask.matrix is None else read_matrix(ask.matrix, found.classes)
+    made_folder(out.parent)
+    with bar("attacker") as progress:
+        noisy = corrupted(
+            found, rate, kind=KINDS[kind], seed=ask.seed, matrix=matrix, progress=progress
+        )
+    write_data(found, out, labels=noisy.given, force=ask.force)
+    columns = {f"{found.origin.label}_true": found.given(), "flipped": noisy.flipped}
+    write_ids(found, truth, columns=columns, force=ask.force)
+    flipped = int(noisy.flipped.sum())
+    say = ask.talk.say
+    say(f"wrote {out}: {flipped:,} of {len(found):,} labels flipped ({kind})")
+    say(f"wrote {truth}: the true labels and what was flipped, apart, so that no model learns it")
+    ask.talk.result(
+        {
+            "command": "corrupt",
+            "out": str(out),
+            "truth": str(truth),
+            "kind": kind,
+            "examples": len(found),
+            "flipped": flipped,
+            "seed": ask.seed,
+        }
+    )

@@ -1,0 +1,85 @@
+"""`dris rank`: rank variance of more examples than fit into memory."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dris.cli import options as o
+from dris.cli.requests import engine_of
+from dris.cli.talk import Talk
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(rank)
+
+
+def rank(
+    shards: Annotated[list[Path], typer.Argument(metavar="SHARDS", hidden=True)],
+    out: o.Out = Path("dris-ranks"),
+    losses: Annotated[
+        str | None,
+        typer.Option(help="Losses [loss_0,loss_1,... or vectors in losses].", metavar="A,B"),
+    ] = None,
+    id: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="Ids [id, else row numbers].")
+    ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Sort on disk: as in memory, bit for bit.")
+    ] = False,
+    bits: Annotated[
+        int, typer.Option(metavar="B", help="2^B cells: no rank is off by over 2^(7-B).")
+    ] = 22,
+    keep: Annotated[
+        float | None,
+        typer.Option("--keep", metavar="SHARE", help="Also write the ids of the highest."),
+    ] = None,
+    seed: o.Seed = 0,
+    workers: o.Workers = None,
+    engine: o.EngineName = "local",
+    address: o.Address = None,
+    cpus: o.Cpus = 1,
+    force: o.Force = False,
+    as_json: o.AsJson = False,
+) -> None:
+    """Rank variance and mean rank of losses in Parquet shards, in constant memory.
+
+    SHARDS are files, a pattern in quotes or a folder: a loss of each example from each proxy.
+    Writes scores-00000.parquet, ... and says how far a score may be off the exact one; with --keep
+    kept-00000.parquet, ... as well. Killed, the same command goes on where it was.
+    Example: dris rank "losses/*.parquet" --keep 0.25 --out ranks
+    """
+    from dris.learn.run.bars import bar
+    from dris.learn.sharded.sharded_ranks import rank_shards
+
+    with bar("ranking") as progress:
+        done = rank_shards(
+            shards,
+            out,
+            id=id,
+            losses=o.names_in(losses),
+            exact=exact,
+            bits=bits,
+            keep=keep,
+            seed=seed,
+            force=force,
+            workers=workers,
+            engine=engine_of(engine, address, cpus, 0),
+            progress=progress,
+        )
+    talk = Talk(as_json=as_json)
+    talk.say(
+        f"{done.examples:,} examples, {done.proxies} proxies, read {done.passes} times: "
+        f"{len(done.scores)} shards of scores in {out}"
+    )
+    talk.say(
+        "ranks and rank variances are exact"
+        if done.variance_error == 0
+        else f"ranks are off by at most {max(done.rank_errors):.2g}, rank variances by at most "
+        f"{done.variance_error:.2g} (for dris certify: --rank-error {done.rank_error:.3g})"
+    )
+    if done.kept is not None:
+        ties = f", {done.kept.tied:,} of them by lot among equals" if done.kept.tied else ""
+        talk.say(f"kept {done.kept.count:,}, rank variance {done.kept.cut:.4g} and up{ties}")
+    talk.result({"command": "rank", **done.to_dict()})

@@ -1,0 +1,168 @@
+"""`dris reproduce`: the paper's tables and figures, one command each."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dris.cli import options as o
+from dris.cli.requests import again, engine_of
+from dris.cli.talk import Talk
+
+if TYPE_CHECKING:
+    from dris.bench.kinds.shared import Place
+    from dris.bench.runner import Record
+    from dris.bench.spec import Cell
+    from dris.learn.run.engine import Engine
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(reproduce)
+
+
+def reproduce(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Experiments; see --list.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All experiments.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+    scale: Annotated[
+        str, typer.Option(help="smoke (seconds), cpu or paper (a GPU).", metavar="SCALE")
+    ] = "cpu",
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Seeds of every cell.", metavar="N")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the cells and what they would cost.")
+    ] = False,
+    records: Annotated[
+        Path | None,
+        typer.Option(help="Write tables from these records; run nothing.", metavar="FOLDER"),
+    ] = None,
+    finished: Annotated[
+        bool, typer.Option("--finished", help="Write pages of what is finished; run nothing.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="Folder for what is written.", metavar="FOLDER")] = Path(
+        "reproduced"
+    ),
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Where data sets lie; DRIS_DATA or the user cache.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:1.")] = "cpu",
+    workers: o.Workers = None,
+    engine: o.EngineName = "local",
+    address: o.Address = None,
+    cpus: o.Cpus = 1,
+    gpus: o.Gpus = 0,
+    as_json: o.AsJson = False,
+) -> None:
+    """Reproduce tables and figures of the paper, claims checked one by one.
+
+    Pages go to OUT/SCALE/results. Interrupted, the same command goes on.
+    Example: dris reproduce pruning --scale smoke --out reproduced
+    """
+    from dris.bench.experiment import EXPERIMENTS, experiment_of
+    from dris.bench.kinds.shared import Place
+    from dris.bench.pages import claim_lines, write_index, write_page
+    from dris.bench.records import gather, read_records
+    from dris.bench.scales import scale_of
+    from dris.core.errors import InputError
+
+    talk = Talk(as_json=as_json)
+    if listed:
+        width = max(map(len, EXPERIMENTS))
+        for name, what in EXPERIMENTS.items():
+            talk.say(f"{name:{width}}  {what}")
+        return talk.result({"command": "reproduce", "experiments": EXPERIMENTS})
+    wanted = list(EXPERIMENTS) if everything else list(dict.fromkeys(names or []))
+    if not wanted:
+        raise InputError("name an experiment or say --all; dris reproduce --list names them")
+    modules = {name: experiment_of(name) for name in wanted}
+    size, folder = scale_of(scale, seeds), out / scale
+    cells = {name: module.cells(size) for name, module in modules.items()}
+    if dry_run:
+        return _tell_cost(talk, cells, folder, device)
+    claims = {}
+    found = {}
+    if records is None:
+        to_run = {name: _done(part, folder) if finished else part for name, part in cells.items()}
+        where = engine_of(engine, address, cpus, gpus, device)
+        found = _run(talk, to_run, folder, Place(folder / "runs", data_dir, device), workers, where)
+    for name in wanted:
+        if records is None:
+            mine = [found[cell.key] for cell in cells[name] if cell.key in found]
+            rows = gather(name, scale, mine, len(cells[name]))
+            if not mine:
+                talk.note(f"{name}: no cell is finished yet")
+                continue
+        else:
+            rows = read_records(records / f"{name}.json")
+        page = write_page(name, rows, folder / "results")
+        claims[name] = modules[name].claims(rows)
+        talk.say(f"\n{modules[name].TITLE}\n")
+        for line in claim_lines(claims[name]):
+            talk.say(line)
+        talk.note(f"wrote {page}")
+    talk.note(f"wrote {write_index(folder / 'results', scale)}")
+    outcomes = {
+        name: [{"claim": c.text, "outcome": c.outcome, "evidence": c.evidence} for c in part]
+        for name, part in claims.items()
+    }
+    return talk.result({"command": "reproduce", "scale": scale, "claims": outcomes})
+
+
+def _run(
+    talk: Talk,
+    cells: "dict[str, list[Cell]]",
+    folder: Path,
+    place: "Place",
+    workers: int | None,
+    engine: "Engine",
+) -> "dict[str, Record]":
+    """Every cell's record by key; what experiments share is run once."""
+    from dris.bench.runner import run
+    from dris.learn.run.bars import bar
+
+    every = list(dict.fromkeys(cell for part in cells.values() for cell in part))
+    try:
+        with bar("cells") as progress:
+            found = run(
+                every,
+                out=folder,
+                place=place,
+                workers=workers,
+                progress=progress,
+                engine=engine,
+            )
+    except KeyboardInterrupt:
+        talk.note(f"what is finished is kept in {folder}; to go on: {again()}")
+        raise
+    return {cell.key: record for cell, record in zip(every, found, strict=True)}
+
+
+def _done(cells: "list[Cell]", folder: Path) -> "list[Cell]":
+    from dris.bench.runner import missing
+
+    left = set(missing(cells, folder))
+    return [cell for cell in cells if cell not in left]
+
+
+def _tell_cost(talk: Talk, cells: "dict[str, list[Cell]]", folder: Path, device: str) -> None:
+    """Each experiment's cells and cost, then that of all of them, shared cells once."""
+    from dris.bench.costs import cost_of
+
+    for name, part in cells.items():
+        talk.say(f"{name}: {cost_of(part, folder, device=device)}")
+        for cell in part:
+            at = "" if cell.target is None else f", {cell.target.model}"
+            talk.say(
+                f"  {cell.key}  {cell.kind}, {cell.source}, {cell.noise}, {cell.ensemble}, "
+                f"{cell.rule}, keep {cell.keep:g}{at}, seed {cell.seed}"
+            )
+    every = [cell for part in cells.values() for cell in part]
+    total = cost_of(every, folder, device=device)
+    talk.say(f"in all: {total}")
+    talk.result(
+        {"command": "reproduce", "cells": total.cells, "left": total.left, "seconds": total.seconds}
+    )

@@ -1,0 +1,6 @@
+"""How many wrong labels are left, and under which condition.
+
+In reading order: `separation` (Theorem 1) and `wording` (in words), `theorems` (2 and 3),
+`hypergeometric` (one exact limit), `restored` (canaries that do not count), `data_limit` (in the
+data), `subset_limit` (in a subset), `random_audit` (a person checks a sample).
+"""

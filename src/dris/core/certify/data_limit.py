@@ -1,0 +1,179 @@
+"""How many given labels are wrong, at most: from how low a detector scores the canaries.
+
+Take any cut. Wrong labels below it are at most the A examples there. Wrong labels above it can
+be limited as in a subset: by the canaries above it. Both together limit them all, at each cut;
+the best cut counts. There is no lower side: a detector that finds nothing, and data in which
+nothing is wrong, look alike.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dris.core.certify.hypergeometric import plausible
+from dris.core.certify.restored import covered_limit, restored_limit
+from dris.core.checks import checked_score, exact, part_of
+from dris.core.errors import InputError
+from dris.core.noise.canaries import Certifying, checked_certifying, conditions
+
+_CUTS = 60  # at 1 %, 2 %, ... of all scores: fixed before any canary is looked at
+_FOR_PLACES = 0.1  # of δ₂, twice: for canaries that do not count, and for those on wrong labels
+
+
+@dataclass(frozen=True, slots=True)
+class CorruptionLimit:
+    """At most `corrupted` given labels are wrong, with probability at least 1 - δ.
+
+    Attributes:
+        kind: The attacker whose canaries were counted.
+        corrupted: The limit on wrong given labels, wherever canaries may fall or have fallen.
+        outside: The limit on those that no canary covers.
+        total: N, the examples outside `avoid`.
+        canaries: The certifying canaries.
+        above: Those of them above the best cut.
+        cut: The best cut; nan when no cut says anything.
+        delta: With this probability at most the limit fails.
+        at_most: The share it was assumed not to exceed.
+        conditions: What has to be true for all this.
+    """
+
+    kind: str
+    corrupted: int
+    outside: int
+    total: int
+    canaries: int
+    above: int
+    cut: float
+    delta: float
+    at_most: float
+    conditions: tuple[str, ...]
+
+    @property
+    def share(self) -> float:
+        """ε_U: the limit as a share of all labels outside `avoid`."""
+        return self.corrupted / self.total
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether nothing was learned beyond the assumption."""
+        return bool(np.isnan(self.cut))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The limit as plain values, ready for JSON."""
+        cut = None if self.vacuous else self.cut
+        return {**asdict(self), "cut": cut, "share": self.share, "vacuous": self.vacuous}
+
+    def __str__(self) -> str:
+        return (
+            f"between 0 (no lower limit can be told) and {self.share:.2%} of {self.total:,} given "
+            f"labels are wrong, with probability {1 - self.delta:g}"
+        )
+
+
+def corruption_limit(
+    score: ArrayLike, certifying: Certifying, *, delta: float = 0.025, at_most: float = 0.5
+) -> CorruptionLimit:
+    """ε_U: limit the number of wrong given labels, from a detector that scores them low.
+
+    At a cut, let A be the examples below it that are no canaries, x the certifying canaries
+    above it, n the wrong labels outside the canaries. At least n - A of those are above. With
+    m' canaries that count, n is rejected when P(X ≤ x) < δ/J for X hypergeometric, r = x + n - A
+    of m' + n drawn. J cuts lie at fixed quantiles of all scores, so that which they are does
+    not depend on the canaries. As m' depends on how many labels are wrong in all, the limit is
+    first computed with `at_most`, then again with what came out, until it hardly moves.
+
+    Args:
+        score: One per example, larger for cleaner (kept first); blind to the certifying canaries.
+        certifying: The part of the canaries by which nothing was chosen.
+        delta: δ₂, the probability with which the limit may fail.
+        at_most: A share of wrong labels that is surely not exceeded. At two classes all labels
+            wrong and all right look the same, so that something below 1 has to be assumed.
+
+    >>> from dris.core.noise.canaries import plant_canaries
+    >>> labels = np.arange(10_000) % 10
+    >>> canaries = plant_canaries(labels, rng=np.random.default_rng(0))
+    >>> score = (canaries.planted == labels) + np.linspace(0, 0.1, 10_000)
+    >>> corruption_limit(score, canaries.certifying).share < 0.05  # none is wrong
+    True
+    """
+    part = checked_certifying(certifying)
+    s, canaries = checked_score(score), part.canaries
+    if s.size != canaries.given.size:
+        raise InputError(
+            f"score must be one per example: {canaries.given.size} labels, {s.size} scores"
+        )
+    level = float(exact(delta, "delta"))
+    if not 0 < level < 1:
+        raise InputError(f"delta must be in (0, 1), got {delta}")
+    total = int((canaries.stratum >= 0).sum())
+    ceiling = part_of(at_most, total, "at_most")
+    cuts = _cuts(s, part)
+    each = level * (1 - 2 * _FOR_PLACES) / len(cuts)
+    m = part.positions.size
+    most, outside, best = ceiling, min(ceiling, total - len(canaries)), (float("nan"), m)
+    while True:
+        counted = m - restored_limit(part, most, level * _FOR_PLACES)
+        covered = covered_limit(canaries, most, level * _FOR_PLACES)
+        before = most
+        for cut, below, above in cuts:
+            improved = _outside_limit(outside, below, above, counted, each)
+            if improved < outside:
+                outside, best = improved, (cut, above)
+        most = min(most, outside + covered)
+        if before - most <= total // 1000:  # any pass may be the last: each only improves
+            break
+    return CorruptionLimit(
+        kind=canaries.kind,
+        corrupted=most,
+        outside=outside,
+        total=total,
+        canaries=m,
+        above=best[1],
+        cut=best[0],
+        delta=level,
+        at_most=float(exact(at_most, "at_most")),
+        conditions=(
+            *conditions(part),
+            f"no more than {float(exact(at_most, 'at_most')):.0%} of the given labels are wrong",
+        ),
+    )
+
+
+def _cuts(score: NDArray[np.float64], part: Certifying) -> list[tuple[float, int, int]]:
+    """Each cut with the examples not above it, canaries aside, and the canaries above it.
+
+    The most promising cut comes first, so that the others are soon seen to add nothing.
+    """
+    open_places = part.canaries.stratum >= 0
+    others = np.sort(score[open_places & ~part.canaries.mask()])
+    everyone = np.sort(score[open_places])
+    own = np.sort(score[part.positions])
+    # Order statistics, not interpolated quantiles: a cut is a score that occurs.
+    at = np.unique((np.arange(1, _CUTS + 1) * everyone.size) // 100)
+    cuts = np.unique(everyone[at])
+    below = np.searchsorted(others, cuts, side="right")
+    caught = np.searchsorted(own, cuts, side="right")
+    order = np.argsort(below / np.maximum(caught, 0.5), kind="stable")
+    return [(float(cuts[i]), int(below[i]), int(own.size - caught[i])) for i in order]
+
+
+def _outside_limit(most: int, below: int, above: int, counted: int, delta: float) -> int:
+    """The largest number up to `most` that this cut does not reject; the rejected are all above."""
+
+    def accepted(n: int) -> bool:
+        if n <= below or above >= counted:
+            return True
+        drawn = above + n - below
+        if above * (counted + n) >= counted * drawn:
+            return True  # as many as expected, or more: saves time, and accepting is always safe
+        return plausible(above, total=counted + n, marked=counted, drawn=drawn, delta=delta)
+
+    if accepted(most):
+        return most
+    low, high = below, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if accepted(middle) else (low, middle)
+    return low

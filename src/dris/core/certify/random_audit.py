@@ -1,0 +1,121 @@
+"""A person checks a few random examples; an exact limit on all of them follows, unconditionally."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.certify.hypergeometric import most_marked
+from dris.core.checks import checked_count, exact, part_of
+from dris.core.choose.selection import Subset
+from dris.core.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class AuditLimit:
+    """At most `limit` of `size` labels are wrong, with probability at least 1 - δ.
+
+    Attributes:
+        limit: The limit on the number of wrong labels, those found by the check included.
+        size: How many examples the subset has.
+        checked: How many of them, drawn at random, were checked.
+        wrong: How many of these were wrong (or could not be said to be right).
+        delta: With this probability at most the limit fails.
+    """
+
+    limit: int
+    size: int
+    checked: int
+    wrong: int
+    delta: float
+
+    @property
+    def share(self) -> float:
+        """The limit as a share of the subset."""
+        return self.limit / self.size
+
+    @property
+    def share_after(self) -> float:
+        """The same once the wrong ones found are dropped (0 when nothing else is left)."""
+        return (self.limit - self.wrong) / max(1, self.size - self.wrong)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The limit as plain values, ready for JSON."""
+        return {**asdict(self), "share": self.share, "share_after": self.share_after}
+
+    def __str__(self) -> str:
+        return (
+            f"at most {self.share:.2%} of {self.size:,} labels are wrong, with probability "
+            f"{1 - self.delta:g}: {self.wrong:,} of {self.checked:,} checked were"
+        )
+
+
+def draw_audit(subset: Subset, n: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw n positions of the subset to check, all alike, in random order.
+
+    How many to check has to be settled before the first is seen: who stops when the verdicts
+    look good has no limit.
+
+    >>> kept = Subset(np.arange(100), "all", {}, total=100)
+    >>> len(draw_audit(kept, 10, rng=np.random.default_rng(0)))
+    10
+    """
+    count = checked_count(n, "n", at_least=1)
+    if count > len(subset):
+        raise InputError(f"n must be at most the {len(subset)} examples of the subset, got {n}")
+    drawn: NDArray[np.int64] = rng.choice(subset.indices, count, replace=False)
+    return drawn
+
+
+def audit_limit(*, size: int, checked: int, wrong: int, delta: float = 0.05) -> AuditLimit:
+    """Limit the wrong labels of a subset, from a random sample of it that was checked.
+
+    The largest number for which so few wrong ones in the sample had a chance of at least δ:
+    exact, for a draw without replacement. Count what cannot be decided as wrong.
+
+    >>> print(audit_limit(size=12_500, checked=60, wrong=0))
+    at most 4.86% of 12,500 labels are wrong, with probability 0.95: 0 of 60 checked were
+    """
+    size = checked_count(size, "size", at_least=1)
+    checked = checked_count(checked, "checked", at_least=0)
+    wrong = checked_count(wrong, "wrong", at_least=0)
+    if not wrong <= checked <= size:
+        raise InputError(
+            f"wrong, checked and size must not decrease, got {wrong}, {checked} and {size}"
+        )
+    level = _level(delta)
+    limit = most_marked(wrong, total=size, drawn=checked, delta=level)
+    return AuditLimit(limit, size, checked, wrong, level)
+
+
+def audit_size(
+    *, size: int, share: float, delta: float = 0.05, expected_wrong: int = 0
+) -> int | None:
+    """How many to check for a limit of at most `share`, if so many turn out wrong.
+
+    None when even checking every example would not do, for too many are wrong.
+
+    >>> audit_size(size=12_500, share=0.02)
+    147
+    """
+    size = checked_count(size, "size", at_least=1)
+    wrong = checked_count(expected_wrong, "expected_wrong", at_least=0)
+    wished, level = part_of(share, size, "share"), _level(delta)
+    if wrong > wished:
+        return None
+    low, high = max(wrong, 1) - 1, size  # checking all is always enough
+    while high - low > 1:
+        middle = (low + high) // 2
+        if most_marked(wrong, total=size, drawn=middle, delta=level) <= wished:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _level(delta: float) -> float:
+    level = exact(delta, "delta")
+    if not 0 < level < 1:
+        raise InputError(f"delta must be in (0, 1), got {delta}")
+    return float(level)

@@ -1,0 +1,192 @@
+"""How many wrong labels are left in a subset, from how many canaries got into it."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dris.core.certify.data_limit import CorruptionLimit
+from dris.core.certify.hypergeometric import most_marked
+from dris.core.certify.restored import restored_limit
+from dris.core.checks import checked_count, exact
+from dris.core.choose.selection import Subset
+from dris.core.errors import InputError
+from dris.core.noise.canaries import DROPPED, Certifying, checked_certifying, conditions
+
+_FOR_RESTORING = 0.1  # of δ₁: the price of not knowing which canaries landed on wrong labels
+
+
+@dataclass(frozen=True, slots=True)
+class ContaminationLimit:
+    """At most `wrong` of the `left` examples are wrong, with probability at least 1 - δ.
+
+    Attributes:
+        kind: The attacker whose canaries were counted.
+        wrong: The limit on the number of wrong labels in what is left.
+        left: Size of the subset after all canaries are dropped.
+        selected: |S|, its size before.
+        canaries: m, the certifying canaries.
+        passed: x, those of them in the subset.
+        restored: Canaries that may not count, for they landed on wrong labels.
+        corrupted: n_c, the wrong labels there are at most outside the canaries.
+        both: r_U, the limit on wrong labels in the subset, canaries included.
+        delta: With this probability at most the limit fails, all in all: δ₁ + δ₂.
+        delta_count: δ₁, spent on the canaries that passed and those that do not count.
+        delta_corrupted: δ₂, spent on n_c; 0 when it was given as known.
+        conditions: What has to be true for all this.
+    """
+
+    kind: str
+    wrong: int
+    left: int
+    selected: int
+    canaries: int
+    passed: int
+    restored: int
+    corrupted: int
+    both: int
+    delta: float
+    delta_count: float
+    delta_corrupted: float
+    conditions: tuple[str, ...]
+
+    @property
+    def share(self) -> float:
+        """The limit as a share of what is left."""
+        return self.wrong / self.left
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether this was known without any canary: all that are wrong may be in the subset."""
+        return self.wrong >= min(self.corrupted, self.left) > 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The limit as plain values, ready for JSON."""
+        return {**asdict(self), "share": self.share, "vacuous": self.vacuous}
+
+    def __str__(self) -> str:
+        says = "nothing is certified" if self.vacuous else f"at most {self.share:.2%} are wrong"
+        return (
+            f"{self.kind} attacker: {says} ({self.wrong:,} of {self.left:,}) with probability "
+            f"{1 - self.delta:g}: {self.passed:,} of {self.canaries:,} canaries passed"
+        )
+
+
+def contamination_limit(
+    subset: Subset,
+    certifying: Certifying,
+    corrupted: CorruptionLimit | int,
+    *,
+    delta: float = 0.05,
+) -> ContaminationLimit:
+    """Limit the wrong labels in a subset that was chosen blind to the certifying canaries.
+
+    Of the n_c wrong labels outside the canaries and the m' canaries that are wrong, r are in the
+    subset. If nothing tells the two apart, X canaries among them is hypergeometric, and r_U is
+    the largest r with P(X ≤ x) ≥ δ₁. The canaries dropped, r_U - x are left. A canary that
+    landed on a wrong label may be right again: m' = m less a limit on those, and x is not
+    lessened, so that the limit holds whether the detector likes them or not.
+
+    Args:
+        subset: As chosen, canaries included.
+        certifying: The part of the canaries by which nothing was chosen.
+        corrupted: The limit on wrong labels from `corruption_limit` (its δ₂ is taken from δ), or
+            their number outside `avoid` if it is known.
+        delta: δ, with which probability the limit may fail.
+
+    >>> import numpy as np
+    >>> from dris.core.noise.canaries import plant_canaries
+    >>> labels = np.arange(10_000) % 10
+    >>> canaries = plant_canaries(labels, rng=np.random.default_rng(0))
+    >>> kept = Subset(np.flatnonzero(canaries.planted == labels)[::2], "toy", {}, total=10_000)
+    >>> contamination_limit(kept, canaries.certifying, 1_000).wrong  # 0 of 200 passed
+    17
+    """
+    part = checked_certifying(certifying)
+    _check(subset, part)
+    total = exact(delta, "delta")
+    spent = exact(corrupted.delta if isinstance(corrupted, CorruptionLimit) else 0, "delta")
+    if not 0 <= spent < total < 1:
+        raise InputError(
+            f"delta must be below 1 and more than the {float(spent):g} spent on the corruption "
+            f"limit, got {delta}"
+        )
+    known = _corrupted(corrupted, part)
+    for_count = float(total - spent)
+    dropped = subset.mask() & part.canaries.mask()
+    passed, left = int(dropped[part.positions].sum()), len(subset) - int(dropped.sum())
+    if left == 0:
+        raise InputError(f"all {len(subset)} chosen examples are canaries; keep more")
+    m = part.positions.size
+    restored = restored_limit(part, known[1], for_count * _FOR_RESTORING)
+    both = _both(passed, m - restored, known[0], for_count * (1 - _FOR_RESTORING))
+    return ContaminationLimit(
+        kind=part.canaries.kind,
+        wrong=min(both - passed, left),
+        left=left,
+        selected=len(subset),
+        canaries=m,
+        passed=passed,
+        restored=restored,
+        corrupted=known[0],
+        both=both,
+        delta=float(total),
+        delta_count=for_count,
+        delta_corrupted=float(spent),
+        conditions=_conditions(part, corrupted),
+    )
+
+
+def widest(limits: Iterable[ContaminationLimit]) -> ContaminationLimit:
+    """The headline of several attackers: the limit with the largest share.
+
+    It holds with probability 1 - δ if any one of the attackers is the true one.
+
+    >>> widest([])
+    Traceback (most recent call last):
+    ...
+    dris.core.errors.InputError: there is no limit to choose from; run at least one attacker
+    """
+    found = list(limits)
+    if not found:
+        raise InputError("there is no limit to choose from; run at least one attacker")
+    return max(found, key=lambda limit: limit.share)
+
+
+def _both(passed: int, canaries: int, corrupted: int, delta: float) -> int:
+    """r_U: wrong labels of both kinds in the subset; all of them if no canary is left to tell."""
+    if canaries <= passed:
+        return passed + corrupted
+    return most_marked(passed, total=canaries + corrupted, drawn=canaries, delta=delta)
+
+
+def _check(subset: object, part: Certifying) -> None:
+    if not isinstance(subset, Subset):
+        raise InputError(f"subset must be a Subset, got {type(subset).__name__}")
+    if subset.total != part.canaries.given.size:
+        raise InputError(
+            f"subset and canaries must be of one data set, got {subset.total} and "
+            f"{part.canaries.given.size} examples"
+        )
+    if part.canaries.kind in subset.parameters.get(DROPPED, []):
+        raise InputError(
+            "the canaries were dropped from this subset, so that none can be counted; certify "
+            "the subset as it was chosen, then drop them"
+        )
+
+
+def _corrupted(corrupted: CorruptionLimit | int, part: Certifying) -> tuple[int, int]:
+    """Wrong labels outside the canaries, and all of them, both at most."""
+    if isinstance(corrupted, CorruptionLimit):
+        return corrupted.outside, corrupted.corrupted
+    count = checked_count(corrupted, "corrupted", at_least=0)
+    if count > part.canaries.given.size:
+        raise InputError(
+            f"corrupted must be at most the {part.canaries.given.size} labels, got {count}"
+        )
+    return count, count
+
+
+def _conditions(part: Certifying, corrupted: CorruptionLimit | int) -> tuple[str, ...]:
+    if not isinstance(corrupted, CorruptionLimit):
+        return (*conditions(part), "there are no more wrong labels than stated")
+    return conditions(part) + tuple(c for c in corrupted.conditions if c not in conditions(part))

@@ -1,0 +1,155 @@
+"""The columns of a `Dynamics`: their names, what is allowed in them, and where to get them."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dris.core.checks import checked_count, checked_labels, first_not_finite
+from dris.core.dynamics.trajectories import Column
+from dris.core.errors import InputError
+
+# Columns with a value per (proxy, epoch, example), and those with one per example.
+TRAJECTORIES = ("loss", "margin", "correct", "error_norm", "gradient_norm", "rival")
+ON_DEMAND = ("gradient_norm", "rival")  # recorded only when asked for
+PER_EXAMPLE = ("reference_loss", "features", "threshold_sample")
+
+REMEDY = {
+    "margin": "build the Dynamics from logits or probabilities, or pass margin=",
+    "correct": "build the Dynamics from logits or probabilities, or pass correct=",
+    "error_norm": "build the Dynamics from logits or probabilities, or pass error_norm=",
+    "gradient_norm": "record it: train_proxies(..., gradient_norm=True), or pass gradient_norm=",
+    "rival": "record it: train_proxies(..., rival=True), or pass rival=",
+    "reference_loss": "add it: dynamics.with_columns(reference_loss=...), one loss per example "
+    "from a model trained on held-out data",
+    "features": "add them: dynamics.with_columns(features=...), one row per example",
+    "threshold_sample": "add it: dynamics.with_columns(threshold_sample=...), "
+    "the mask of planted examples (noise.threshold_samples)",
+}
+
+
+def checked_column(name: str, value: ArrayLike) -> Column:
+    """A trajectory column as (K, E, N): finite float32/float64, booleans, or classes as int32.
+
+    >>> checked_column("loss", [[1, 2]]).shape
+    (1, 1, 2)
+    """
+    a = np.asarray(value)
+    if a.ndim == 2:
+        a = a[:, np.newaxis]
+    if a.ndim != 3:
+        raise InputError(
+            f"{name} must be (proxy, epoch, example) or (proxy, example), got {a.shape}"
+        )
+    if name == "correct":
+        if a.dtype != np.bool_:
+            raise InputError(f"correct must be booleans, got {a.dtype}")
+        return a
+    if name == "rival":
+        if a.dtype.kind not in "iu" or (a.size and not 0 <= a.min() <= a.max() < 2**31):
+            raise InputError(f"rival must be classes, whole numbers from 0, got {a.dtype}")
+        return a.astype(np.int32, copy=False)
+    if a.dtype.kind not in "fiu":
+        raise InputError(f"{name} must be numbers, got {a.dtype}")
+    if a.dtype not in (np.float32, np.float64):
+        a = a.astype(np.float32 if a.dtype == np.float16 else np.float64)
+    refuse_not_finite(a, name)
+    return a
+
+
+def refuse_not_finite(a: Column, name: str) -> None:
+    """Stop at the first NaN or infinity and say where it stands.
+
+    >>> refuse_not_finite(np.array([[0.0, np.inf]]), "features")
+    Traceback (most recent call last):
+    ...
+    dris.core.errors.InputError: features must be finite, got inf at row 0, column 1
+    """
+    bad = first_not_finite(a)
+    if bad is None:
+        return
+    place = np.unravel_index(bad, a.shape)
+    axes = ("proxy", "epoch", "example")[-a.ndim :] if name in TRAJECTORIES else ("row", "column")
+    where = ", ".join(f"{axis} {int(i)}" for axis, i in zip(axes, place, strict=False))
+    raise InputError(f"{name} must be finite, got {a[place]} at {where}")
+
+
+def checked_outputs(values: ArrayLike, name: str) -> Column:
+    """Model outputs as a finite (K, E, N, C) array with at least two classes.
+
+    >>> checked_outputs(np.zeros((3, 5, 2)), "logits").shape
+    (3, 1, 5, 2)
+    """
+    a = np.asarray(values)
+    if a.dtype.kind not in "fiu":
+        raise InputError(f"{name} must be numbers, got {a.dtype}")
+    if a.ndim == 3:
+        a = a[:, np.newaxis]
+    if a.ndim != 4 or a.shape[-1] < 2:
+        raise InputError(
+            f"{name} must be (proxy, [epoch,] example, class) with at least two classes, "
+            f"got shape {np.shape(values)}"
+        )
+    if a.dtype not in (np.float32, np.float64):
+        a = a.astype(np.float32 if a.dtype == np.float16 else np.float64)
+    bad = first_not_finite(a)
+    if bad is not None:
+        raise InputError(f"{name} must be finite, got {a.flat[bad]} at position {bad}")
+    return a
+
+
+def labels_for(labels: ArrayLike, n: int, classes: int | None = None) -> NDArray[np.int64]:
+    """Given labels, one per example; a single class is fine here.
+
+    >>> labels_for([1, 1], 2)
+    array([1, 1])
+    """
+    y = checked_labels(labels, classes, least=1)
+    if len(y) != n:
+        raise InputError(f"labels must be one per example: {n} examples, {len(y)} labels")
+    return y
+
+
+def checked_per_example(name: str, value: ArrayLike, n: int) -> Column:
+    """A column with one value (or row of features) per example.
+
+    >>> checked_per_example("reference_loss", [0.5, 0.1], 2)
+    array([0.5, 0.1])
+    """
+    if name not in PER_EXAMPLE:
+        raise InputError(f"unknown column {name!r}; choose from {', '.join(PER_EXAMPLE)}")
+    a = np.asarray(value)
+    mask, depth = name == "threshold_sample", 2 if name == "features" else 1
+    if a.dtype.kind not in ("b" if mask else "fiu") or a.ndim != depth or len(a) != n:
+        raise InputError(
+            f"{name} must be {'booleans' if mask else 'numbers'}, {depth}-dimensional "
+            f"over {n} examples, got {a.dtype} of shape {a.shape}"
+        )
+    if not mask:
+        refuse_not_finite(a, name)
+    return a
+
+
+def checked_epochs(epochs: Sequence[int] | None, count: int) -> tuple[int, ...]:
+    """The recorded epochs, increasing; 1..E when not given.
+
+    >>> checked_epochs(None, 3)
+    (1, 2, 3)
+    """
+    given = range(1, count + 1) if epochs is None else epochs
+    at = tuple(checked_count(e, "epochs", at_least=0) for e in given)
+    if len(at) != count or any(b <= a for a, b in pairwise(at)):
+        raise InputError(f"epochs must be {count} increasing numbers, got {list(at)}")
+    return at
+
+
+def spans(epochs: Sequence[int]) -> str:
+    """The recorded epochs in words.
+
+    >>> spans([1, 2, 3])
+    '3 epochs, 1 to 3'
+    """
+    if len(epochs) == 1:
+        return f"epoch {epochs[0]}"
+    return f"{len(epochs)} epochs, {epochs[0]} to {epochs[-1]}"

@@ -1,0 +1,194 @@
+"""What kind of wrong labels are there? Doubted labels, how plausible they are, and lost classes."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.judge.assumption_checks import Floats, Mask, too_few
+from dris.core.judge.diagnostics import Outcome, Verdict, auroc
+
+FEW_DOUBTED = 0.05  # fewer are put down to hard examples: clean digits have up to 0.04
+MORE_PLAUSIBLE = 0.6  # AUROC of doubted labels over planted ones; 0.5 is "alike"
+FEWEST_OF_A_CLASS = 5
+HIDING = "wrong labels hide no better than planted ones"
+
+
+def doubted_labels(right: NDArray[np.bool_]) -> Mask:
+    """Where at least half of the proxies give another label than the given one.
+
+    >>> doubted_labels(np.array([[True, False], [True, False], [False, True]])).tolist()
+    [False, True]
+    """
+    return np.asarray(right.mean(axis=0) <= 0.5)
+
+
+def doubted_share(doubted: Mask, planted: Mask, hidden: int) -> float:
+    """The share of other examples whose label is doubted, `hidden` further canaries taken out.
+
+    Who those canaries are stays unknown; that they are doubted like the known ones is used. It
+    estimates ε from above where proxies are wrong on clean examples, and is no bound.
+
+    >>> doubted = np.array([True] * 8 + [False] * 12)
+    >>> doubted_share(doubted, np.arange(20) < 5, hidden=3)
+    0.0
+    """
+    rest = ~planted
+    expected = hidden * float(doubted[planted].mean())
+    return max(0.0, float(doubted[rest].sum()) - expected) / (int(rest.sum()) - hidden)
+
+
+def plausibility(loss: NDArray[np.floating], margin: NDArray[np.floating], classes: int) -> Floats:
+    """How plausible a proxy that prefers another label finds the given one, mean over proxies.
+
+    Larger: nearer to the runner-up. It is p_y/(1 − p_top), the label's part of what the favourite
+    leaves over: about 1/(C − 1) for a random wrong class, up to 1 for the runner-up, whether the
+    example is easy or hard. With two classes that is always 1, so there it is the margin. nan
+    where no proxy prefers another label.
+
+    >>> p = np.array([[0.7, 0.2, 0.05, 0.05], [0.7, 0.1, 0.1, 0.1]])
+    >>> loss, margin = -np.log(p[:, [1]].T), np.log(p[:, [1]] / p[:, [0]]).T
+    >>> plausibility(loss, margin, 4).round(2).tolist()
+    [0.67, 0.33]
+    """
+    own, lead = np.asarray(loss, dtype=np.float64), np.asarray(margin, dtype=np.float64)
+    against = lead <= 0
+    if classes == 2:
+        value = lead
+    else:
+        # p_top = p_y·exp(−margin); rounding may put it at 1, or the ratio above 1.
+        left_over = -np.expm1(np.minimum(-own - lead, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = np.minimum(np.exp(-own) / left_over, 1.0)
+        value = np.where(left_over > 0, value, 0.0)
+    count = against.sum(axis=0)
+    total = np.where(against, value, 0.0).sum(axis=0)
+    mean = np.full(count.shape, np.nan)
+    np.divide(total, count, out=mean, where=count > 0)
+    return mean
+
+
+def noise_like_planted(
+    doubted: Mask, plausible: Floats, planted: Mask, share: float, level: float
+) -> Verdict:
+    """Whether doubted labels look like planted ones; "fails" when they are more plausible.
+
+    Natural noise confuses what looks alike, and so do hard examples whose labels are right; a
+    canary stands for neither. The number is the chance that a doubted label is more plausible
+    than a doubted canary's (1/2 is alike); larger is worse. Fails when it is 0.6 or more and a
+    one-sided rank test says so at `level`. Without a sign it is "cannot tell": wrong labels that
+    every proxy believes leave none.
+
+    >>> doubted = np.ones(200, dtype=bool); planted = np.arange(200) < 50
+    >>> noise_like_planted(doubted, np.arange(200.0), planted, 0.2, 0.01).outcome
+    'fails'
+    """
+    name = "wrong labels look like planted ones"
+    found = _compared(name, doubted, plausible, planted, share)
+    if isinstance(found, Verdict):
+        return found
+    number, p = found
+    if number >= MORE_PLAUSIBLE and p <= level:
+        reason = (
+            f"{share:.0%} of the labels are doubted and more plausible than planted ones (rank "
+            f"test at {level:.2g}, p = {p:.2g}): natural noise, or hard examples"
+        )
+        return Verdict(name, "fails", number, MORE_PLAUSIBLE, reason)
+    reason = (
+        f"no sign of natural noise (rank test at {level:.2g}, p = {p:.2g}), but wrong labels that "
+        "all proxies believe leave none; plant a second kind of canaries, or audit"
+    )
+    return Verdict(name, "cannot tell", number, MORE_PLAUSIBLE, reason)
+
+
+def no_milder_than_planted(
+    doubted: Mask, detector: Floats, planted: Mask, share: float, level: float
+) -> Verdict:
+    """Whether the detector sees doubted labels as clearly as planted ones.
+
+    Larger values of the detector mean cleaner. The number is the chance that a doubted label
+    looks cleaner than a doubted canary (1/2 is alike); larger is worse. Fails when it is 0.6 or
+    more and a one-sided rank test says so at `level`: wrong labels then sit on hard examples,
+    as a targeted attacker puts them, and limits read off these canaries are too good.
+
+    >>> doubted = np.ones(200, dtype=bool); planted = np.arange(200) < 50
+    >>> no_milder_than_planted(doubted, -np.arange(200.0), planted, 0.2, 0.01).outcome
+    'holds'
+    """
+    found = _compared(HIDING, doubted, detector, planted, share)
+    if isinstance(found, Verdict):
+        return found
+    number, p = found
+    outcome: Outcome = "fails" if number >= MORE_PLAUSIBLE and p <= level else "holds"
+    reason = (
+        f"chance that a doubted label looks cleaner than a doubted canary; rank test at "
+        f"{level:.2g}, p = {p:.2g}"
+    )
+    if outcome == "fails":
+        reason += "; limits from these canaries are too good, plant some on hard examples"
+    return Verdict(HIDING, outcome, number, MORE_PLAUSIBLE, reason)
+
+
+def _compared(
+    name: str, doubted: Mask, value: Floats, planted: Mask, share: float
+) -> Verdict | tuple[float, float]:
+    """AUROC of doubted labels over doubted canaries and its one-sided p, if enough are doubted."""
+    from scipy.stats import mannwhitneyu
+
+    known, others = value[doubted & planted], value[doubted & ~planted]
+    if (few := too_few(name, doubted & planted)) is not None:
+        return few
+    if share < FEW_DOUBTED or others.size == 0:
+        reason = f"only {share:.1%} of the other labels are doubted: too few to compare"
+        return Verdict(name, "cannot tell", share, FEW_DOUBTED, reason)
+    both = np.r_[others, known]
+    number = auroc(both, np.arange(both.size) < others.size)
+    return number, float(mannwhitneyu(others, known, alternative="greater").pvalue)
+
+
+def kinds_alike(first: tuple[int, int], second: tuple[int, int], level: float) -> Verdict:
+    """Whether canaries of two kinds, given as (passed, planted), pass equally often.
+
+    The number is the difference of the two shares; smaller is better. Fails when Fisher's exact
+    two-sided test says so at `level`: what is like the better-hiding kind would get through, and
+    a limit from the other kind would be too good.
+
+    >>> kinds_alike((2, 100), (30, 100), 0.01).outcome
+    'fails'
+    """
+    from scipy.stats import fisher_exact
+
+    (a, m), (b, n) = first, second
+    p = float(fisher_exact(np.array([[a, m - a], [b, n - b]])).pvalue)
+    outcome: Outcome = "fails" if p <= level else "holds"
+    reason = f"{a} of {m} and {b} of {n} pass; Fisher's exact test at {level:.2g}, p = {p:.2g}"
+    return Verdict("kinds of canaries pass alike", outcome, abs(a / m - b / n), 0.0, reason)
+
+
+def classes_survive(labels: NDArray[np.int64], keep: float) -> Verdict:
+    """Whether α leaves a handful of every class; the number is α times the smallest class.
+
+    >>> classes_survive(np.arange(100) % 2, keep=0.25).number
+    12.5
+    """
+    classes, sizes = np.unique(labels, return_counts=True)
+    worst = int(sizes.argmin())
+    number = float(keep * sizes[worst])
+    outcome: Outcome = "holds" if number >= FEWEST_OF_A_CLASS else "fails"
+    reason = (
+        f"class {classes[worst]} has {sizes[worst]} examples, of which a random subset keeps "
+        f"{number:.3g}; threshold: ours, a handful"
+    )
+    return Verdict("no class vanishes", outcome, number, FEWEST_OF_A_CLASS, reason)
+
+
+def starved_class(kept: Mask, labels: NDArray[np.int64]) -> tuple[int, int] | None:
+    """The class that keeps least, and how many, if that is less than a handful.
+
+    >>> starved_class(np.arange(100) < 20, np.arange(100) // 20)
+    (1, 0)
+    """
+    classes = np.unique(labels)
+    counts = [int(kept[labels == c].sum()) for c in classes]
+    least = int(np.argmin(counts))
+    if counts[least] >= FEWEST_OF_A_CLASS:
+        return None
+    return int(classes[least]), counts[least]

@@ -1,0 +1,225 @@
+"""Histograms of keys that add: counted shard by shard, merged in any order, refined where heavy.
+
+A `Grid` cuts ranges of keys into cells, a `Histogram` says for each cell that is not empty how
+many keys fell into it and which were the smallest and the largest. A cell whose smallest is its
+largest is *pure*: all of it is one value, an exact tie. Any other is *mixed*.
+
+    keys 3 5 5 9 | 9 9 in two shards, cells of 4 keys:
+    cell      0  1  2        0  1  2          0  1  2
+    count     1  2  1   +          2     =    1  2  3      cells 0, 1 and 2 are pure
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.checks import checked_count
+from dris.core.errors import InputError
+from dris.core.frozen import same_value
+from dris.core.large.keys import Keys
+
+PIECES = 8  # bits: a heavy cell is cut into 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """Disjoint ranges of keys in increasing order, each cut into 2^bits cells of 2^shift keys.
+
+    Attributes:
+        low: The first key of each range.
+        high: The last key of each range.
+        shifts: The logarithm of a cell's width, for each range.
+        bits: The logarithm of how many cells a range has.
+
+    >>> grid = Grid.whole(np.dtype(np.uint32), bits=22)
+    >>> grid.cells(np.array([0, 1023, 1024], dtype=np.uint32)).tolist()
+    [0, 0, 1]
+    """
+
+    low: Keys
+    high: Keys
+    shifts: Keys
+    bits: int
+
+    @classmethod
+    def whole(cls, dtype: "np.dtype[Any]", *, bits: int) -> "Grid":
+        """All keys of 32 or 64 bits in one range."""
+        width = 8 * dtype.itemsize
+        if not PIECES < checked_count(bits, "bits", at_least=0) <= 28:
+            raise InputError(
+                f"bits must be in {PIECES + 1}..28, got {bits}; 22 takes 64 MB a proxy"
+            )
+        whole = np.array([0], dtype), np.array([np.iinfo(dtype).max], dtype)
+        return cls(*whole, np.array([width - bits], dtype), bits)
+
+    @classmethod
+    def over(cls, low: Keys, high: Keys, *, bits: int) -> "Grid":
+        """The given ranges, in cells as narrow as `bits` allow.
+
+        >>> Grid.over(np.uint32([7]), np.uint32([8]), bits=8).shifts.tolist()
+        [0]
+        """
+        lengths = [max(0, int(h - g).bit_length() - bits) for g, h in zip(low, high, strict=True)]
+        return cls(low, high, np.array(lengths, low.dtype), bits)
+
+    def cells(self, keys: Keys) -> NDArray[np.int64]:
+        """The cell of each key; every key must lie in one of the ranges."""
+        if self.low.size == 1:
+            return np.asarray((keys - self.low[0]) >> self.shifts[0], dtype=np.int64)
+        at = np.searchsorted(self.low, keys, side="right") - 1
+        pieces = (keys - self.low[at]) >> self.shifts[at]
+        return (at << self.bits) + pieces.astype(np.int64)
+
+    def inside(self, keys: Keys) -> Keys:
+        """Those of the sorted keys that lie in one of the ranges."""
+        if self.low.size == 1:
+            begin = np.searchsorted(keys, self.low[0], side="left")
+            return keys[begin : np.searchsorted(keys, self.high[0], side="right")]
+        at = np.searchsorted(self.low, keys, side="right") - 1
+        return keys[(at >= 0) & (keys <= self.high[at])]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """The cells of a grid that are not empty, in increasing order, and what lies in each."""
+
+    cells: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    low: Keys
+    high: Keys
+
+    def __eq__(self, other: object) -> bool:
+        return same_value(self, other)
+
+    @property
+    def total(self) -> int:
+        """How many keys were counted."""
+        return int(self.counts.sum())
+
+    @property
+    def mixed(self) -> NDArray[np.bool_]:
+        """Where keys differ: only there is a rank uncertain."""
+        return np.asarray(self.low < self.high)
+
+    def heavy(self, total: int, bits: int) -> NDArray[np.bool_]:
+        """Mixed cells with more than total/2^(bits − 8) keys: fewer than 2^(bits − 8) of them.
+
+        Cut into 2^8 cells each, they make a grid that is no larger than the first one.
+        """
+        return np.asarray(self.mixed & (self.counts > total / 2 ** (bits - PIECES)))
+
+    def refined(self, total: int, bits: int) -> Grid | None:
+        """A grid over the heavy cells, each from its smallest key to its largest; None if none."""
+        heavy = self.heavy(total, bits)
+        if not heavy.any():
+            return None
+        return Grid.over(self.low[heavy], self.high[heavy], bits=PIECES)
+
+
+class Counter:
+    """Counts keys into the cells of one grid; its memory depends on the grid alone.
+
+    >>> counter = Counter(Grid.whole(np.dtype(np.uint32), bits=22))
+    >>> counter.add(np.array([5, 3, 5, 9000], dtype=np.uint32))
+    >>> found = counter.histogram()
+    >>> found.cells.tolist(), found.counts.tolist(), found.low.tolist(), found.high.tolist()
+    ([0, 8], [3, 1], [3, 9000], [5, 9000])
+    """
+
+    def __init__(self, grid: Grid) -> None:
+        self._grid = grid
+        size, dtype = grid.low.size << grid.bits, grid.low.dtype
+        self._counts = np.zeros(size, dtype=np.int64)
+        self._low, self._high = np.empty(size, dtype=dtype), np.empty(size, dtype=dtype)
+
+    def add(self, keys: Keys) -> None:
+        """Count the keys that lie in the grid, and pass over the others."""
+        if keys.dtype != self._grid.low.dtype:
+            raise InputError(f"keys must be {self._grid.low.dtype}, got {keys.dtype}")
+        ordered = self._grid.inside(np.sort(keys))
+        if not ordered.size:
+            return
+        every = self._grid.cells(ordered)
+        starts = _starts(every)
+        ends = np.append(starts[1:], ordered.size)
+        cells, low, high = every[starts], ordered[starts], ordered[ends - 1]
+        new = self._counts[cells] == 0
+        self._low[cells] = np.where(new, low, np.minimum(self._low[cells], low))
+        self._high[cells] = np.where(new, high, np.maximum(self._high[cells], high))
+        self._counts[cells] += ends - starts
+
+    def histogram(self) -> Histogram:
+        """What was counted so far."""
+        cells = np.flatnonzero(self._counts)
+        return Histogram(cells, self._counts[cells], self._low[cells], self._high[cells])
+
+
+def merged(*histograms: Histogram) -> Histogram:
+    """The histogram of all keys together, of histograms on one grid; no order of them matters.
+
+    >>> one, two = Counter(grid := Grid.whole(np.dtype(np.uint32), bits=22)), Counter(grid)
+    >>> one.add(np.array([5], dtype=np.uint32))
+    >>> two.add(np.array([7], dtype=np.uint32))
+    >>> merged(one.histogram(), two.histogram()).counts.tolist()
+    [2]
+    """
+    cells = np.concatenate([h.cells for h in histograms])
+    order = np.argsort(cells, kind="stable")
+    cells = cells[order]
+    starts = _starts(cells)
+    counts, low, high = (
+        np.concatenate([getattr(h, name) for h in histograms])[order]
+        for name in ("counts", "low", "high")
+    )
+    if not starts.size:
+        return Histogram(cells, counts, low, high)
+    return Histogram(
+        cells[starts],
+        np.add.reduceat(counts, starts),
+        np.minimum.reduceat(low, starts),
+        np.maximum.reduceat(high, starts),
+    )
+
+
+def _starts(ordered: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each run of equal values begins."""
+    first = ordered[:1] == ordered[:1]  # true, and nothing of nothing
+    return np.flatnonzero(np.concatenate((first, ordered[1:] != ordered[:-1])))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A key, how many keys are smaller and how many are equal to it."""
+
+    key: int
+    below: int
+    equal: int
+
+
+def key_at(place: int, grid: Grid, count: Callable[[Grid], Histogram]) -> Place:
+    """The key that stands at `place` (the smallest at 0), found by counting again and again.
+
+    `count` returns the histogram of all keys on a grid; each time the cell that holds the place
+    is cut into 2^bits, until all in it is one key: three times at most for 64 bits in 22.
+
+    >>> keys = np.array([40, 10, 30, 30], dtype=np.uint32)
+    >>> def count(grid):
+    ...     counter = Counter(grid)
+    ...     counter.add(keys)
+    ...     return counter.histogram()
+    >>> key_at(2, Grid.whole(keys.dtype, bits=22), count)
+    Place(key=30, below=1, equal=2)
+    """
+    below = 0
+    while True:
+        found = count(grid)
+        ends = below + np.cumsum(found.counts)
+        at = int(np.searchsorted(ends, place, side="right"))
+        below = int(ends[at] - found.counts[at])
+        low, high = found.low[at : at + 1], found.high[at : at + 1]
+        if low[0] == high[0]:
+            return Place(int(low[0]), below, int(found.counts[at]))
+        grid = Grid.over(low, high, bits=grid.bits)

@@ -1,0 +1,383 @@
+"""Known wrong labels, planted before the proxies train, that show how many others get through.
+
+Each kind imitates one attacker. What is read off its canaries holds for the truly corrupted if
+that attacker made them: if, among all labels wrong in the eyes of the proxies, nothing but our
+record tells which of them we planted. It says nothing about an attacker who hides better.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dris.core.checks import checked_labels, checked_score, count_of, numeric, part_of
+from dris.core.choose.selection import Subset, top_mask
+from dris.core.errors import InputError
+from dris.core.frozen import read_only, same_value
+
+Labels = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+DROPPED = "canaries_dropped"  # the parameter that names the kinds no longer in a subset
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Canaries:
+    """Planted labels, and the record of what was planted where; show the proxies `planted` only.
+
+    Attributes:
+        planted: The labels to train proxies on, read-only.
+        given: The labels as they were, read-only.
+        positions: Sorted positions of all canaries.
+        certifies: One entry per canary: True in the certifying part, False in the choosing part.
+        stratum: One entry per example: -1 where `avoid` was set; within each other value every
+            example was as likely to become a canary as the next.
+        restores: The largest chance that flipping a wrong label leaves a canary that does not
+            count: one given its true label back, or no longer like the attacker's.
+        kind: The attacker.
+        parameters: What it was given, as values that JSON can hold.
+    """
+
+    planted: Labels
+    given: Labels
+    positions: Labels
+    certifies: Mask
+    stratum: Labels
+    restores: float
+    kind: str
+    parameters: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        for name in ("planted", "given", "positions", "stratum"):
+            object.__setattr__(self, name, read_only(getattr(self, name), np.int64))
+        object.__setattr__(self, "certifies", read_only(self.certifies, np.bool_))
+        object.__setattr__(self, "parameters", dict(self.parameters))
+
+    def __len__(self) -> int:
+        return self.positions.size
+
+    def __eq__(self, other: object) -> bool:
+        return same_value(self, other)
+
+    def mask(self) -> Mask:
+        """True for every canary, one entry per example."""
+        mask = np.zeros(self.given.size, dtype=np.bool_)
+        mask[self.positions] = True
+        return mask
+
+    @property
+    def choosing(self) -> "Choosing":
+        """The part that may pick detector, cut, rule, epoch and α; it certifies nothing."""
+        return Choosing(read_only(self.positions[~self.certifies], np.int64), self)
+
+    @property
+    def certifying(self) -> "Certifying":
+        """The part that certifies; nothing may be chosen by looking at it."""
+        return Certifying(read_only(self.positions[self.certifies], np.int64), self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choosing:
+    """The canaries by which things are chosen. No certificate accepts them."""
+
+    positions: Labels
+    canaries: Canaries
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Certifying:
+    """The canaries that certify. Nothing that chooses accepts them."""
+
+    positions: Labels
+    canaries: Canaries
+
+
+def checked_certifying(part: object) -> Certifying:
+    """The certifying part itself; canaries that chose, or might have, are refused.
+
+    >>> checked_certifying(plant_canaries([0, 1] * 50, rng=np.random.default_rng(0)).certifying)
+    ... # doctest: +ELLIPSIS
+    Certifying(...)
+    """
+    if not isinstance(part, Certifying):
+        raise InputError(
+            f"certificates need the certifying canaries, got {type(part).__name__}: what chose "
+            "cannot certify; pass canaries.certifying"
+        )
+    if part.positions.size == 0:
+        raise InputError("there are no certifying canaries; plant more, or let fewer choose")
+    return part
+
+
+def without_canaries(subset: Subset, canaries: Canaries) -> Subset:
+    """The subset less every canary, choosing and certifying: what may be trained on.
+
+    >>> canaries = plant_canaries([0, 1] * 50, rng=np.random.default_rng(0))
+    >>> everything = Subset(np.arange(100), "all", {}, total=100)
+    >>> len(without_canaries(everything, canaries))
+    96
+    """
+    if subset.total != canaries.given.size:
+        raise InputError(
+            f"subset and canaries must be of one data set, got {subset.total} and "
+            f"{canaries.given.size} examples"
+        )
+    left = subset.indices[~canaries.mask()[subset.indices]]
+    if left.size == 0:
+        raise InputError(f"all {len(subset)} chosen examples are canaries; keep more")
+    kinds = [*subset.parameters.get(DROPPED, []), canaries.kind]
+    return Subset(left, subset.rule, {**subset.parameters, DROPPED: kinds}, subset.total)
+
+
+def plant_canaries(
+    labels: ArrayLike,
+    *,
+    share: float = 0.04,
+    kind: str = "uniform",
+    rng: np.random.Generator,
+    classes: int | None = None,
+    choosing: float = 0.5,
+    avoid: ArrayLike | None = None,
+    gap: ArrayLike | None = None,
+    hardest: float | None = None,
+    top_two: ArrayLike | None = None,
+    matrix: ArrayLike | None = None,
+) -> Canaries:
+    """Flip a known random ⌊share·N⌋ of the given labels, each to another class.
+
+    Args:
+        labels: The given labels, whole numbers from 0; some may be wrong already.
+        share: Of the examples that may become canaries.
+        kind: The attacker to imitate. `uniform`: random examples, a random other class. `hard`:
+            random among the `hardest` examples by `gap`, a random other class. `confusable`:
+            random examples, the runner-up of `top_two`, or the top class where the runner-up is
+            the given label. `matrix`: each class hit by the odds of its row, to the class drawn
+            from the row's off-diagonal.
+        rng: Draws places, labels and the two parts, in this order.
+        classes: How many there are, when the labels may not show them all.
+        choosing: Share of the canaries set apart for choosing; 0 when nothing is chosen by them.
+        avoid: True where no canary may fall: labels known to be right, canaries of another kind.
+        gap: Top-two gap of a pilot ensemble's mean prediction, one per example. Never a gradient
+            norm of the given label: that would find the already corrupted.
+        hardest: The share that counts as hard, for `hard`.
+        top_two: (N, 2), the pilot's likeliest class and its runner-up.
+        matrix: Row-stochastic, (class, class), with a positive diagonal.
+
+    >>> canaries = plant_canaries([0, 1, 2, 3] * 100, rng=np.random.default_rng(0))
+    >>> len(canaries), len(canaries.certifying.positions)
+    (16, 8)
+    >>> bool((canaries.planted != canaries.given).sum() == 16)
+    True
+    """
+    if kind not in KINDS:
+        raise InputError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    if not isinstance(rng, np.random.Generator):
+        raise InputError(f"rng must be a NumPy generator, got {rng!r}; pass rng_for(seed, ...)")
+    needs, plant = KINDS[kind]
+    offered = {"gap": gap, "hardest": hardest, "top_two": top_two, "matrix": matrix}
+    for name, value in offered.items():
+        if (name in needs) != (value is not None):
+            verb = "needs" if name in needs else "does not use"
+            raise InputError(f"{kind} canaries: the kind {verb} {name}")
+    if classes is None and matrix is not None and np.ndim(matrix) == 2:
+        classes = np.shape(matrix)[0]
+    y = checked_labels(labels, classes)
+    c = int(y.max()) + 1 if classes is None else int(classes)
+    task = _Task(y, c, _open(avoid, y.size), share, rng)
+    plan = plant(task, **{name: offered[name] for name in needs})
+
+    order = np.argsort(plan.positions)
+    positions, planted = plan.positions[order], y.copy()
+    planted[positions] = plan.labels[order]
+    certifies = np.ones(positions.size, dtype=np.bool_)
+    chooses = part_of(choosing, positions.size, "choosing")
+    certifies[rng.choice(positions.size, chooses, replace=False)] = False
+    parameters = {"share": float(share), "classes": c, "choosing": float(choosing)}
+    if hardest is not None:
+        parameters["hardest"] = float(hardest)
+    return Canaries(
+        planted=planted,
+        given=y,
+        positions=positions,
+        certifies=certifies,
+        stratum=plan.stratum,
+        restores=plan.restores,
+        kind=kind,
+        parameters=parameters,
+    )
+
+
+def _open(avoid: ArrayLike | None, n: int) -> Mask:
+    if avoid is None:
+        return np.ones(n, dtype=np.bool_)
+    mask = np.asarray(avoid)
+    if mask.dtype != np.bool_ or mask.shape != (n,):
+        raise InputError(
+            f"avoid must be a boolean mask of {n} examples, got {mask.dtype} of shape {mask.shape}"
+        )
+    if mask.all():
+        raise InputError(f"avoid marks all {n} examples; leave some for canaries")
+    return ~mask
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Where canaries fall, their labels in the same order, and what they owe to chance."""
+
+    positions: Labels
+    labels: Labels
+    stratum: Labels
+    restores: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    labels: Labels
+    classes: int
+    open: Mask
+    share: float
+    rng: np.random.Generator
+
+    def count(self) -> int:
+        count = count_of(self.share, int(self.open.sum()), "share")
+        if count == self.open.sum():
+            raise InputError(f"share must be below 1, got {self.share}; most labels must stay")
+        return count
+
+    def draw(self, places: Mask) -> Labels:
+        """As many of the places as there are canaries to plant, all alike."""
+        count = self.count()
+        if places.sum() < count:
+            raise InputError(
+                f"share = {self.share} asks for {count} canaries, but only {places.sum()} "
+                "examples qualify; plant fewer, or let more qualify"
+            )
+        return self.rng.choice(np.flatnonzero(places), count, replace=False)
+
+    def another(self, positions: Labels) -> Labels:
+        """A random other class for each position."""
+        steps = self.rng.integers(1, self.classes, size=positions.size)
+        moved: Labels = (self.labels[positions] + steps) % self.classes
+        return moved
+
+
+def _strata(open_places: Mask, planted_in: Mask) -> Labels:
+    """-1 where canaries must not fall, 0 where none happens to, 1 where all alike may."""
+    strata: Labels = np.where(open_places, planted_in.astype(np.int64), -1)
+    return strata
+
+
+def _uniform(task: _Task) -> _Plan:
+    positions = task.draw(task.open)
+    restores = 1 / (task.classes - 1)
+    return _Plan(positions, task.another(positions), _strata(task.open, task.open), restores)
+
+
+def _hard(task: _Task, gap: ArrayLike, hardest: float) -> _Plan:
+    size = checked_score(gap)
+    if size.size != task.labels.size or size.min() < 0:
+        raise InputError(
+            f"gap must be one number from 0 up for each of {task.labels.size} labels, "
+            f"got {size.size} with a smallest of {size.min():.6g}"
+        )
+    candidates = np.flatnonzero(task.open)
+    count = count_of(hardest, candidates.size, "hardest")
+    ties = int(task.rng.integers(2**31))
+    smallest, _ = top_mask(-size[candidates], count, seed=ties, ids=None)
+    pool = np.zeros_like(task.open)
+    pool[candidates[smallest]] = True
+    positions = task.draw(pool)
+    return _Plan(
+        positions, task.another(positions), _strata(task.open, pool), 1 / (task.classes - 1)
+    )
+
+
+def _confusable(task: _Task, top_two: ArrayLike) -> _Plan:
+    pairs = np.asarray(top_two)
+    if pairs.shape != (task.labels.size, 2) or pairs.dtype.kind not in "iu":
+        raise InputError(
+            f"top_two must be whole numbers of shape ({task.labels.size}, 2), "
+            f"got {pairs.dtype} of shape {pairs.shape}"
+        )
+    if pairs.min() < 0 or pairs.max() >= task.classes or (pairs[:, 0] == pairs[:, 1]).any():
+        raise InputError(f"top_two must hold two different classes of 0..{task.classes - 1} each")
+    positions = task.draw(task.open)
+    top, second = pairs[positions].astype(np.int64).T
+    labels = np.where(second == task.labels[positions], top, second)
+    # This attacker's own wrong labels are runners-up, so that flipping one restores the truth.
+    return _Plan(positions, labels, _strata(task.open, task.open), 1.0)
+
+
+def _matrix(task: _Task, matrix: ArrayLike) -> _Plan:
+    rows = _checked_matrix(matrix, task.classes)
+    stays = rows.diagonal()
+    away = rows.copy()
+    np.fill_diagonal(away, 0.0)
+    leaves = away.sum(axis=1)
+    # The attacker hits class c in proportion to leaves[c] and leaves stays[c] of it right:
+    # among the right labels of the class, the odds make canaries as frequent as its wrong ones.
+    odds = leaves / stays
+    weight = np.where(task.open, odds[task.labels], 0.0)
+    places, count = np.flatnonzero(weight > 0), task.count()
+    if places.size < count:
+        raise InputError(
+            f"share = {task.share} asks for {count} canaries, but the matrix flips only "
+            f"{places.size} examples' classes; plant fewer"
+        )
+    # The earliest of exponential clocks: a weighted draw, uniform among equal weights.
+    clocks = task.rng.exponential(size=places.size) / weight[places]
+    positions = places[np.argpartition(clocks, count - 1)[:count]]
+    cumulative = np.cumsum(away, axis=1)[task.labels[positions]]
+    draws = task.rng.random(count) * cumulative[:, -1]
+    labels = (cumulative <= draws[:, None]).sum(axis=1)
+    return _Plan(positions, labels, np.where(task.open, task.labels, -1), 1.0)
+
+
+def _checked_matrix(matrix: ArrayLike, classes: int) -> NDArray[np.float64]:
+    rows = numeric(matrix, "matrix")
+    if rows.shape != (classes, classes):
+        raise InputError(f"matrix must have shape ({classes}, {classes}), got {rows.shape}")
+    if not ((rows >= 0).all() and (np.abs(rows.sum(axis=1) - 1) <= 1e-3).all()):
+        raise InputError("each row of matrix must be 0 or more and sum to 1")
+    if not (rows.diagonal() > 0).all():
+        c = int(np.argmin(rows.diagonal()))
+        raise InputError(f"matrix must leave some of each class right, class {c} keeps none")
+    return rows
+
+
+# Each attacker with the arguments it needs.
+KINDS: dict[str, tuple[tuple[str, ...], Callable[..., _Plan]]] = {
+    "uniform": ((), _uniform),
+    "hard": (("gap", "hardest"), _hard),
+    "confusable": (("top_two",), _confusable),
+    "matrix": (("matrix",), _matrix),
+}
+
+# What each of them means by "nothing but our record tells which we planted".
+ATTACKERS: dict[str, str] = {
+    "uniform": "wrong labels are a random set of examples, each with a random other class",
+    "hard": "wrong labels are a random set of the examples with the smallest top-two gap, each "
+    "with a random other class, and that gap does not depend on which they are",
+    "confusable": "wrong labels are a random set of examples, each with the pilot's runner-up, "
+    "and the pilot does not depend on which they are",
+    "matrix": "wrong labels were made by the matrix, class by class, and are rare enough for "
+    "given labels to show how large the classes are",
+}
+
+
+def conditions(part: Certifying) -> tuple[str, ...]:
+    """What every statement from these canaries rests on, as sentences.
+
+    >>> len(conditions(plant_canaries([0, 1] * 50, rng=np.random.default_rng(0)).certifying))
+    3
+    """
+    kind = part.canaries.kind
+    return (
+        f"the {kind} attacker is the true one ({ATTACKERS[kind]}), or wrong labels get past the "
+        "detector no more easily than its canaries",
+        "scores and subset depend on the planted labels, never on which of them are certifying "
+        "canaries",
+        "labels set apart as `avoid` are right, or not in the subset",
+    )

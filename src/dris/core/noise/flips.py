@@ -1,0 +1,327 @@
+"""Ways to corrupt labels on purpose, each counted exactly and drawn from a stream of its own."""
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dris.core.checks import checked_labels, checked_score, count_of, exact, numeric, part_of
+from dris.core.choose.selection import top_mask
+from dris.core.errors import InputError
+from dris.core.frozen import read_only, same_value
+from dris.core.streams import checked_seed, rng_for, seed_for
+
+Labels = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyLabels:
+    """Labels as given and as they truly are; only evaluation may look at the true ones.
+
+    Attributes:
+        given: The labels to train on, read-only.
+        true: The labels before the corruption, read-only.
+        how: What was done, as values that JSON can hold.
+        flipped: Where the two differ.
+
+    >>> noisy = NoisyLabels(np.array([0, 1, 1]), np.array([0, 1, 0]), {"kind": "by hand"})
+    >>> noisy.flipped.tolist(), round(noisy.rate, 3)
+    ([False, False, True], 0.333)
+    """
+
+    given: Labels
+    true: Labels
+    how: Mapping[str, Any]
+    flipped: NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        given, true = np.asarray(self.given), np.asarray(self.true)
+        for name, labels in (("given", given), ("true", true)):
+            if labels.ndim != 1 or labels.size == 0 or labels.dtype.kind not in "iu":
+                raise InputError(
+                    f"{name} must be whole-number labels, one per example, "
+                    f"got {labels.dtype} of shape {labels.shape}"
+                )
+        if given.size != true.size:
+            raise InputError(f"given and true must pair up, got {given.size} and {true.size}")
+        object.__setattr__(self, "given", read_only(self.given, np.int64))
+        object.__setattr__(self, "true", read_only(self.true, np.int64))
+        object.__setattr__(self, "how", dict(self.how))
+        object.__setattr__(self, "flipped", read_only(self.given != self.true, np.bool_))
+
+    def __eq__(self, other: object) -> bool:
+        return same_value(self, other)
+
+    @property
+    def rate(self) -> float:
+        """The share of labels that differ from the truth, as realised."""
+        return float(self.flipped.mean())
+
+
+def flip_labels(
+    labels: ArrayLike,
+    rate: float | None = None,
+    *,
+    kind: str = "uniform",
+    seed: int = 0,
+    classes: int | None = None,
+    norms: ArrayLike | None = None,
+    matrix: ArrayLike | None = None,
+    probabilities: ArrayLike | None = None,
+    features: ArrayLike | None = None,
+) -> NoisyLabels:
+    """Corrupt exactly ⌊νN⌋ labels (ν = rate), never back to the true class.
+
+    Args:
+        labels: Whole numbers from 0.
+        rate: ν in [0, 1); for `transition` the matrix decides instead.
+        kind: `uniform`: random examples, a random other class. `targeted`: the examples with the
+            largest `norms`, a random other class (the paper's attack). `pair`: random examples,
+            the next class. `transition`: every label redrawn from its row of `matrix`.
+            `instance`: examples and classes that look alike to a pilot model's `probabilities`,
+            or along random projections of `features` (Xia et al. 2020).
+        seed: Each kind draws from a stream of its own under this seed.
+        classes: How many there are, when the labels may not show them all.
+        norms: Gradient norms, one per example.
+        matrix: Row-stochastic, (class, class).
+        probabilities: (example, class), rows sum to 1.
+        features: (example, feature).
+
+    >>> noisy = flip_labels([0, 1, 2, 0, 1, 2, 0, 1], 0.25, seed=0)
+    >>> int(noisy.flipped.sum()), noisy.rate
+    (2, 0.25)
+    """
+    if kind not in KINDS:
+        raise InputError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    given = {
+        "rate": rate,
+        "norms": norms,
+        "matrix": matrix,
+        "probabilities": probabilities,
+        "features": features,
+    }
+    needs, flip = _method(kind, {name for name, value in given.items() if value is not None})
+    values: dict[str, Any] = {name: given[name] for name in needs}
+    y, count_of_classes = _checked_classes(labels, classes, values)
+    rng = rng_for(seed, "noise", kind)
+    new = flip(_Task(y, count_of_classes, checked_seed(seed), rng), **values)
+    how = {"kind": kind, "seed": checked_seed(seed), "classes": count_of_classes}
+    if rate is not None:
+        how["rate"] = float(exact(rate, "rate"))
+    if "matrix" in values:
+        how["matrix"] = numeric(values["matrix"], "matrix").tolist()
+    if kind == "instance":
+        how["by"] = needs[-1]
+    return NoisyLabels(new, y, how)
+
+
+def threshold_samples(
+    labels: ArrayLike, *, share: float | None = None, seed: int = 0, classes: int | None = None
+) -> NoisyLabels:
+    """Give a random share of the examples an extra class C that none truly has.
+
+    The AUM authors' threshold samples: what no model can learn shows how low a wrong label's
+    margin is. The share defaults to 1/(C + 1), the size of an average class.
+
+    >>> threshold_samples([0, 1, 0, 1, 0, 1], seed=0).given.tolist().count(2)
+    2
+    """
+    y, c = _checked_classes(labels, classes, {})
+    portion = Fraction(1, c + 1) if share is None else exact(share, "share")
+    if portion >= 1:
+        raise InputError(f"share must be below 1, got {share}; some examples must keep their label")
+    new = y.copy()
+    rng = rng_for(seed, "noise", "threshold")
+    new[rng.choice(y.size, count_of(portion, y.size, "share"), replace=False)] = c
+    how = {"kind": "threshold", "seed": checked_seed(seed), "classes": c, "share": float(portion)}
+    return NoisyLabels(new, y, how)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What every kind of noise starts from."""
+
+    labels: Labels
+    classes: int
+    seed: int
+    rng: np.random.Generator
+
+    def count(self, rate: float) -> int:
+        if exact(rate, "rate") == 1:
+            raise InputError("rate must be below 1, got 1; some labels must stay true")
+        return part_of(rate, self.labels.size, "rate")
+
+    def random_positions(self, rate: float) -> Labels:
+        return self.rng.choice(self.labels.size, self.count(rate), replace=False)
+
+    def shifted(self, positions: Labels, steps: Labels | int) -> Labels:
+        """The labels with those at the positions moved on by 1..C-1 classes, cyclically."""
+        new = self.labels.copy()
+        new[positions] = (new[positions] + steps) % self.classes
+        return new
+
+    def to_another(self, positions: Labels) -> Labels:
+        """The labels with those at the positions replaced by any other class, all alike."""
+        return self.shifted(positions, self.rng.integers(1, self.classes, size=positions.size))
+
+
+def _uniform(task: _Task, rate: float) -> Labels:
+    return task.to_another(task.random_positions(rate))
+
+
+def _pair(task: _Task, rate: float) -> Labels:
+    return task.shifted(task.random_positions(rate), 1)
+
+
+def _targeted(task: _Task, rate: float, norms: ArrayLike) -> Labels:
+    size = checked_score(norms)
+    if size.size != task.labels.size:
+        raise InputError(
+            f"norms must be one per example: {task.labels.size} labels, {size.size} norms"
+        )
+    if size.min() < 0:
+        raise InputError(f"norms must be 0 or more, got {size.min()}")
+    ties = seed_for(task.seed, "noise", "targeted", "ties")
+    mask, _ = top_mask(size, task.count(rate), seed=ties, ids=None)
+    return task.to_another(np.flatnonzero(mask))
+
+
+def _transition(task: _Task, matrix: ArrayLike) -> Labels:
+    rows = _checked_rows(matrix, "matrix", task.classes, task.classes)
+    # Divided by its last entry each row ends at exactly 1, so no draw in [0, 1) falls outside.
+    cumulative = np.cumsum(rows, axis=1)
+    cumulative /= cumulative[:, -1:]
+    draws = task.rng.random(task.labels.size)
+    new = np.empty_like(task.labels)
+    for c in range(task.classes):
+        here = task.labels == c
+        new[here] = np.searchsorted(cumulative[c], draws[here], side="right")
+    return new
+
+
+def _instance_by_model(task: _Task, rate: float, probabilities: ArrayLike) -> Labels:
+    """Flip where the pilot model doubts the label, to the classes it considers instead."""
+    y = task.labels
+    p = _checked_rows(probabilities, "probabilities", y.size, task.classes)
+    # Summed over the other classes: 1 - p_y would lose the doubts below 1e-16.
+    others = p.copy()
+    others[np.arange(y.size), y] = 0.0
+    chosen = _weighted_positions(others.sum(axis=1), task.count(rate), task.rng)
+    with np.errstate(divide="ignore"):
+        logits = np.log(p[chosen])
+    new = y.copy()
+    new[chosen] = _other_class(logits, y[chosen], task.rng)
+    return new
+
+
+def _instance_by_features(task: _Task, rate: float, features: ArrayLike) -> Labels:
+    """Flip by a random propensity, to classes scored by one random projection per true class."""
+    y, x = task.labels, numeric(features, "features")
+    if x.ndim != 2 or x.shape[0] != y.size or x.shape[1] == 0:
+        raise InputError(f"features must be ({y.size}, D), one row per example, got {x.shape}")
+    if not np.isfinite(x).all() or np.abs(x).max() > 1e100:
+        raise InputError("features must be finite and of a sane size; standardise them")
+    count = task.count(rate)
+    propensity = _truncated_normal(float(exact(rate, "rate")), 0.1, y.size, task.rng)
+    chosen = _weighted_positions(propensity, count, task.rng)
+    logits = np.empty((chosen.size, task.classes))
+    for c in range(task.classes):
+        projection = task.rng.standard_normal((x.shape[1], task.classes))
+        here = y[chosen] == c
+        logits[here] = x[chosen[here]] @ projection
+    new = y.copy()
+    new[chosen] = _other_class(logits, y[chosen], task.rng)
+    return new
+
+
+def _weighted_positions(weight: Floats, count: int, rng: np.random.Generator) -> Labels:
+    """`count` positions without replacement, drawn one after the other in proportion to weight.
+
+    Exponential clocks ring in exactly that order; clocks of weight 0 ring after all others.
+    """
+    clock = rng.exponential(size=weight.size)
+    with np.errstate(divide="ignore", over="ignore"):
+        ring = np.where(weight > 0, clock / weight, clock)
+    return np.lexsort((ring, weight == 0))[:count]
+
+
+def _other_class(logits: Floats, y: Labels, rng: np.random.Generator) -> Labels:
+    """One class per row from the softmax over all but y; uniform where that leaves nothing."""
+    rows = np.arange(y.size)
+    open_rows = logits.copy()
+    open_rows[rows, y] = -np.inf
+    open_rows[np.isneginf(open_rows).all(axis=1)] = 0.0
+    open_rows[rows, y] = -np.inf
+    # The largest of Gumbel-shifted logits is a draw from their softmax.
+    new: Labels = np.argmax(open_rows + rng.gumbel(size=logits.shape), axis=1)
+    return new
+
+
+def _truncated_normal(mean: float, sd: float, n: int, rng: np.random.Generator) -> Floats:
+    draws = rng.normal(mean, sd, size=n)
+    while (outside := (draws < 0) | (draws > 1)).any():
+        draws[outside] = rng.normal(mean, sd, size=np.count_nonzero(outside))
+    return draws
+
+
+Flip = Callable[..., Labels]
+# Each kind with the ways to ask for it: the arguments it takes, all of them needed.
+KINDS: dict[str, dict[tuple[str, ...], Flip]] = {
+    "uniform": {("rate",): _uniform},
+    "targeted": {("rate", "norms"): _targeted},
+    "pair": {("rate",): _pair},
+    "transition": {("matrix",): _transition},
+    "instance": {
+        ("rate", "probabilities"): _instance_by_model,
+        ("rate", "features"): _instance_by_features,
+    },
+}
+
+
+def _method(kind: str, given: set[str]) -> tuple[tuple[str, ...], Flip]:
+    """The way to make this kind of noise that takes exactly the given arguments."""
+    for needs, flip in KINDS[kind].items():
+        if set(needs) == given:
+            return needs, flip
+    ways = ", or ".join(" and ".join(needs) for needs in KINDS[kind])
+    unused = given.difference(*KINDS[kind])
+    if unused:
+        raise InputError(f"{kind} noise does not use {' or '.join(sorted(unused))}; pass {ways}")
+    got = " and ".join(sorted(given)) or "neither"
+    raise InputError(f"{kind} noise needs {ways}; got {got}")
+
+
+def _checked_classes(
+    labels: ArrayLike, classes: int | None, values: Mapping[str, Any]
+) -> tuple[Labels, int]:
+    """Labels and C: as given, else as wide as the matrix or probabilities, else as seen."""
+    for name in ("matrix", "probabilities"):
+        if classes is None and name in values and np.ndim(values[name]) == 2:
+            classes = np.shape(values[name])[1]
+    if classes is not None:
+        try:
+            classes = operator.index(classes)
+        except TypeError:
+            raise InputError(f"classes must be a whole number, got {classes!r}") from None
+    y = checked_labels(labels, classes)
+    return y, int(y.max()) + 1 if classes is None else classes
+
+
+def _checked_rows(values: ArrayLike, name: str, rows: int, columns: int) -> Floats:
+    p = numeric(values, name)
+    if p.shape != (rows, columns):
+        raise InputError(f"{name} must have shape ({rows}, {columns}), got {p.shape}")
+    # Written so that NaN fails; the tolerance lets float32 and float16 softmax rows in.
+    good = (p.min(axis=1) >= 0) & (np.abs(p.sum(axis=1) - 1) <= 1e-3)
+    if not good.all():
+        row = int(np.flatnonzero(~good)[0])
+        raise InputError(
+            f"each row of {name} must be 0 or more and sum to 1, "
+            f"row {row} has a smallest of {p[row].min():.6g} and a sum of {p[row].sum():.6g}"
+        )
+    return p

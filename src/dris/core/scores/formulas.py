@@ -1,0 +1,270 @@
+"""Every score: one float64 per example, larger is kept first, without exception.
+
+To add one: a function of `Dynamics` here, an entry in `SCORES`, a loop version in
+tests/oracles.py; the contract suite tests it from there.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.dynamics.history import Dynamics
+from dris.core.errors import InputError
+from dris.core.scores import ranks
+from dris.core.scores.prototypes import nearest_prototype_distance
+from dris.core.streams import hashed_order
+
+Score = NDArray[np.float64]
+
+
+def rank_variance(dynamics: Dynamics) -> Score:
+    """DR-IS: variance over proxies of the loss rank at the scored epoch (paper, eq. 2).
+
+    Larger: the proxies disagree more. Needs two proxies or more.
+
+    >>> rank_variance(Dynamics.from_losses([[0.1, 0.2, 0.9], [0.9, 0.2, 0.1]])).round(4).tolist()
+    [0.1111, 0.0, 0.1111]
+    """
+    return ranks.rank_variance(dynamics.snapshot("loss"))
+
+
+def consensus(dynamics: Dynamics) -> Score:
+    """Mean over proxies of the loss rank: the same ranks as DR-IS, averaged.
+
+    Larger: all proxies find the example hard, so corrupted ones come first.
+
+    >>> consensus(Dynamics.from_losses([[0.1, 0.2, 0.9], [0.9, 0.2, 0.1]])).round(4).tolist()
+    [0.6667, 0.6667, 0.6667]
+    """
+    rows = dynamics.snapshot("loss")
+    doubled = sum(ranks.doubled_ranks(row).astype(np.float64) for row in rows)  # whole, so exact
+    return np.asarray(doubled / (2.0 * rows.shape[0] * rows.shape[1]))
+
+
+def loss(dynamics: Dynamics) -> Score:
+    """Mean over proxies of the loss at the scored epoch; larger: harder.
+
+    >>> loss(Dynamics.from_losses([[0.0, 1.0], [1.0, 2.0]])).tolist()
+    [0.5, 1.5]
+    """
+    return _mean_over_proxies(dynamics.snapshot("loss"))
+
+
+def el2n(dynamics: Dynamics) -> Score:
+    """Mean over proxies of ‖p − onehot(label)‖ at the scored epoch (Paul et al. 2021).
+
+    Larger: harder, or mislabelled.
+
+    >>> el2n(Dynamics.from_logits([[[9.0, -9.0], [-9.0, 9.0]]], [0, 0])).round(3).tolist()
+    [0.0, 1.414]
+    """
+    return _mean_over_proxies(dynamics.snapshot("error_norm"))
+
+
+def grand(dynamics: Dynamics) -> Score:
+    """Mean over proxies of the last-layer gradient norm at the scored epoch (GraNd).
+
+    Larger: a larger step. Needs the column gradient_norm.
+
+    >>> grand(Dynamics.from_arrays(loss=np.eye(2), gradient_norm=[[1.0, 0.0], [3.0, 0.0]])).tolist()
+    [2.0, 0.0]
+    """
+    return _mean_over_proxies(dynamics.snapshot("gradient_norm"))
+
+
+def aum(dynamics: Dynamics) -> Score:
+    """Area under the margin: the first proxy's margin averaged over epochs (Pleiss et al. 2020).
+
+    Larger: learned early and surely. The one score that depends on the order of the proxies.
+
+    >>> aum(Dynamics.from_arrays(loss=np.ones((1, 2, 1)), margin=[[[1.0], [4.0]]])).tolist()
+    [2.5]
+    """
+    totals = dynamics.only([0]).totals()
+    dynamics.column("margin")
+    return _mean_over_proxies(_present(totals.margin)) / totals.epochs
+
+
+def aum_mean(dynamics: Dynamics) -> Score:
+    """AUM averaged over all proxies; larger: learned early and surely.
+
+    >>> margin = [[[1.0], [4.0]], [[0.0], [0.0]]]
+    >>> aum_mean(Dynamics.from_arrays(loss=np.ones((2, 2, 1)), margin=margin)).tolist()
+    [1.25]
+    """
+    dynamics.column("margin")
+    totals = dynamics.totals()
+    return _mean_over_proxies(_present(totals.margin)) / totals.epochs
+
+
+def aum_threshold(dynamics: Dynamics) -> Score:
+    """AUM above the cut set by planted threshold samples, negative where it looks mislabelled.
+
+    The cut is the 99th percentile of the planted examples' AUM (Pleiss et al. 2020; with one
+    proxy exactly theirs, with more the K-average). Planted examples themselves come last.
+    Needs the column threshold_sample.
+
+    >>> d = Dynamics.from_arrays(loss=np.ones((1, 1, 3)), margin=[[[2.0, -1.0, -3.0]]])
+    >>> aum_threshold(d.with_columns(threshold_sample=[False, True, False])).tolist()
+    [3.0, -3.0, -2.0]
+    """
+    planted = dynamics.column("threshold_sample")
+    if not planted.any() or planted.all():
+        raise InputError(
+            f"threshold_sample must mark some examples and leave some, it marks {planted.sum()}"
+        )
+    margin = aum_mean(dynamics)
+    score = margin - np.percentile(margin[planted], 99)
+    score[planted] = score[~planted].min() - 1
+    return score
+
+
+def forgetting(dynamics: Dynamics, *, unlearned_first: bool = False) -> Score:
+    """Mean over proxies of the number of times the example was right, then wrong.
+
+    Larger: forgotten more often. Never-learned examples count 0; `unlearned_first` counts them
+    as forgotten in every epoch, ahead of all others (Toneva et al. 2019).
+
+    >>> d = Dynamics.from_arrays(loss=np.ones((1, 3, 2)),
+    ...     correct=[[[True, False], [False, False], [True, False]]])
+    >>> forgetting(d).tolist(), forgetting(d, unlearned_first=True).tolist()
+    ([1.0, 0.0], [1.0, 3.0])
+    """
+    dynamics.column("correct")
+    totals = dynamics.totals()
+    counts = _present(totals.forgotten).astype(np.float64)
+    if unlearned_first:
+        counts[~_present(totals.learned)] = totals.epochs
+    return _mean_over_proxies(counts)
+
+
+def forgetting_unlearned(dynamics: Dynamics) -> Score:
+    """Forgetting as Toneva et al. count it: what was never learned comes first.
+
+    >>> d = Dynamics.from_arrays(loss=np.ones((1, 3, 1)), correct=np.zeros((1, 3, 1), dtype=bool))
+    >>> forgetting_unlearned(d).tolist()
+    [3.0]
+    """
+    return forgetting(dynamics, unlearned_first=True)
+
+
+def rho_loss(dynamics: Dynamics) -> Score:
+    """Mean proxy loss less the reference model's loss (RHO-LOSS, approximate).
+
+    Larger: learnable but not yet learned. Needs the column reference_loss.
+
+    >>> d = Dynamics.from_losses([[1.0, 2.0], [1.0, 4.0]])
+    >>> rho_loss(d.with_columns(reference_loss=[0.5, 3.0])).tolist()
+    [0.5, 0.0]
+    """
+    return loss(dynamics) - dynamics.column("reference_loss")
+
+
+def self_confidence(dynamics: Dynamics) -> Score:
+    """Mean over proxies of the probability given to the label, exp(−cross-entropy).
+
+    Larger: the label looks right. Confident learning's score (Northcutt et al. 2021).
+
+    >>> self_confidence(Dynamics.from_probabilities([[[0.8, 0.2]]], [0])).round(3).tolist()
+    [0.8]
+    """
+    return _mean_over_proxies(np.exp(-dynamics.snapshot("loss").astype(np.float64)))
+
+
+def confident_learning(dynamics: Dynamics) -> Score:
+    """Self-confidence less its mean over the examples of the same given label.
+
+    Larger: the label looks right. Confident learning's class thresholds (Northcutt et al. 2021),
+    meant for proxies that did not train on what they judge (`train_proxies(cross_fit=…)`). Only
+    the given label's own threshold is read: dynamics hold no other class's probability.
+
+    >>> p = [[[0.8, 0.2], [0.6, 0.4], [0.5, 0.5]]]
+    >>> confident_learning(Dynamics.from_probabilities(p, [0, 0, 1])).round(3).tolist()
+    [0.1, -0.1, 0.0]
+    """
+    if dynamics.labels is None:
+        raise InputError("class thresholds need labels, these dynamics hold none; pass labels=")
+    confidence = self_confidence(dynamics)
+    score = confidence.copy()
+    for label in np.unique(dynamics.labels):
+        same = dynamics.labels == label
+        score[same] -= np.sort(confidence[same]).mean()  # sorted: no trace of the order
+    return score
+
+
+def hybrid(dynamics: Dynamics, *, beta: float = 0.5) -> Score:
+    """β·gradient norm + (1 − β)·rank variance (paper, appendix "Hybrid score ablation").
+
+    Larger: a larger step or more disagreement. Needs gradient_norm; β = 0 is DR-IS.
+
+    >>> d = Dynamics.from_arrays(loss=[[0.0, 1.0], [1.0, 0.0]], gradient_norm=np.ones((2, 2)))
+    >>> hybrid(d, beta=0.5).tolist()
+    [0.53125, 0.53125]
+    """
+    if not 0 <= beta <= 1:
+        raise InputError(f"beta must be in [0, 1], got {beta}")
+    return beta * grand(dynamics) + (1 - beta) * rank_variance(dynamics)
+
+
+def prototype(dynamics: Dynamics, *, prototypes: int | None = None, seed: int = 0) -> Score:
+    """Cosine distance to the nearest k-means centre of the features (Sorscher et al. 2022).
+
+    Larger: less typical. Needs the column features; k is the number of given classes, or 10.
+
+    >>> d = Dynamics.from_losses(np.eye(3)).with_columns(features=[[1.0, 0], [2.0, 0], [0, 1.0]])
+    >>> prototype(d, prototypes=2).round(6).tolist()
+    [0.0, 0.0, 0.0]
+    """
+    features = dynamics.column("features")
+    if prototypes is None:
+        prototypes = 10 if dynamics.labels is None else len(np.unique(dynamics.labels))
+    return nearest_prototype_distance(features, dynamics.ids, prototypes=prototypes, seed=seed)
+
+
+def random(dynamics: Dynamics, *, seed: int = 0) -> Score:
+    """A number in [0, 1) from (seed, id): the control, the same wherever the example stands.
+
+    >>> random(Dynamics.from_losses(np.eye(2), ids=["a", "b"])).round(2).tolist()
+    [0.42, 0.35]
+    """
+    return (hashed_order(dynamics.ids, seed) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+SCORES: dict[str, Callable[[Dynamics], Score]] = {
+    "rank_variance": rank_variance,
+    "consensus": consensus,
+    "loss": loss,
+    "el2n": el2n,
+    "grand": grand,
+    "aum": aum,
+    "aum_mean": aum_mean,
+    "aum_threshold": aum_threshold,
+    "forgetting": forgetting,
+    "forgetting_unlearned": forgetting_unlearned,
+    "rho_loss": rho_loss,
+    "self_confidence": self_confidence,
+    "confident_learning": confident_learning,
+    "hybrid": hybrid,
+    "prototype": prototype,
+    "random": random,
+}
+
+
+def _mean_over_proxies(values: NDArray[np.generic]) -> Score:
+    """The mean of (K, N) over K in float64, sorted first: no trace of the proxies' order.
+
+    Added up row by row: `sum` would pick its order of addition by the layout in memory.
+    """
+    ordered = np.sort(values.astype(np.float64), axis=0)
+    total = np.zeros(ordered.shape[1])
+    for row in ordered:
+        total += row
+    return total / len(ordered)
+
+
+def _present(total: NDArray[Any] | None) -> NDArray[Any]:
+    if total is None:
+        raise InputError("these dynamics hold no totals for this score; record every epoch")
+    return total

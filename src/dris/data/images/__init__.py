@@ -1,0 +1,4 @@
+"""Images with labels.
+
+In reading order: `image_files` (folders and tables of paths), `pixels` (one decoder).
+"""

@@ -1,0 +1,221 @@
+"""Images with labels: a folder for each class, or a table with a column of paths or of images."""
+
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dris.core.checks import checked_count
+from dris.core.errors import InputError
+from dris.data.files import fingerprint_of, in_order, listed, one_line, reading
+from dris.data.files import refuse_larger_than_memory as refuse_too_large
+from dris.data.images.pixels import OWN_SIZE, USUAL_SIZE, decoded, is_image, outline
+from dris.data.labelled import Feature, LabelledData, Origin
+from dris.data.tables.encoding import Rows
+from dris.data.tables.label_columns import is_text
+from dris.data.tables.stream import Columns, marks_of, origin_of
+
+# Opens the i-th image: a path or a file, and what to call it in a message.
+_Images = Callable[[], Iterable[tuple[Any, str]]]
+
+
+def read_image_folder(root: Path, columns: Columns, size: int | None = None) -> LabelledData:
+    """Images in a folder for each class; the id of an image is its path below `root`.
+
+    Classes are sorted by name, images within them too. Files that are no images are left out
+    with a note; a class without images is none.
+    """
+    if any((columns.label, columns.id, columns.trusted, columns.features)):
+        raise InputError(
+            f"{root} is a folder of images, where the folders are the labels and the paths the "
+            "ids; for --label, --id, --trusted or --features pass a CSV of paths and labels"
+        )
+    with reading(root, "folder of images"):
+        found, other = _listed(root)
+    classes = tuple(found)
+    if len(classes) < 2:
+        raise InputError(
+            f"{root} holds images of {len(classes)} classes; at least two are needed, as "
+            f"{root.name}/<class>/<image>.png"
+        )
+    files = [file for group in found.values() for file in group]
+    ids = [file.relative_to(root).as_posix() for file in files]
+    for name in ids:
+        if not name.isascii() and name.encode("utf-8", "replace").decode() != name:
+            raise InputError(f"the file name {name!a} in {root} is not UTF-8; rename it")
+    x, width = _pixels(lambda: ((str(file), str(file)) for file in files), len(files), root, size)
+    return LabelledData(
+        x=x,
+        labels=np.repeat(np.arange(len(classes)), [len(group) for group in found.values()]),
+        classes=classes,
+        ids=np.array(ids, dtype=np.str_),
+        trusted=np.zeros(len(files), dtype=np.bool_),
+        features=(Feature("image", "image", width),),
+        origin=Origin(
+            "images", tuple(files), fingerprint_of(files), "label", "id", ("path", "label", "id")
+        ),
+        paths=np.array([str(file) for file in files], dtype=np.str_),
+        notes=(f"{other} files below {root} are no images and were left out",) if other else (),
+    )
+
+
+def image_column(rows: Rows, columns: Columns) -> str | None:
+    """The column that holds images or their paths, None when the table has none.
+
+    Encoded images are binary, or a struct with bytes as Hugging Face keeps them; paths are text
+    whose first cell ends as an image file does.
+    """
+    _, chosen = columns.resolved(rows.schema.names, rows.files[0])
+    for name in chosen:
+        kind = rows.schema.field(name).type
+        if _bytes_in(kind) is not None or (is_text(kind) and is_image(_first(rows, name))):
+            if columns.features is not None and len(chosen) > 1:
+                raise InputError(
+                    f"column {one_line(name)!r} of {rows.files[0]} holds images, which are learned "
+                    f"from alone; name it alone, or not at all, in --features"
+                )
+            return name
+    return None
+
+
+def read_image_table(
+    rows: Rows, columns: Columns, column: str, size: int | None = None
+) -> LabelledData:
+    """Images from the column of a table; paths are relative to the folder of the file."""
+    label, chosen = columns.resolved(rows.schema.names, rows.files[0])
+    inside = _bytes_in(rows.schema.field(column).type) is not None
+    with reading(rows.files[0], f"{rows.format} file"):
+        marks = marks_of(rows, label, columns)
+        paths = None if inside else np.array(list(_paths(rows, column)), dtype=np.str_)
+        x, width = _pixels(
+            lambda: _encoded(rows, column) if paths is None else _files(paths, rows),
+            rows.count,
+            rows.files[0],
+            size,
+        )
+    beside = [name for name in chosen if name != column]
+    return LabelledData(
+        x=x,
+        labels=marks.labels,
+        classes=marks.classes,
+        ids=marks.ids,
+        trusted=marks.trusted,
+        features=(Feature(column, "image", width),),
+        origin=origin_of(
+            rows, label, columns, beside=[] if paths is None else [Path(p) for p in paths]
+        ),
+        paths=paths,
+        notes=(f"learned from the images alone, not from {listed(beside)}",) if beside else (),
+    )
+
+
+def _listed(root: Path) -> tuple[dict[str, list[Path]], int]:
+    """The images of each class folder, and how many other files there are."""
+    found: dict[str, list[Path]] = {}
+    other = 0
+    for folder in in_order(list(root.iterdir())):
+        if folder.name.startswith("."):
+            continue
+        if not folder.is_dir():
+            other += 1
+            continue
+        inside = in_order([p for p in folder.iterdir() if not p.name.startswith(".")])
+        images = [file for file in inside if is_image(file.name) and file.is_file()]
+        deeper = next((d for d in inside if d.is_dir() and not d.is_symlink() and _any(d)), None)
+        if deeper is not None:
+            raise InputError(
+                f"{deeper} holds images two levels below {root}, where a folder for each class is "
+                f"expected; name {folder} if its folders are the classes"
+            )
+        other += len(inside) - len(images)
+        if images:
+            found[folder.name] = images
+    return found, other
+
+
+def _any(folder: Path) -> bool:
+    return any(is_image(name) for name in os.listdir(folder))
+
+
+def _pixels(
+    images: _Images, count: int, path: Path, size: int | None
+) -> tuple[NDArray[np.uint8], int]:
+    """All images as (N, C, S, S) bytes, and C·S·S; one channel when every image is grey."""
+    side = None if size is None else checked_count(size, "image_size", at_least=1)
+    sizes, grey = set(), True
+    for file, name in images():
+        shape, is_grey = outline(file, name)
+        sizes.add(shape)
+        grey = grey and is_grey
+    if side is None:
+        (width, height), *others = sizes
+        alike = not others and width == height <= OWN_SIZE
+        side = width if alike else USUAL_SIZE
+    channels = 1 if grey else 3
+    refuse_too_large(path, count * channels * side * side)
+    x = np.empty((count, channels, side, side), dtype=np.uint8)
+    for row, (file, name) in zip(x, images(), strict=True):
+        row[:] = decoded(file, name, side, channels)
+    x.flags.writeable = False
+    return x, channels * side * side
+
+
+def _bytes_in(kind: Any) -> str | None:
+    """The name of the field of a struct that holds encoded images, "" for a binary column."""
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return ""
+    if pa.types.is_struct(kind):
+        names = [kind.field(i).name for i in range(kind.num_fields)]
+        if "bytes" in names and pa.types.is_binary(kind.field(names.index("bytes")).type):
+            return "bytes"
+    return None
+
+
+def _first(rows: Rows, column: str) -> str:
+    for batch in rows.batches([column]):
+        return str(batch.column(0)[0].as_py()) if len(batch) else ""
+    return ""
+
+
+def _paths(rows: Rows, column: str) -> Iterator[str]:
+    row = 0
+    for batch in rows.batches([column]):
+        for cell in batch.column(0).to_pylist():
+            if not cell:
+                raise InputError(
+                    f"the image in column {one_line(column)!r} is missing in {rows.place(row)}; "
+                    "fill it in or remove the row"
+                )
+            yield str(rows.files[0].parent / cell)
+            row += 1
+
+
+def _files(paths: Sequence[str] | NDArray[np.str_], rows: Rows) -> Iterator[tuple[str, str]]:
+    for row, path in enumerate(paths):
+        if "\0" in path or not os.path.isfile(path):
+            raise InputError(
+                f"{rows.place(row)} names the image {one_line(path)}, which is not there; paths "
+                "are relative to the folder of the table"
+            )
+        yield str(path), str(path)
+
+
+def _encoded(rows: Rows, column: str) -> Iterator[tuple[Any, str]]:
+    inner = _bytes_in(rows.schema.field(column).type)
+    row = 0
+    for batch in rows.batches([column]):
+        cells = batch.column(0)
+        for cell in cells.field(inner) if inner else cells:
+            blob = cell.as_py()
+            if not blob:
+                raise InputError(
+                    f"the image in column {one_line(column)!r} is missing in {rows.place(row)}; "
+                    "fill it in or remove the row"
+                )
+            yield io.BytesIO(blob), f"the image in {rows.place(row)}"
+            row += 1

@@ -1,0 +1,284 @@
+"""NumPy files: an NPZ of features, labels and ids, or one NPY for each; never a pickle."""
+
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from dris.core.checks import checked_ids, first_not_finite
+from dris.core.errors import InputError
+from dris.data.files import fingerprint_of, listed, one_line, reading, refuse_larger_than_memory
+from dris.data.labelled import Feature, LabelledData, Origin
+from dris.data.tables.label_columns import ids_of, labels_of, trusted_of
+from dris.data.tables.stream import Columns
+
+_PORTION = 8 << 20  # bytes at once
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An array in a file that is not read yet: what it is called, its shape and kind."""
+
+    name: str
+    path: Path
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    by_column: bool
+    open: Callable[[], Any]
+
+    def rows(self) -> Iterator[NDArray[Any]]:
+        """The array in portions of whole rows (all at once when it is stored by column)."""
+        with self.open() as file:
+            _header(file)
+            width = int(np.prod(self.shape[1:]))
+            if self.by_column:
+                flat = np.frombuffer(file.read(), dtype=self.dtype)
+                yield flat.reshape(self.shape[::-1]).T
+                return
+            step = max(1, _PORTION // max(1, width * self.dtype.itemsize))
+            for begin in range(0, self.shape[0], step):
+                count = min(step, self.shape[0] - begin)
+                blob = file.read(count * width * self.dtype.itemsize)
+                yield np.frombuffer(blob, dtype=self.dtype).reshape(count, *self.shape[1:])
+
+    def whole(self) -> NDArray[Any]:
+        """All of it, in the machine's own byte order."""
+        parts = [np.asarray(part) for part in self.rows()]
+        joined = np.concatenate(parts) if parts else np.empty(self.shape, self.dtype)
+        return joined.astype(self.dtype.newbyteorder("="), copy=False)
+
+    def place(self, row: int) -> str:
+        """Where a row stands, in words."""
+        return f"row {row} (the first is 0) of {self.name} in {self.path}"
+
+
+def stored_npz(path: Path) -> dict[str, Stored]:
+    """The arrays of an NPZ file by name, none of them read."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder, and an NPZ file is expected; name the file")
+    with reading(path, "NPZ file"), zipfile.ZipFile(path) as archive:
+        found = {}
+        for entry in archive.infolist():
+            name = entry.filename.removesuffix(".npy")
+            if name != entry.filename:
+                found[name] = _stored(name, path, entry.file_size, _member(path, entry.filename))
+        return found
+
+
+def stored_npy(path: Path) -> Stored:
+    """The array of an NPY file, not read."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder, and an NPY file is expected; name the file")
+    with reading(path, "NPY file"):
+        return _stored(path.stem, path, path.stat().st_size, lambda: path.open("rb"))
+
+
+def read_npz(path: Path, columns: Columns) -> LabelledData:
+    """Examples from an NPZ file; label, id, trusted and features name its arrays.
+
+    Features are, unless named, all arrays of numbers with a row for each label. Images are one
+    array of bytes: (N, C, H, W), (N, H, W, C) or (N, H, W).
+    """
+    arrays = stored_npz(path)
+    with reading(path, "NPZ file"):
+        label, chosen = columns.resolved(list(arrays), path)
+        if columns.features is None:
+            n = arrays[label].shape[:1]
+            chosen = [
+                c for c in chosen if arrays[c].shape[:1] == n and arrays[c].dtype.kind in "fiub"
+            ]
+        return _assembled("npz", (path,), arrays, label, chosen, columns)
+
+
+def read_npy(path: Path, columns: Columns) -> LabelledData:
+    """Examples from an NPY file of features; label, id and trusted name further NPY files."""
+    if columns.label is None or columns.features is not None or columns.without:
+        raise InputError(
+            f"{path} holds features only, all of which are used; name the NPY file of the labels "
+            "with --label"
+        )
+    beside = [name for name in (columns.label, columns.id, columns.trusted) if name is not None]
+    for name in beside:
+        if not Path(name).is_file():
+            raise InputError(
+                f"{one_line(name)} is no file; beside {path}, --label, --id and --trusted name "
+                "NPY files"
+            )
+    arrays = {name: stored_npy(Path(name)) for name in beside}
+    arrays[path.stem] = stored_npy(path)
+    files = (path, *(Path(name) for name in beside))
+    with reading(path, "NPY file"):
+        return _assembled("npy", files, arrays, columns.label, [path.stem], columns)
+
+
+def _assembled(
+    kind: str,
+    files: tuple[Path, ...],
+    arrays: Mapping[str, Stored],
+    label: str,
+    chosen: list[str],
+    columns: Columns,
+) -> LabelledData:
+    y = arrays[label]
+    n = y.shape[0] if y.shape else 0
+    if n < 1:
+        raise InputError(f"{label} in {y.path} has no rows; at least two labels are needed")
+    if columns.missing != "refuse":
+        raise InputError("--missing median is for CSV and Parquet; fill in the array before saving")
+    if not chosen:
+        raise InputError(
+            f"{files[0]} has no array of numbers with {n} rows to learn from; its arrays are "
+            f"{listed(list(arrays))}"
+        )
+    for name in (*chosen, *(m for m in (columns.id, columns.trusted) if m)):
+        if arrays[name].shape[:1] != (n,):
+            raise InputError(
+                f"{name} in {arrays[name].path} has shape {arrays[name].shape} and {label} has "
+                f"{n} labels; all need one row for each example"
+            )
+    labels, classes = labels_of(_column(y), label, y.place)
+    x, features = _features([arrays[name] for name in chosen], n)
+    x.flags.writeable = False
+    ids = checked_ids(None, n)
+    if columns.id is not None:
+        ids = ids_of(_column(arrays[columns.id]), columns.id, arrays[columns.id].place)
+    trusted = np.zeros(n, dtype=np.bool_)
+    if columns.trusted is not None:
+        says = arrays[columns.trusted]
+        trusted = trusted_of(_column(says), columns.trusted, says.place)
+    used = {label, columns.id, columns.trusted, *chosen}
+    beside = [name for name in arrays if name not in used]
+    return LabelledData(
+        x=x,
+        labels=labels,
+        classes=classes,
+        ids=ids,
+        trusted=trusted,
+        features=features,
+        origin=Origin(kind, files, fingerprint_of(files), label, columns.id, tuple(arrays)),
+        notes=(f"the arrays {listed(beside)} were left out",) if beside else (),
+    )
+
+
+def _features(chosen: list[Stored], n: int) -> tuple[NDArray[Any], tuple[Feature, ...]]:
+    """The arrays side by side as float32, or the only one as images of bytes."""
+    first = chosen[0]
+    for array in chosen:
+        if array.dtype.kind not in "fiub":
+            raise InputError(
+                f"{array.name} in {array.path} holds {array.dtype}, and features are numbers; "
+                "name other arrays with --features"
+            )
+        images = array.dtype == np.uint8 and len(array.shape) in (3, 4)
+        if (images and len(chosen) > 1) or (not images and len(array.shape) > 2):
+            raise InputError(
+                f"{array.name} in {array.path} has shape {array.shape}; features are (N, D) beside "
+                "each other, or one array of images as bytes: flatten it, or name one array with "
+                "--features"
+            )
+    width = sum(int(np.prod(array.shape[1:])) for array in chosen)
+    if not width:
+        raise InputError(f"{first.name} in {first.path} has rows of no numbers; add features")
+    if len(first.shape) > 2:
+        refuse_larger_than_memory(first.path, n * width)
+        whole = np.empty(first.shape, dtype=np.uint8)
+        begin = 0
+        for part in first.rows():
+            whole[begin : begin + len(part)] = part
+            begin += len(part)
+        return _channels_first(whole), (Feature(first.name, "image", width),)
+    refuse_larger_than_memory(first.path, n * width * 4)
+    x = np.empty((n, width), dtype=np.float32)
+    at, features = 0, []
+    for array in chosen:
+        wide = array.shape[1] if len(array.shape) == 2 else 1
+        begin = 0
+        for part in array.rows():
+            block = x[begin : begin + len(part), at : at + wide]
+            with np.errstate(over="ignore", invalid="ignore"):
+                block[:] = part.reshape(len(part), wide)
+            _refuse_not_finite(block, part, array, begin)
+            begin += len(part)
+        at += wide
+        features.append(Feature(array.name, "number" if len(array.shape) == 1 else "vector", wide))
+    return x, tuple(features)
+
+
+def _refuse_not_finite(
+    block: NDArray[np.float32], part: NDArray[Any], array: Stored, begin: int
+) -> None:
+    if first_not_finite(block) is None:
+        return
+    bad = np.argwhere(~np.isfinite(block))
+    if len(bad):
+        row, column = (int(i) for i in bad[0])
+        value = part.reshape(block.shape)[row, column]
+        raise InputError(
+            f"the number in column {column}, {array.place(begin + row)} is {value}, and numbers "
+            "must be finite and below 3.4e38; correct it or remove the row"
+        )
+
+
+def _channels_first(x: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    if x.ndim == 3:
+        return x[:, None]
+    if x.shape[1] not in (1, 3) and x.shape[3] in (1, 3):
+        return np.ascontiguousarray(x.transpose(0, 3, 1, 2))
+    return x
+
+
+def _column(array: Stored) -> Any:
+    """One value for each row, as Arrow."""
+    if array.dtype.kind not in "fiubUS" or int(np.prod(array.shape[1:])) != 1:
+        raise InputError(
+            f"{array.name} in {array.path} holds {array.dtype} of shape {array.shape}, and one "
+            "whole number or text for each example is needed"
+        )
+    values = array.whole().reshape(-1)
+    return pa.array(values.astype(np.str_) if values.dtype.kind == "S" else values)
+
+
+@contextmanager
+def _entry(path: Path, name: str) -> Iterator[IO[bytes]]:
+    with zipfile.ZipFile(path) as archive, archive.open(name) as file:
+        yield file
+
+
+def _member(path: Path, name: str) -> Callable[[], Any]:
+    return lambda: _entry(path, name)
+
+
+def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = npy.read_magic(file)
+    if version not in _HEADERS:
+        raise ValueError(f"NPY format {version}")
+    shape, by_column, dtype = _HEADERS[version](file)
+    return shape, by_column, dtype
+
+
+def _stored(name: str, path: Path, size: int, opener: Callable[[], Any]) -> Stored:
+    """Read the header, and compare what it says with the bytes that are there."""
+    with opener() as file:
+        shape, by_column, dtype = _header(file)
+        begins = file.tell()
+    if dtype.hasobject:
+        raise InputError(
+            f"{name} in {path} holds Python objects, which are never unpickled; save it as an "
+            "array of numbers or text"
+        )
+    said = int(np.prod([*map(int, shape), dtype.itemsize], dtype=object))
+    if begins + said != size:
+        raise InputError(
+            f"{name} in {path} says {said} bytes and holds {size - begins}; it was cut off or "
+            "damaged, so get it again"
+        )
+    refuse_larger_than_memory(path, said)
+    return Stored(name, path, shape, dtype, by_column, opener)

@@ -1,0 +1,1 @@
+"""The one route from dynamics to a decision."""

@@ -1,0 +1,91 @@
+"""Features as scikit-learn wants them: float32 rows, each column with mean 0 and deviation 1.
+
+Large data are standardised straight into a temporary file, which every worker maps: beside the
+data itself there is no second copy in memory, and none for each worker.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.errors import InputError
+from dris.learn.proxy_job import Data
+from dris.learn.record.array_like import divisor_of
+
+IN_MEMORY = 1 << 25  # bytes of features that stay in memory; more go into a file
+
+
+def as_table(data: Data, normalize: bool, folder: Path | None = None) -> Data:
+    """The data as scikit-learn wants it: float32 rows, images flattened, features standardized.
+
+    With a folder, x that is large becomes a file there, mapped read-only.
+
+    >>> as_table(Data(np.array([[1.0, 5.0], [3.0, 5.0]]), np.array([0, 1])), True).x.tolist()
+    [[-1.0, 0.0], [1.0, 0.0]]
+    """
+    if not isinstance(data.x, np.ndarray):
+        raise InputError("scikit-learn models need an array, got a Dataset; use a torch model")
+    flat = data.x.reshape(len(data.x), -1)
+    mean, scale = _mean_and_scale(flat) if normalize else (0.0, 1.0)
+
+    def prepared(x: NDArray[Any], folder: Path | None = None) -> NDArray[np.float32]:
+        rows = x.reshape(len(x), -1)
+        if not normalize:
+            return as_single(rows)
+        parts = (as_single((rows[block] - mean) / scale) for block in _blocks(rows))
+        if folder is not None and 4 * rows.size > IN_MEMORY:
+            return _in_file(parts, rows.shape, folder)
+        out = np.empty(rows.shape, dtype=np.float32)
+        for block, part in zip(_blocks(rows), parts, strict=True):
+            out[block] = part  # worked out in double precision, but never all of it at once
+        return out
+
+    test = None if data.test_x is None else prepared(data.test_x)
+    return replace(data, x=prepared(flat, folder), test_x=test)
+
+
+def as_single(x: NDArray[Any]) -> NDArray[np.float32]:
+    """Features in single precision, in which proxies train; refused when they do not fit.
+
+    >>> as_single(np.array([[1, 2]])).dtype
+    dtype('float32')
+    """
+    if np.abs(x).max() > np.finfo(np.float32).max:
+        raise InputError(f"x does not fit single precision, up to {np.abs(x).max():g}; rescale it")
+    return x.astype(np.float32, copy=False)
+
+
+def _in_file(
+    parts: Iterator[NDArray[np.float32]], shape: tuple[int, ...], folder: Path
+) -> NDArray[np.float32]:
+    path = folder / "features.f32"
+    try:
+        with path.open("wb") as file:
+            for part in parts:
+                file.write(np.ascontiguousarray(part).data)
+    except OSError as error:
+        raise InputError(
+            f"cannot write {4 * shape[0] * shape[1] / 1e9:.1f} GB of features to {folder} "
+            f"({error.strerror}); name another folder in TMPDIR"
+        ) from None
+    return np.memmap(path, dtype=np.float32, mode="r", shape=shape)
+
+
+def _mean_and_scale(x: NDArray[Any]) -> tuple[Any, Any]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = x.mean(axis=0, dtype=np.float64)
+        squares = sum(((x[block] - mean) ** 2).sum(axis=0) for block in _blocks(x))
+        spread = np.sqrt(squares / len(x))
+    if not np.isfinite(spread).all():
+        raise InputError(f"x is too large to standardize, up to {np.abs(x).max():g}; rescale it")
+    return mean, divisor_of(spread, mean)
+
+
+def _blocks(x: NDArray[Any]) -> Iterator[slice]:
+    """Consecutive rows, a few megabytes at a time."""
+    step = max(1, (1 << 20) // x.shape[1])
+    return (slice(start, start + step) for start in range(0, len(x), step))

@@ -1,0 +1,186 @@
+"""Where batches come from: one tensor on the device, or a user's own map-style data set.
+
+A source turns positions into normalised float batches. Images (uint8 or float, N×C×H×W) are
+normalised per channel, tables (N×D) per feature, by the training data's mean and deviation.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import pad
+from torch.utils.data import DataLoader, Dataset, default_collate
+
+from dris.learn.record.array_like import divisor_of
+
+PADDING = 4  # pixels of reflected border that crops are cut from
+_ROWS = 4096  # normalised at once
+Positions = NDArray[np.int64]
+_Moments = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+class Source(Protocol):
+    """What the loop asks of data."""
+
+    shape: tuple[int, ...]
+
+    def __len__(self) -> int:
+        """N, the number of examples."""
+
+    def batches(self, positions: Iterable[Positions]) -> Iterator[Tensor]:
+        """One normalised float batch on the device for each array of positions."""
+
+    def like(self, x: Any) -> "Source":
+        """Other examples, prepared as these are."""
+
+
+class TensorSource:
+    """The whole data set as one tensor on the device; a batch is a gather.
+
+    Images of bytes stay bytes and are normalised batch by batch; all else is normalised here,
+    in float64: a feature far from zero would lose its digits in float32.
+
+    >>> source = TensorSource(np.array([[0.0], [2.0]]), torch.device("cpu"))
+    >>> next(source.batches([np.array([1, 0])])).tolist()
+    [[1.0], [-1.0]]
+    """
+
+    def __init__(
+        self,
+        x: NDArray[Any],
+        device: torch.device,
+        *,
+        normalize: bool = True,
+        like: "TensorSource | None" = None,
+    ) -> None:
+        self.shape = tuple(x.shape[1:])
+        self._device = device
+        self._moments: _Moments = _moments(x, normalize) if like is None else like._moments
+        mean, spread = self._moments
+        if _is_bytes(x):
+            shift, scale = mean, 1 / spread
+            held = np.array(x)
+        else:
+            shift, scale = np.zeros_like(mean), np.ones_like(spread)
+            held = np.empty(x.shape, dtype=np.float32)
+            for begin in range(0, len(x), _ROWS):  # no float64 copy of all the data
+                held[begin : begin + _ROWS] = (x[begin : begin + _ROWS] - mean) / spread
+        self.tensor = torch.from_numpy(held).to(device)
+        self._shift, self._scale = (
+            torch.from_numpy(v.astype(np.float32)).to(device) for v in (shift, scale)
+        )
+
+    def __len__(self) -> int:
+        return len(self.tensor)
+
+    def batches(self, positions: Iterable[Positions]) -> Iterator[Tensor]:
+        """Gather, convert and normalise; images in channels_last order."""
+        for at in positions:
+            # Not self.tensor[at]: that moves element by element and is five times slower.
+            batch = self.tensor.index_select(0, torch.from_numpy(at).to(self._device))
+            if batch.ndim == 4:
+                batch = batch.to(torch.float32, memory_format=torch.channels_last)
+            yield (batch - self._shift) * self._scale if self.tensor.dtype == torch.uint8 else batch
+
+    def like(self, x: Any) -> "TensorSource":
+        """Other examples with the mean and deviation of these."""
+        return TensorSource(x, self._device, like=self)
+
+
+class DatasetSource:
+    """A user's map-style data set, read through a DataLoader; item[0], or the item, is x.
+
+    Use one without random transforms: augmentation belongs to the recipe, and what is recorded
+    must not depend on a draw. Batches are taken as they come, not normalised.
+    """
+
+    def __init__(self, dataset: Dataset[Any], device: torch.device, *, workers: int = 0) -> None:
+        self._dataset = dataset
+        self._device = device
+        self._workers = workers
+        self.shape = tuple(input_of(dataset[0]).shape)
+
+    def __len__(self) -> int:
+        return len(self._dataset)  # type: ignore[arg-type]
+
+    def batches(self, positions: Iterable[Positions]) -> Iterator[Tensor]:
+        """One DataLoader over the given batches, in their order."""
+        order = [at.tolist() for at in positions]
+        loader: DataLoader[Any] = DataLoader(
+            self._dataset,
+            batch_sampler=order,
+            num_workers=self._workers,
+            collate_fn=_inputs,
+            # A DataLoader draws a number when it starts; without this from torch's global state.
+            generator=torch.Generator(),
+        )
+        for batch in loader:
+            x = batch.to(self._device, torch.float32)
+            # The layout of `TensorSource`: the same values then give the same bits.
+            yield x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x
+
+    def like(self, x: Any) -> "DatasetSource":
+        """Another data set, read the same way."""
+        return DatasetSource(x, self._device, workers=self._workers)
+
+
+def crop_and_flip(batch: Tensor, rng: np.random.Generator) -> Tensor:
+    """Each image cropped from its reflected border and flipped by its own draw.
+
+    >>> crop_and_flip(torch.zeros(2, 3, 8, 8), np.random.default_rng(0)).shape
+    torch.Size([2, 3, 8, 8])
+    """
+    n, _, height, width = batch.shape
+    down, right = rng.integers(0, 2 * PADDING + 1, (2, n))
+    flip = rng.integers(0, 2, n).astype(bool)
+    rows = down[:, None] + np.arange(height)
+    columns = right[:, None] + np.arange(width)
+    columns[flip] = columns[flip, ::-1]
+    wide = pad(batch, (PADDING,) * 4, mode="reflect")
+    example = torch.arange(n)[:, None, None]
+    at = torch.from_numpy(rows)[:, :, None], torch.from_numpy(columns)[:, None, :]
+    device = batch.device
+    index = tuple(i.to(device) for i in (example, *at))
+    # Channels last on both sides: a pixel's channels lie together and move together.
+    return wide.permute(0, 2, 3, 1)[index].permute(0, 3, 1, 2)
+
+
+def _is_bytes(x: NDArray[Any]) -> bool:
+    return x.dtype == np.uint8 and x.ndim == 4
+
+
+def _moments(x: NDArray[Any], normalize: bool) -> _Moments:
+    """Mean and deviation in float64, shaped to broadcast over a batch; a constant's are (c, 1)."""
+    if not normalize:
+        return np.zeros(1), np.ones(1)
+    axes = (0, 2, 3) if x.ndim == 4 else (0,)
+    if _is_bytes(x):
+        # From the histogram of each channel: exact, and no float copy of the data.
+        counts = [np.bincount(x[:, c].ravel(), minlength=256) for c in range(x.shape[1])]
+        share = np.stack(counts) / counts[0].sum()
+        mean = share @ np.arange(256.0)
+        spread = np.sqrt(np.maximum(share @ np.arange(256.0) ** 2 - mean**2, 0))
+    else:
+        mean = x.mean(axis=axes, dtype=np.float64)
+        spread = x.std(axis=axes, dtype=np.float64)
+    spread = divisor_of(spread, mean)
+    shape = (-1, 1, 1) if x.ndim == 4 else (-1,)
+    return mean.reshape(shape), spread.reshape(shape)
+
+
+def input_of(item: Any) -> Tensor:
+    """The x of an item of a data set: its first part when it has parts.
+
+    >>> input_of((np.zeros(3), 1)).shape
+    torch.Size([3])
+    """
+    value = item[0] if isinstance(item, tuple | list) else item
+    return torch.as_tensor(np.asarray(value)) if not isinstance(value, Tensor) else value
+
+
+def _inputs(items: Sequence[Any]) -> Tensor:
+    batch: Tensor = default_collate([input_of(item) for item in items])
+    return batch

@@ -1,0 +1,176 @@
+"""The door of a recorder: each batch is checked once, against all that came before."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dris.core.checks import checked_count, checked_ids
+from dris.core.dynamics.columns import labels_for
+from dris.core.errors import InputError
+from dris.core.frozen import read_only
+from dris.learn.record.array_like import as_array
+from dris.learn.record.positions import Positions, all_below
+
+_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+# A quarter of the largest number: differences and sums of two still fit.
+_WIDEST = {dtype: float(np.finfo(dtype).max) / 4 for dtype in (_SINGLE, _DOUBLE)}
+
+
+class Batch(NamedTuple):
+    """A checked batch: where its examples stand, their labels, logits and the precision kept."""
+
+    positions: NDArray[np.intp]
+    labels: NDArray[np.int64]
+    logits: NDArray[Any]
+    dtype: np.dtype[Any]
+
+
+class Batches:
+    """Checks batches about N examples and remembers what must not change: labels and format.
+
+    >>> batches = Batches(["a", "b"], labels=[1, 0])
+    >>> batches.checked(["b"], [[0.0, 2.0]], [0], epoch=1).positions.tolist()
+    [1]
+    """
+
+    def __init__(self, ids: int | ArrayLike, labels: ArrayLike | None) -> None:
+        self.ids = _ids_from(ids)
+        self._positions = Positions(self.ids)
+        self.labels: NDArray[np.int64] = np.full(len(self.ids), -1, dtype=np.int64)
+        if labels is not None:
+            self.labels = labels_for(as_array(labels), len(self.ids))
+        self.labels_known = labels is not None
+        self.classes: int | None = None
+        self.dtype: np.dtype[Any] | None = None
+
+    def checked(self, ids: Any, logits: Any, targets: Any, epoch: int) -> Batch:
+        """The batch, or an error that names what is wrong with it; nothing is remembered yet."""
+        keys, z, y = as_array(ids), as_array(logits), as_array(targets)
+        if z.ndim != 2 or keys.shape != z.shape[:1] or y.shape != keys.shape or z.shape[1] < 2:
+            raise InputError(
+                "a batch is ids (B,), logits (B, classes) with two classes or more, targets (B,); "
+                f"got shapes {keys.shape}, {z.shape} and {y.shape}"
+            )
+        dtype = self._checked_format(z)
+        if len(z) == 0:
+            return Batch(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64), z, dtype)
+        at = self._positions.of(keys)
+        self._refuse_not_finite(z, at, dtype, epoch)
+        return Batch(at, self._checked_targets(y, at, z.shape[1], epoch), z, dtype)
+
+    def remember(self, batch: Batch) -> None:
+        """Hold later batches to the labels and the format of this one."""
+        self.dtype, self.classes = batch.dtype, batch.logits.shape[1]
+        if not self.labels_known:
+            self.labels[batch.positions] = batch.labels
+
+    def look(self) -> None:
+        """Notice when every label is known: a comparison is then all that targets need."""
+        self.labels_known = bool((self.labels >= 0).all())
+
+    def absorb(self, other: "Batches", k: int) -> None:
+        """Remember also what `other`, of recorder k, has seen; the two must not disagree."""
+        if self.classes is not None and other.classes is not None:
+            mine, its = (self.dtype, self.classes), (other.dtype, other.classes)
+            if mine != its:
+                raise InputError(
+                    f"recorder {k} cannot be merged: its logits are {its[0]} of {its[1]} classes, "
+                    f"here {mine[0]} of {mine[1]}"
+                )
+        self.resume(other.labels, self.classes or other.classes, self.dtype or other.dtype)
+
+    def resume(self, labels: NDArray[np.int64], classes: int | None, dtype: Any) -> None:
+        """Go on from what was remembered elsewhere, unless labels known here contradict it."""
+        both = (self.labels >= 0) & (labels >= 0)
+        differ = np.flatnonzero(both & (self.labels != labels))
+        if differ.size:
+            i = differ[0]
+            raise InputError(
+                f"the target of id {self.ids[i]!s} is {self.labels[i]} here and {labels[i]} there; "
+                "labels must stay the same, use one recorder per labelling"
+            )
+        self.labels = np.maximum(self.labels, labels)
+        self.classes, self.dtype = classes, None if dtype is None else np.dtype(dtype)
+        self.look()
+
+    def _checked_format(self, z: NDArray[Any]) -> np.dtype[Any]:
+        if self.dtype is not None and z.dtype == self.dtype and z.shape[1] == self.classes:
+            return self.dtype
+        if z.dtype.kind not in "fiu":
+            raise InputError(f"logits must be numbers, got {z.dtype}")
+        dtype = _SINGLE if z.dtype.kind == "f" and z.dtype.itemsize <= 4 else _DOUBLE
+        if self.classes is None:
+            if self.labels.max() >= z.shape[1]:
+                raise InputError(
+                    f"labels go up to {self.labels.max()}, but the logits have only "
+                    f"{z.shape[1]} classes"
+                )
+        elif (dtype, z.shape[1]) != (self.dtype, self.classes):
+            raise InputError(
+                f"logits were {self.dtype} of {self.classes} classes before and are {dtype} "
+                f"of {z.shape[1]} now; one recorder follows one model in one precision"
+            )
+        return dtype
+
+    def _refuse_not_finite(
+        self, z: NDArray[Any], at: NDArray[np.intp], dtype: np.dtype[Any], epoch: int
+    ) -> None:
+        # A sum of squares that is small enough has no NaN, no infinity and nothing too wide to
+        # keep in it; of a larger one (vdot overflows without a warning) two more passes decide.
+        widest = _WIDEST[dtype]
+        if float(np.vdot(z, z)) < widest or float(z.max()) - float(z.min()) < widest:
+            return
+        rows = np.flatnonzero(~np.isfinite(z).all(axis=1))
+        if rows.size:
+            what = f"logits must be finite, those of id {self.ids[at[rows[0]]]!s} are not"
+        else:
+            what = f"logits must be less than {_WIDEST[dtype]:.1e} apart"
+        raise InputError(f"{what} in epoch {epoch}; has the model diverged? lower its step size")
+
+    def _checked_targets(
+        self, y: NDArray[Any], at: NDArray[np.intp], classes: int, epoch: int
+    ) -> NDArray[np.int64]:
+        before = self.labels[at]
+        if y.dtype.kind in "iu":
+            given = y.astype(np.int64, copy=False)
+            if self.labels_known and before.tobytes() == given.tobytes():
+                return before
+            if before[before.argmax()] < 0 and all_below(given, classes):
+                return given
+        y = labels_for(y, len(at), classes)
+        changed = np.flatnonzero((before >= 0) & (before != y))
+        if changed.size:
+            i = changed[0]
+            raise InputError(
+                f"the target of id {self.ids[at[i]]!s} was {before[i]} and is {y[i]} in epoch "
+                f"{epoch}; labels must stay the same, use one recorder per labelling"
+            )
+        return y
+
+    def lengths(self, features: Any, batch: Batch, epoch: int) -> NDArray[np.float64]:
+        """‖(φ, 1)‖ of each row of features, the second factor of the last-layer gradient norm."""
+        phi = as_array(features)
+        if phi.ndim != 2 or len(phi) != len(batch.positions) or phi.dtype.kind not in "fiu":
+            raise InputError(
+                f"features must be numbers, one row for each of {len(batch.positions)} examples, "
+                f"got {phi.dtype} of shape {phi.shape}"
+            )
+        lengths: NDArray[np.float64] = np.sqrt(1 + (phi.astype(np.float64) ** 2).sum(axis=1))
+        bad = np.flatnonzero(~(lengths < _WIDEST[_SINGLE]))
+        if bad.size:
+            raise InputError(
+                "features must be finite, those of id "
+                f"{self.ids[batch.positions[bad[0]]]!s} are not in epoch {epoch}"
+            )
+        return lengths
+
+
+def _ids_from(ids: int | ArrayLike) -> NDArray[Any]:
+    values = as_array(ids)
+    if values.ndim == 0:
+        values = np.arange(checked_count(ids, "the number of examples", at_least=1))
+    if values.size == 0:
+        raise InputError("ids are empty; a recorder needs at least one example")
+    known = checked_ids(values, len(values))
+    return read_only(known, known.dtype)

@@ -1,0 +1,394 @@
+"""Follows one model through training and hands back its `Dynamics`; for any training loop.
+
+A hand-written PyTorch loop, recording what the model says of each batch it trains on (`loader`
+yields ids, inputs and labels; ids are 0..N-1 here):
+
+    recorder = Recorder(len(dataset))
+    for epoch in range(20):
+        for ids, x, y in loader:
+            logits = model(x)
+            loss = cross_entropy(logits, y)
+            optimizer.zero_grad(), loss.backward(), optimizer.step()
+            recorder.update(ids, logits, y)
+        recorder.end_epoch()
+    dynamics = recorder.dynamics()
+
+For the cleaner numbers of an eval-mode pass, call `update` in that pass instead. To pay for one
+such pass only, `Recorder(n, record="scored", scored_epoch=10)`: `update` on the training batches
+as above, then, when `recorder.epoch == recorder.scored_epoch` and before `end_epoch`, one pass in
+eval mode and without augmentation that calls `recorder.snapshot(ids, logits, y)`.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dris.core.checks import checked_count
+from dris.core.dynamics.columns import ON_DEMAND, TRAJECTORIES
+from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.trajectories import Column, TotalsAccumulator
+from dris.core.errors import InputError
+from dris.learn.record.batches import Batches
+from dris.learn.record.sweep import Sweep
+
+FORMAT = 1
+_RECORDS = ("all", "scored")
+
+
+class Recorder:
+    """Loss, margin, correctness and error norm of one model, batch by batch, epoch by epoch.
+
+    Args:
+        ids: The number of examples N (ids are then 0..N-1), or the ids, whole numbers or text.
+        labels: The given labels in the order of `ids`; without them the first targets count.
+        record: "all" keeps every epoch. "scored" keeps the `snapshot` of the scored epoch, and
+            of the `update`s only the summed margins and forgetting: O(N), whatever the epochs.
+        scored_epoch: The epoch, counted from 1, that scores read. With record="all" the middle
+            one when not given.
+        gradient_norm: Also record ‖p − e_y‖·‖(φ, 1)‖, the exact last-layer gradient norm; φ is
+            passed as `features`, what the last layer multiplies.
+        rival: Also record the likeliest class besides the label, for `suggested_labels`.
+
+    >>> recorder = Recorder(["a", "b"])
+    >>> recorder.update(["b"], [[0.0, 1.0]], [0])
+    >>> recorder.missing().tolist()
+    ['a']
+    >>> recorder.update(["a"], [[2.0, 0.0]], [0])
+    >>> recorder.end_epoch()
+    >>> recorder.dynamics().margin.tolist()
+    [[[2.0, -1.0]]]
+    """
+
+    def __init__(
+        self,
+        ids: int | ArrayLike,
+        *,
+        labels: ArrayLike | None = None,
+        record: Literal["all", "scored"] = "all",
+        scored_epoch: int | None = None,
+        gradient_norm: bool = False,
+        rival: bool = False,
+    ) -> None:
+        if record not in _RECORDS:
+            raise InputError(f"record must be one of {', '.join(_RECORDS)}, got {record!r}")
+        if scored_epoch is not None:
+            scored_epoch = checked_count(scored_epoch, "scored_epoch", at_least=1)
+        elif record == "scored":
+            raise InputError(
+                'record="scored" needs scored_epoch=, the epoch whose snapshot is kept; '
+                "half of the epochs is usual"
+            )
+        self.record = record
+        self.scored_epoch = scored_epoch
+        self.gradient_norm = bool(gradient_norm)
+        self.rival = bool(rival)
+        self._batches = Batches(ids, labels)
+        wanted = {"gradient_norm": gradient_norm, "rival": rival}
+        every = tuple(c for c in TRAJECTORIES if c not in ON_DEMAND or wanted[c])
+        self._columns = {
+            "update": every if record == "all" else ("margin", "correct"),
+            "snapshot": every,
+        }
+        self._epoch = 1
+        self._open: Sweep | None = None
+        self._closed: list[Sweep] = []  # record="scored": only those that still miss examples
+        self._totals = TotalsAccumulator(1, len(self.ids))
+        self._snapshot: Sweep | None = None
+
+    @property
+    def ids(self) -> NDArray[Any]:
+        """The ids of the examples, in the order of the dynamics."""
+        return self._batches.ids
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that `update` writes to now, counted from 1."""
+        return self._epoch
+
+    # -- filling ----------------------------------------------------------------------------
+
+    def update(self, ids: Any, logits: Any, targets: Any, features: Any = None) -> None:
+        """Record a batch of any size, in any order: ids (B,), logits (B, C), targets (B,).
+
+        Tensors, lists and arrays all do. Every id comes once per epoch, with the same target in
+        every epoch. `features` (B, F) go with gradient_norm=True (record="scored" wants them in
+        `snapshot` only). An error leaves the recorder as it was.
+        """
+        self._open = self._taken("update", self._open, ids, logits, targets, features)
+
+    def snapshot(self, ids: Any, logits: Any, targets: Any, features: Any = None) -> None:
+        """Record a batch of the scored epoch's eval-mode pass (record="scored" only)."""
+        if self.record != "scored" or self.epoch != self.scored_epoch:
+            raise InputError(
+                f'snapshot belongs to epoch {self.scored_epoch} of record="scored"; '
+                f'this is epoch {self.epoch} of record="{self.record}", use update'
+            )
+        self._snapshot = self._taken("snapshot", self._snapshot, ids, logits, targets, features)
+
+    def _taken(
+        self, call: str, sweep: Sweep | None, ids: Any, logits: Any, targets: Any, features: Any
+    ) -> Sweep:
+        """The sweep with a batch added to it; nothing changes unless all of the batch is well."""
+        batch = self._batches.checked(ids, logits, targets, self._epoch)
+        names = self._columns[call]
+        lengths = None
+        if ("gradient_norm" in names) != (features is not None):
+            raise InputError(
+                f"{call} {'needs features=' if features is None else 'records no features'} here: "
+                'they go with gradient_norm=True, into update when record="all" and into '
+                'snapshot when record="scored"'
+            )
+        if features is not None:
+            lengths = self._batches.lengths(features, batch, self._epoch)
+        if sweep is None:
+            sweep = Sweep(len(self.ids), batch.logits.shape[1], names, batch.dtype)
+        twice = sweep.claim(batch.positions)
+        if twice is not None:
+            raise InputError(
+                f"id {self.ids[twice]!s} came twice in epoch {self._epoch}; "
+                "close each epoch with end_epoch(), and sample without replacement"
+            )
+        self._batches.remember(batch)
+        sweep.add(batch.positions, batch.labels, batch.logits, lengths)
+        return sweep
+
+    def missing(self) -> NDArray[Any]:
+        """The ids that the open epoch has not seen, in the order of `ids`.
+
+        >>> Recorder(3).missing().tolist()
+        [0, 1, 2]
+        """
+        return self.ids if self._open is None else self.ids[self._open.missing()]
+
+    def end_epoch(self, *, allow_missing: bool = False) -> None:
+        """Close the epoch; one that missed examples is an error naming them, and stays open.
+
+        `allow_missing` is for one of several recorders that share an epoch's examples and are
+        merged later; the epoch has to be whole before `dynamics` reads it.
+        """
+        if self._open is None:
+            raise InputError(f"epoch {self.epoch} has no update; end_epoch closes a recorded epoch")
+        scored = self.record == "scored" and self.epoch == self.scored_epoch
+        if not allow_missing:
+            self._refuse_gaps(self._open, f"epoch {self.epoch}")
+            if scored:
+                self._refuse_gaps(self._snapshot, f"the snapshot of epoch {self.epoch}")
+        self._batches.look()
+        self._open.columns()  # works out what still waits, and frees its room
+        self._closed.append(self._open)
+        self._open = None
+        self._epoch += 1
+        self._add_up()
+
+    def _add_up(self) -> None:
+        """Fold whole epochs into the totals, in their order; record="scored" needs no more."""
+        while self.record == "scored" and self._closed and self._closed[0].complete:
+            columns = self._closed.pop(0).columns()
+            self._totals.add(columns["margin"][None], columns["correct"][None])
+
+    def _refuse_gaps(self, sweep: Sweep | None, what: str) -> None:
+        gaps = self.ids if sweep is None else self.ids[sweep.missing()]
+        if len(gaps):
+            more = ", …" if len(gaps) > 5 else ""
+            raise InputError(
+                f"{what} missed {len(gaps)} of {len(self.ids)} ids: "
+                f"{', '.join(map(str, gaps[:5]))}{more}; record every example once "
+                "(drop_last=False), or merge the recorders that saw the others"
+            )
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def dynamics(self) -> Dynamics:
+        """What was recorded in the closed epochs, as the `Dynamics` of one proxy.
+
+        record="scored" gives the summary form. Join models with `Dynamics.merge`.
+        """
+        first = self._epoch - len(self._closed)
+        for e, sweep in enumerate(self._closed, first):
+            self._refuse_gaps(sweep, f"epoch {e}")
+        if self._epoch == 1:
+            raise InputError("nothing recorded yet; close an epoch with end_epoch()")
+        given: dict[str, Any] = {"labels": self._batches.labels.copy(), "ids": self.ids}
+        if self.record == "all":
+            columns = _stacked(self._closed)
+            del columns["seen"]
+            given |= {name: column[None] for name, column in columns.items()}
+            return Dynamics.from_arrays(**given, scored_epoch=self.scored_epoch)
+        if self.scored_epoch is None or self._epoch <= self.scored_epoch or not self._snapshot:
+            raise InputError(
+                f"epoch {self.scored_epoch}, the scored one, is not closed yet: "
+                f"this is epoch {self._epoch}"
+            )
+        self._refuse_gaps(self._snapshot, f"the snapshot of epoch {self.scored_epoch}")
+        given |= {n: column[None, None].copy() for n, column in self._snapshot.columns().items()}
+        kept = Dynamics.from_arrays(**given, epochs=[self.scored_epoch])
+        # Picking copies: what is added up later must not reach dynamics handed out before.
+        return replace(kept, stored_totals=self._totals.totals().pick([0]))
+
+    # -- keeping and joining ----------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """All of it, mid-epoch too, as a flat dict of NumPy arrays and JSON values.
+
+        >>> Recorder(2).state_dict()["epoch"]
+        1
+        """
+        about = self._batches
+        state: dict[str, Any] = {
+            "format": FORMAT,
+            "record": self.record,
+            "scored_epoch": self.scored_epoch,
+            "gradient_norm": self.gradient_norm,
+            "rival": self.rival,
+            "epoch": self._epoch,
+            "classes": about.classes,
+            "dtype": None if about.dtype is None else about.dtype.name,
+            "ids": self.ids,
+            "labels": about.labels.copy(),
+        }
+        groups: dict[str, Mapping[str, Any]] = {"totals": self._totals.state()}
+        if self._closed:
+            groups["closed"] = _stacked(self._closed)
+        for name, sweep in (("open", self._open), ("snapshot", self._snapshot)):
+            if sweep is not None:
+                groups[name] = sweep.state()
+        return state | {f"{g}/{n}": a for g, group in groups.items() for n, a in group.items()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state_dict` was taken, by a recorder made with the same arguments.
+
+        >>> recorder = Recorder(2)
+        >>> recorder.load_state_dict(Recorder(2).state_dict())
+        """
+        made: dict[str, Any] = {
+            "format": FORMAT,
+            "record": self.record,
+            "scored_epoch": self.scored_epoch,
+            "gradient_norm": self.gradient_norm,
+            "rival": self.rival,
+            "ids": self.ids,
+        }
+        for name, mine in made.items():
+            if name not in state or not np.array_equal(state[name], mine):
+                raise InputError(
+                    f"this state is of a recorder with other {name}; "
+                    "make the recorder with the arguments it had then"
+                )
+        try:
+            groups = _grouped(state, len(self.ids))
+            totals = TotalsAccumulator.resume(groups["totals"])
+            closed = [
+                self._restored("update", state, {n: a[e] for n, a in groups["closed"].items()})
+                for e in range(len(groups["closed"]["seen"]) if "closed" in groups else 0)
+            ]
+            opened, snapshot = (
+                self._restored(call, state, groups[name]) if name in groups else None
+                for call, name in (("update", "open"), ("snapshot", "snapshot"))
+            )
+            epoch = int(state["epoch"])
+            self._batches.resume(state["labels"], state["classes"], state["dtype"])
+        except KeyError as lacking:
+            raise InputError(f"this recorder state is not whole, it lacks {lacking}") from None
+        self._epoch, self._totals, self._closed = epoch, totals, closed
+        self._open, self._snapshot = opened, snapshot
+
+    def _restored(
+        self, call: str, state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> Sweep:
+        dtype = np.dtype(state["dtype"])
+        sweep = Sweep(len(self.ids), int(state["classes"]), self._columns[call], dtype)
+        sweep.fill(arrays)
+        return sweep
+
+    def merge(self, others: "Iterable[Recorder | Mapping[str, Any]]") -> None:
+        """Take in recorders, or their state dicts, that saw other examples of the same epochs.
+
+        Made for one recorder per rank of distributed training. Either once per epoch, which
+        keeps all ranks the same:
+
+            states = [None] * world_size
+            all_gather_object(states, recorder.state_dict())
+            recorder.merge(states)
+            recorder.end_epoch()
+
+        or once at the end, after epochs closed with end_epoch(allow_missing=True). An example
+        that several have seen, as padding samplers make them, must have the same values in all:
+        where augmentation or batch statistics make them differ, do not pad. Recorders that
+        disagree are an error, and this one stays as it was.
+
+        >>> one, two = Recorder(2), Recorder(2)
+        >>> one.update([0], [[1.0, 0.0]], [0])
+        >>> two.update([1], [[0.0, 3.0]], [0])
+        >>> one.merge([two])
+        >>> one.end_epoch()
+        >>> one.dynamics().margin.tolist()
+        [[[1.0, -3.0]]]
+        """
+        merged = self._twin(self.state_dict())
+        for k, other in enumerate(others, 1):
+            part = other.state_dict() if isinstance(other, Recorder) else other
+            merged._absorb(self._twin(part), k)
+        merged._add_up()
+        self.load_state_dict(merged.state_dict())
+
+    def _twin(self, state: Mapping[str, Any]) -> "Recorder":
+        twin = Recorder(
+            self.ids,
+            record=self.record,
+            scored_epoch=self.scored_epoch,
+            gradient_norm=self.gradient_norm,
+            rival=self.rival,
+        )
+        twin.load_state_dict(state)
+        return twin
+
+    def _absorb(self, part: "Recorder", k: int) -> None:
+        """Fill the gaps with what `part`, which nobody else holds, has seen."""
+        mine, its = self._totals.state(), part._totals.state()
+        if self._epoch != part._epoch or any(not np.array_equal(mine[n], its[n]) for n in mine):
+            raise InputError(
+                f"recorder {k} cannot be merged: it is in epoch {part._epoch}, this one in epoch "
+                f"{self._epoch}, or their sums differ; merge all of them after the same epochs"
+            )
+        self._batches.absorb(part._batches, k)
+        first = self._epoch - len(self._closed)
+        for epoch, a, b in (
+            *(
+                (first + i, a, b)
+                for i, (a, b) in enumerate(zip(self._closed, part._closed, strict=True))
+            ),
+            (self._epoch, self._open, part._open),
+            (self.scored_epoch, self._snapshot, part._snapshot),
+        ):
+            if a is None or b is None:
+                continue
+            at = a.clash(b)
+            if at is not None:
+                raise InputError(
+                    f"recorder {k} cannot be merged: in epoch {epoch} its values for id "
+                    f"{self.ids[at]!s} differ; let each example be seen by one recorder"
+                )
+            a.fill(b.state())
+        self._open = self._open or part._open
+        self._snapshot = self._snapshot or part._snapshot
+
+
+def _stacked(sweeps: list[Sweep]) -> dict[str, Column]:
+    """The arrays of several sweeps as (epoch, example), "seen" among them."""
+    states = [{"seen": sweep.seen} | sweep.columns() for sweep in sweeps]
+    return {name: np.stack([state[name] for state in states]) for name in states[0]}
+
+
+def _grouped(state: Mapping[str, Any], n: int) -> dict[str, dict[str, Any]]:
+    """The flat "group/name" keys of a state as one dict per group, arrays over n examples."""
+    groups: dict[str, dict[str, Any]] = {}
+    for key, value in state.items():
+        if isinstance(value, np.ndarray) and value.shape[-1:] != (n,):
+            raise InputError(f"this recorder state is damaged: {key} has shape {value.shape}")
+        group, slash, name = key.partition("/")
+        if slash:
+            groups.setdefault(group, {})[name] = value
+    return groups

@@ -1,0 +1,166 @@
+"""Work spread over processes, with progress that crosses them through a growing file."""
+
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Any
+
+from dris.core.checks import checked_count
+from dris.core.errors import InputError
+from dris.learn.run.engine import Engine, checked_engine
+from dris.learn.store.visible_folder import marked
+
+Progress = Callable[[int, int], None]
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -2, -3, -4  # of mallopt(3)
+
+
+class Ticker:
+    """Adds one byte to a file per call: the cheapest counter that many processes can share."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path = path
+
+    def __call__(self) -> None:
+        """Count one."""
+        if self._path is not None:
+            with open(self._path, "ab") as file:
+                file.write(b".")
+
+
+def run_all(
+    work: Callable[..., Any],
+    tasks: Sequence[tuple[Any, ...]],
+    *,
+    workers: int | None,
+    progress: Progress | None = None,
+    total: int = 0,
+    engine: Engine | str = "local",
+    folder: Path | None = None,
+) -> list[Any]:
+    """`work(*task, tick)` for every task, in processes; the results in the order of the tasks.
+
+    One worker means this process. Arrays are shared between processes through memory maps, on
+    Ray through its object store. `folder`, if given, is what tasks read and write by this very
+    path: the nodes of a cluster must see it.
+
+    >>> run_all(lambda a, tick: a + 1, [(1,), (2,)], workers=1)
+    [2, 3]
+    """
+    if workers is not None:
+        checked_count(workers, "workers", at_least=1)
+    if (where := checked_engine(engine)).name == "ray":
+        from dris.learn.run.ray_tasks import run_on_ray
+
+        with marked(folder) if folder is not None else nullcontext() as mark:
+            return run_on_ray(
+                work,
+                tasks,
+                engine=where,
+                workers=workers,
+                progress=progress,
+                total=total,
+                mark=mark,
+            )
+    from joblib import Parallel, delayed
+
+    count = min(len(tasks), workers or os.cpu_count() or 1)
+    with _counting(progress, total) as ticker:
+        home = os.getpid()
+        each = (delayed(_at_work)(home, sys.path, work, *task, ticker) for task in tasks)
+        results: list[Any] = Parallel(n_jobs=count)(each)
+    return results
+
+
+def _at_work(home: int, path: Sequence[str], work: Callable[..., Any], *arguments: Any) -> Any:
+    """Work, maybe in a process of its own."""
+    if os.getpid() != home:
+        settle(path)
+    return work(*arguments)
+
+
+def settle(path: Sequence[str]) -> None:
+    """Make a process fit for work: it may be older than the caller's import folders."""
+    sys.path.extend(folder for folder in path if folder not in sys.path)
+    _keep_freed_memory()
+
+
+def _keep_freed_memory() -> None:
+    """Let a worker reuse its memory instead of handing it back after every step.
+
+    Networks allocate and free the same hundreds of megabytes at each step; returning them to the
+    system took a quarter of MobileNetV2's time. Only glibc has these switches.
+    """
+    _glibc("mallopt", _MMAP_MAX, 0)
+    _glibc("mallopt", _TRIM_THRESHOLD, 2**31 - 1)
+    _glibc("mallopt", _TOP_PAD, 2**28)
+
+
+def give_back_memory() -> None:
+    """Hand memory back to the system as soon as it is freed, for a process that trains no more.
+
+    Many arrays of a few megabytes leave gaps behind that the next ones do not fit: a quarter of
+    all that scoring a million rows took.
+    """
+    _glibc("mallopt", _MMAP_THRESHOLD, 1 << 20)
+    _glibc("malloc_trim", 0)
+
+
+def _glibc(name: str, *arguments: int) -> None:
+    """Call a function that other C libraries lack."""
+    import ctypes
+
+    function = getattr(ctypes.CDLL(None), name, None)
+    if function is not None:
+        function(*arguments)
+
+
+@contextmanager
+def _counting(progress: Progress | None, total: int) -> Iterator[Ticker]:
+    """Report the counter while work goes on, and once more at its end."""
+    if progress is None:
+        yield Ticker(None)
+        return
+    handle, path = tempfile.mkstemp(prefix="dris-progress-")
+    os.close(handle)
+    over = threading.Event()
+
+    def tell() -> None:
+        with suppress(FileNotFoundError):  # whoever cleans up old temporary files costs a bar only
+            progress(os.path.getsize(path), total)
+
+    def watch() -> None:
+        while not over.wait(0.2):
+            tell()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield Ticker(path)
+    finally:
+        over.set()
+        watcher.join()
+        tell()
+        Path(path).unlink(missing_ok=True)
+
+
+def devices_of(device: str) -> list[str]:
+    """The devices that jobs are dealt out to: "cuda" means every GPU that is visible.
+
+    >>> devices_of("cpu")
+    ['cpu']
+    """
+    if device == "cpu":
+        return ["cpu"]
+    if not device.startswith("cuda"):
+        raise InputError(f"device must be cpu, cuda or cuda:<number>, got {device!r}")
+    from dris.learn.extras import require
+
+    torch = require("torch", "torch")
+    count = torch.cuda.device_count()
+    if count == 0:
+        raise InputError("no CUDA device is visible; use device='cpu'")
+    return [device] if ":" in device else [f"cuda:{i}" for i in range(count)]

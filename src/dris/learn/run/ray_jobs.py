@@ -1,0 +1,90 @@
+"""Train jobs on a Ray cluster and keep them in a store, whether or not the nodes see its disk.
+
+A node that sees the store's folder trains as a local process does: under the run's lock, every
+epoch of a network kept, killed work going on from there. A node that does not sends the finished
+dynamics back, and this process writes them down as they arrive. Either way what is done in the
+store is not sent out at all.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from dris.core.dynamics.history import Dynamics
+from dris.learn.proxy_job import Data, DivergedError, Job, key_of
+from dris.learn.run.engine import Engine
+from dris.learn.run.processes import Progress
+from dris.learn.run.ray_tasks import run_on_ray
+from dris.learn.store.run_store import Store
+from dris.learn.store.runs import Run
+from dris.learn.store.visible_folder import Mark, marked
+
+Attempt = Callable[[Job, Data, Store | None, Callable[[], None]], Dynamics | DivergedError]
+
+
+def train_on_ray(
+    attempt: Attempt,
+    tasks: Sequence[tuple[Job, Data]],
+    store: Store | None,
+    *,
+    engine: Engine,
+    workers: int | None,
+    progress: Progress | None,
+    total: int,
+) -> list[Dynamics | DivergedError]:
+    """`attempt(*task, store, tick)` for every task, but for those that the store holds."""
+    runs = [None if store is None else store.run(key_of(*task)) for task in tasks]
+    found = {i: run.load() for i, run in enumerate(runs) if run is not None and run.done}
+    left = [i for i in range(len(tasks)) if i not in found]
+    before = sum(tasks[i][0].recipe.stop for i in found)
+
+    def told(done: int, total: int) -> None:
+        if progress is not None:
+            progress(before + done, total)
+
+    told(0, total)
+    if not left:  # and nobody asks whether the cluster is there
+        return list(found.values())
+    # A process elsewhere has another working folder.
+    there = None if store is None else Store(store.root.absolute())
+    with nullcontext() if there is None else marked(there.root) as mark:
+        trained = run_on_ray(
+            _on_node,
+            [(attempt, mark, *tasks[i], there) for i in left],
+            engine=engine,
+            workers=workers,
+            progress=told,
+            total=total,
+            arrived=lambda i, result: _kept(runs[left[i]], *result),
+        )
+    results = {**found, **dict(zip(left, trained, strict=True))}
+    return [results[i] for i in range(len(tasks))]
+
+
+def _on_node(
+    attempt: Attempt,
+    mark: Mark | None,
+    job: Job,
+    data: Data,
+    store: Store | None,
+    tick: Callable[[], None],
+) -> tuple[Dynamics | DivergedError | None, float]:
+    """What a job gives, None for dynamics that are in the store by now; and the seconds it took."""
+    begin = time.monotonic()
+    seen = store if mark is not None and mark.seen() else None
+    result = attempt(job, data, seen, tick)
+    sent = None if seen is not None and isinstance(result, Dynamics) else result
+    return sent, time.monotonic() - begin
+
+
+def _kept(run: Run | None, result: Any, seconds: float) -> Dynamics | DivergedError:
+    """The result, from the disk where it is: dynamics in memory are those of one run at a time."""
+    if run is None or isinstance(result, DivergedError):
+        as_sent: Dynamics | DivergedError = result
+        return as_sent
+    if result is not None:
+        with run.locked():
+            if not run.done:
+                run.finish(result, seconds=seconds)
+    return run.load()

@@ -1,0 +1,126 @@
+"""Passes over shards: tasks run anywhere, each leaving a file; histograms counted and merged."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.dynamics.arrayfile import read_arrays, write_arrays
+from dris.core.large.histograms import Counter, Grid, Histogram, merged
+from dris.core.large.keys import ordered_keys
+from dris.core.large.rank_tables import RankTable
+from dris.data.tables.shards import Shard
+from dris.learn.run.engine import Engine
+from dris.learn.run.processes import Progress, Ticker, run_all
+
+FORMAT = 1
+Histograms = dict[int, Histogram]  # by proxy
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """Where a job keeps what its passes leave, and how their tasks are run.
+
+    Tasks hand results over through files in `work` alone: any process that sees the folder and
+    the shards may run one, and one whose file is there already need not run again.
+    """
+
+    shards: tuple[Shard, ...]
+    work: Path
+    workers: int | None = None
+    progress: Progress | None = None
+    engine: Engine | str = "local"
+
+    @property
+    def examples(self) -> int:
+        """N, over all shards."""
+        return sum(shard.rows for shard in self.shards)
+
+    def run(
+        self, work: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], *, ticks: int
+    ) -> list[Any]:
+        """One pass: `work(*task, tick)` for each task, which all together tick so many times."""
+        if not tasks:
+            return []
+        return run_all(
+            work,
+            tasks,
+            workers=self.workers,
+            progress=self.progress,
+            total=ticks,
+            engine=self.engine,
+            folder=self.work,
+        )
+
+    def each_shard(self, work: Callable[..., Any], files: Sequence[Path], *arguments: Any) -> None:
+        """`work(shard, file, *arguments, tick)` for each shard whose file is not there yet."""
+        pairs = zip(self.shards, files, strict=True)
+        todo = [(shard, file) for shard, file in pairs if not file.exists()]
+        ticks = sum(shard.pieces for shard, _ in todo)
+        self.run(work, [(*pair, *arguments) for pair in todo], ticks=ticks)
+
+
+def count_levels(passes: Passes, *, bits: int) -> int:
+    """Count all losses, then those in heavy cells again and again until none is; how often."""
+    shards = passes.shards
+    key = np.dtype(f"u{np.dtype(shards[0].kind).itemsize}")
+    grids = dict.fromkeys(range(shards[0].proxies), Grid.whole(key, bits=bits))
+    depth = 0
+    while grids:
+        level = passes.work / f"level-{depth}"
+        if not level.exists():
+            files = [passes.work / f"count-{depth}-{i:05d}" for i in range(len(shards))]
+            passes.each_shard(_count_shard, files, grids)
+            _write(level, reduce(_added, map(_read, files)))
+        found = _read(level)
+        finer = {k: h.refined(passes.examples, bits) for k, h in found.items()}
+        grids = {k: grid for k, grid in finer.items() if grid is not None}
+        depth += 1
+    return depth
+
+
+def rank_tables(work: Path, *, proxies: int, levels: int, bits: int) -> list[RankTable]:
+    """The ranks of each proxy, from the merged histograms that `count_levels` left."""
+    found = [_read(work / f"level-{depth}") for depth in range(levels)]
+    return [
+        RankTable([level[k] for level in found if k in level], bits=bits) for k in range(proxies)
+    ]
+
+
+def looked_up(
+    shard: Shard, tables: Sequence[RankTable]
+) -> Iterator[tuple[Any, NDArray[np.uint64]]]:
+    """The ids and the (K, n) doubled ranks of a shard, a piece at a time."""
+    for ids, losses in shard.named_losses():
+        pairs = zip(tables, losses, strict=True)
+        yield ids, np.stack([table.doubled_ranks(ordered_keys(row)) for table, row in pairs])
+
+
+def _count_shard(shard: Shard, file: Path, grids: dict[int, Grid], tick: Ticker) -> None:
+    counters = {k: Counter(grid) for k, grid in grids.items()}
+    for losses in shard.losses():
+        for k, counter in counters.items():
+            counter.add(ordered_keys(losses[k]))
+        tick()
+    _write(file, {k: counter.histogram() for k, counter in counters.items()})
+
+
+def _added(one: Histograms, other: Histograms) -> Histograms:
+    return {k: merged(histogram, other[k]) for k, histogram in one.items()}
+
+
+_PARTS = ("cells", "counts", "low", "high")
+
+
+def _write(file: Path, found: Histograms) -> None:
+    arrays = {f"{part}_{k}": getattr(h, part) for k, h in found.items() for part in _PARTS}
+    write_arrays(file, arrays, {"proxies": list(found)}, format=FORMAT)
+
+
+def _read(file: Path) -> Histograms:
+    arrays, note = read_arrays(file, kind="histogram", format=FORMAT)
+    return {k: Histogram(*(arrays[f"{part}_{k}"] for part in _PARTS)) for k in note["proxies"]}

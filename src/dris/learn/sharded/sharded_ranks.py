@@ -1,0 +1,233 @@
+"""Rank variance of more examples than fit: one task per shard and pass, the same bytes each time.
+
+    count    each shard's losses into histograms, one per proxy; they add up
+    refine   the heavy cells again into finer ones, as long as there are any
+    look up  the rank of each loss in the merged histograms, the variance over proxies, written
+
+What a pass leaves is in files under OUT/work, so that work that was killed goes on where it was,
+and tasks may run anywhere that sees the folder. With `exact` the look-up becomes a sort on disk
+(`sharded_exact`); with `keep` a last pass writes the ids of the highest scores (`sharded_top`).
+"""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dris.core.checks import count_of
+from dris.core.dynamics.arrayfile import made_folder, write_atomically
+from dris.core.errors import InputError
+from dris.core.large.histograms import Grid
+from dris.core.large.rank_tables import mean_error
+from dris.core.scores.ranks import variance_of_ranks
+from dris.core.streams import checked_seed
+from dris.data.files import PathLike
+from dris.data.tables.shards import Shard, open_shards, write_shard
+from dris.learn.run.engine import Engine, checked_engine
+from dris.learn.run.processes import Progress, Ticker
+from dris.learn.sharded.sharded_exact import sort_on_disk, sorted_ranks
+from dris.learn.sharded.sharded_passes import FORMAT, Passes, count_levels, looked_up, rank_tables
+from dris.learn.sharded.sharded_top import SCORE, Kept, keep_top_shards
+from dris.learn.store.locks import LOCK, folder_lock
+
+PLAN, WORK, DONE = "plan.json", "work", "ranked.json"
+_MEAN = "mean_rank"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """What `rank_shards` found and wrote.
+
+    Attributes:
+        examples: N.
+        proxies: K.
+        exact: Whether ranks come from a sort; those of histograms are exact where the error is 0.
+        rank_errors: e_k, never exceeded by the error of a normalized rank of proxy k.
+        variance_error: Never exceeded by the error of a rank variance.
+        passes: How often the losses were read.
+        scores: The shards with id, rank_variance and mean_rank, one for each that was read.
+        kept: What was kept; None when nothing was asked for.
+    """
+
+    examples: int
+    proxies: int
+    exact: bool
+    rank_errors: tuple[float, ...]
+    variance_error: float
+    passes: int
+    scores: tuple[Path, ...]
+    kept: Kept | None = None
+
+    @property
+    def rank_error(self) -> float:
+        """e, the root mean square of the proxies' errors: what `certify` takes."""
+        return mean_error(self.rank_errors)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As values that JSON can hold."""
+        return {
+            **asdict(self),
+            "rank_errors": list(self.rank_errors),
+            "rank_error": self.rank_error,
+            "scores": [str(path) for path in self.scores],
+            "kept": None if self.kept is None else self.kept.to_dict(),
+        }
+
+
+def rank_shards(
+    paths: PathLike | Sequence[PathLike],
+    out: PathLike,
+    *,
+    id: str | None = None,
+    losses: Sequence[str] = (),
+    exact: bool = False,
+    bits: int = 22,
+    keep: float | None = None,
+    seed: int = 0,
+    force: bool = False,
+    workers: int | None = None,
+    engine: Engine | str = "local",
+    progress: Progress | None = None,
+) -> Ranked:
+    """Rank variance and mean rank of Parquet shards of losses, in memory that N does not change.
+
+    Larger rank variance: the proxies disagree more. Ranks come from histograms, and how far they
+    may be off is read off these and written into every shard; with `exact` they come from a sort
+    on disk, equal bit for bit to `rank_variance` in memory. Called again after a kill it goes on
+    where it was, and ends in the same bytes.
+
+    Args:
+        paths: Parquet files, a pattern, or a folder of them.
+        out: A folder for scores-00000.parquet, ..., and with `keep` kept-00000.parquet, ...
+        id: Column of ids; "id" when there is one, else rows are numbered through all shards.
+        losses: Columns of losses, or one of vectors; loss_0, loss_1, ... or "losses" by default.
+        exact: Sort on disk; for the time being it takes twice the size of the losses there.
+        bits: 2^bits cells a histogram; on any data no rank is off by more than 2^(7 − bits).
+        keep: Also write the ids of the ⌊keep·N⌋ highest rank variances.
+        seed: Breaks ties at the cut.
+        force: Begin anew, and replace what another call left in `out`.
+        workers: Processes; all cores by default.
+        engine: "local", or "ray": a task per shard and pass, on nodes that all see the shards and
+            `out` by the same paths.
+        progress: Called with what is done and all there is to do, anew in each pass.
+
+    >>> import tempfile
+    >>> import pyarrow.parquet as pq
+    >>> losses = pa.table({"loss_0": [0.1, 3.0, 0.2, 0.2], "loss_1": [0.1, 0.2, 3.0, 0.2]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pq.write_table(losses, f"{folder}/part.parquet")
+    ...     done = rank_shards(f"{folder}/part.parquet", f"{folder}/out", workers=1)
+    ...     pq.read_table(done.scores[0])["rank_variance"].to_pylist()
+    [0.0, 0.03515625, 0.03515625, 0.0]
+    """
+    shards = open_shards(paths, id=id, losses=losses)
+    plan = _plan(shards, exact=exact, bits=bits)
+    if keep is not None:
+        count_of(keep, sum(shard.rows for shard in shards), "keep")
+    checked_seed(seed)
+    folder = made_folder(Path(out).expanduser())
+    if checked_engine(engine).name == "ray":  # other nodes stand in other folders
+        folder = folder.absolute()
+        shards = tuple(replace(shard, path=shard.path.absolute()) for shard in shards)
+    passes = Passes(shards, folder / WORK, workers, progress, engine)
+    with folder_lock(passes.work, wait=False):
+        _begin(folder, plan, force=force)
+        done = folder / DONE
+        if not done.exists():
+            found = _ranked(passes, folder, exact=exact, bits=bits)
+            write_atomically(done, [json.dumps(found, sort_keys=True, indent=1).encode()])
+        found = json.loads(done.read_bytes())
+        scores = _named(folder, "scores", len(shards))
+        kept = None
+        if keep is not None:
+            targets = _named(folder, "kept", len(shards))
+            kept = keep_top_shards(passes, scores, targets, fraction=keep, seed=seed)
+        shutil.rmtree(passes.work)
+    found["rank_errors"] = tuple(found["rank_errors"])
+    return Ranked(**found, scores=tuple(scores), kept=kept)
+
+
+def _ranked(passes: Passes, folder: Path, *, exact: bool, bits: int) -> dict[str, Any]:
+    """Count, look up or sort, and write every shard of scores; what is to be said about them."""
+    shards, proxies = passes.shards, passes.shards[0].proxies
+    levels = count_levels(passes, bits=bits)
+    tables = rank_tables(passes.work, proxies=proxies, levels=levels, bits=bits)
+    errors = [0.0 if exact else table.rank_error for table in tables]
+    e = mean_error(errors)
+    found = {
+        "examples": passes.examples,
+        "proxies": proxies,
+        "exact": exact,
+        "rank_errors": errors,
+        "variance_error": e + e * e,  # no variance of ranks is above 1/4
+    }
+    if exact:
+        sort_on_disk(passes, tables)
+    tables.clear()
+    targets = _named(folder, "scores", len(shards))
+    passes.each_shard(_score_shard, targets, passes.work, found, levels, bits)
+    return {**found, "passes": levels + (2 if exact else 1)}
+
+
+def _score_shard(
+    shard: Shard,
+    file: Path,
+    work: Path,
+    found: Mapping[str, Any],
+    levels: int,
+    bits: int,
+    tick: Ticker,
+) -> None:
+    """The last pass over a shard: ranks, their variance and their mean, written."""
+    n, k = found["examples"], shard.proxies
+    if found["exact"]:
+        ranked = sorted_ranks(shard, int(file.stem.rpartition("-")[2]), work)
+    else:
+        ranked = looked_up(shard, rank_tables(work, proxies=k, levels=levels, bits=bits))
+
+    def pieces() -> Iterator[dict[str, Any]]:
+        for ids, doubled in ranked:
+            mean = doubled.sum(axis=0).astype(np.float64) / (2.0 * k * n)  # whole, so exact
+            yield {"id": ids, SCORE: variance_of_ranks(doubled, n), _MEAN: mean}
+            tick()
+
+    types = {"id": shard.id_type, SCORE: pa.float64(), _MEAN: pa.float64()}
+    write_shard(file, pieces(), types, {**found, "source": shard.path.name})
+
+
+def _plan(shards: Sequence[Shard], *, exact: bool, bits: int) -> bytes:
+    """All that the scores depend on, as text."""
+    Grid.whole(np.dtype(np.uint32), bits=bits)  # refuses a number of bits that cannot be
+    files = []
+    for shard in shards:
+        state = shard.path.stat()
+        files.append([shard.path.name, shard.rows, state.st_size, state.st_mtime_ns])
+    one = shards[0]
+    plan = {"format": FORMAT, "shards": files, "id": one.id, "losses": one.columns}
+    return json.dumps({**plan, "exact": exact, "bits": bits}, sort_keys=True, indent=1).encode()
+
+
+def _begin(folder: Path, plan: bytes, *, force: bool) -> None:
+    """Go on with this plan, or refuse a folder that holds another's results."""
+    held = folder / PLAN
+    ours = [*folder.glob("scores-*.parquet"), *folder.glob("kept-*.parquet")]
+    known = held.exists() and held.read_bytes() == plan
+    if ours and not known and not force:
+        raise InputError(
+            f"{folder} holds scores of other shards or options; use --force to replace them, or "
+            "name another folder"
+        )
+    if force or not known:
+        rest = [file for file in (folder / WORK).iterdir() if file.name != LOCK]
+        for file in [*ours, *rest, folder / DONE]:
+            file.unlink(missing_ok=True)
+        write_atomically(held, [plan])
+
+
+def _named(folder: Path, what: str, count: int) -> list[Path]:
+    return [folder / f"{what}-{i:05d}.parquet" for i in range(count)]

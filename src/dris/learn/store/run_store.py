@@ -1,0 +1,240 @@
+"""A folder of runs, each named by the hash of everything that determines it.
+
+`Run` (in `runs`) says how a run is kept; here is how it is found, listed and removed.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dris.core.errors import InputError
+from dris.learn.store.locks import LOCK, LockedError, folder_lock, is_locked
+from dris.learn.store.runs import DONE, FORMAT, KEY, Checkpoint, Outcome, Run
+
+__all__ = [
+    "Checkpoint",
+    "Cleaned",
+    "Outcome",
+    "Run",
+    "RunInfo",
+    "RunState",
+    "Store",
+    "fingerprint",
+]
+
+RunState = Literal["done", "unfinished", "running", "damaged", "other format"]
+_NAME = re.compile(r"[0-9a-f]{32}")
+_REMOVED = re.compile(r"\.[0-9a-f]{32}\..+\.removed")
+_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """One line of `Store.runs`; `epoch` is the last full one, `age` seconds since the last write.
+
+    The key is None when `key.json` cannot be trusted.
+    """
+
+    name: str
+    key: Mapping[str, Any] | None
+    bytes: int
+    state: RunState
+    epoch: int | None
+    age: float
+
+    @property
+    def what(self) -> str:
+        """The key in one line.
+
+        >>> RunInfo("", {"seed": 0, "model": "mlp"}, 0, "done", 20, 0.0).what
+        'model: mlp, seed: 0'
+        """
+        if self.key is None:
+            return "unknown"
+        return ", ".join(f"{name}: {self.key[name]}" for name in sorted(self.key))
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What `Store.clean` removed: runs by name, single files as name/file, and their bytes."""
+
+    removed: tuple[str, ...]
+    bytes: int
+
+
+class Store:
+    """The runs under one folder: DRIS_STORE, or dris/runs in the user's cache, unless given.
+
+    >>> import tempfile
+    >>> from dris.core.dynamics.history import Dynamics
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = Store(folder).run({"model": "mlp", "seed": 0})
+    ...     with run.locked():
+    ...         run.finish(Dynamics.from_losses(np.eye(2)), seconds=1.5)
+    ...     run.load().proxies, [info.state for info in Store(folder).runs()]
+    (2, ['done'])
+    """
+
+    def __init__(self, root: str | Path | None = None) -> None:
+        if root is not None and not str(root):
+            raise InputError("the store must be a folder, got an empty name; name one")
+        self.root = Path(root) if root is not None else _default_root()
+        if self.root.exists() and not self.root.is_dir():
+            raise InputError(f"the store must be a folder, {self.root} is a file; name another one")
+
+    def run(self, key: Mapping[str, Any]) -> Run:
+        """The run that `key` determines; the same key is the same run, in whatever order."""
+        return Run(self.root / _name_of(key, FORMAT), _plain(key, "key"))
+
+    def runs(self) -> list[RunInfo]:
+        """Every run, newest first; a run that cannot be read is listed as damaged."""
+        infos = []
+        for folder in self._folders(_NAME):
+            with suppress(FileNotFoundError):  # cleaned away in between
+                infos.append(_info(folder, running=is_locked(folder)))
+        return sorted(infos, key=lambda info: (info.age, info.name))
+
+    def clean(
+        self, *, keep: Callable[[RunInfo], bool] | None = None, unfinished: bool = False
+    ) -> Cleaned:
+        """Remove what nobody can use: damaged runs, other formats, leftovers of killed work.
+
+        With `keep`, also every run it says no to; with `unfinished`, also runs cut short. A run
+        that some process holds is never touched, nor is anything else under the root.
+        """
+        removed: list[tuple[str, int]] = []
+        for rest in self._folders(_REMOVED):
+            removed.append((rest.name, sum(f.st_size for f in _files(rest))))
+            shutil.rmtree(rest, ignore_errors=True)
+        for folder in self._folders(_NAME):
+            # Judged under the lock: a run that looked unfinished may just have been finished.
+            with suppress(LockedError), folder_lock(folder, wait=False):
+                info = _info(folder, running=False)
+                useless = info.state in ("damaged", "other format")
+                useless = useless or (unfinished and info.state == "unfinished")
+                useless = useless or (keep is not None and not keep(info))
+                removed += [_removed(folder)] if useless else _tidied(folder)
+        return Cleaned(tuple(name for name, _ in removed), sum(size for _, size in removed))
+
+    def _folders(self, pattern: re.Pattern[str]) -> list[Path]:
+        found = sorted(self.root.iterdir()) if self.root.is_dir() else []
+        return [f for f in found if pattern.fullmatch(f.name) and f.is_dir()]
+
+
+def fingerprint(*arrays: ArrayLike) -> str:
+    """A hash of data: kind, shape and every byte, however the arrays lie in memory.
+
+    >>> x = np.arange(6.0).reshape(2, 3)
+    >>> fingerprint(x) == fingerprint(np.asfortranarray(x)), fingerprint(x) == fingerprint(x.T)
+    (True, False)
+    """
+    digest = hashlib.sha256()
+    for value in arrays:
+        a = np.asarray(value)
+        if a.dtype.kind in "OV":
+            raise InputError(f"cannot fingerprint dtype {a.dtype}; use numbers or fixed-width text")
+        digest.update(f"{a.dtype.str} {a.shape}\n".encode())
+        if a.size:
+            rows = a.reshape(1, -1) if a.flags.c_contiguous else a
+            step = max(1, _BLOCK * len(rows) // rows.nbytes)
+            for start in range(0, len(rows), step):
+                block = np.ascontiguousarray(rows[start : start + step])
+                digest.update(block.reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def _default_root() -> Path:
+    if given := os.environ.get("DRIS_STORE"):
+        return Path(given)
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "dris" / "runs"
+
+
+def _name_of(key: Mapping[str, Any], format: int) -> str:
+    text = json.dumps({"format": format, "key": _plain(key, "key")}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _plain(value: Any, where: str) -> Any:
+    """The value in JSON's own types; whatever two keys could share by accident is refused."""
+    if isinstance(value, Mapping):
+        if odd := [name for name in value if not isinstance(name, str)]:
+            raise InputError(f"{where} must be named by strings, got {odd[0]!r}; use str()")
+        return {name: _plain(v, f"{where}.{name}") for name, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v, f"{where}[{i}]") for i, v in enumerate(value)]
+    finite = not isinstance(value, float) or np.isfinite(value)
+    if value is None or (isinstance(value, str | bool | int | float) and finite):
+        return value
+    raise InputError(
+        f"{where} must be plain JSON, got {type(value).__name__} {value!r:.60}; convert it with "
+        "int(), float() or str(), and arrays with fingerprint()"
+    )
+
+
+def _info(folder: Path, *, running: bool) -> RunInfo:
+    key, format = _key_of(folder)
+    state: RunState
+    epoch = None
+    try:
+        epoch = Run(folder, key or {}).epoch
+        state = "done" if (folder / DONE).exists() else "unfinished"
+    except (InputError, FileNotFoundError):
+        state = "damaged"
+    if key is None:
+        state = "damaged"
+    elif format != FORMAT:
+        state = "other format"
+    if running:
+        state = "running"
+    files = _files(folder)
+    age = max(0.0, time.time() - max((f.st_mtime for f in files), default=time.time()))
+    return RunInfo(folder.name, key, sum(f.st_size for f in files), state, epoch, age)
+
+
+def _key_of(folder: Path) -> tuple[Mapping[str, Any] | None, int]:
+    """The key and its format; the folder's name is the checksum."""
+    try:
+        held = json.loads((folder / KEY).read_bytes())
+        if _name_of(held["key"], held["format"]) == folder.name:
+            return held["key"], held["format"]
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        pass
+    return None, FORMAT
+
+
+def _files(folder: Path) -> list[os.stat_result]:
+    found = []
+    for path in folder.iterdir():
+        if path.name != LOCK:
+            with suppress(FileNotFoundError):  # a running process may have renamed it by now
+                found.append(path.stat())
+    return found
+
+
+def _removed(folder: Path) -> tuple[str, int]:
+    """Remove a run in one step, under its lock: killed half-way, only a marked rest is left."""
+    size = sum(f.st_size for f in _files(folder))
+    rest = folder.rename(folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.removed"))
+    shutil.rmtree(rest, ignore_errors=True)
+    return folder.name, size
+
+
+def _tidied(folder: Path) -> list[tuple[str, int]]:
+    removed = []
+    for path in sorted([*folder.glob("*.damaged"), *folder.glob(".*.tmp")]):
+        removed.append((f"{folder.name}/{path.name}", path.stat().st_size))
+        path.unlink()
+    return removed

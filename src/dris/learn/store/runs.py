@@ -1,0 +1,297 @@
+"""One run: work done in epochs, such as a proxy's or a target's training, that survives a kill.
+
+    run = store.run(key)
+    if run.done:
+        return run.load()
+    with run.locked():
+        if run.done:  # another process was faster
+            return run.load()
+        last = run.checkpoint()  # None: start at epoch 1
+        for epoch in range(last.epoch + 1 if last else 1, epochs + 1):
+            ...
+            run.save_epoch(epoch, record, state)
+        run.finish(dynamics, seconds=seconds)  # or an Outcome, read back by run.outcome()
+
+An epoch is saved as its record first, then the state that replaces the one before: the state is
+what makes the epoch count, and it never counts an epoch whose record is not there. A finished
+run is its result first; what is left of the epochs goes, and the mark `done` comes last.
+"""
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.dynamics.arrayfile import read_arrays, write_arrays, write_atomically
+from dris.core.dynamics.history import Dynamics
+from dris.core.errors import InputError
+from dris.learn.store.locks import folder_lock
+
+FORMAT = 1
+KEY = "key.json"
+RECORDS = "epoch-*.safetensors"
+STATE = "state.safetensors"
+DYNAMICS = "dynamics.safetensors"
+OUTCOME = "outcome.safetensors"
+TIMING = "timing.json"
+DONE = "done.json"
+_log = logging.getLogger("dris")
+Arrays = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Checkpoint:
+    """Where a run stands: its last full epoch, the state after it, the record of every epoch.
+
+    The state's arrays are copies to go on with; the records, one per epoch from 1, are read-only.
+    """
+
+    epoch: int
+    state: dict[str, NDArray[Any]]
+    records: tuple[dict[str, NDArray[Any]], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """The result of a run that has no dynamics, such as a target's: arrays and a plain note.
+
+    `epochs` is how many the run has trained; the note holds values that JSON can hold.
+    """
+
+    epochs: int
+    arrays: Arrays
+    note: Mapping[str, Any]
+
+
+class Run:
+    """A folder of the store; `Store.run` makes it. Nothing is written before `locked`."""
+
+    def __init__(self, folder: Path, key: Mapping[str, Any]) -> None:
+        self.folder = folder
+        self.key = key
+        self._holds = False
+        self._saved = 0
+
+    def __repr__(self) -> str:
+        return f"Run({self.folder.name})"
+
+    # -- reading ----------------------------------------------------------------------------
+
+    @property
+    def done(self) -> bool:
+        """Whether the result is there, to the last byte; a damaged one is not there."""
+        try:
+            return (self.folder / DONE).read_bytes() == _mark_for(self._result)
+        except FileNotFoundError:
+            return False
+
+    @property
+    def epoch(self) -> int:
+        """The last full epoch on disk, 0 before the first; damaged files are an error."""
+        if (self.folder / DONE).exists():
+            self._must_be_done()
+        if self._result.exists():
+            return self._epochs_of_result()
+        return self._read(STATE)[0] if (self.folder / STATE).exists() else 0
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the run took, as told to `finish`; None when unknown."""
+        try:
+            return float(json.loads((self.folder / TIMING).read_bytes())["seconds"])
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return None
+
+    def load(self) -> Dynamics:
+        """The dynamics of a run that is done, memory-mapped."""
+        self._must_be_done()
+        return Dynamics.load(self.folder / DYNAMICS)
+
+    def outcome(self) -> Outcome:
+        """The outcome of a run that is done, memory-mapped."""
+        self._must_be_done()
+        return self._read_outcome()
+
+    def checkpoint(self) -> Checkpoint | None:
+        """Where to go on, or None to start at epoch 1; what is damaged is set aside."""
+        self._must_hold("checkpoint")
+        self._saved = 0
+        if not (self.folder / STATE).exists():
+            return None
+        try:
+            epoch, state, _ = self._read(STATE)
+        except InputError as error:
+            self._set_aside(STATE, error)
+            return None
+        records = []
+        for e in range(1, epoch + 1):
+            try:
+                records.append(self._read(_record(e), epoch=e)[1])
+            except InputError as error:
+                # The one state is past this epoch: only a new start can record it again.
+                (self.folder / STATE).unlink()
+                self._set_aside(_record(e), error)
+                return None
+        self._saved = epoch
+        return Checkpoint(epoch, {n: np.array(a) for n, a in state.items()}, tuple(records))
+
+    # -- writing ----------------------------------------------------------------------------
+
+    @contextmanager
+    def locked(self, *, wait: bool = True) -> Iterator[None]:
+        """Hold the run against other processes, and mend what a killed one left behind.
+
+        Without `wait`, a run that another process holds is an error naming that process. Ask
+        `done` again inside: the process waited for may have finished the work.
+        """
+        if self._holds:
+            raise InputError(f"{self!r} is locked already; lock it once, around all its epochs")
+        with folder_lock(self.folder, wait=wait):
+            self._holds, self._saved = True, 0
+            try:
+                self._mend()
+                yield
+            finally:
+                self._holds = False
+
+    def save_epoch(self, epoch: int, record: Arrays, state: Arrays) -> None:
+        """Keep an epoch's record, and the state to go on from; on return it survives a kill.
+
+        Epochs come in order from 1; saving epoch 1 again starts the run over.
+        """
+        self._must_hold("save_epoch")
+        if epoch not in (1, self._saved + 1):
+            raise InputError(
+                f"epoch must be {self._saved + 1}, the one after the last saved, got {epoch}; "
+                "go on from run.checkpoint(), or start over at epoch 1"
+            )
+        with _told(f"epoch {epoch} could not be saved, the epochs before it are kept"):
+            if epoch == 1:
+                (self.folder / STATE).unlink(missing_ok=True)
+            self._write(_record(epoch), record, epoch)
+            self._write(STATE, state, epoch)
+        self._saved = epoch
+
+    def finish(self, result: Dynamics | Outcome, *, seconds: float) -> None:
+        """Keep the result, drop the epochs; the time it took goes into a file of its own."""
+        self._must_hold("finish")
+        with _told("the result could not be saved, all epochs are kept"):
+            # A result in place is a finished run, so the time it took must be there before.
+            write_atomically(self.folder / TIMING, [_json({"seconds": float(seconds)})])
+            if isinstance(result, Dynamics):
+                result.save(self.folder / DYNAMICS)
+            else:
+                self._write(OUTCOME, result.arrays, result.epochs, result.note)
+        with _told("the result is kept, but could not be marked as done"):
+            self._seal()
+
+    # -- inside -----------------------------------------------------------------------------
+
+    @property
+    def _result(self) -> Path:
+        """Where the result is, or would be were it dynamics."""
+        outcome = self.folder / OUTCOME
+        return outcome if outcome.exists() else self.folder / DYNAMICS
+
+    def _epochs_of_result(self) -> int:
+        """How many epochs the result is of; one that is damaged is an error."""
+        if self._result.name == OUTCOME:
+            return self._read_outcome().epochs
+        return Dynamics.load(self._result).totals_epochs
+
+    def _read_outcome(self) -> Outcome:
+        epochs, arrays, note = self._read(OUTCOME)
+        return Outcome(epochs, arrays, note["note"])
+
+    def _must_be_done(self) -> None:
+        if not self.done:
+            raise InputError(f"{self.folder} holds no finished run; compute it first")
+
+    def _mend(self) -> None:
+        for leftover in self.folder.glob(".*.tmp"):
+            leftover.unlink()
+        key = self.folder / KEY
+        wanted = _json({"format": FORMAT, "key": self.key})
+        if not key.exists() or key.read_bytes() != wanted:
+            if key.exists():
+                self._set_aside(KEY, "not the key this folder is named after")
+            write_atomically(key, [wanted])
+        if (self.folder / DONE).exists():
+            if not self.done:
+                self._set_aside(self._result.name, "its checksum is not that of the mark done")
+                (self.folder / DONE).unlink()
+        elif self._result.exists():
+            try:
+                self._epochs_of_result()
+            except InputError as error:
+                self._set_aside(self._result.name, error)
+            else:
+                self._seal()
+
+    def _seal(self) -> None:
+        """The end of `finish`, also for a process killed in it: its result is complete."""
+        for path in (self.folder / STATE, *sorted(self.folder.glob(RECORDS))):
+            path.unlink(missing_ok=True)
+        write_atomically(self.folder / DONE, [_mark_for(self._result)])
+
+    def _set_aside(self, name: str, why: InputError | str) -> None:
+        path, n = self.folder / name, 1
+        while (aside := path.with_name(f"{name}{f'.{n}' if n > 1 else ''}.damaged")).exists():
+            n += 1
+        if path.exists():
+            path.rename(aside)
+        _log.warning("%s set aside as %s, it is computed again: %s", path, aside.name, why)
+
+    def _write(
+        self, name: str, arrays: Arrays, epoch: int, note: Mapping[str, Any] | None = None
+    ) -> None:
+        arrays = {n: np.asarray(a) for n, a in arrays.items()}
+        about = {"run": self.folder.name, "epoch": epoch}
+        about |= {} if note is None else {"note": note}
+        write_arrays(self.folder / name, arrays, about, format=FORMAT)
+
+    def _read(
+        self, name: str, epoch: int | None = None
+    ) -> tuple[int, dict[str, NDArray[Any]], dict[str, Any]]:
+        path = self.folder / name
+        arrays, note = read_arrays(path, kind="checkpoint", format=FORMAT)
+        if note.get("run") != self.folder.name or epoch not in (None, note["epoch"]):
+            raise InputError(f"{path}: belongs to another run or epoch")
+        return int(note["epoch"]), arrays, note
+
+    def _must_hold(self, what: str) -> None:
+        if not self._holds:
+            raise InputError(f"run.{what} needs the lock; call it inside `with run.locked():`")
+
+
+def _record(epoch: int) -> str:
+    return RECORDS.replace("*", f"{epoch:05}")
+
+
+def _mark_for(path: Path) -> bytes:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return _json({"bytes": file.tell(), "sha256": digest})
+
+
+def _json(value: Any) -> bytes:
+    return (json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n").encode()
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Say what an error of the disk means for the run."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise OSError(
+            error.errno, f"{what} ({reason}); mend the disk and run the same again"
+        ) from error

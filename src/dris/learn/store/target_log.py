@@ -1,0 +1,241 @@
+"""Follow a target through its training: a line of its log per epoch, kept in the store.
+
+A `Feed` says what each epoch trains on: a subset, or draws that may change as the target learns.
+The loop, the store and the log are the same for all of them.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.dynamics.arrayfile import made_folder
+from dris.core.errors import InputError
+from dris.learn.estimators.staged import is_estimator
+from dris.learn.estimators.standardized import as_table
+from dris.learn.networks.schedules import Schedule
+from dris.learn.proxy_job import Data, DivergedError, Job, engine_of, key_of, one_thread, told_who
+from dris.learn.store.model_names import code_of, name_of, refuse_unnamed
+from dris.learn.store.run_store import Store
+from dris.learn.store.runs import Outcome, Run
+
+_log = logging.getLogger("dris")
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What an epoch drew from; the sizes are those of docs/decisions/12-sampling-and-sizes.md.
+
+    Attributes:
+        effective_size: Uniform draws that the weighted ones are worth; 0 when some example can
+            never be drawn, None where draws have no weights.
+        concentration_size: How many examples carry the draws.
+        largest_weight: What one draw counts at most.
+        clipped: Share of the draws whose weight was cut off.
+        support: How many examples can be drawn at all.
+        flagged_mass: Share of the draws that fall on flagged examples; None without flags.
+        unbiased: Whether the gradient estimates that of the mean loss over all N examples.
+        alarm: Whether the concentration size is below the alarm's threshold.
+        collapsed: Why the plan could not be built and the draws are uniform instead, or None.
+    """
+
+    effective_size: float | None
+    concentration_size: float
+    largest_weight: float
+    support: int
+    flagged_mass: float | None
+    unbiased: bool = False
+    clipped: float = 0.0
+    alarm: bool = False
+    collapsed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """One line of a target's log.
+
+    Attributes:
+        epoch: From 1.
+        train_loss: Mean over the steps of what they minimised; None for scikit-learn.
+        test_accuracy: After the epoch; None without test data.
+        distinct: Different examples seen in the epoch.
+        sampled: What they were drawn from.
+    """
+
+    epoch: int
+    train_loss: float | None
+    test_accuracy: float | None
+    distinct: int
+    sampled: Sampled
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TargetRun:
+    """A trained target.
+
+    Attributes:
+        status: "finished", or "diverged" when its numbers ceased to be finite.
+        accuracy: On the test data after the last step, never the best epoch's; chance, 1/C, for
+            a target that diverged; None without test data.
+        log: One line per full epoch.
+        how: Everything that was asked for, as plain values.
+        weights: Of a network, by their names; empty for scikit-learn.
+        model: The trained nn.Module or the fitted estimator.
+        broke: (epoch, step) of a target that diverged; an estimator does not say the step.
+    """
+
+    status: Literal["finished", "diverged"]
+    accuracy: float | None
+    log: tuple[Epoch, ...]
+    how: Mapping[str, Any]
+    weights: Mapping[str, NDArray[Any]]
+    model: Any
+    broke: tuple[int, int | None] | None = None
+
+    def __repr__(self) -> str:
+        reached = "" if self.accuracy is None else f", accuracy {100 * self.accuracy:.1f} %"
+        return f"TargetRun({self.status} after {len(self.log)} epochs{reached})"
+
+    def record(self) -> dict[str, Any]:
+        """The run without its arrays, as values that JSON can hold."""
+        return {
+            "status": self.status,
+            "accuracy": self.accuracy,
+            "broke": None if self.broke is None else list(self.broke),
+            "how": dict(self.how),
+            "log": [asdict(line) for line in self.log],
+        }
+
+
+class Feed(Protocol):
+    """What each epoch of a target trains on."""
+
+    @property
+    def how(self) -> Mapping[str, Any]:
+        """Everything that determines it, as plain values."""
+
+    def first(self) -> Schedule:
+        """A schedule to build the network with."""
+
+    def at(self, epoch: int, engine: Any) -> tuple[Schedule, Sampled]:
+        """The schedule of an epoch; may look at the network before it."""
+
+    def state(self) -> Arrays:
+        """What a resumed run needs beside the network's state."""
+
+    def restore(self, state: Arrays) -> None:
+        """Go on from what `state` gave."""
+
+
+def follow(
+    job: Job,
+    data: Data,
+    feed: Feed,
+    store: Store | str | Path | None,
+    tick: Callable[[], None],
+) -> TargetRun:
+    """Train a target as its feed says; with a store, what is there already is not done again."""
+    data = as_table(data, job.normalize) if is_estimator(job.model) else data
+    if store is None:
+        return _train(job, data, feed, None, tick)
+    if is_estimator(job.model):
+        raise InputError(
+            "a store keeps networks, and a scikit-learn model has no plain form; leave store out"
+        )
+    refuse_unnamed(job.model)
+    kept = store if isinstance(store, Store) else Store(store)
+    made_folder(kept.root)
+    job = replace(job, code=code_of(job.model))
+    run = kept.run({**key_of(job, data), "target": dict(feed.how)})
+    with run.locked():
+        if not run.done:
+            begin = time.monotonic()
+            trained = _train(job, data, feed, run, tick)
+            outcome = Outcome(len(trained.log), trained.weights, trained.record())
+            run.finish(outcome, seconds=time.monotonic() - begin)
+            return trained
+        for _ in range(job.recipe.stop):
+            tick()
+        return _loaded(job, data, feed, run.outcome())
+
+
+def _train(
+    job: Job, data: Data, feed: Feed, run: Run | None, tick: Callable[[], None]
+) -> TargetRun:
+    log: list[Epoch] = []
+    broke = None
+    with one_thread(job):
+        engine = engine_of(job, data.x, data.y, feed.first(), stream=job.stream)
+        checkpoint = run.checkpoint() if run is not None else None
+        if checkpoint is not None:
+            log = [_line(json.loads(r["log"].tobytes())) for r in checkpoint.records]
+            engine.restore(checkpoint.state)
+            feed.restore(checkpoint.state)
+        for _ in log:
+            tick()
+        for epoch in range(len(log) + 1, job.recipe.stop + 1):
+            try:
+                with told_who(job, epoch):
+                    log.append(_one_epoch(engine, data, feed, epoch))
+            except DivergedError as error:
+                _log.warning("%s", error)
+                broke = (epoch, error.step)
+                break
+            if run is not None:
+                line = np.frombuffer(json.dumps(asdict(log[-1])).encode(), dtype=np.uint8)
+                run.save_epoch(epoch, {"log": line}, {**engine.state(), **feed.state()})
+            tick()
+        for _ in range(job.recipe.stop - len(log)):  # epochs that will never come
+            tick()
+    weights = {
+        name.removeprefix("model."): a
+        for name, a in (engine.state() or {}).items()
+        if name.startswith("model.")
+    }
+    accuracy = log[-1].test_accuracy if log and broke is None else None
+    if broke is not None and data.test_y is not None:
+        accuracy = 1 / job.classes
+    status: Literal["finished", "diverged"] = "finished" if broke is None else "diverged"
+    how = {
+        **feed.how,
+        "model": name_of(job.model),
+        "seed": job.seed,
+        "recipe": asdict(job.recipe),
+    }
+    return TargetRun(status, accuracy, tuple(log), how, weights, engine.model, broke)
+
+
+def _one_epoch(engine: Any, data: Data, feed: Feed, epoch: int) -> Epoch:
+    schedule, sampled = feed.at(epoch, engine)
+    engine.schedule = schedule
+    loss = engine.train_epoch(epoch)
+    engine.refuse_broken_weights()
+    seen = np.zeros(len(data.y), dtype=bool)
+    for batch in schedule.batches(epoch):
+        seen[batch] = True
+    accuracy = None if data.test_y is None else engine.accuracy(data.test_x, data.test_y)
+    return Epoch(epoch, loss, accuracy, int(seen.sum()), sampled)
+
+
+def _loaded(job: Job, data: Data, feed: Feed, outcome: Outcome) -> TargetRun:
+    """A finished run from the store, its network built anew around the weights."""
+    note = outcome.note
+    engine = engine_of(job, data.x, data.y, feed.first(), stream=job.stream)
+    weights = {name: np.array(a) for name, a in outcome.arrays.items()}
+    engine.restore({f"model.{name}": a for name, a in weights.items()})
+    log = tuple(_line(line) for line in note["log"])
+    broke = None if note["broke"] is None else tuple(note["broke"])
+    return TargetRun(
+        note["status"], note["accuracy"], log, note["how"], weights, engine.model, broke
+    )
+
+
+def _line(plain: Mapping[str, Any]) -> Epoch:
+    return Epoch(**{**plain, "sampled": Sampled(**plain["sampled"])})

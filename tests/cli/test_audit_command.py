@@ -1,0 +1,344 @@
+"""`dris audit` and `dris corrupt` as a user meets them."""
+
+import csv
+import io
+import json
+import re
+
+import numpy as np
+import pytest
+
+from dris.core.certify.random_audit import audit_limit
+from dris.data.reader import read_data
+from dris.data.scorefile import ScoreFile, write_scores
+
+N = 300
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with data.csv: two blobs, text ids, a column of text and one of numbers."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    lines = ["name,height,weight,kind"]
+    for i in range(N):
+        x = rng.normal(size=2) + (4 if i % 2 else 0)
+        lines.append(f"r{i},{x[0]:.3f},{x[1]:.3f},{'dog' if i % 2 else 'cat'}")
+    (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+COLUMNS = ("--label", "kind", "--id", "name")
+
+
+def table(path):
+    """The rows of a CSV file, by column."""
+    return list(csv.DictReader(io.StringIO(path.read_text(), newline="")))
+
+
+def filled(path, answer):
+    """Every row's verdict and correction, as `answer(id, given)` says."""
+    rows = list(csv.reader(io.StringIO(path.read_text(), newline="")))
+    for row in rows[1:]:
+        row[3:5] = answer(row[0], row[1])
+    with path.open("w", newline="") as out:
+        csv.writer(out).writerows(rows)
+
+
+def refused(done, says):
+    code, out, err = done
+    assert (code, out) == (1, "")
+    assert err.count("\n") == 1
+    assert says in err
+
+
+# -- draw and read -------------------------------------------------------------------------------
+
+
+def drawn(dris, here, n=40):
+    code, out, _ = dris("audit", "draw", "data.csv", *COLUMNS, "--n", n, "--json")
+    assert code == 0
+    assert json.loads(out)["n"] == n
+    return here / "audit.csv"
+
+
+def test_an_audit_without_a_wrong_label_gives_the_exact_limit(dris, here):
+    filled(drawn(dris, here), lambda *_: ("right", ""))
+    code, out, _ = dris("audit", "read", "audit.csv", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["limit"] == audit_limit(size=N, checked=40, wrong=0).limit
+    assert (found["size"], found["checked"], found["wrong"]) == (N, 40, 0)
+
+
+def test_wrong_and_unsure_both_count_as_wrong(dris, here):
+    path = drawn(dris, here)
+    names = [row["id"] for row in table(path)]
+    verdicts = {names[0]: ("wrong", ""), names[1]: ("unsure", "")}
+    filled(path, lambda name, _: verdicts.get(name, ("right", "")))
+    code, out, _ = dris("audit", "read", "audit.csv", "--json")
+    assert (code, json.loads(out)["wrong"]) == (0, 2)
+
+
+def test_the_file_shows_the_row_and_no_answer(dris, here):
+    rows = table(drawn(dris, here))
+    data = {r["name"]: r for r in table(here / "data.csv")}
+    assert {row["proposed"] for row in rows} == {""}
+    for row in rows:
+        shown = data[row["id"]]
+        height = row["height"].removeprefix("'")  # kept from being a formula in a spreadsheet
+        assert (row["given"], height) == (shown["kind"], shown["height"])
+
+
+def test_a_wished_limit_draws_as_many_as_prove_it_and_not_one_fewer(dris, here):
+    _, out, _ = dris("audit", "draw", "data.csv", *COLUMNS, "--limit", "0.1", "--json")
+    n = json.loads(out)["n"]
+    assert audit_limit(size=N, checked=n, wrong=0).share <= 0.1
+    assert audit_limit(size=N, checked=n - 1, wrong=0).share > 0.1
+
+
+def test_the_draw_depends_on_the_seed_alone(dris, here):
+    first = drawn(dris, here).read_bytes()
+    for seed, same in ((0, True), (1, False)):
+        dris("audit", "draw", "data.csv", *COLUMNS, "--n", 40, "--seed", seed, "--force")
+        assert ((here / "audit.csv").read_bytes() == first) is same
+
+
+def test_an_unfinished_audit_has_no_limit(dris, here):
+    path = drawn(dris, here)
+    filled(path, lambda *_: ("right", ""))
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:-1]))
+    refused(dris("audit", "read", "audit.csv"), "stopped early")
+    path.write_text("".join([*lines[:-1], lines[-1].replace("right", "")]))
+    refused(dris("audit", "read", "audit.csv"), "stopped early")
+    path.write_text("".join(lines))  # the twin: whole again, it is read
+    assert dris("audit", "read", "audit.csv")[0] == 0
+
+
+def test_an_altered_audit_has_no_limit(dris, here):
+    path = drawn(dris, here)
+    filled(path, lambda *_: ("right", ""))
+    whole, sealed = path.read_text(), (here / "audit.json").read_text()
+    path.write_text(whole + "r9999,cat,,right,,1,2\n")
+    refused(dris("audit", "read", "audit.csv"), "was not drawn")
+    path.write_text(whole.replace(",cat,", ",dog,", 1))
+    refused(dris("audit", "read", "audit.csv"), "leave that column")
+    path.write_text(whole)
+    (here / "audit.json").write_text(sealed.replace(f'"size": {N}', '"size": 41'))
+    refused(dris("audit", "read", "audit.csv"), "altered")
+    (here / "audit.json").write_text("[]")
+    refused(dris("audit", "read", "audit.csv"), "draw again")
+    (here / "audit.json").unlink()
+    refused(dris("audit", "read", "audit.csv"), "is not there")
+    (here / "audit.json").write_text(sealed)
+    assert dris("audit", "read", "audit.csv")[0] == 0
+
+
+def test_an_audit_of_data_that_changed_since_has_no_limit(dris, here):
+    filled(drawn(dris, here), lambda *_: ("right", ""))
+    with (here / "data.csv").open("a") as data:
+        data.write("r999,1.0,1.0,cat\n")
+    refused(dris("audit", "read", "audit.csv"), "has changed")
+
+
+def as_exported(page, verdict="right"):
+    """The sample of a report as its button exports it, every answer alike."""
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
+    sample = data["sample"]
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL)
+    writer.writerow(["id", "given", "proposed", "verdict", "corrected", sample["sealed"]])
+    for name, given in json.loads(sample["sealed"])["drawn"]:
+        writer.writerow([name, given, "", verdict, "", ""])
+    return out.getvalue(), sample["limits"]
+
+
+def test_the_reports_random_sample_is_an_audit_of_what_was_kept(dris, here):
+    words = ("--rule", "rank_variance", "--keep", "0.5", "--epochs", 2, "--model", "sgd_log")
+    _, out, _ = dris("prune", "data.csv", *COLUMNS, *words, "--json")
+    kept = {row["name"]: row["kind"] for row in table(here / "dris-out" / "kept.csv")}
+    text, limits = as_exported((here / "dris-out" / "report.html").read_text())
+    (here / "got.csv").write_text(text)
+    code, said, _ = dris("audit", "read", "got.csv", "--json")
+    assert code == 0
+    found = json.loads(said)
+    size = json.loads(out)["kept"]
+    assert (found["size"], found["checked"], found["wrong"]) == (size, 60, 0)
+    assert found["share"] == audit_limit(size=size, checked=60, wrong=0).share == limits[0]
+    assert all(kept[row["id"]] == row["given"] for row in table(here / "got.csv"))
+    # A file beside it of another draw does not count, and its own seal must be whole.
+    (here / "got.json").write_text("{}")
+    assert dris("audit", "read", "got.csv", "--json")[1] == said
+    (here / "got.csv").write_text(text.replace(f'""size"": {size}', '""size"": 61'))
+    refused(dris("audit", "read", "got.csv"), "altered")
+    (here / "got.csv").write_text("".join(text.splitlines(keepends=True)[:-1]))
+    refused(dris("audit", "read", "got.csv"), "stopped early")
+
+
+def test_nothing_is_overwritten_and_bad_sizes_are_refused(dris, here):
+    before = drawn(dris, here).read_bytes()
+    refused(dris("audit", "draw", "data.csv", *COLUMNS), "--force")
+    assert (here / "audit.csv").read_bytes() == before
+    other = ("audit", "draw", "data.csv", *COLUMNS, "--out", "other.csv")
+    refused(dris(*other, "--n", 5, "--limit", 0.1), "one of them")
+    refused(dris(*other, "--n", N + 1), "at most")
+    refused(dris(*other, "--n", 0), "n must be")
+    refused(dris(*other, "--delta", 2), "delta")
+    refused(dris(*other, "--limit", 0.01, "--expect-wrong", 9), "raise --limit")
+    assert not (here / "other.csv").exists()
+
+
+# -- queue and apply -----------------------------------------------------------------------------
+
+
+def test_a_queue_finds_flips_and_corrections_come_back_as_trusted(dris, here):
+    dris("corrupt", "data.csv", *COLUMNS, "--rate", 0.05, "--out", "noisy.csv")
+    truth = {r["name"]: r for r in table(here / "noisy-truth.csv")}
+    words = ("--epochs", 6, "--workers", 1, "--n", 20, "--json")
+    code, out, _ = dris("audit", "queue", "noisy.csv", *COLUMNS, *words)
+    assert (code, json.loads(out)["queued"]) == (0, 20)
+    rows = table(here / "review.csv")
+    # 15 of 300 are flipped between blobs four deviations apart: nearly all head the queue.
+    assert sum(truth[row["id"]]["flipped"] == "True" for row in rows[:15]) >= 13
+    assert rows[0]["proposed"] == truth[rows[0]["id"]]["kind_true"] != rows[0]["given"]
+
+    def person(name, given):
+        true = truth[name]["kind_true"]
+        if name == rows[1]["id"]:
+            return "wrong", ""
+        if name == rows[2]["id"]:
+            return "unsure", ""
+        return ("right", "") if true == given else ("wrong", true)
+
+    filled(here / "review.csv", person)
+    words = ("noisy.csv", "review.csv", *COLUMNS, "--out", "done.csv")
+    code, out, _ = dris("audit", "apply", *words, "--json")
+    found = json.loads(out)
+    assert (found["dropped"], found["unsure"], found["trusted"]) == (1, 1, 18)
+    done = read_data("done.csv", label="kind", id="name", trusted="trusted")
+    assert len(done) == N - 1
+    assert rows[1]["id"] not in done.ids
+    for name, label, vouched in zip(done.ids, done.given(), done.trusted, strict=True):
+        assert not vouched or truth[name]["kind_true"] == label
+    again = ("done.csv", "audit.csv", *COLUMNS, "--out", "more.csv")
+    dris("audit", "draw", "done.csv", *COLUMNS, "--without", "trusted", "--n", 30)
+    filled(here / "audit.csv", lambda *_: ("right", ""))
+    refused(dris("audit", "apply", *again), "pass --trusted trusted")
+    assert dris("audit", "apply", *again, "--trusted", "trusted")[0] == 0
+    more = read_data("more.csv", label="kind", id="name", trusted="trusted")
+    assert set(done.ids[done.trusted]) < set(more.ids[more.trusted])
+
+
+def test_a_queue_from_a_score_file_trains_nothing_and_hides_canaries(dris, here):
+    data = read_data("data.csv", label="kind", id="name")
+    other = data.given(1 - data.labels).astype(str)
+    canary = np.arange(N) == 0
+    scores = ScoreFile(
+        data.ids,
+        {"aum_mean": np.arange(N)},
+        {"canary": canary},
+        texts={"given": data.given().astype(str), "suggested": other},
+    )
+    write_scores(scores, "scores.parquet")
+    words = ("audit", "queue", "data.csv", *COLUMNS, "--n", 3)
+    code, _, err = dris(*words, "--scores", ".")
+    assert code == 0
+    assert "canaries" in err
+    rows = table(here / "review.csv")
+    assert [row["id"] for row in rows] == ["r1", "r2", "r3"]
+    assert [row["proposed"] for row in rows] == ["cat", "dog", "cat"]
+    text = (here / "data.csv").read_text().replace("dog", "cat", 1)
+    (here / "data.csv").write_text(text)
+    refused(dris(*words, "--scores", ".", "--force"), "other labels")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("r0,cat,dog,wrong,bird", "no class"),
+        ("r0,cat,dog,wrong,cat", "the label it has"),
+        ("r0,cat,dog,right,dog", "only a wrong label"),
+        ("r0,dog,cat,right,", "review this data"),
+        ("zz,cat,dog,right,", "no id"),
+        ("r0,cat,dog,perhaps,", "verdict"),
+        ("r0,cat,dog,,", "no verdict"),
+        ("r0,cat,dog", "cells"),
+    ],
+)
+def test_a_review_that_does_not_fit_the_data_is_refused_and_nothing_written(dris, here, line, says):
+    (here / "review.csv").write_text(f"id,given,proposed,verdict,corrected\n{line}\n")
+    refused(dris("audit", "apply", "data.csv", "review.csv", *COLUMNS, "--out", "x.csv"), says)
+    assert not (here / "x.csv").exists()
+
+
+def test_a_review_that_fits_is_applied_and_other_lines_keep_their_bytes(dris, here):
+    (here / "review.csv").write_text("id,given,proposed,verdict,corrected\nr0,cat,dog,wrong,dog\n")
+    assert dris("audit", "apply", "data.csv", "review.csv", *COLUMNS, "--out", "x.csv")[0] == 0
+    old, new = ((here / name).read_text().splitlines() for name in ("data.csv", "x.csv"))
+    assert new[0] == old[0] + ",trusted"
+    assert new[1] == old[1].replace("cat", "dog") + ",true"
+    assert new[2:] == [line + ",false" for line in old[2:]]
+
+
+# -- corrupt -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["uniform", "targeted", "asymmetric", "instance"])
+def test_every_kind_flips_the_stated_share_and_keeps_the_truth_apart(dris, here, kind):
+    words = ("data.csv", *COLUMNS, "--rate", 0.1, "--kind", kind, "--out", "noisy.csv", "--json")
+    code, out, _ = dris("corrupt", *words)
+    assert (code, json.loads(out)["flipped"]) == (0, N // 10)
+    noisy = table(here / "noisy.csv")
+    truth = table(here / "noisy-truth.csv")
+    clean = table(here / "data.csv")
+    assert noisy[0].keys() == clean[0].keys()
+    for n, t, c in zip(noisy, truth, clean, strict=True):
+        assert (n["name"], t["kind_true"]) == (c["name"], c["kind"])
+        assert (n["kind"] != c["kind"]) == (t["flipped"] == "True")
+
+
+def test_a_matrix_decides_which_class_becomes_which(dris, here):
+    (here / "matrix.csv").write_text("true,cat,dog\ncat,0.6,0.4\ndog,0,1\n")
+    words = ("--kind", "matrix", "--matrix", "matrix.csv", "--out", "noisy.csv", "--json")
+    code, out, _ = dris("corrupt", "data.csv", *COLUMNS, *words)
+    assert code == 0
+    truth = table(here / "noisy-truth.csv")
+    flipped = [row["kind_true"] for row in truth if row["flipped"] == "True"]
+    assert set(flipped) == {"cat"}
+    # 150 draws of probability 0.4: outside 35..85 with probability below 1e-4.
+    assert 35 <= len(flipped) == json.loads(out)["flipped"] <= 85
+
+
+def test_trusted_labels_are_never_flipped(dris, here):
+    rows = (here / "data.csv").read_text().splitlines()
+    marked = [f"{row},{'checked' if not i else int(i <= 250)}" for i, row in enumerate(rows)]
+    (here / "data.csv").write_text("\n".join(marked) + "\n")
+    words = ("data.csv", *COLUMNS, "--trusted", "checked", "--rate", 0.5, "--out", "noisy.csv")
+    assert dris("corrupt", *words)[0] == 0
+    truth = table(here / "noisy-truth.csv")
+    assert [row["flipped"] for row in truth[:250]] == ["False"] * 250
+    assert sum(row["flipped"] == "True" for row in truth[250:]) == 25
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--kind", "evil"), "--kind"),
+        (("--kind", "matrix"), "go together"),
+        (("--matrix", "data.csv"), "go together"),
+        (("--kind", "matrix", "--matrix", "data.csv"), "must name every class"),
+        (("--rate", "1.5"), "rate"),
+        (("--out", "data.csv", "--force"), "never replaced"),
+        (("--out", "noisy.parquet"), ".csv"),
+    ],
+)
+def test_a_corruption_that_cannot_be_is_refused_and_nothing_written(dris, here, words, says):
+    refused(dris("corrupt", "data.csv", *COLUMNS, "--out", "noisy.csv", *words), says)
+    assert [path.name for path in here.iterdir()] == ["data.csv"]
+
+
+def test_an_existing_truth_is_not_overwritten(dris, here):
+    (here / "noisy-truth.csv").write_text("mine")
+    refused(dris("corrupt", "data.csv", *COLUMNS, "--out", "noisy.csv"), "--force")
+    assert not (here / "noisy.csv").exists()

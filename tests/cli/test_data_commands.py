@@ -1,0 +1,466 @@
+"""The commands about a user's own data, run as `main` runs them."""
+
+import csv
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dris.cli.data_commands import _say_limit
+from dris.cli.requests import Request
+from dris.core.certify.subset_limit import ContaminationLimit
+from dris.data.scorefile import read_scores
+from made_people import write_people
+
+N = 2000
+ROW_NUMBERS = ["--label", "income", "--without", "person,checked"]
+FAST = ["--epochs", "6", "--model", "mlp", "--workers", "1"]
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    """A noisy table, where its proxies are kept, and which labels are wrong."""
+    folder = tmp_path_factory.mktemp("people")
+    wrong = write_people(folder / "people.csv", N)
+    return folder / "people.csv", folder / "runs", wrong
+
+
+@pytest.fixture
+def on_people(dris, people, tmp_path):
+    """Run a command on the table, with its proxies."""
+    data, runs, _ = people
+    shared = ["--label", "income", "--id", "person", "--trusted", "checked", *FAST]
+
+    def run(command, *words, out=tmp_path / "out"):
+        return dris(command, data, *shared, "--store", runs, "--out", out, *words)
+
+    return run
+
+
+def rows_of(path):
+    with Path(path).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_prune_writes_a_cleaner_table_with_the_same_columns_order_and_lines(
+    on_people, people, tmp_path
+):
+    code, said, _ = on_people("prune", "--keep", "0.4")
+    assert code == 0, said
+    source = people[0].read_bytes().splitlines()
+    kept = (tmp_path / "out" / "kept.csv").read_bytes().splitlines()
+    places = [source.index(line) for line in kept]
+    assert places == sorted(places)
+    assert places[0] == 0  # the header
+    positions = np.array(places[1:]) - 1
+    free = positions[positions % 20 > 0]
+    assert people[2][free].mean() < people[2].mean() / 3
+    assert "wrote" in said
+    assert "verdict" in said
+    assert "with probability 0.95" in said or "nothing of use is certified" in said
+
+
+def test_prune_writes_the_report_beside_it_unless_told_not_to(on_people, tmp_path):
+    assert on_people("prune")[0] == 0
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "people.csv" in page
+    assert "What to do" in page
+    assert "exec" in page  # a category, decoded
+    on_people("prune", "--no-report", out=tmp_path / "bare")
+    assert sorted(p.name for p in (tmp_path / "bare").iterdir()) == ["kept.csv"]
+
+
+@pytest.mark.parametrize("rule", ["gated", "rank_variance", "aum_mean", "aum_remove", "random"])
+def test_trusted_rows_always_stay_and_canaries_never_do(on_people, tmp_path, rule):
+    on_people("score", out=tmp_path / "s")
+    marks = read_scores(tmp_path / "s" / "scores.parquet")
+    code, said, _ = on_people("prune", "--rule", rule, "--as", "ids", "--no-report", "--json")
+    kept = {row["person"] for row in rows_of(tmp_path / "out" / "kept.csv")}
+    assert code == 0
+    assert len(kept) == json.loads(said)["kept"]
+    assert set(marks.ids[marks.flags["trusted"]]) <= kept
+    assert not set(marks.ids[marks.flags["canary"]]) & kept
+    assert not (marks.flags["trusted"] & marks.flags["canary"]).any()
+    assert marks.flags["canary"].sum() == 191  # a tenth of those that nobody vouches for
+
+
+def test_a_column_marks_the_kept_in_the_whole_table(on_people, tmp_path):
+    on_people("prune", "--as", "column", "--rule", "rank_variance", "--no-report")
+    rows = rows_of(tmp_path / "out" / "kept.csv")
+    assert len(rows) == N
+    kept = [row for row in rows if row["dris_kept"].lower() == "true"]
+    assert 0.2 * N < len(kept) < 0.35 * N
+    assert float(rows[0]["dris_rank_variance"]) >= 0
+
+
+def test_score_writes_every_score_by_id_with_flags_and_a_recipe(on_people, people, tmp_path):
+    code, said, _ = on_people("score", "--json")
+    found = read_scores(tmp_path / "out" / "scores.parquet")
+    assert code == 0
+    assert found.ids[:2].tolist() == ["p00000", "p00001"]
+    assert {"rank_variance", "aum_mean", "el2n", "forgetting"} <= set(found.scores)
+    assert list(found.scores) == json.loads(said)["scores"]
+    suspicious = found.texts["suggested"] != found.texts["given"]
+    free = ~found.flags["canary"]
+    assert suspicious[free & people[2]].mean() > 0.7
+    assert suspicious[free & ~people[2]].mean() < 0.3
+    text = (tmp_path / "out" / "recipe.json").read_text()
+    recipe = json.loads(text)
+    assert text == json.dumps(recipe, sort_keys=True, indent=1) + "\n"
+    assert recipe["settings"]["epochs"] == 6
+    assert recipe["reading"]["label"] == "income"
+    assert len(recipe["data"]["fingerprint"]) == 64
+
+
+def test_the_same_command_gives_the_same_bytes_and_trains_once(on_people, tmp_path):
+    on_people("score", out=tmp_path / "one")
+    _, said, told = on_people("score", "--json", out=tmp_path / "two")
+    assert json.loads(said)["proxies"] == {"found": 3, "trained": 0, "imported": 0}
+    assert "0 trained, 3 found" in told
+    for name in ("scores.parquet", "recipe.json"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_weights_sum_to_one_leave_canaries_out_and_undo_the_draws(on_people, tmp_path):
+    code, said, _ = on_people("weights", "--smoothing", "0.2", "--json")
+    rows = rows_of(tmp_path / "out" / "weights.csv")
+    q = np.array([float(row["probability"]) for row in rows])
+    w = np.array([float(row["weight"]) for row in rows])
+    assert code == 0
+    assert q.sum() == pytest.approx(1)
+    assert (q == 0).sum() == (w == 0).sum() == 191
+    assert (w[q > 0] * q[q > 0] * (q > 0).sum()) == pytest.approx(1)
+    assert w.max() <= 1 + 1 / 0.2 + 1e-9
+    assert json.loads(said)["effective_size"] > 0
+    assert on_people("weights", "--smoothing", "0.2", "--as", "parquet")[0] == 0
+    assert read_scores(tmp_path / "out" / "weights.parquet").score("weight").tolist() == w.tolist()
+
+
+def test_judge_prints_the_verdict_and_its_json_holds_every_check(on_people, tmp_path):
+    code, said, _ = on_people("judge", "--keep", "0.3")
+    assert code == 0
+    assert "why" in said
+    assert "holds" in said
+    values = json.loads(on_people("judge", "--keep", "0.3", "--json")[1])
+    assert values["keep"] == 0.3
+    assert values["rule"] in said
+    assert {check["outcome"] for check in values["checks"].values()} <= {
+        "holds",
+        "fails",
+        "cannot tell",
+    }
+
+
+def test_several_kinds_of_canaries_each_certify(on_people):
+    values = json.loads(on_people("judge", "--canaries", "uniform,confusable", "--json")[1])
+    assert [c["kind"] for c in values["certificates"]] == ["uniform", "confusable"]
+
+
+def test_report_alone_says_its_headline(on_people, tmp_path):
+    code, said, _ = on_people("report", "--rule", "rank_variance")
+    assert code == 0
+    assert "wrote" in said
+    assert said.splitlines()[0] in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_nothing_is_replaced_without_force_and_that_is_said_before_training(dris, people, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    for command, name in (
+        ("score", "scores.parquet"),
+        ("prune", "kept.csv"),
+        ("prune", "report.html"),
+        ("weights", "weights.csv"),
+        ("report", "report.html"),
+    ):
+        (out / name).write_text("mine")
+        code, _, told = dris(command, people[0], *ROW_NUMBERS, *FAST, "--out", out)
+        assert code == 1
+        assert f"{name} exists; use --force" in told
+        assert told.count("\n") == 1
+        assert (out / name).read_text() == "mine"
+        assert not (out / "runs").exists()
+        (out / name).unlink()
+
+
+def test_force_replaces(on_people, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "weights.csv").write_text("old")
+    assert on_people("weights", "--force")[0] == 0
+    assert (tmp_path / "out" / "weights.csv").read_text() != "old"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--keep", "1.5"], "keep must be"),
+        (["--keep", "0"], "keep must be"),
+        (["--rule", "best"], "--rule must be one of gated"),
+        (["--as", "xml"], "--as must be data, ids or column"),
+        (["--proxies", "1"], "proxies must be"),
+        (["--epochs", "0"], "epochs must be"),
+        (["--model", "gpt"], "unknown model 'gpt'"),
+        (["--canaries", "yellow"], "canaries must be different kinds"),
+        (["--canaries", "uniform,uniform"], "canaries must be different kinds"),
+        (["--canaries", "none"], "needs canaries"),
+        (["--at-most", "0.7"], "at_most must be in"),
+        (["--seed", "-1"], "seed"),
+        (["--workers", "0"], "workers must be"),
+        (["--device", "tpu"], "device must be cpu"),
+        (["--missing", "guess"], "--missing must be refuse or median"),
+        (["--label", "wage"], "wage"),
+        (["--id", "job"], "ids must differ"),
+        (["--without", "shoe"], "shoe"),
+        (["--from", "nowhere.npy"], "needs canaries"),
+        (["--from", "nowhere.npy", "--rule", "loss"], "nowhere.npy does not exist"),
+    ],
+)
+def test_a_bad_option_is_one_sentence_and_writes_nothing(dris, people, tmp_path, words, says):
+    out = tmp_path / "out"
+    code, said, told = dris("prune", people[0], *ROW_NUMBERS, "--out", out, *FAST, *words)
+    assert code == 1
+    assert said == ""
+    assert says in told
+    assert told.count("\n") == 1
+    assert not out.exists() or not any(p.is_file() for p in out.rglob("*"))
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["weights", "--rule", "gated"], "weights need a score"),
+        (["weights", "--smoothing", "0"], "smoothing must be above 0"),
+        (["weights", "--exponent", "2"], "weight_exponent must be in"),
+        (["weights", "--as", "xml"], "--as must be csv or parquet"),
+        (["judge", "--canaries", "none"], "a verdict needs canaries"),
+        (["judge", "--from", "x.npy"], "a verdict needs canaries"),
+        (["judge", "--keep", "2"], "keep must be"),
+        (["report", "--rule", "best"], "--rule must be one of"),
+    ],
+)
+def test_bad_options_of_the_other_commands_are_one_sentence(on_people, words, says):
+    code, said, told = on_people(*words)
+    assert (code, said) == (1, "")
+    assert says in told
+    assert told.count("\n") == 1
+
+
+def test_no_data_and_missing_data_are_one_sentence(dris, tmp_path):
+    out = ("--out", tmp_path / "out")
+    assert "no data was named" in dris("judge", *out)[2]
+    assert "does not exist" in dris("score", tmp_path / "none.csv", *out)[2]
+
+
+def test_an_error_of_our_own_is_one_sentence_and_code_70_and_debug_shows_where(
+    on_people, monkeypatch
+):
+    def broken(*_, **__):
+        raise RuntimeError("the wheel\nfell off")
+
+    monkeypatch.setattr("dris.decide.scored.score_data", broken)
+    code, _, told = on_people("judge")
+    assert (code, told) == (70, "dris: RuntimeError: the wheel (--debug shows where)\n")
+    with pytest.raises(RuntimeError, match="fell off"):
+        on_people("judge", "--debug")
+
+
+def test_imported_dynamics_give_scores_and_a_subset_but_no_certificate(
+    dris, people, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    loss = np.random.default_rng(0).random((3, N))
+    np.save("loss.npy", loss)
+    assert dris("score", "--from", "loss.npy", "--out", "s")[0] == 0
+    assert "rank_variance" in read_scores("s/scores.parquet").scores
+    words = [people[0], *ROW_NUMBERS, "--rule", "rank_variance", "--from", "loss.npy"]
+    code, said, _ = dris("prune", *words, "--keep", "0.5", "--json", "--out", "p")
+    values = json.loads(said)
+    assert (code, values["kept"], values["certificates"], values["verdict"]) == (0, 1000, [], None)
+    assert "nothing is certified" in Path("p/report.html").read_text()
+    np.save("short.npy", loss[:, :5])
+    words[-1] = "short.npy"
+    assert "the imported dynamics are of 5 examples" in dris("prune", *words, "--out", "q")[2]
+    Path("aum_values.csv").write_text("sample_id,aum\na,0.5\nb,-1\n")
+    assert dris("score", "--from", "aum_values.csv", "--out", "a")[0] == 0
+    assert read_scores("a/scores.parquet").score("aum").tolist() == [0.5, -1.0]
+
+
+def test_a_folder_of_images_becomes_a_list_and_a_report_with_pictures(dris, tmp_path):
+    from PIL import Image
+    from sklearn.datasets import load_digits
+
+    x, y = load_digits(return_X_y=True)
+    for i in range(800):
+        label = (y[i] + 1) % 10 if i % 10 == 0 else y[i]
+        folder = tmp_path / "digits" / f"digit-{label}"
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.fromarray((x[i].reshape(8, 8) * 15).astype(np.uint8)).save(folder / f"{i:04d}.png")
+    words = ["--keep", "0.5", "--rule", "aum_mean", *FAST, "--out", tmp_path / "out"]
+    code, _, told = dris("prune", tmp_path / "digits", *words)
+    assert code == 0, told
+    rows = rows_of(tmp_path / "out" / "kept.csv")
+    assert 370 < len(rows) <= 400
+    wrong = [int(Path(row["path"]).stem) % 10 == 0 for row in rows]
+    assert np.mean(wrong) < 0.05
+    assert (tmp_path / "out" / rows[0]["path"]).is_file()
+    assert "iVBOR" in (tmp_path / "out" / "report.html").read_text()  # PNG, as base64
+
+
+def test_an_npz_of_embeddings_becomes_a_smaller_npz_and_a_report(dris, tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(1500) % 3
+    x = rng.normal(size=(1500, 8)).astype(np.float32) + 4 * np.eye(3, 8)[y]
+    given = np.where(np.arange(1500) % 10 == 0, (y + 1) % 3, y)
+    np.savez(tmp_path / "e.npz", x=x, label=given, extra=np.arange(1500))
+    code, said, told = dris(
+        "prune", tmp_path / "e.npz", "--keep", "0.5", "--json", *FAST, "--out", tmp_path / "out"
+    )
+    assert code == 0, told
+    values = json.loads(said)
+    with np.load(tmp_path / "out" / "kept.npz") as kept:
+        assert len(kept["x"]) == values["kept"] == len(kept["extra"])
+        assert (kept["extra"] % 10 == 0).mean() < 0.02
+        assert (kept["x"] == x[kept["extra"]]).all()
+        assert (np.diff(kept["extra"]) > 0).all()
+    (limit,) = values["certificates"]
+    assert limit["wrong"] >= (np.load(tmp_path / "out" / "kept.npz")["extra"] % 10 == 0).sum()
+    assert (tmp_path / "out" / "report.html").stat().st_size > 50_000
+
+
+EVERY_COMMAND = (
+    *("score", "prune", "weights", "judge", "report", "trial", "corrupt", "compare"),
+    *("audit draw", "audit read", "audit queue", "audit apply"),
+    *("demo", "certify", "runs", "data"),
+)
+
+
+@pytest.mark.parametrize("command", EVERY_COMMAND)
+def test_help_fits_a_screen_and_its_example_names_real_options(dris, monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "100")
+    _, said, _ = dris(*command.split(), "--help")
+    lines = said.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 100
+    example = " ".join(said.split()).partition("Example: ")[2].partition(" Options:")[0]
+    words = shlex.split(example)
+    assert words[: 1 + len(command.split())] == ["dris", *command.split()]
+    assert all(word in said for word in words if word.startswith("--"))
+
+
+def _child(*words, cwd, start_new_session=False):
+    source = Path(__file__).parents[2] / "src"
+    code = "from dris.cli import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, words)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(source)},
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=start_new_session,
+    )
+
+
+def _wait_for(pattern, folder, child):
+    until = time.monotonic() + 60
+    while not any(folder.glob(pattern)):
+        assert child.poll() is None, child.stderr.read()
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(people, tmp_path):
+    words = ["score", people[0], *ROW_NUMBERS, "--epochs", "8", "--workers", "1", "--json"]
+    with _child(*words, "--out", "whole", cwd=tmp_path) as child:
+        assert child.wait() == 0
+    with _child(*words, "--out", "cut", cwd=tmp_path) as child:
+        _wait_for("cut/runs/*/done.json", tmp_path, child)
+        child.kill()
+    assert not (tmp_path / "cut" / "scores.parquet").exists()
+    with _child(*words, "--out", "cut", cwd=tmp_path) as child:
+        proxies = json.loads(child.stdout.read())["proxies"]
+    assert proxies["found"] >= 1
+    assert proxies["found"] + proxies["trained"] == 3
+    for name in ("scores.parquet", "recipe.json"):
+        whole, cut = (tmp_path / folder / name for folder in ("whole", "cut"))
+        assert whole.read_bytes() == cut.read_bytes()
+
+
+def test_ctrl_c_says_the_command_that_goes_on(people, tmp_path):
+    words = ["judge", str(people[0]), *ROW_NUMBERS, "--epochs", "500", "--workers", "1"]
+    with _child(*words, cwd=tmp_path) as child:
+        _wait_for("dris-out/runs/*", tmp_path, child)
+        time.sleep(0.5)
+        child.send_signal(signal.SIGINT)
+        said = child.stderr.read()
+    assert child.returncode == 130
+    assert f"to go on: dris {shlex.join(words)}" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.slow
+def test_an_interrupted_trial_says_how_to_go_on_and_ends_in_the_same_bytes(people, tmp_path):
+    words = ["trial", str(people[0]), *ROW_NUMBERS, "--examples", "250", "--epochs", "2"]
+    with _child(*words, "--out", "whole", cwd=tmp_path) as child:
+        assert child.wait() == 0
+    words += ["--out", "cut"]
+    with _child(*words, cwd=tmp_path, start_new_session=True) as child:
+        _wait_for("cut/runs/cells/*.json", tmp_path, child)
+        os.killpg(child.pid, signal.SIGINT)  # a terminal tells the workers too
+        said = child.stderr.read()
+    assert child.returncode == 130
+    assert f"to go on: dris {shlex.join(words)}" in said
+    assert "Traceback" not in said
+    finished = {path: path.stat().st_mtime_ns for path in tmp_path.glob("cut/runs/cells/*.json")}
+    assert 0 < len(finished) < 45
+    assert not (tmp_path / "cut" / "trial.json").exists()
+    with _child(*words, cwd=tmp_path) as child:
+        assert child.wait() == 0
+    assert all(path.stat().st_mtime_ns == before for path, before in finished.items())
+    for name in ("trial.json", "trial.md"):
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_loose_limit_of_two_classes_says_what_to_do(on_people):
+    _, said, _ = on_people("prune", "--rule", "gated", "--no-report")
+    assert "nothing of use is certified" in said
+    assert "if fewer surely are, say so with --at-most, or check a sample: dris audit draw" in said
+
+
+@pytest.mark.parametrize(
+    ("wrong", "in_all", "says", "does_not"),
+    [
+        (20, 0.1, "at most 2.00% of them are wrong", "  so  "),
+        (20, 0.5, "say so with --at-most, or check a sample: dris audit", "nothing of use"),
+        (150, 0.1, "nothing of use is certified", "with probability"),
+        (900, 0.2, "keep less, or check a sample", "with probability"),
+    ],
+)
+def test_what_is_said_of_a_limit_depends_on_what_it_is_worth(capsys, wrong, in_all, says, does_not):
+    limit = ContaminationLimit(
+        kind="uniform",
+        wrong=wrong,
+        left=1000,
+        selected=1010,
+        canaries=100,
+        passed=10,
+        restored=0,
+        corrupted=900,
+        both=wrong,
+        delta=0.05,
+        delta_count=0.025,
+        delta_corrupted=0.025,
+        conditions=("the attacker is uniform",),
+    )
+    _say_limit(Request(at_most=0.5), limit, in_all, "dris audit")
+    said = capsys.readouterr().out
+    assert says in said
+    assert does_not not in said

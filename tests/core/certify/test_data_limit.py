@@ -1,0 +1,140 @@
+"""The limit on ε: near the truth where the detector is good, never under it too often."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+import oracles_canaries as oracle
+from canary_worlds import World, left_wrong
+from dris.core.certify.data_limit import _outside_limit, corruption_limit
+from dris.core.certify.subset_limit import contamination_limit
+from dris.core.errors import InputError
+from dris.core.noise.canaries import plant_canaries
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.integers(0, 40),
+    st.integers(0, 20),
+    st.integers(0, 12),
+    st.integers(0, 12),
+    st.sampled_from([0.01, 0.1, 0.3]),
+)
+def test_one_cut_rejects_what_trying_every_number_rejects(most, below, above, counted, delta):
+    ours = _outside_limit(most, below, above, counted, delta)
+    assert ours == oracle.outside_limit(most, below, above, counted, delta)
+
+
+@pytest.mark.parametrize(("rate", "at_most"), [(0.0, 0.01), (0.1, 0.16), (0.25, 0.34), (0.4, 0.53)])
+def test_a_good_detector_gives_a_useful_limit_at_every_known_rate(rate, at_most):
+    for seed in range(3):
+        world = World(n=20_000, rate=rate, share=0.04, quality=3.0)
+        _, canaries, score, _ = world.make(np.random.default_rng(seed))
+        limit = corruption_limit(score, canaries.certifying, at_most=0.6)
+        assert rate <= limit.share <= at_most
+        assert not limit.vacuous
+        assert limit.outside <= limit.corrupted
+
+
+def test_a_useless_detector_says_nothing_and_there_is_no_lower_side():
+    _, canaries, score, _ = World(quality=0.0).make(np.random.default_rng(0))
+    limit = corruption_limit(score, canaries.certifying)
+    assert limit.vacuous
+    assert limit.share == 0.5
+    assert "no lower limit can be told" in str(limit)
+    assert limit.to_dict()["cut"] is None
+
+
+def test_trusted_labels_are_left_out_of_the_count():
+    avoid = np.arange(1_000) < 500
+    canaries = plant_canaries(
+        np.arange(1_000) % 4, share=0.2, avoid=avoid, rng=np.random.default_rng(0)
+    )
+    score = -1.0 * canaries.mask()
+    limit = corruption_limit(score, canaries.certifying)
+    assert limit.total == 500
+
+
+def test_equal_scores_are_on_one_side_of_a_cut():
+    canaries = plant_canaries(np.arange(1_000) % 4, share=0.2, rng=np.random.default_rng(0))
+    flat = corruption_limit(np.zeros(1_000), canaries.certifying)
+    assert flat.vacuous
+    two = corruption_limit(1.0 * ~canaries.mask(), canaries.certifying)
+    assert two.corrupted < 30
+
+
+WORLDS = {
+    "good detector": World(),
+    "poor detector": World(quality=1.0, rate=0.1),
+    "nothing wrong": World(rate=0.0, quality=3.0),
+    "two classes at 0.1": World(classes=2, rate=0.1, quality=3.0),
+    "two classes at 0.4": World(classes=2, rate=0.4, quality=3.0),
+    "at 0.4": World(rate=0.4, quality=3.0, n=2_000),
+    "two classes, inverted": World(classes=2, rate=0.3, quality=-2.0),
+    "few canaries": World(share=0.03, quality=3.0),
+    "all certify, keep a quarter": World(share=0.05, choosing=0.0, keep=0.25, rate=0.25),
+    "three classes": World(classes=3, rate=0.25, quality=2.5, share=0.2),
+}
+
+
+def failures(world, runs):
+    """How often ε exceeds its limit (δ₂), and how often the whole certificate fails (δ)."""
+    failed = np.zeros(2, int)
+    for seed in range(runs):
+        truth, canaries, score, subset = world.make(np.random.default_rng([seed, world.n]))
+        found = corruption_limit(score, canaries.certifying, delta=0.025)
+        whole = contamination_limit(subset, canaries.certifying, found, delta=0.05)
+        failed[0] += world.wrong > found.corrupted
+        failed[1] += left_wrong(truth, canaries, subset) > whole.wrong
+    return failed
+
+
+def check(world, runs):
+    over, whole = failures(world, runs)
+    # A right level exceeds these with a chance below 1e-6 each.
+    assert over <= binom.isf(1e-6, runs, 0.025)
+    assert whole <= binom.isf(1e-6, runs, 0.05)
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_both_limits_fail_no_more_often_than_promised(name):
+    check(WORLDS[name], 40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WORLDS)
+def test_both_limits_fail_no_more_often_than_promised_in_5000_data_sets(name):
+    check(WORLDS[name], 500)
+
+
+def test_the_plain_ratio_without_bands_is_often_under_the_truth():
+    world, under, runs = World(quality=2.0, rate=0.3), 0, 100
+    for seed in range(runs):
+        _, canaries, score, _ = world.make(np.random.default_rng(seed))
+        own, others = score[canaries.certifying.positions], score[~canaries.mask()]
+        cuts = np.quantile(score, np.arange(0.01, 0.6, 0.01))
+        ratios = [(others <= c).mean() / (own <= c).mean() for c in cuts if (own <= c).any()]
+        # Even the best ratio has to count the clean below the cut, so look where it is sharp.
+        under += min(ratios) < world.rate
+    assert under > 3 * binom.isf(1e-6, runs, 0.025)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"score": np.zeros(9)}, "one per example"),
+        ({"score": np.full(1_000, np.nan)}, "finite"),
+        ({"delta": 0}, "delta must be in"),
+        ({"delta": 1}, "delta must be in"),
+        ({"at_most": 1.5}, "at_most must be in"),
+    ],
+)
+def test_bad_input_is_one_sentence(change, says):
+    _, canaries, score, _ = World().make(np.random.default_rng(0))
+    arguments = {"score": score, "delta": 0.025, "at_most": 0.5, **change}
+    with pytest.raises(InputError, match=says):
+        corruption_limit(arguments.pop("score"), canaries.certifying, **arguments)
+    with pytest.raises(InputError, match="what chose cannot certify"):
+        corruption_limit(score, canaries.choosing)

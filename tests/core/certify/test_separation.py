@@ -1,0 +1,481 @@
+import itertools
+import json
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import oracles_certificates as oracle
+from dris.core.certify.separation import Bound, Certificate, certify
+from dris.core.errors import InputError
+
+PAPER: dict[str, Any] = {
+    "n": 50_000,
+    "k": 3,
+    "delta": 0.05,
+    "tau": 0.1,
+    "gamma": 0.01,
+    "tau_bdry": 0.2,
+    "boundary": 7_500,  # 20 % of the clean
+    "keep": 0.25,
+    "epsilon": 0.25,
+    "alpha_trim": 0.1,
+    "v_tail": 0.02,
+}
+
+
+def certified(**changes: Any) -> Certificate:
+    return certify(**{**PAPER, **changes})
+
+
+# Worked by hand
+
+
+def test_four_proxies_and_one_example_by_hand() -> None:
+    # log(2N/δ) = log 8, log(N/δ) = log 4; bulk 0.04/4 + 0.01 = 0.02; boundary 0.25.
+    c = certified(n=1, k=4, delta=0.25, tau=0.2, tau_bdry=0.5, boundary=1, keep=1, epsilon=0)
+    assert c.paper.radius == pytest.approx(math.sqrt(math.log(8) / 8))
+    assert c.tight.radius == pytest.approx(0.75 * math.sqrt(math.log(4) / 8))
+    assert c.paper.threshold == pytest.approx(0.015 + c.paper.radius)
+    assert c.paper.boundary_floor == pytest.approx(0.1875 - c.paper.radius)
+    assert c.paper.gap == c.tight.gap == pytest.approx(0.1725)
+
+
+def test_equation_six_by_hand() -> None:
+    # 0.1 · 0.25 / 0.25 = 0.1 of the subset is tail; v_tail = 0.005 against 0.0125 leaves 0.4.
+    c = certified(k=10**6, boundary=12_500, v_tail=0.005)
+    assert c.paper.contamination == c.tight.contamination == pytest.approx(0.04)
+    assert c.paper.why_not is None
+
+
+def test_equation_six_divides_by_the_examples_that_are_really_kept() -> None:
+    # ⌊0.25 · 7⌋ = 1, and 0.5 · 0.4 · 7 = 1.4 corrupted in a subset of one is capped.
+    c = certified(n=7, k=10**6, boundary=1, epsilon=0.4, alpha_trim=0.5, v_tail=0.25)
+    assert (c.kept, c.tight.contamination) == (1, 1.0)
+    c = certified(n=7, k=10**6, boundary=1, epsilon=0.4, alpha_trim=0.25, v_tail=0.25)
+    assert c.tight.contamination == pytest.approx(0.7)  # with α = 0.25 it would read 0.4
+
+
+def test_the_best_imaginable_case_needs_467_proxies_with_the_papers_radius() -> None:
+    c = certified()
+    assert (c.paper.smallest_k_best_case, c.tight.smallest_k_best_case) == (467, 443)
+    best = {"tau": 0, "gamma": 0, "tau_bdry": 0.5, "boundary": 20_000}
+    assert not certified(k=466, **best).paper.separates
+    assert certified(k=467, **best).paper.separates
+    assert not certified(k=442, **best).tight.separates
+    assert certified(k=443, **best).tight.separates
+
+
+def test_two_proxies_are_the_fewest_that_are_ever_asked_for() -> None:
+    # log(1/0.999) = 0.001: with so little asked, any K would do, and K = 1 is no ensemble.
+    c = certified(n=1, delta=0.999, tau_bdry=0.5, boundary=0, keep=1)
+    assert c.tight.smallest_k_best_case == c.tight.smallest_k == 2
+
+
+def test_a_threshold_can_be_vacuous_where_the_floor_is_not() -> None:
+    c = certified(k=200, gamma=0.2, tau_bdry=0.5, boundary=0)
+    assert (c.tight.threshold_vacuous, c.tight.floor_vacuous, c.vacuous) == (True, False, False)
+    c = certified(k=200, boundary=0)
+    assert (c.tight.threshold_vacuous, c.tight.floor_vacuous, c.vacuous) == (False, True, False)
+
+
+def test_the_papers_setting_certifies_nothing() -> None:
+    c = certified()
+    assert c.vacuous
+    for bound in (c.paper, c.tight):
+        assert bound.threshold_vacuous
+        assert bound.floor_vacuous
+        assert not bound.separates
+        assert bound.contamination is None
+    assert c.paper.radius == pytest.approx(1.555, abs=5e-4)
+
+
+def test_the_text_says_that_three_proxies_certify_nothing_and_why() -> None:
+    text = str(certified())
+    assert "K = 3 certifies nothing: the radius is 1.56" in text
+    assert "never exceeds 0.25" in text
+    assert "boundary set of 7,500 is smaller than the ⌊αN⌋ = 12,500 kept" in text
+    assert re.search(r"K that separates +38,373 +36,537", text)
+    assert re.search(r"best imaginable case +467 +443", text)
+    assert "weaker form" not in text
+
+
+def test_the_text_of_a_certificate_that_holds_says_so() -> None:
+    text = str(certified(k=10**6, boundary=12_500))
+    assert "at most 10.00% of the 12,500 kept examples are corrupted" in text
+    assert "probability at least 0.95" in text
+    assert "nothing" not in text
+    assert "No bound" not in text
+
+
+def test_the_text_between_the_two_says_what_is_missing() -> None:
+    text = str(certified(k=10**6))
+    assert "bounds rank variances, but not the contamination" in text
+
+
+def test_the_text_of_a_mixed_ensemble_names_the_weaker_form() -> None:
+    text = str(certified(identical=False))
+    assert "(not identical)" in text
+    assert "Δ' = (1 - 1/K)·τ_bdry² - τ²/4 - γ" in text
+    assert "v_tail must bound the tail's mean expected disagreement" in text
+
+
+def test_a_tail_is_all_that_can_enter_and_a_still_one_cannot() -> None:
+    still = {"tau": 0, "gamma": 0, "k": 10**6, "boundary": 20_000}
+    assert certified(**still, v_tail=0).tight.contamination == 0
+    assert certified(**still, v_tail=0.001).tight.contamination == pytest.approx(0.1)
+
+
+def test_no_k_separates_when_the_boundary_varies_no_more_than_the_bulk() -> None:
+    for tau, gamma in [(0.2, 0.25), (0.0, 0.25), (1 / 2, 0.1875), (0.0, 0.3)]:
+        c = certified(tau=tau, gamma=gamma, tau_bdry=0.5)
+        assert c.paper.smallest_k is None
+        assert c.tight.smallest_k is None
+        assert "no K separates" in str(c.tight.why_not)
+        assert "no K" in str(c)
+
+
+def test_a_decimal_tie_is_a_tie() -> None:
+    # 0.3² = 0.09 in decimals; in binary 0.3 ** 2 falls short of 0.09 and 0.1 ** 2 exceeds 0.01.
+    assert certified(tau=0, gamma=0.09, tau_bdry=0.3).tight.smallest_k is None
+    assert certified(tau=0, gamma=0.01, tau_bdry=0.1).tight.smallest_k is None
+
+
+def test_a_hair_of_a_gap_needs_an_exact_astronomical_k() -> None:
+    c = certified(tau=0, gamma=0.0899999999999999, tau_bdry=0.3, boundary=20_000)
+    for tight, bound in ((False, c.paper), (True, c.tight)):
+        assert bound.smallest_k is not None
+        assert bound.smallest_k > 10**33
+        for k, separates in ((bound.smallest_k - 1, False), (bound.smallest_k, True)):
+            at = certified(k=k, tau=0, gamma=0.0899999999999999, tau_bdry=0.3)
+            assert (at.tight if tight else at.paper).separates is separates
+    # With the tighter radius K > 2·log(10^6)/(10^-16)² = 12·log(10)·10^32, digits from a table.
+    assert c.tight.smallest_k == 2763102111592854820821589745621237 + 1
+    assert "2.76e+33" in str(c)
+
+
+def test_a_tiny_boundary_spread_is_no_overflow() -> None:
+    c = certified(tau=0, gamma=0, tau_bdry=1e-100)
+    assert c.tight.smallest_k is not None
+    assert c.tight.smallest_k > 10**400
+    assert "e+401" in str(c)
+    json.dumps(c.to_dict())
+
+
+def test_to_dict_survives_json() -> None:
+    for c in (certified(), certified(k=10**6, boundary=12_500), certified(gamma=0.5)):
+        plain = c.to_dict()
+        assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+        assert plain["paper"]["smallest_k_best_case"] == 467
+        assert plain["vacuous"] is c.vacuous
+
+
+def test_a_certificate_cannot_be_edited() -> None:
+    c = certified()
+    with pytest.raises(AttributeError):
+        c.k = 4  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        c.paper.radius = 0.0  # type: ignore[misc]
+
+
+# Against the oracle
+
+
+@pytest.mark.parametrize("identical", [True, False])
+@pytest.mark.parametrize(
+    ("n", "delta", "tau", "gamma", "tau_bdry"),
+    [(50_000, 0.05, 0, 0, 0.5), (100, 0.1, 0.2, 0.05, 0.45), (7, 0.5, 0.3, 0.01, 0.3)],
+)
+def test_smallest_k_is_what_trying_every_k_finds(
+    n: int, delta: float, tau: float, gamma: float, tau_bdry: float, identical: bool
+) -> None:
+    numbers = {"n": n, "delta": delta, "tau": tau, "gamma": gamma, "tau_bdry": tau_bdry}
+    c = certified(**numbers, boundary=1, identical=identical)
+    for tight, bound in ((False, c.paper), (True, c.tight)):
+        assert bound.smallest_k == oracle.smallest_k(**numbers, identical=identical, tight=tight)
+
+
+SETTINGS = st.fixed_dictionaries(
+    {
+        "n": st.integers(4, 10**7),
+        "k": st.one_of(st.integers(2, 50), st.integers(2, 10**9)),
+        "delta": st.floats(1e-6, 0.999),
+        "tau": st.floats(0, 0.5),
+        "gamma": st.floats(0, 0.2),
+        "tau_bdry": st.floats(0.01, 0.5),
+        "keep": st.floats(0.25, 1),
+        "epsilon": st.floats(0, 0.49),
+        "alpha_trim": st.floats(0, 0.99),
+        "v_tail": st.floats(0, 0.25),
+        "identical": st.booleans(),
+    }
+)
+
+
+@given(SETTINGS, st.floats(0, 1))
+def test_every_certificate_is_consistent(numbers: dict[str, Any], share: float) -> None:
+    clean = numbers["n"] - math.ceil(numbers["epsilon"] * numbers["n"])
+    c = certify(**numbers, boundary=int(share * clean))
+    assert c.tight.radius < c.paper.radius
+    assert c.tight.threshold <= c.paper.threshold
+    assert c.tight.boundary_floor >= c.paper.boundary_floor
+    assert c.tight.smallest_k_best_case <= c.paper.smallest_k_best_case
+    for tight, bound in ((False, c.paper), (True, c.tight)):
+        assert bound.radius == pytest.approx(oracle_radius(c, tight), rel=1e-9)
+        assert bound.gap == pytest.approx(
+            oracle.gap(c.k, c.tau, c.gamma, c.tau_bdry, c.identical), abs=1e-12
+        )
+        check_consistency(c, bound)
+
+
+def oracle_radius(c: Certificate, tight: bool) -> float:
+    if c.k > 10_000:  # the oracle adds K terms one by one
+        side = (c.k - 1) / c.k if tight else 1
+        return side * math.sqrt(math.log((1 if tight else 2) * c.n / c.delta) / (2 * c.k))
+    return oracle.radius(c.n, c.k, c.delta, tight)
+
+
+def check_consistency(c: Certificate, bound: Bound) -> None:
+    assert bound.threshold_vacuous is (bound.threshold >= 0.25)
+    assert bound.floor_vacuous is (bound.boundary_floor <= 0)
+    assert bound.separates is (bound.smallest_k is not None and c.k >= bound.smallest_k)
+    assert (bound.contamination is None) is (bound.why_not is not None)
+    assert (bound.contamination is not None) is (bound.separates and c.boundary >= c.kept)
+    if bound.smallest_k is not None:
+        assert bound.smallest_k >= bound.smallest_k_best_case
+    if bound.separates:
+        assert bound.boundary_floor >= bound.threshold
+        assert not bound.threshold_vacuous
+        assert not bound.floor_vacuous
+    if bound.contamination is not None:
+        assert 0 <= bound.contamination <= min(1, c.alpha_trim * c.epsilon * c.n / c.kept + 1e-12)
+
+
+@given(SETTINGS)
+def test_a_mixed_ensemble_never_gets_the_better_certificate(numbers: dict[str, Any]) -> None:
+    same = certify(**{**numbers, "identical": True}, boundary=0)
+    mixed = certify(**{**numbers, "identical": False}, boundary=0)
+    for a, b in ((same.paper, mixed.paper), (same.tight, mixed.tight)):
+        assert b.threshold >= a.threshold
+        assert b.boundary_floor == a.boundary_floor
+        assert b.gap <= a.gap
+        assert (a.smallest_k is None) is (b.smallest_k is None)
+        assert (b.smallest_k or 0) >= (a.smallest_k or 0)
+
+
+@given(SETTINGS)
+@settings(max_examples=50)
+def test_one_proxy_fewer_than_the_smallest_k_does_not_separate(numbers: dict[str, Any]) -> None:
+    c = certify(**numbers, boundary=0)
+    assume(c.paper.smallest_k is not None)
+    for name in ("paper", "tight"):
+        k = getattr(c, name).smallest_k
+        assert getattr(certify(**{**numbers, "k": k}, boundary=0), name).separates
+        if k > 2:
+            assert not getattr(certify(**{**numbers, "k": k - 1}, boundary=0), name).separates
+
+
+# The largest change, by brute force
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 5, 6])
+def test_one_proxy_moves_the_variance_by_at_most_k_minus_one_over_k_squared(k: int) -> None:
+    grid = [0, 0.5, 1] if k > 4 else [0, 0.25, 0.5, 0.75, 1]
+    largest = max(
+        abs(oracle.biased_variance([old, *others]) - oracle.biased_variance([new, *others]))
+        for others in itertools.combinations_with_replacement(grid, k - 1)
+        for old, new in itertools.combinations(grid, 2)
+    )
+    assert largest == pytest.approx((k - 1) / k**2, abs=1e-12)
+    assert largest < 1 / k - 1e-3
+
+
+# Coverage, on real ranks
+
+# Corrupted 56..60 trade places with 1..5 (γ = 0.1), boundary 6..15 with 46..55.
+BULK, BOUNDARY = list(range(56, 61)), list(range(6, 16))
+TRADES = [(i, i + 55, 0.1) for i in range(1, 6)] + [(j, j + 40, 0.2) for j in BOUNDARY]
+WORLD = oracle.World(60, BULK, TRADES)
+WORLD_CERTIFICATE = certify(
+    n=60,
+    k=40,
+    tau=4 / 60,
+    gamma=0.1,
+    tau_bdry=0.4 * 40 / 60,
+    boundary=10,
+    keep=0.1,
+    epsilon=5 / 60,
+    alpha_trim=0,
+    v_tail=0,
+)
+TRIALS = 2000
+
+
+def violations(bound: Bound, shrink: float = 1) -> tuple[int, int]:
+    ranks = WORLD.ensembles(TRIALS, 40, np.random.default_rng(0))
+    lost = bound.radius * (1 - 1 / shrink)
+    return oracle.broken_promises(
+        ranks.var(axis=1), BULK, BOUNDARY, bound.threshold - lost, bound.boundary_floor + lost
+    )
+
+
+def test_the_world_consists_of_ranks_that_meet_the_assumptions() -> None:
+    ranks = WORLD.ensembles(500, 40, np.random.default_rng(1)).reshape(-1, 60)
+    assert (np.sort(ranks, axis=1) == np.arange(1, 61) / 60).all()
+    # Exact rates; five standard deviations of 20,000 draws (tail probability below 1e-6 each).
+    top = (ranks[:, np.array(BULK) - 1] >= 1 - 4 / 60 - 1e-12).mean(axis=0)
+    assert top == pytest.approx(0.9, abs=5 * 0.3 / math.sqrt(20_000))
+    spread = ranks[:, np.array(BOUNDARY) - 1].var(axis=0)
+    assert spread == pytest.approx((0.4 * 40 / 60) ** 2, abs=5 * 0.6 * 0.4 / math.sqrt(20_000))
+
+
+@pytest.mark.parametrize("name", ["paper", "tight"])
+def test_parts_one_and_two_hold_as_often_as_promised(name: str) -> None:
+    over, under = violations(getattr(WORLD_CERTIFICATE, name))
+    assert oracle.as_rare_as_promised(over, TRIALS, 0.05)
+    assert oracle.as_rare_as_promised(under, TRIALS, 0.05)
+
+
+@pytest.mark.parametrize("name", ["paper", "tight"])
+def test_a_radius_twenty_times_too_small_is_caught(name: str) -> None:
+    over, under = violations(getattr(WORLD_CERTIFICATE, name), shrink=20)
+    assert not oracle.as_rare_as_promised(over, TRIALS, 0.05)
+    assert not oracle.as_rare_as_promised(under, TRIALS, 0.05)
+
+
+# Bulk 39, 40; a tail of two (1, 2) that disputes more than the boundary (3..12 and 27..36).
+RICH = oracle.World(
+    40, [39, 40], [(1, 37, 0.5), (2, 38, 0.5), *((j, j + 24, 0.5) for j in range(3, 13))]
+)
+RICH_NUMBERS: dict[str, Any] = {
+    "n": 40,
+    "k": 1_700,
+    "tau": 1 / 40,
+    "gamma": 0,
+    "tau_bdry": 0.3,
+    "boundary": 20,
+    "epsilon": 0.1,
+    "alpha_trim": 0.5,
+    "v_tail": 0.2025,
+}
+
+
+def contamination(kept: int) -> np.ndarray[Any, Any]:
+    variance = RICH.ensembles(150, 1_700, np.random.default_rng(2)).var(axis=1)
+    top = np.argsort(-variance, axis=1)[:, :kept] + 1
+    return np.isin(top, [1, 2, 39, 40]).mean(axis=1)
+
+
+def test_part_three_holds_and_is_attained() -> None:
+    c = certify(**RICH_NUMBERS, keep=0.5)
+    assert c.tight.contamination == pytest.approx(0.1)
+    broken = contamination(kept=20) > c.tight.contamination + 1e-12
+    assert oracle.as_rare_as_promised(int(broken.sum()), 150, 0.05)
+    assert contamination(kept=20).max() == pytest.approx(0.1)
+
+
+def test_part_three_fails_without_enough_boundary_and_so_gives_no_bound() -> None:
+    c = certify(**RICH_NUMBERS, keep=0.9)
+    assert c.tight.separates
+    assert c.tight.contamination is None
+    equation_six = 0.5 * 0.1 / 0.9
+    broken = contamination(kept=36) > equation_six + 1e-12
+    assert not oracle.as_rare_as_promised(int(broken.sum()), 150, 0.05)
+
+
+# Ensembles of different proxies
+
+
+def test_proxies_with_different_means_break_the_identical_form_and_keep_the_weaker_one() -> None:
+    # Each proxy always ranks the example at 1 - τ or always at 1: assumption 2 with γ = 0. The
+    # disagreement is then τ²/4 whatever the draw, above the (1 - 1/K)·τ²/4 of identical proxies.
+    tau, k = 0.4, 4
+    disagreement = oracle.biased_variance([1 - tau, 1, 1 - tau, 1])
+    same = certified(tau=tau, gamma=0, k=k)
+    mixed = certified(tau=tau, gamma=0, k=k, identical=False)
+    assert disagreement > same.tight.threshold - same.tight.radius + 1e-3
+    assert disagreement == pytest.approx(mixed.tight.threshold - mixed.tight.radius)
+
+
+def mixed_variance(trials: int, k: int, rng: np.random.Generator) -> np.ndarray[Any, Any]:
+    """(trial, example): 20 bulk examples (τ = 0.4, γ = 0.05), then 20 on the boundary (0.2)."""
+    centre = np.where(np.arange(k) % 2 == 0, 0.6, 1.0)[:, None]
+    bulk = np.where(rng.random((trials, k, 20)) < 0.05, 0.01, centre)
+    coin = np.where(rng.random((trials, k, 20)) < 0.5, -0.2, 0.2)
+    return np.concatenate([bulk, 0.5 + 0.5 * (centre - 0.8) + coin], axis=2).var(axis=1)
+
+
+def test_the_weaker_form_covers_proxies_of_different_kinds() -> None:
+    numbers = {"n": 40, "k": 30, "tau": 0.4, "gamma": 0.05, "tau_bdry": 0.2, "boundary": 20}
+    c = certified(**numbers, identical=False)
+    variance = mixed_variance(TRIALS, 30, np.random.default_rng(3))
+    bulk, boundary = list(range(1, 21)), list(range(21, 41))
+    for bound in (c.paper, c.tight):
+        for count in oracle.broken_promises(
+            variance, bulk, boundary, bound.threshold, bound.boundary_floor
+        ):
+            assert oracle.as_rare_as_promised(count, TRIALS, 0.05)
+    over, _ = oracle.broken_promises(
+        variance, bulk, boundary, c.tight.threshold - 0.95 * c.tight.radius, 0
+    )
+    assert not oracle.as_rare_as_promised(over, TRIALS, 0.05)
+
+
+def test_means_that_differ_only_add_to_the_boundarys_disagreement() -> None:
+    # E[σ̂²] = (1 - 1/K)·0.04 + spread of the means, 0.01; standard error below 1e-4 (40,000 draws
+    # of spread below 0.02), so 1e-3 is ten of them.
+    variance = mixed_variance(TRIALS, 30, np.random.default_rng(4))[:, 20:]
+    assert variance.mean() == pytest.approx(29 / 30 * 0.04 + 0.01, abs=1e-3)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"k": 1}, "k must be at least 2, got 1: one proxy's variance is zero everywhere"),
+        ({"k": 0}, "k must be at least 1, got 0"),
+        ({"k": 3.0}, "k must be a whole number, got 3.0"),
+        ({"k": True}, "k must be a whole number, got True"),
+        ({"n": 0}, "n must be at least 1, got 0"),
+        ({"n": math.nan}, "n must be a whole number, got nan"),
+        ({"n": np.True_}, "n must be a whole number"),
+        ({"boundary": -1}, "boundary must be at least 0, got -1"),
+        ({"boundary": 0.15}, "boundary must be a whole number, got 0.15"),
+        ({"boundary": 37_501}, "boundary must be at most the 37500 clean examples"),
+        ({"delta": 0}, r"delta must be in \(0, 1\), got 0"),
+        ({"delta": 1}, r"delta must be in \(0, 1\), got 1"),
+        ({"delta": True}, "delta must be a finite number, got True"),
+        ({"epsilon": 0.5}, r"epsilon must be in \[0, 1/2\).*Huber's breakdown point\), got 0.5"),
+        ({"epsilon": -0.1}, r"epsilon must be in \[0, 1/2\)"),
+        ({"epsilon": math.nan}, "epsilon must be a finite number, got nan"),
+        ({"tau": 1}, r"tau must be in \[0, 1\), got 1"),
+        ({"tau": -0.1}, r"tau must be in \[0, 1\), got -0.1"),
+        ({"tau": math.inf}, "tau must be a finite number, got inf"),
+        ({"tau": None}, "tau must be a finite number, got None"),
+        ({"gamma": 1}, r"gamma must be in \[0, 1\), got 1"),
+        ({"tau_bdry": 0}, r"tau_bdry must be in \(0, 1/2\]"),
+        ({"tau_bdry": 0.51}, r"tau_bdry must be in \(0, 1/2\].*got 0.51"),
+        ({"alpha_trim": 1}, r"alpha_trim must be in \[0, 1\), got 1"),
+        ({"v_tail": 0.26}, r"v_tail must be in \[0, 1/4\].*got 0.26"),
+        ({"v_tail": -1e-9}, r"v_tail must be in \[0, 1/4\]"),
+        ({"keep": 0}, r"keep must be in \(0, 1\], got 0"),
+        ({"keep": 1.5}, r"keep must be in \(0, 1\], got 1.5"),
+        ({"keep": 1e-6}, "keep = 1e-06 of 50000 examples is none"),
+        ({"identical": 1}, "identical must be True or False, got 1"),
+    ],
+)
+def test_bad_input_is_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        certified(**changes)
+
+
+def test_numpy_numbers_are_numbers() -> None:
+    c = certified(n=np.int64(50_000), k=np.int32(3), tau=np.float32(0.1), keep=np.float64(0.25))
+    assert c == certified()
+    json.dumps(c.to_dict())

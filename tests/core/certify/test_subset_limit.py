@@ -1,0 +1,246 @@
+"""The contamination certificate: its numbers, its coverage, and the twins that break."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import oracles_canaries as oracle
+from canary_worlds import World, kept, left_wrong
+from dris.core.certify.data_limit import corruption_limit
+from dris.core.certify.hypergeometric import most_marked
+from dris.core.certify.subset_limit import contamination_limit, widest
+from dris.core.choose.selection import Subset
+from dris.core.errors import InputError
+from dris.core.noise.canaries import plant_canaries, without_canaries
+
+DELTA = 0.05
+
+
+def allowed(runs, delta=DELTA):
+    """More failures than this have a chance below 1e-6 if the level is right."""
+    return binom.isf(1e-6, runs, delta)
+
+
+def test_the_numbers_are_those_of_the_formula():
+    _, canaries, _, subset = World(n=400, rate=0.1).make(np.random.default_rng(1))
+    limit = contamination_limit(subset, canaries.certifying, 40, delta=DELTA)
+    passed = int(subset.mask()[canaries.certifying.positions].sum())
+    assert (limit.canaries, limit.passed, limit.selected) == (20, passed, 200)
+    assert limit.left == 200 - int(subset.mask()[canaries.positions].sum())
+    counted = 20 - limit.restored
+    assert limit.both == oracle.most_marked(passed, counted + 40, counted, 0.9 * DELTA)
+    assert limit.wrong == limit.both - passed
+    assert limit.share == limit.wrong / limit.left
+    assert (limit.delta, limit.delta_count, limit.delta_corrupted) == (0.05, 0.05, 0.0)
+    assert limit.to_dict()["vacuous"] is limit.vacuous is False
+    assert f"{limit.share:.2%} are wrong" in str(limit)
+
+
+def test_the_limit_on_the_corruption_takes_its_part_of_delta():
+    _, canaries, score, subset = World().make(np.random.default_rng(1))
+    found = corruption_limit(score, canaries.certifying, delta=0.02)
+    limit = contamination_limit(subset, canaries.certifying, found, delta=0.05)
+    assert (limit.delta_count, limit.delta_corrupted) == (0.03, 0.02)
+    assert limit.corrupted == found.outside
+    assert set(found.conditions) <= set(limit.conditions)
+    with pytest.raises(InputError, match=r"more than the 0\.02 spent"):
+        contamination_limit(subset, canaries.certifying, found, delta=0.02)
+
+
+def test_more_passing_canaries_or_more_wrong_labels_never_tighten_the_limit():
+    canaries = plant_canaries(np.arange(500) % 5, share=0.2, rng=np.random.default_rng(0))
+    others = np.flatnonzero(~canaries.mask())[:200]
+    own = canaries.certifying.positions
+
+    def limit(passing, wrong):
+        indices = np.union1d(others, own[:passing])
+        return contamination_limit(
+            Subset(indices, "some", {}, total=500), canaries.certifying, wrong
+        ).wrong
+
+    table = np.array([[limit(x, n) for n in (0, 1, 20, 60, 150)] for x in (0, 1, 5, 20, 50)])
+    assert (np.diff(table, axis=0) >= 0).all()
+    assert (np.diff(table, axis=1) >= 0).all()
+    assert table[:, 0].tolist() == [0] * 5
+
+
+def test_no_canary_that_counts_certifies_nothing():
+    _, canaries, _, _ = World().make(np.random.default_rng(0))
+    everything = Subset(np.arange(1_000), "all", {}, total=1_000)
+    limit = contamination_limit(everything, canaries.certifying, 200)
+    assert limit.vacuous
+    assert limit.wrong == 200
+    assert "nothing is certified" in str(limit)
+
+
+def test_every_assumption_is_written_down():
+    _, canaries, _, subset = World().make(np.random.default_rng(0))
+    said = " | ".join(contamination_limit(subset, canaries.certifying, 200).conditions)
+    for word in ("uniform attacker", "random other class", "certifying", "avoid", "than stated"):
+        assert word in said
+
+
+# -- coverage ----------------------------------------------------------------------------------
+
+WORLDS = {
+    "good detector": World(),
+    "poor detector": World(quality=0.5, keep=0.3),
+    "no detector": World(quality=0.0, keep=0.25),
+    "inverted detector": World(quality=-1.0, rate=0.4),
+    "two classes at 0.4": World(classes=2, rate=0.4),
+    "two classes at 0.4, inverted": World(classes=2, rate=0.4, quality=-1.5),
+    "few canaries": World(share=0.02, quality=1.0),
+    "many wrong, many canaries": World(rate=0.45, share=0.3, quality=1.0, choosing=0.0),
+    "nothing wrong": World(rate=0.0),
+    "three classes, keep most": World(classes=3, rate=0.1, keep=0.9, quality=1.0),
+}
+
+
+def failures(world, runs, correct=True):
+    """How often more wrong labels are left than certified, with their number known."""
+    failed = 0
+    for seed in range(runs):
+        truth, canaries, _, subset = world.make(np.random.default_rng([seed, world.n]))
+        if not correct:  # as if no flip could restore a label
+            canaries = dataclasses.replace(canaries, restores=0.0)
+        limit = contamination_limit(subset, canaries.certifying, world.wrong, delta=DELTA)
+        failed += left_wrong(truth, canaries, subset) > limit.wrong
+    return failed
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_the_limit_fails_no_more_often_than_promised(name):
+    assert failures(WORLDS[name], 500) <= allowed(500)
+
+
+def test_without_the_correction_two_classes_break_the_promise():
+    world = WORLDS["two classes at 0.4, inverted"]
+    assert failures(world, 100, correct=False) > 50
+
+
+# -- no double dipping -------------------------------------------------------------------------
+
+
+def dipping(runs, split):
+    """A hundred useless detectors; the one that lets the fewest canaries through is certified."""
+    half = 0.5 if split else 0.0
+    world = World(n=4_000, classes=100, rate=0.05, quality=0.0, share=0.05, choosing=half)
+    failed = 0
+    for seed in range(runs):
+        rng = np.random.default_rng([seed, 77])
+        truth, canaries, _, _ = world.make(rng)
+        looked_at = (canaries.choosing if split else canaries.certifying).positions
+        detectors = rng.normal(size=(100, world.n))
+        subsets = [kept(score, 0.5) for score in detectors]
+        best = min(subsets, key=lambda s: s.mask()[looked_at].sum())
+        limit = contamination_limit(best, canaries.certifying, world.wrong, delta=DELTA)
+        failed += left_wrong(truth, canaries, best) > limit.wrong
+    return failed
+
+
+def test_choosing_by_one_part_and_certifying_by_the_other_keeps_the_promise():
+    assert dipping(120, split=True) <= allowed(120)
+
+
+def test_choosing_and_certifying_by_the_same_canaries_breaks_it():
+    assert dipping(120, split=False) > allowed(120)
+
+
+# -- attackers ---------------------------------------------------------------------------------
+
+
+def hard_world(seed):
+    """Wrong labels on hard examples, which a detector finds less easily; both kinds planted."""
+    rng = np.random.default_rng([seed, 5])
+    n, classes = 2_000, 10
+    truth, gap = rng.integers(0, classes, n), rng.random(n)
+    hard = gap <= np.quantile(gap, 0.4)
+    labels = truth.copy()
+    at = rng.choice(np.flatnonzero(hard), 200, replace=False)
+    labels[at] = (labels[at] + rng.integers(1, classes, at.size)) % classes
+    uniform = plant_canaries(labels, share=0.1, rng=rng, classes=classes)
+    both = plant_canaries(
+        uniform.planted, share=0.1, kind="hard", gap=gap, hardest=0.4, classes=classes,
+        avoid=uniform.mask(), rng=rng,
+    )  # fmt: skip
+    seen = np.where(hard, 0.5, 4.0)
+    score = rng.normal(size=n) - seen * (both.planted != truth)
+    return truth, uniform, both, kept(score, 0.5)
+
+
+def test_the_widest_limit_covers_the_attacker_that_was_imitated_and_uniform_canaries_do_not():
+    runs, failed = 100, np.zeros(2, int)
+    for seed in range(runs):
+        truth, uniform, hard, subset = hard_world(seed)
+        by_uniform = contamination_limit(
+            without_canaries(subset, hard), uniform.certifying, 200, delta=DELTA
+        )
+        by_hard = contamination_limit(
+            without_canaries(subset, uniform), hard.certifying, 200, delta=DELTA
+        )
+        rest = subset.mask() & ~uniform.mask() & ~hard.mask()
+        wrong = int((rest & (uniform.given != truth)).sum())
+        assert by_uniform.left == by_hard.left == rest.sum()
+        headline = widest([by_uniform, by_hard])
+        assert headline.share == max(by_uniform.share, by_hard.share)
+        failed += [wrong > headline.wrong, wrong > by_uniform.wrong]
+    assert failed[0] <= allowed(runs)
+    assert failed[1] > allowed(runs)  # named attackers, not a worst case
+
+
+def matrix_world(seed, kind):
+    """Class 0 goes wrong often, to a class it is hardly told from; class 1 seldom and visibly."""
+    matrix = np.array([[0.6, 0.4, 0.0], [0.0, 0.95, 0.05], [0.0, 0.0, 1.0]])
+    rng = np.random.default_rng([seed, 6])
+    truth = rng.integers(0, 3, 2_000)
+    labels = np.array([rng.choice(3, p=matrix[t]) for t in truth.tolist()])
+    more = {"matrix": matrix} if kind == "matrix" else {}
+    canaries = plant_canaries(labels, share=0.1, kind=kind, rng=rng, classes=3, **more)
+    visible = np.where((truth == 0) & (canaries.planted == 1), 0.5, 4.0)
+    score = rng.normal(size=truth.size) - visible * (canaries.planted != truth)
+    return truth, canaries, kept(score, 0.5)
+
+
+@pytest.mark.parametrize(("kind", "holds"), [("matrix", True), ("uniform", False)])
+def test_canaries_by_the_matrix_that_made_the_noise_cover_it_and_uniform_ones_do_not(kind, holds):
+    runs, failed = 60, 0
+    for seed in range(runs):
+        truth, canaries, subset = matrix_world(seed, kind)
+        wrong = int((canaries.given != truth).sum())
+        limit = contamination_limit(subset, canaries.certifying, wrong, delta=DELTA)
+        failed += left_wrong(truth, canaries, subset) > limit.wrong
+    assert bool(failed <= allowed(runs)) == holds
+
+
+# -- refusals ----------------------------------------------------------------------------------
+
+
+def test_bad_input_is_one_sentence():
+    _, canaries, _, subset = World().make(np.random.default_rng(0))
+    part = canaries.certifying
+    dropped = without_canaries(subset, canaries)
+    other = Subset(np.array([0]), "one", {}, total=7)
+    only = Subset(canaries.positions, "all", {}, total=1_000)
+    for arguments, says in (
+        ((subset, canaries.choosing, 10), "what chose cannot certify"),
+        ((subset, canaries, 10), "what chose cannot certify"),
+        ((dropped, part, 10), "were dropped from this subset"),
+        ((subset.indices, part, 10), "must be a Subset"),
+        ((other, part, 10), "one data set"),
+        ((only, part, 10), "are canaries; keep more"),
+        ((subset, part, -1), "at least 0"),
+        ((subset, part, 0.1), "whole number"),
+        ((subset, part, 1_001), "at most the 1000 labels"),
+    ):
+        with pytest.raises(InputError, match=says):
+            contamination_limit(*arguments)
+    for delta in (0, 1, float("nan")):
+        with pytest.raises(InputError, match="delta"):
+            contamination_limit(subset, part, 10, delta=delta)
+
+
+def test_canaries_are_an_audit_of_all_that_is_wrong():
+    # The same formula: a known random sample of the wrong ones, and how many of it got through.
+    assert most_marked(3, total=700, drawn=200, delta=0.05) == oracle.most_marked(3, 700, 200, 0.05)

@@ -1,0 +1,102 @@
+"""Array files: the same in gives the same bytes, no damage comes out as data or as a crash."""
+
+import errno
+import os
+
+import numpy as np
+import pytest
+
+from dris.core.dynamics.arrayfile import made_folder, read_arrays, write_arrays, write_atomically
+from dris.core.errors import InputError
+
+ARRAYS = {
+    "flags": np.array([True, False, True]),
+    "wide": np.arange(6.0).reshape(2, 3),
+    "scalar": np.array(7),
+    "empty": np.zeros((0, 4), dtype=np.float16),
+    "large": np.array([2**64 - 1], dtype=np.uint64),
+}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return write_arrays(tmp_path / "file", ARRAYS, {"epoch": 3}, format=1)
+
+
+def test_arrays_come_back_with_kind_and_shape_and_cannot_be_changed(path):
+    arrays, note = read_arrays(path, kind="toy", format=1)
+    assert note["epoch"] == 3
+    assert set(arrays) == set(ARRAYS)
+    for name, a in ARRAYS.items():
+        assert (arrays[name].dtype, arrays[name].shape) == (a.dtype, a.shape)
+        assert np.array_equal(arrays[name], a)
+        assert not arrays[name].flags.writeable
+
+
+def test_the_order_and_memory_of_arrays_do_not_change_the_bytes(path, tmp_path):
+    other = {n: np.asfortranarray(ARRAYS[n]) for n in reversed(ARRAYS)}
+    other["wide"] = other["wide"].astype(">f8")
+    other["scalar"] = other["scalar"].reshape(())
+    again = write_arrays(tmp_path / "again", other, {"epoch": 3}, format=1)
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_any_safetensors_reader_opens_it(path):
+    numpy_reader = pytest.importorskip("safetensors.numpy")
+    held = numpy_reader.load_file(path)
+    assert all(np.array_equal(held[name], a) for name, a in ARRAYS.items())
+
+
+def test_damage_anywhere_is_refused_in_a_sentence(path):
+    whole = path.read_bytes()
+    bits = 1 << np.random.default_rng(0).integers(8, size=len(whole))
+    changed = (
+        whole[:at] + bytes([whole[at] ^ int(bit)]) + whole[at + 1 :] for at, bit in enumerate(bits)
+    )
+    cut = (whole[:end] for end in (0, 5, 16, 500, len(whole) - 1))
+    for damaged in (*changed, *cut):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"damaged|cut off|not a toy file"):
+            read_arrays(path, kind="toy", format=1)
+
+
+def test_files_of_another_format_or_origin_are_refused(path, tmp_path):
+    with pytest.raises(InputError, match="written in format 1, this dris reads 2; upgrade dris"):
+        read_arrays(path, kind="toy", format=2)
+    with pytest.raises(InputError, match="no such file"):
+        read_arrays(tmp_path / "absent", kind="toy", format=1)
+    with pytest.raises(InputError, match="is not a file"):
+        read_arrays(tmp_path, kind="toy", format=1)
+    for header in (b"[]", b"{}", b'{"__metadata__":5}', b'{"__metadata__":{"a":"b"}}'):
+        path.write_bytes(len(header).to_bytes(8, "little") + header + b" " * 8)
+        with pytest.raises(InputError, match="not a toy file written by dris"):
+            read_arrays(path, kind="toy", format=1)
+
+
+@pytest.mark.parametrize("bad", [np.array([1j]), np.array(["a"]), np.array([None])])
+def test_what_the_file_cannot_hold_is_refused_and_nothing_is_written(bad, tmp_path):
+    with pytest.raises(InputError, match=r"x has dtype .* convert it first"):
+        write_arrays(tmp_path / "file", {"x": bad}, {}, format=1)
+    with pytest.raises(TypeError):
+        write_arrays(tmp_path / "file", {}, {"a": {1}}, format=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_write_that_fails_leaves_the_old_file_and_no_rest(call, path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    whole = path.read_bytes()
+    monkeypatch.setattr(os, call, full)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, [b"new"])
+    assert path.read_bytes() == whole
+    assert [p.name for p in path.parent.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("name", ["taken", "taken/below"])
+def test_a_folder_that_cannot_be_is_refused_in_one_sentence(tmp_path, name):
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(InputError, match=r"name a folder|name another folder"):
+        made_folder(tmp_path / name)

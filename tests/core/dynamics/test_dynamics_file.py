@@ -1,0 +1,337 @@
+"""One file per Dynamics: nothing lost, nothing half-written, no damage unnoticed."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+
+from dris.core.dynamics import arrayfile, dynamics_file
+from dris.core.dynamics.history import Dynamics
+from dris.core.errors import InputError
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting_for_the_disk(monkeypatch):
+    """Hundreds of small saves; the killed child below still waits for its disk."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
+def logits(seed=0, dtype=np.float32):
+    return np.random.default_rng(seed).normal(size=(2, 3, 4, 3)).astype(dtype)
+
+
+def full(dtype=np.float32, **more):
+    return Dynamics.from_logits(logits(dtype=dtype), [0, 1, 2, 0], **more)
+
+
+FORMS = {
+    "losses alone": lambda: Dynamics.from_losses(np.eye(3)),
+    "float32": full,
+    "float64": lambda: full(np.float64),
+    "whole ids": lambda: full(ids=[7, -3, 2**62, 0]),
+    "unicode ids": lambda: full(ids=["é", "日本語", "a b", "🦆"]),
+    "an empty id": lambda: full(ids=["", "a", "aa", "aaa"]),
+    "ids from unreadable file names": lambda: full(ids=["a\udcff", "b", "\ud800", "\U0001f986"]),
+    "only an empty id": lambda: Dynamics.from_losses([[1.0], [2.0]], ids=[""]),
+    "every column": lambda: full().with_columns(
+        reference_loss=np.arange(4.0),
+        features=np.arange(12, dtype=np.float32).reshape(4, 3),
+        threshold_sample=[True, False, False, True],
+    ),
+    "whole-number columns": lambda: full().with_columns(reference_loss=[1, 2, 3, 4]),
+    "no features at all": lambda: full().with_columns(features=np.zeros((4, 0))),
+    "summary": lambda: full().summary(),
+    "summary without margins": lambda: Dynamics.from_arrays(loss=np.ones((2, 3, 4))).summary(),
+    "chosen epochs": lambda: full(epochs=[5, 10, 20], scored_epoch=20),
+    "provenance": lambda: full(provenance={"né": [1, 2.5, None, {"b": True}], "0" * 64: "0" * 64}),
+    "numbered provenance": lambda: full(provenance={"per epoch": {9: 1, 10: 2}}),
+    "strided": lambda: Dynamics.from_arrays(loss=np.arange(24.0).reshape(4, 3, 2).T),
+}
+
+
+def assert_same(a, b):
+    assert sorted(a.columns) == sorted(b.columns)
+    for name, column in a.columns.items():
+        assert np.array_equal(column, b.columns[name])
+        assert column.dtype == b.columns[name].dtype
+    assert a.ids.tolist() == b.ids.tolist()
+    assert a.ids.dtype.kind == b.ids.dtype.kind
+    assert (a.epochs, a.scored_epoch) == (b.epochs, b.scored_epoch)
+    assert (a.labels is None) == (b.labels is None)
+    assert a.labels is None or np.array_equal(a.labels, b.labels)
+    assert json.loads(json.dumps(dict(a.provenance))) == b.provenance
+    assert a.is_summary == b.is_summary
+    for name in ("epochs", "margin", "forgotten", "learned"):
+        x, y = getattr(a.totals(), name), getattr(b.totals(), name)
+        assert (x is None) == (y is None)
+        assert x is None or np.array_equal(x, y)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_comes_back_as_it_was(form, tmp_path):
+    dynamics = FORMS[form]()
+    path = dynamics.save(tmp_path / "run.dynamics")
+    assert path == tmp_path / "run.dynamics"
+    assert_same(dynamics, Dynamics.load(path))
+    assert_same(dynamics, Dynamics.load(str(path)))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_dynamics_give_the_same_bytes(form, tmp_path):
+    dynamics = FORMS[form]()
+    a, b = dynamics.save(tmp_path / "a"), FORMS[form]().save(tmp_path / "b")
+    assert a.read_bytes() == b.read_bytes()
+    assert Dynamics.load(a).save(tmp_path / "c").read_bytes() == a.read_bytes()
+
+
+def test_other_dynamics_give_other_bytes(tmp_path):
+    a = Dynamics.from_losses([[1.0, 2.0]]).save(tmp_path / "a")
+    b = Dynamics.from_losses([[1.0, 2.0]], ids=[1, 0]).save(tmp_path / "b")
+    assert a.read_bytes() != b.read_bytes()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_any_safetensors_reader_opens_it(form, tmp_path):
+    dynamics = FORMS[form]()
+    path = dynamics.save(tmp_path / "run")
+    with safe_open(path, framework="numpy") as file:
+        about = json.loads(file.metadata()["dris"])
+        for name, column in dynamics.columns.items():
+            assert np.array_equal(file.get_tensor(f"column.{name}"), column)
+    assert about["epochs"] == list(dynamics.epochs)
+
+
+def test_what_is_loaded_is_mapped_and_cannot_be_written_to(tmp_path):
+    loaded = Dynamics.load(full().save(tmp_path / "run"))
+    for column in loaded.columns.values():
+        assert not column.flags.owndata
+        with pytest.raises(ValueError, match="read-only"):
+            column[:] = 0
+    base = loaded.loss
+    while isinstance(base, np.ndarray):
+        base = base.base
+    assert type(getattr(base, "obj", base)).__name__ == "mmap"
+
+
+def test_a_loaded_file_may_be_saved_over_itself(tmp_path):
+    path = full().save(tmp_path / "run")
+    loaded = Dynamics.load(path)
+    loaded.with_columns(reference_loss=np.ones(4)).save(path)
+    assert "reference_loss" in Dynamics.load(path).columns
+    assert np.array_equal(loaded.loss, full().loss)
+
+
+def test_the_file_gets_the_permissions_that_any_new_file_gets(tmp_path):
+    (tmp_path / "other").write_text("")
+    path = full().save(tmp_path / "run")
+    assert path.stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+# -- atomic ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", ["fsync", "replace", "interrupt"])
+def test_a_failed_save_leaves_the_old_file_and_no_other(where, tmp_path, monkeypatch):
+    path = Dynamics.from_losses(np.eye(2)).save(tmp_path / "run")
+    before = path.read_bytes()
+    error = KeyboardInterrupt() if where == "interrupt" else OSError(errno.ENOSPC, "disk full")
+
+    def fail(*_):
+        raise error
+
+    if where == "replace":
+        monkeypatch.setattr(Path, "replace", fail)
+    else:
+        monkeypatch.setattr(arrayfile.os, "fsync", fail)
+    with pytest.raises(type(error)):
+        full().save(path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["run"]
+
+
+def test_a_save_that_dies_in_the_middle_of_an_array_leaves_the_old_file(tmp_path, monkeypatch):
+    path = Dynamics.from_losses(np.eye(2)).save(tmp_path / "run")
+    calls = []
+
+    def second_fails(array):
+        calls.append(array)
+        if len(calls) > len(full().columns) + 4:  # past the checksums, among the writes
+            raise OSError(errno.ENOSPC, "disk full")
+        return array.reshape(-1).view(np.uint8).data
+
+    monkeypatch.setattr(arrayfile, "_bytes", second_fails)
+    with pytest.raises(OSError, match="disk full"):
+        full().save(path)
+    monkeypatch.undo()
+    assert Dynamics.load(path).proxies == 2
+    assert os.listdir(tmp_path) == ["run"]
+
+
+SAVE_FOREVER = """
+import sys
+import numpy as np
+from dris.core.dynamics.history import Dynamics
+variants = [Dynamics.from_losses(np.full((2, 20_000), float(v))) for v in (1, 2)]
+while True:
+    for v in variants:
+        v.save(sys.argv[1])
+        print(flush=True)
+"""
+
+
+def test_a_process_killed_while_saving_always_leaves_a_whole_file(tmp_path):
+    path = tmp_path / "run"
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        child = subprocess.Popen([sys.executable, "-c", SAVE_FOREVER, path], stdout=subprocess.PIPE)
+        with child:
+            child.stdout.readline()
+            time.sleep(rng.uniform(0, 0.03))
+            child.send_signal(signal.SIGKILL)
+        assert len(np.unique(Dynamics.load(path).loss)) == 1
+
+
+def test_the_kill_test_would_notice_a_plain_write(tmp_path):
+    # The twin: a file written in place and cut off is refused.
+    whole = full().save(tmp_path / "run").read_bytes()
+    (tmp_path / "run").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError):
+        Dynamics.load(tmp_path / "run")
+
+
+# -- damage ------------------------------------------------------------------------------------
+
+
+def refused(path):
+    with pytest.raises(InputError) as caught:
+        Dynamics.load(path)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith(str(path))
+    return message
+
+
+@pytest.mark.parametrize("flip", [0x01, 0x20, 0x0F, 0xFF])
+def test_no_flipped_byte_goes_unnoticed(flip, tmp_path):
+    path = tmp_path / "run"
+    small = Dynamics.from_arrays(
+        loss=np.ones((2, 2, 3), np.float32),
+        margin=np.ones((2, 2, 3)),
+        correct=np.ones((2, 2, 3), bool),
+        labels=[0, 1, 1],
+        ids=["a", "b", "ü"],
+        provenance={"note": "ü"},
+    ).summary()
+    whole = small.save(path).read_bytes()
+    for place in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[place] ^= flip
+        path.write_bytes(damaged)
+        refused(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"dtype":"F32"', b'"dtype":"I32"'),
+        (b'"shape":[2,3,4]', b'"shape":[4,3,2]'),
+        (b'"scored_epoch', b'"scoreD_epoch'),
+        (b"column.margin", b"column.marxin"),
+    ],
+)
+def test_a_header_that_tells_another_story_is_refused(old, new, tmp_path):
+    path = full().save(tmp_path / "run")
+    whole = path.read_bytes()
+    damaged = whole.replace(old, new) if old in whole else whole.replace(b"scored", b"scoreD")
+    assert damaged != whole
+    path.write_bytes(damaged)
+    assert "header is damaged" in refused(path)
+
+
+def test_a_file_cut_off_at_any_length_is_refused(tmp_path):
+    path = tmp_path / "run"
+    whole = Dynamics.from_losses(np.eye(2)).save(path).read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        refused(path)
+
+
+def test_a_file_with_something_added_is_refused(tmp_path):
+    path = full().save(tmp_path / "run")
+    path.write_bytes(path.read_bytes() + b"\0")
+    assert "longer" in refused(path)
+
+
+def test_the_checksums_are_what_notices(tmp_path, monkeypatch):
+    # The twin: with checksums that accept anything, a flipped data byte comes back as a value.
+    path = full().save(tmp_path / "run")
+    whole = bytearray(path.read_bytes())
+    whole[-1] ^= 1
+    path.write_bytes(whole)
+    assert "damaged (checksum)" in refused(path)
+    about = arrayfile._about
+
+    class Yes(str):
+        __ne__ = lambda *_: False  # noqa: E731
+        __eq__ = lambda *_: True  # noqa: E731
+        __hash__ = str.__hash__
+
+    def trusting(header, where, format):
+        out = about(header, where, format)
+        return {**out, "sha256": {name: Yes() for name in out["sha256"]}}
+
+    monkeypatch.setattr(arrayfile, "_about", trusting)
+    assert not np.array_equal(Dynamics.load(path).correct, full().correct)
+
+
+# -- foreign -----------------------------------------------------------------------------------
+
+
+def test_foreign_files_are_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", loss=np.eye(3))
+    (tmp_path / "text").write_text("proxy,loss\n0,0.5\n" * 10)
+    (tmp_path / "json").write_text(json.dumps({"__metadata__": None, "loss": [1, 2, 3]}))
+    (tmp_path / "short").write_text("hello")
+    (tmp_path / "empty").write_bytes(b"")
+    save_file({"loss": np.eye(3)}, tmp_path / "plain.safetensors")
+    save_file({"loss": np.eye(3)}, tmp_path / "noted.safetensors", metadata={"dris": "no"})
+    save_file({"loss": np.eye(3)}, tmp_path / "sealed.safetensors", metadata={"sha256": "0" * 64})
+    (tmp_path / "list").write_bytes((2).to_bytes(8, "little") + b"[]" + b" " * 30)
+    for name in os.listdir(tmp_path):
+        refused(tmp_path / name)
+
+
+def test_a_folder_and_a_missing_file_are_refused(tmp_path):
+    assert "is not a file" in refused(tmp_path)
+    assert "no such file" in refused(tmp_path / "absent")
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(InputError, match="no such folder"):
+        full().save(tmp_path / "absent" / "run")
+
+
+def test_a_later_format_asks_for_an_upgrade(tmp_path, monkeypatch):
+    monkeypatch.setattr(dynamics_file, "FORMAT", 2)
+    path = full().save(tmp_path / "run")
+    monkeypatch.undo()
+    assert "written in format 2, this dris reads 1; upgrade dris" in refused(path)
+    assert load_file(path)["column.loss"].shape == (2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    "value", [np.float32(1), {1, 2}, float("nan"), float("inf"), b"bytes", object(), np.arange(3)]
+)
+def test_provenance_that_json_cannot_hold_is_refused_and_nothing_written(value, tmp_path):
+    with pytest.raises(InputError, match="provenance must be plain JSON"):
+        full(provenance={"x": value}).save(tmp_path / "run")
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,394 @@
+"""Dynamics: built from anything, the same to the last bit in whole and in summary."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.special import log_softmax, softmax
+from sklearn.metrics import log_loss
+
+import oracles
+from dris.core.dynamics.history import Dynamics
+from dris.core.errors import InputError
+from dris.core.scores.formulas import SCORES
+
+RNG = np.random.default_rng(0)
+LOGITS = RNG.normal(size=(3, 4, 6, 3)).astype(np.float32) * 3
+LABELS = np.array([0, 1, 2, 2, 1, 0])
+
+
+def whole(k=3, e=4, n=6, seed=0, ids=None, dtype=np.float32):
+    """Dynamics with every column that any score asks for."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(k, e, n, 3)).astype(dtype)
+    d = Dynamics.from_logits(z, np.arange(n) % 3, ids=ids)
+    d = Dynamics.from_arrays(
+        **d.columns, gradient_norm=rng.random((k, e, n)).astype(dtype), labels=d.labels, ids=ids
+    )
+    return d.with_columns(**per_example(n))
+
+
+def per_example(n):
+    rng = np.random.default_rng(99)
+    return {
+        "reference_loss": rng.random(n),
+        "features": rng.normal(size=(n, 2)),
+        "threshold_sample": np.arange(n) % 5 == 1,
+    }
+
+
+# -- from logits and probabilities -------------------------------------------------------------
+
+
+def test_logits_worked_by_hand():
+    d = Dynamics.from_logits([[[0.0, 0.0], [np.log(3), 0.0]]], labels=[0, 1])
+    assert d.loss[0, 0] == pytest.approx([np.log(2), np.log(4)])
+    assert d.margin[0, 0] == pytest.approx([0, -np.log(3)])
+    assert d.error_norm[0, 0] == pytest.approx([np.sqrt(0.5), 0.75 * np.sqrt(2)])
+    assert d.correct[0, 0].tolist() == [True, False]
+
+
+def test_the_loss_is_that_of_scipy_and_scikit_learn():
+    d = Dynamics.from_logits(LOGITS, LABELS)
+    z = LOGITS.astype(np.float64)
+    expected = -np.take_along_axis(log_softmax(z, axis=-1), LABELS[None, None, :, None], -1)[..., 0]
+    assert d.loss == pytest.approx(expected, rel=1e-6)
+    for k in range(3):
+        mean = log_loss(LABELS, softmax(z[k, -1], axis=-1), labels=[0, 1, 2])
+        assert d.loss[k, -1].mean() == pytest.approx(mean, rel=1e-6)
+    assert (d.correct == (LOGITS.argmax(-1) == LABELS)).all()
+
+
+@settings(max_examples=50, deadline=None)
+@given(hnp.arrays(np.float64, (2, 5, 4), elements=st.floats(-30, 30)), st.integers(0, 3))
+def test_logits_agree_with_the_oracle(z, label):
+    d = Dynamics.from_logits(z, [label] * 5)
+    for k in range(2):
+        for i in range(5):
+            loss, margin, error = oracles.of_logits(z[k, i].tolist(), label)
+            assert d.loss[k, 0, i] == pytest.approx(loss, rel=1e-9, abs=1e-14)
+            assert d.margin[k, 0, i] == pytest.approx(margin, abs=1e-12)
+            assert d.error_norm[k, 0, i] == pytest.approx(error, rel=1e-9, abs=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_confident_examples_keep_their_digits(dtype):
+    gaps = np.array([20, 30, 50, 80], dtype=dtype)
+    z = np.stack([gaps, np.zeros(4, dtype)], axis=-1)
+    d = Dynamics.from_logits(z[None], [0, 0, 0, 0])
+    assert d.loss.dtype == dtype
+    assert d.loss[0, 0] == pytest.approx(np.exp(-gaps.astype(float)), rel=1e-6, abs=0)
+    assert d.error_norm[0, 0] == pytest.approx(np.sqrt(2) * np.exp(-gaps.astype(float)), rel=1e-6)
+    textbook = -np.log(softmax(z.astype(np.float64), axis=-1)[:, 0])
+    assert textbook[2] == 0  # the twin: written down plainly, the loss at gap 50 is lost
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_extreme_logits_stay_finite(dtype):
+    z = np.array([[[1e4, -1e4, 0], [-1e4, 1e4, 0], [1e4, 1e4, -1e4], [-1e4, -1e4, -1e4]]], dtype)
+    d = Dynamics.from_logits(z, [0, 0, 1, 2])
+    assert d.loss[0, 0] == pytest.approx([0, 2e4, np.log(2), np.log(3)], rel=1e-3)
+    assert d.margin[0, 0] == pytest.approx([1e4, -2e4, 0, 0], rel=1e-3)
+    assert d.error_norm[0, 0] == pytest.approx(
+        [0, np.sqrt(2), np.sqrt(0.5), np.sqrt(6) / 3], rel=1e-6
+    )
+
+
+def test_shifting_all_logits_changes_no_loss():
+    d, moved = (Dynamics.from_logits(LOGITS.astype(float) + c, LABELS) for c in (0, 700))
+    assert moved.loss == pytest.approx(d.loss, rel=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_probabilities_and_logits_tell_the_same_story(dtype):
+    p = softmax(LOGITS.astype(dtype), axis=-1)
+    a, b = Dynamics.from_probabilities(p, LABELS), Dynamics.from_logits(LOGITS, LABELS)
+    for name in ("loss", "error_norm"):
+        assert a.column(name) == pytest.approx(b.column(name), rel=1e-4, abs=1e-6)
+    assert a.margin == pytest.approx(b.margin, rel=1e-3, abs=1e-5)
+    assert (a.correct == b.correct).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
+def test_a_probability_of_zero_is_a_large_finite_loss(dtype):
+    d = Dynamics.from_probabilities(np.array([[[1, 0], [0, 1]]], dtype), [1, 1])
+    assert 80 < d.loss[0, 0, 0] < 800
+    assert d.loss[0, 0, 1] == pytest.approx(0, abs=1e-30)
+
+
+def test_small_half_precision_probabilities_stay_apart():
+    small = np.array([1e-6, 1e-5, 5e-5], dtype=np.float16)
+    p = np.stack([1 - small, small], axis=-1)[None]
+    d = Dynamics.from_probabilities(p, [1, 1, 1])
+    assert d.loss[0, 0] == pytest.approx(-np.log(small.astype(float)), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "p", [[[[0.5, 0.6]]], [[[1.5, -0.5]]], [[[2.0, 3.0]]], [[[np.nan, 1.0]]], [[["a", "b"]]]]
+)
+def test_what_is_not_a_probability_is_refused(p):
+    with pytest.raises(InputError, match="probabilities"):
+        Dynamics.from_probabilities(p, [0])
+
+
+# -- from arrays -------------------------------------------------------------------------------
+
+
+def test_losses_alone_keep_their_precision_and_make_one_epoch():
+    losses = np.array([[1 + 1e-12, 1.0], [2.0, 3.0]])
+    d = Dynamics.from_losses(losses)
+    assert d.loss.dtype == np.float64
+    assert (d.proxies, d.examples, d.epochs, d.scored_epoch) == (2, 2, (1,), 1)
+    assert d.ids.tolist() == [0, 1]
+    assert np.array_equal(d.snapshot("loss"), losses)
+
+
+@pytest.mark.parametrize(("e", "scored"), [(1, 1), (2, 1), (3, 2), (20, 10), (40, 20)])
+def test_the_scored_epoch_is_half_way_unless_given(e, scored):
+    assert Dynamics.from_arrays(loss=np.ones((1, e, 2))).scored_epoch == scored
+
+
+def test_named_epochs_are_the_ones_asked_for():
+    d = Dynamics.from_arrays(loss=np.arange(6.0).reshape(1, 3, 2), epochs=[5, 10, 20])
+    assert d.scored_epoch == 10
+    assert d.at(20).snapshot("loss").tolist() == [[4, 5]]
+    assert d.at(20).loss is d.loss
+    for missing in (3, 0, -1):
+        with pytest.raises(InputError, match=f"epoch {missing} is not held"):
+            d.at(missing)
+
+
+def test_epochs_that_are_numpy_numbers_can_be_saved(tmp_path):
+    d = Dynamics.from_arrays(loss=np.ones((1, 3, 2)), epochs=np.arange(3), scored_epoch=np.int64(1))
+    for e in np.arange(3):
+        assert Dynamics.load(d.at(e).save(tmp_path / "run")).scored_epoch == e
+
+
+SHAPE = (2, 3, 4)
+GOOD = {"loss": np.ones(SHAPE)}
+
+
+@pytest.mark.parametrize(
+    ("arrays", "says"),
+    [
+        ({"loss": np.ones(4)}, "proxy, epoch, example"),
+        ({"loss": np.ones((1, 2, 3, 4))}, "proxy, epoch, example"),
+        ({"loss": np.ones((2, 3, 0))}, "need a proxy, an epoch and an example"),
+        ({"loss": np.ones((0, 3, 2))}, "need a proxy"),
+        ({"loss": np.ones((2, 0, 2))}, "need a proxy"),
+        ({"loss": [["a", "b"]]}, "loss must be numbers"),
+        ({"loss": np.full(SHAPE, np.nan)}, "loss must be finite, got nan at proxy 0, epoch 0"),
+        ({"loss": np.full((2, 4), np.inf)}, "loss must be finite, got inf"),
+        ({**GOOD, "margin": np.ones((2, 3, 5))}, "margin must have the shape of loss"),
+        ({**GOOD, "margin": np.full(SHAPE, -np.inf)}, "margin must be finite"),
+        ({**GOOD, "error_norm": np.full(SHAPE, np.nan)}, "error_norm must be finite"),
+        ({**GOOD, "gradient_norm": np.full(SHAPE, np.nan)}, "gradient_norm must be finite"),
+        ({**GOOD, "correct": np.ones(SHAPE)}, "correct must be booleans"),
+        ({**GOOD, "labels": [0, 1]}, "4 examples, 2 labels"),
+        ({**GOOD, "labels": [0.0, 1, 0, 1]}, "labels must be integers"),
+        ({**GOOD, "labels": [0, 1, -1, 1]}, "labels must be 0 or more"),
+        ({**GOOD, "ids": [1, 2, 3]}, "one per example"),
+        ({**GOOD, "ids": [1, 2, 3, 2]}, "ids must be unique, 2 occurs"),
+        ({**GOOD, "ids": ["a", "b", "c", "a"]}, "ids must be unique, a occurs"),
+        ({**GOOD, "ids": [0.5, 1, 2, 3]}, "whole numbers or text"),
+        ({**GOOD, "epochs": [1, 2]}, "3 increasing numbers"),
+        ({**GOOD, "epochs": [1, 3, 2]}, "3 increasing numbers"),
+        ({**GOOD, "epochs": [1, 1, 2]}, "3 increasing numbers"),
+        ({**GOOD, "epochs": [1, 2.5, 3]}, "epochs must be a whole number, got 2.5"),
+        ({**GOOD, "epochs": [-1, 2, 3]}, "epochs must be at least 0"),
+        ({**GOOD, "scored_epoch": 4}, "scored_epoch 4 was not recorded"),
+        ({**GOOD, "scored_epoch": 2.5}, "scored_epoch must be a whole number"),
+    ],
+)
+def test_bad_arrays_are_refused_in_one_sentence(arrays, says):
+    with pytest.raises(InputError, match=says) as caught:
+        Dynamics.from_arrays(**arrays)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("z", "labels", "says"),
+    [
+        (np.zeros((2, 3)), [0, 1], "proxy, "),
+        (np.zeros((1, 3, 1)), [0, 0, 0], "at least two classes"),
+        (np.zeros((1, 3, 2)), [0, 1, 2], "labels must be below classes = 2"),
+        (np.zeros((1, 3, 2)), [0, 1], "3 examples, 2 labels"),
+        (np.zeros((1, 3, 2)), ["a", "b", "c"], "labels must be integers"),
+        (np.zeros((1, 0, 2)), [], "empty"),
+        (np.full((1, 3, 2), np.nan), [0, 1, 1], "logits must be finite"),
+        ([[["x", "y"]]], [0], "logits must be numbers"),
+    ],
+)
+def test_bad_logits_are_refused_in_one_sentence(z, labels, says):
+    with pytest.raises(InputError, match=says):
+        Dynamics.from_logits(z, labels)
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"reference_loss": [1.0]}, "over 6 examples"),
+        ({"reference_loss": [np.nan] * 6}, "must be finite, got nan at row 0"),
+        ({"reference_loss": ["a"] * 6}, "must be numbers"),
+        ({"features": np.zeros(6)}, "2-dimensional"),
+        ({"features": np.full((6, 2), np.inf)}, "got inf at row 0, column 0"),
+        ({"threshold_sample": np.ones(6)}, "must be booleans"),
+        ({"surprise": np.zeros(6)}, "unknown column 'surprise'; choose from"),
+        ({"loss": np.zeros(6)}, "unknown column 'loss'"),
+    ],
+)
+def test_bad_columns_are_refused_in_one_sentence(columns, says):
+    with pytest.raises(InputError, match=says):
+        whole().with_columns(**columns)
+
+
+def test_with_columns_leaves_the_original_alone():
+    d = Dynamics.from_losses(np.eye(2))
+    assert "reference_loss" in d.with_columns(reference_loss=[0.0, 1.0]).columns
+    assert "reference_loss" not in d.columns
+
+
+# -- totals and summary ------------------------------------------------------------------------
+
+
+def test_totals_are_those_of_the_oracle():
+    d = whole(e=9, n=20)
+    margin, forgotten, learned = oracles.totals(d)
+    assert d.totals().margin.tolist() == margin  # sequential float64 on both sides: to the bit
+    assert d.totals().forgotten.tolist() == forgotten
+    assert d.totals().learned.tolist() == learned
+    assert d.totals().epochs == 9
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_summary_gives_the_same_scores_to_the_last_bit(name, dtype):
+    for epoch in (1, 4, 7):
+        d = whole(k=9, e=7, n=40, dtype=dtype).at(epoch)
+        assert d.summary().loss.shape == (9, 1, 40)
+        assert SCORES[name](d.summary()).tobytes() == SCORES[name](d).tobytes()
+
+
+def test_a_summary_of_a_summary_is_itself_and_holds_one_epoch():
+    d = whole().summary()
+    assert d.summary() is d
+    assert d.at(2).scored_epoch == 2
+    with pytest.raises(InputError, match="epoch 3 is not held; this summary holds epoch 2"):
+        d.at(3)
+
+
+def test_a_summary_owns_its_columns():
+    full = whole()
+    assert not np.shares_memory(full.summary().loss, full.loss)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_the_layout_in_memory_changes_no_bit_of_a_score(name):
+    d = whole(k=11, e=3, n=30)
+    turned = {
+        n: np.asfortranarray(c) if c.ndim < 3 else c.transpose(2, 1, 0).copy().transpose(2, 1, 0)
+        for n, c in d.columns.items()
+    }
+    other = {n: turned.pop(n) for n in per_example(30)}
+    e = Dynamics.from_arrays(**turned, labels=d.labels).with_columns(**other)
+    assert SCORES[name](e).tobytes() == SCORES[name](d).tobytes()
+
+
+# -- merge and only ----------------------------------------------------------------------------
+
+
+def test_merge_matches_examples_by_id():
+    order = np.array([3, 1, 5, 0, 2, 4])
+    for names in (None, list("abcdef"), [10, 7, 8, 3, 5, 1]):
+        d = whole(k=4, ids=names)
+        back = shuffled(d.only([2, 3]), order)
+        merged = Dynamics.merge([d.only([0, 1]), back])
+        assert merged.ids.tolist() == d.ids.tolist()
+        for name, column in d.columns.items():
+            assert np.array_equal(merged.column(name), column)
+        assert np.array_equal(merged.labels, d.labels)
+
+
+def shuffled(d, order):
+    cut = {n: c[..., order] if c.ndim == 3 else c[order] for n, c in d.columns.items()}
+    extra = {n: cut.pop(n) for n in per_example(1)}
+    out = Dynamics.from_arrays(**cut, labels=d.labels[order], ids=d.ids[order])
+    return out.with_columns(**extra)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_a_summary_of_a_merge_is_a_merge_of_summaries(name):
+    d = whole(k=5)
+    parts = [d.only([0, 1]), shuffled(d.only([2]), np.arange(6)[::-1]), d.only([3, 4])]
+    a = Dynamics.merge(parts).summary()
+    b = Dynamics.merge([p.summary() for p in parts])
+    assert SCORES[name](a).tobytes() == SCORES[name](b).tobytes()
+    assert SCORES[name](a).tobytes() == SCORES[name](d).tobytes()
+
+
+def test_only_takes_proxies_in_the_order_asked_for():
+    for d in (whole(), whole().summary()):
+        picked = d.only([2, 0])
+        assert np.array_equal(picked.loss, d.loss[[2, 0]])
+        assert np.array_equal(picked.totals().margin, d.totals().margin[[2, 0]])
+        for bad in ([], [3], [-1], [0, 5]):
+            with pytest.raises(InputError, match="proxies must be among"):
+                d.only(bad)
+
+
+def test_each_proxy_keeps_its_own_provenance():
+    silent = Dynamics.from_losses(np.eye(2))
+    told = Dynamics.from_arrays(loss=np.ones((1, 2)), provenance={"proxies": [{"model": "b"}]})
+    merged = Dynamics.merge([silent, told])
+    assert merged.provenance["proxies"] == [{}, {}, {"model": "b"}]
+    assert merged.only([2, 0]).provenance["proxies"] == [{"model": "b"}, {}]
+    odd = Dynamics.from_arrays(loss=np.ones((1, 2)), provenance={"proxies": 3})
+    assert Dynamics.merge([odd, told]).provenance["proxies"] == [{}, {"model": "b"}]
+
+
+def losses(**more):
+    return Dynamics.from_arrays(loss=np.ones((1, 2, 3)), **more)
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        (Dynamics.from_arrays(loss=np.ones((1, 3, 3))), "recorded epochs"),
+        (losses(epochs=[1, 3], scored_epoch=1), "recorded epochs"),
+        (losses(scored_epoch=2), "scored epoch"),
+        (losses().summary(), "recorded epochs|form"),
+        (Dynamics.from_arrays(loss=np.ones((1, 2, 3)), margin=np.ones((1, 2, 3))), "columns"),
+        (losses(ids=[0, 1, 3]), "example ids"),
+        (losses(ids=["0", "1", "2"]), "example ids"),
+        (Dynamics.from_arrays(loss=np.ones((1, 2, 4))), "example ids"),
+        (losses(labels=[0, 1, 1]), "labels"),
+    ],
+)
+def test_what_cannot_be_merged_is_refused_and_named(other, says):
+    with pytest.raises(InputError, match=f"part 1 cannot be merged: its ({says})"):
+        Dynamics.merge([losses(), other])
+
+
+def test_differing_labels_and_columns_are_refused_and_nothing_is_an_error():
+    a, b = losses(labels=[0, 1, 0]), losses(labels=[0, 1, 1])
+    with pytest.raises(InputError, match="its labels differ"):
+        Dynamics.merge([a, b])
+    a, b = (losses().with_columns(reference_loss=[0, 1, c]) for c in (0.0, 2.0))
+    with pytest.raises(InputError, match="its reference_loss differ"):
+        Dynamics.merge([a, b])
+    one = losses().summary()
+    many = Dynamics.from_arrays(loss=np.ones((1, 3, 3)), scored_epoch=1).summary()
+    with pytest.raises(InputError, match="its epochs summed 3 differ"):
+        Dynamics.merge([one, many])
+    with pytest.raises(InputError, match="at least one Dynamics"):
+        Dynamics.merge([])
+
+
+def test_a_missing_column_is_named_with_its_remedy():
+    bare = Dynamics.from_losses(np.eye(2))
+    for name in ("margin", "correct", "error_norm", "gradient_norm", "features"):
+        with pytest.raises(InputError, match=f"this needs {name}, which .*{name}="):
+            bare.column(name)
+    with pytest.raises(InputError, match="known columns: loss"):
+        bare.column("colour")

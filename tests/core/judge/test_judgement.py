@@ -1,0 +1,175 @@
+"""What `judge` looks at and what it does not, what it refuses, and how it reads."""
+
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pytest
+
+import dris
+from dris.core.judge.regimes import Assessment, assess
+from dris.core.noise.canaries import plant_canaries
+
+N, C = 2000, 5
+
+
+def world(seed=0, strength=4.0, noise=0.0, share=0.08, proxies=3, **kinds):
+    """Proxies that see the truth through noise of their own, and canaries they never believe."""
+    rng = np.random.default_rng(seed)
+    true = np.arange(N) % C
+    given = dris.flip_labels(true, noise, seed=seed).given if noise else true
+    canaries = plant_canaries(given, share=share, rng=rng, **kinds)
+    shared = rng.normal(size=(1, N, C))
+    logits = strength * np.eye(C)[true] + shared + 0.5 * rng.normal(size=(proxies, N, C))
+    return logits, canaries, true
+
+
+def judged(logits, canaries, **more):
+    dynamics = dris.Dynamics.from_logits(logits, canaries.planted)
+    return dris.judge(dynamics, canaries, keep=0.25, **more)
+
+
+def test_clean_data_are_clean_and_noisy_data_noisy():
+    assert judged(*world()[:2]).regime == "clean"
+    found = judged(*world(noise=0.2)[:2])
+    assert (found.regime, found.rule) == ("moderate noise", "gated")
+    assert judged(*world(noise=0.4)[:2]).regime == "heavy noise"
+
+
+def test_no_canary_is_in_the_subset_and_the_limits_hold():
+    logits, canaries, true = world(noise=0.2)
+    found = judged(logits, canaries)
+    assert not found.subset.mask()[canaries.positions].any()
+    wrong = canaries.given != true
+    assert found.certificate.wrong >= wrong[found.subset.indices].sum()
+    assert found.limit.corrupted >= wrong.sum()
+
+
+def test_checks_and_rule_do_not_look_at_who_certifies():
+    """Another certifying canary with the same planted labels changes nothing but the limits."""
+    logits, canaries, _ = world(noise=0.2)
+    at = canaries.positions[canaries.certifies]
+    free = np.setdiff1d(np.arange(N), canaries.positions)[: at.size]
+    moved = np.sort(np.r_[canaries.choosing.positions, free])
+    other = replace(canaries, positions=moved, certifies=np.isin(moved, free))
+    one, two = judged(logits, canaries), judged(logits, other)
+    assert one.checks == two.checks
+    assert (one.regime, one.rule, one.doubted) == (two.regime, two.rule, two.doubted)
+    assert one.limit != two.limit
+
+
+def test_moving_a_choosing_canary_is_seen():
+    logits, canaries, _ = world(noise=0.2)
+    turned = replace(canaries, certifies=~canaries.certifies)
+    assert judged(logits, canaries).checks != judged(logits, turned).checks
+
+
+def test_a_copied_proxy_a_shuffled_one_and_a_reversed_one_need_other_proxies():
+    logits, canaries, _ = world()
+    rng = np.random.default_rng(1)
+    for broken in (logits[0], rng.permutation(logits[1]), -logits[1]):
+        rows = np.array([logits[0], broken, logits[2]])
+        found = judged(rows, canaries)
+        assert found.rule == "train other proxies"
+        assert found.subset is None
+        assert found.certificate is None
+    assert judged(logits, canaries).rule == "rank_variance"
+
+
+def test_few_choosing_canaries_take_aum_in_place_of_the_gate():
+    found = judged(*world(noise=0.2, share=0.027)[:2])
+    assert found.rule == "aum_mean"
+    assert "gate needs 29" in found.reason
+
+
+def test_a_class_that_rank_variance_starves_is_kept_by_class():
+    logits, canaries, _ = world()
+    logits[:, canaries.planted == 4, 4] += 50  # class 4 is easy: its ranks do not move
+    logits[:, canaries.planted == 4, 4] += np.linspace(0, 50, (canaries.planted == 4).sum())
+    found = judged(logits, canaries)
+    assert found.rule == "rank_variance_per_class"
+    assert np.bincount(canaries.given[found.subset.indices])[4] > 50
+
+
+def test_two_kinds_give_two_limits_and_the_widest_is_the_headline():
+    rng = np.random.default_rng(5)
+    true = np.arange(N) % C
+    easy = plant_canaries(true, share=0.06, rng=rng)
+    top_two = np.stack([true, (true + 1) % C], axis=1)
+    hard = plant_canaries(
+        easy.planted, share=0.06, kind="confusable", top_two=top_two, avoid=easy.mask(), rng=rng
+    )
+    logits = 4 * np.eye(C)[true] + 3.5 * np.eye(C)[(true + 1) % C]
+    logits = logits + rng.normal(size=(1, N, C)) + 0.3 * rng.normal(size=(3, N, C))
+    dynamics = dris.Dynamics.from_logits(logits, hard.planted)
+    found = dris.judge(dynamics, [easy, hard], keep=0.25)
+    assert [c.kind for c in found.certificates] == ["uniform", "confusable"]
+    assert found.certificate.share == max(c.share for c in found.certificates)
+    assert found.checks["uniform and confusable"].outcome == "fails"
+    assert not found.subset.mask()[np.r_[easy.positions, hard.positions]].any()
+
+
+def test_without_certifying_canaries_there_is_a_verdict_and_no_limit():
+    logits, canaries, _ = world()
+    every = replace(canaries, certifies=np.zeros(len(canaries), dtype=bool))
+    found = judged(logits, every)
+    assert (found.regime, found.certificates, found.limit) == ("clean", (), None)
+
+
+def test_a_judgement_is_frozen_repeatable_and_reads_as_a_block():
+    found = judged(*world(noise=0.2)[:2])
+    with pytest.raises(FrozenInstanceError):
+        found.regime = "clean"
+    lines = str(found).splitlines()
+    assert lines[0] == "moderate noise: use gated"
+    assert lines[1].startswith("  why ")
+    assert (
+        len([line for line in lines if line[:14].strip() in ("holds", "fails", "cannot tell")])
+        == 13
+    )
+    assert str(judged(*world(noise=0.2)[:2])) == str(found)
+
+
+def test_regimes_come_in_order_of_what_makes_the_rest_meaningless():
+    dynamics = dris.Dynamics.from_logits(world()[0], world()[1].planted)
+    good = assess(dynamics, world()[1].mask(), world()[1].given, keep=0.25)
+
+    def with_failing(*names):
+        checks = {
+            name: replace(check, outcome="fails") if name in names else check
+            for name, check in good.checks.items()
+        }
+        return Assessment(checks, 0.4).regime
+
+    assert with_failing() == "heavy noise"
+    assert with_failing("natural") == "natural noise"
+    assert with_failing("natural", "contested") == "too easy"
+    assert with_failing("contested", "agree") == "proxies unusable"
+    assert with_failing("agree", "inversion") == "inverted"
+    assert with_failing("inversion", "memorised") == "memorised"
+    assert with_failing("memorised", "differ") == "proxies unusable"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d, c: (replace(d, labels=None), c), "needs labels"),
+        (lambda d, c: (replace(d, labels=c.given), c), "did not train on the planted labels"),
+        (lambda d, c: (d, []), "no canaries"),
+        (lambda d, c: (d, replace(c, certifies=np.ones(len(c), dtype=bool))), "no choosing"),
+        (lambda d, c: (dris.Dynamics.from_losses(np.eye(3)), c), "labels"),
+        (lambda d, c: (d.only([0]), c), "prox"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(change, message):
+    logits, canaries, _ = world()
+    dynamics = dris.Dynamics.from_logits(logits, canaries.planted)
+    with pytest.raises(dris.InputError, match=message):
+        dris.judge(*change(dynamics, canaries), keep=0.25)
+
+
+@pytest.mark.parametrize("more", [{"keep": 0.0}, {"keep": 1.5}, {"keep": 0.25, "level": 0.0}])
+def test_numbers_out_of_range_are_refused(more):
+    logits, canaries, _ = world()
+    dynamics = dris.Dynamics.from_logits(logits, canaries.planted)
+    with pytest.raises(dris.InputError, match="must be in"):
+        dris.judge(dynamics, canaries, **more)

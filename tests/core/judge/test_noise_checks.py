@@ -1,0 +1,133 @@
+"""Doubted labels, their plausibility, and lost classes: worked by hand, with a twin each."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dris.core.dynamics.history import Dynamics
+from dris.core.judge.noise_checks import (
+    classes_survive,
+    doubted_labels,
+    doubted_share,
+    kinds_alike,
+    no_milder_than_planted,
+    noise_like_planted,
+    plausibility,
+    starved_class,
+)
+
+PLANTED = np.arange(400) < 50
+DOUBTED = np.arange(400) < 150
+
+
+def test_half_of_the_proxies_are_enough_to_doubt():
+    right = np.array([[True, True, False], [True, False, False]])
+    assert doubted_labels(right).tolist() == [False, True, True]
+
+
+def test_hidden_canaries_are_taken_out_of_the_doubted_share():
+    # 50 known canaries, all doubted; 100 of 350 others are, 50 of them hidden canaries.
+    assert doubted_share(DOUBTED, PLANTED, hidden=50) == pytest.approx(50 / 300)
+    assert doubted_share(DOUBTED, PLANTED, hidden=0) == pytest.approx(100 / 350)
+
+
+def plausible_of(probabilities, labels, classes):
+    d = Dynamics.from_probabilities(probabilities, labels)
+    return plausibility(d.snapshot("loss"), d.snapshot("margin"), classes)
+
+
+def test_plausibility_is_the_labels_part_of_what_the_favourite_leaves():
+    p = np.array([[[0.6, 0.3, 0.1], [0.6, 0.3, 0.1]], [[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]]])
+    # By proxy: 0.3/0.4 and 0.1/0.2 for label 1; label 2 is right for the second proxy.
+    assert plausible_of(p, [1, 2], 3) == pytest.approx([0.625, 0.25], abs=1e-6)
+
+
+def test_plausibility_of_a_random_class_does_not_depend_on_how_hard_the_example_is():
+    sure, unsure = [0.98, 0.01, 0.01], [0.4, 0.3, 0.3]
+    found = plausible_of(np.array([[sure, unsure]]), [1, 1], 3)
+    assert found == pytest.approx([0.5, 0.5], abs=1e-5)
+
+
+def test_with_two_classes_plausibility_is_the_margin():
+    found = plausible_of(np.array([[[0.9, 0.1], [0.6, 0.4]]]), [1, 1], 2)
+    assert found == pytest.approx(np.log([1 / 9, 2 / 3]), abs=1e-5)
+
+
+def test_plausibility_is_nan_where_every_proxy_prefers_the_label():
+    assert np.isnan(plausible_of(np.array([[[0.9, 0.05, 0.05]]]), [0], 3)).all()
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(-30, 30), min_size=3, max_size=6), st.integers(0, 2))
+def test_plausibility_is_in_zero_to_one_for_any_logits(logits, label):
+    d = Dynamics.from_logits(np.array([[logits]]), [label])
+    found = plausibility(d.snapshot("loss"), d.snapshot("margin"), len(logits))
+    assert np.isnan(found[0]) or 0 <= found[0] <= 1
+
+
+@pytest.mark.parametrize("check", [noise_like_planted, no_milder_than_planted])
+def test_labels_milder_than_planted_ones_fail_and_alike_ones_do_not(check):
+    rng = np.random.default_rng(0)
+    value = rng.normal(size=400)
+    assert check(DOUBTED, value, PLANTED, 0.3, 0.01).outcome != "fails"
+    found = check(DOUBTED, value + ~PLANTED, PLANTED, 0.3, 0.01)
+    assert found.outcome == "fails"
+    assert found.number > 0.6
+
+
+@pytest.mark.parametrize("check", [noise_like_planted, no_milder_than_planted])
+def test_few_doubted_labels_cannot_tell(check):
+    value = np.where(PLANTED, 0.0, 1.0)
+    assert check(DOUBTED, value, PLANTED, 0.04, 0.01).outcome == "cannot tell"
+    assert check(DOUBTED & ~PLANTED, value, PLANTED, 0.3, 0.01).outcome == "cannot tell"
+    assert check(DOUBTED, value, PLANTED, 0.3, 0.01).outcome == "fails"
+
+
+def test_without_a_sign_natural_noise_cannot_be_ruled_out_but_hiding_can():
+    value = np.random.default_rng(1).normal(size=400)
+    assert noise_like_planted(DOUBTED, value, PLANTED, 0.3, 0.01).outcome == "cannot tell"
+    assert no_milder_than_planted(DOUBTED, value, PLANTED, 0.3, 0.01).outcome == "holds"
+
+
+def test_the_number_is_the_share_of_pairs_won():
+    value = np.random.default_rng(2).integers(0, 5, size=400).astype(float)
+    known, others = value[:50], value[50:150]
+    pairs = [(o > k) + 0.5 * (o == k) for o in others for k in known]
+    found = no_milder_than_planted(DOUBTED, value, PLANTED, 0.3, 0.01)
+    assert found.number == pytest.approx(np.mean(pairs))
+
+
+def test_alike_labels_seldom_fail():
+    """P(fails) ≤ 0.05 at level 0.05, so of 400 more than 35 fail with P < 0.001."""
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=(400, 400))
+    alarms = [no_milder_than_planted(DOUBTED, v, PLANTED, 0.3, 0.05).outcome for v in values]
+    assert alarms.count("fails") <= 35
+    milder = [
+        no_milder_than_planted(DOUBTED, v + 0.5 * ~PLANTED, PLANTED, 0.3, 0.05).outcome
+        for v in values[:50]
+    ]
+    assert milder.count("fails") > 35  # the twin: half a standard deviation is seen
+
+
+def test_kinds_that_pass_at_different_rates_fail():
+    assert kinds_alike((3, 100), (5, 100), 0.01).outcome == "holds"
+    found = kinds_alike((0, 4), (4, 4), 0.05)
+    assert (found.outcome, found.number) == ("fails", 1.0)  # Fisher: 2/70, the two extremes
+    assert kinds_alike((0, 4), (4, 4), 0.02).outcome == "holds"
+
+
+def test_a_class_too_small_for_this_fraction_fails():
+    labels = np.r_[np.zeros(88, dtype=int), np.ones(12, dtype=int)]
+    found = classes_survive(labels, 0.25)
+    assert (found.outcome, found.number) == ("fails", 3)
+    assert "class 1 has 12" in found.reason
+    assert classes_survive(labels, 0.5).outcome == "holds"
+
+
+def test_a_class_with_four_kept_examples_starves_and_five_are_a_handful():
+    labels = np.arange(100) % 2
+    even = labels == 0
+    assert starved_class(even | (np.arange(100) < 8), labels) == (1, 4)
+    assert starved_class(even | (np.arange(100) < 10), labels) is None

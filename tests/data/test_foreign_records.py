@@ -1,0 +1,155 @@
+"""Dynamics that others recorded, and the same values from their own packages."""
+
+import json
+
+import numpy as np
+import pytest
+
+from dris.core.dynamics.history import Dynamics
+from dris.core.errors import InputError
+from dris.core.scores.formulas import SCORES
+from dris.data.foreign_records import import_records
+from dris.data.scorefile import ScoreFile
+
+LOSS = np.random.default_rng(0).random((3, 7))
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz", "csv", "csv with a header"])
+def test_a_loss_matrix_in_any_form_gives_the_same_scores(tmp_path, kind):
+    path = tmp_path / f"loss.{kind[:3]}"
+    ids = None
+    if kind == "npy":
+        np.save(path, LOSS)
+    elif kind == "npz":
+        ids = [f"e{i}" for i in range(7)]
+        np.savez(path, loss=LOSS, ids=np.array(ids))
+    elif kind == "csv":
+        np.savetxt(path, LOSS, delimiter=",", fmt="%.17g")
+    else:
+        ids = list(range(10, 17))
+        rows = [[i, *column] for i, column in zip(ids, LOSS.T.tolist(), strict=True)]
+        lines = [["id", "a", "b", "c"], *rows]
+        path.write_text("".join(",".join(map(repr, row)) + "\n" for row in lines).replace("'", ""))
+    dynamics = import_records(path)
+    assert isinstance(dynamics, Dynamics)
+    assert dynamics.snapshot("loss").tolist() == LOSS.tolist()
+    assert dynamics.ids.tolist() == (ids or list(range(7)))
+    direct = SCORES["rank_variance"](Dynamics.from_losses(LOSS))
+    assert (SCORES["rank_variance"](dynamics) == direct).all()
+
+
+def test_losses_over_epochs_are_read_too(tmp_path):
+    np.save(tmp_path / "loss.npy", np.ones((2, 5, 9)))
+    assert import_records(tmp_path / "loss.npy").epochs == (1, 2, 3, 4, 5)
+
+
+def cartography(folder, logits, gold, guids, order=None):
+    """As allenai/cartography's log_training_dynamics writes: epochs count from 0."""
+    (folder / "training_dynamics").mkdir(parents=True)
+    for epoch, values in enumerate(logits):
+        rows = [
+            {"guid": g, f"logits_epoch_{epoch}": v, "gold": y}
+            for g, v, y in zip(guids, values.tolist(), gold, strict=True)
+        ]
+        shuffled = rows if order is None else [rows[i] for i in np.roll(order, epoch)]
+        text = "".join(json.dumps(row) + "\n" for row in shuffled)
+        (folder / "training_dynamics" / f"dynamics_epoch_{epoch}.jsonl").write_text(text)
+    return folder
+
+
+def test_cartography_gives_the_dynamics_of_its_logits_whatever_the_order_of_lines(tmp_path):
+    logits = np.random.default_rng(0).normal(size=(11, 5, 3))
+    gold, guids = [0, 1, 2, 1, 0], ["p", "q", "r", "s", "t"]
+    folder = cartography(tmp_path / "run", logits, gold, guids, order=range(5))
+    dynamics = import_records(folder)
+    direct = Dynamics.from_logits(logits[None], gold, ids=guids)
+    assert dynamics.ids.tolist() == guids
+    assert dynamics.epochs == tuple(range(1, 12))
+    for name in ("loss", "margin", "correct", "error_norm"):
+        assert (dynamics.column(name) == direct.column(name)).all()
+
+
+def test_several_runs_of_cartography_are_several_proxies(tmp_path):
+    logits = np.random.default_rng(0).normal(size=(2, 3, 4, 2))
+    one = cartography(tmp_path / "a", logits[0], [0, 1, 0, 1], [1, 2, 3, 4])
+    two = cartography(tmp_path / "b", logits[1][:, ::-1], [1, 0, 1, 0], [4, 3, 2, 1])
+    dynamics = import_records([one, two])
+    assert dynamics.proxies == 2
+    direct = Dynamics.from_logits(logits, [0, 1, 0, 1])
+    assert (dynamics.column("loss") == direct.column("loss")).all()
+    assert SCORES["rank_variance"](dynamics).shape == (4,)
+
+
+def test_the_aum_package_gives_the_score_of_the_same_name(tmp_path):
+    torch = pytest.importorskip("torch")
+    aum = pytest.importorskip("aum", reason="the AUM authors' package is not installed")
+    logits = np.random.default_rng(0).normal(size=(4, 6, 3)).astype(np.float32)
+    labels = np.array([0, 1, 2, 0, 1, 2])
+    calculator = aum.AUMCalculator(str(tmp_path))
+    for epoch in logits:
+        calculator.update(torch.from_numpy(epoch), torch.from_numpy(labels), list("abcdef"))
+    calculator.finalize()
+    scores = import_records(tmp_path / "aum_values.csv")
+    assert isinstance(scores, ScoreFile)
+    ours = SCORES["aum"](Dynamics.from_logits(logits[None], labels))
+    theirs = scores.aligned(np.array(list("abcdef"))).score("aum")
+    assert np.allclose(theirs, ours, rtol=1e-5, atol=1e-6)
+    assert (np.argsort(theirs) == np.argsort(ours)).all()
+
+
+def lines(*records):
+    return "".join(json.dumps(r) + "\n" for r in records)
+
+
+GOOD = {"guid": 1, "logits_epoch_0": [0.0, 1.0], "gold": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("loss.npy", None, "loss.npy does not exist"),
+        ("loss.txt", "1", "no record that can be imported"),
+        ("loss.csv", "", "empty"),
+        ("loss.csv", "1,2,3\n4,5\n", "line 2 of .* must be 3 numbers"),
+        ("loss.csv", "1,2,3\n4,x,5\n", "line 2 of"),
+        ("loss.csv", "1,2\n4,5\n6,7\n", "transpose them"),
+        ("loss.csv", "id,a\nu,1\nv,x\n", "must hold numbers besides its id column .*line 3"),
+        ("loss.csv", "id,a\nu,1\nv,\n", "no finite number in line 3"),
+        ("loss.csv", "id,a\nu,1\nu,2\n", "'u' is in line 2 .* again in line 3"),
+        ("aum_values.csv", "sample_id,aum\na,1\nb,nan\n", "no finite number in line 3"),
+        ("d/dynamics_epoch_0.jsonl", "", "is empty"),
+        ("d/dynamics_epoch_0.jsonl", "{", "line 1 of .* must be a record with guid"),
+        ("d/dynamics_epoch_0.jsonl", lines({**GOOD, "gold": "x"}), "gold"),
+        ("d/dynamics_epoch_0.jsonl", lines(GOOD, GOOD), "line 2 of .* repeats the guid"),
+        ("d/dynamics_epoch_1.jsonl", lines(GOOD), "logits_epoch_1 and gold"),
+        (
+            "d/dynamics_epoch_0.jsonl",
+            lines(GOOD, {"guid": 2, "logits_epoch_0": [1.0], "gold": 0}),
+            "1 logits for 2, others have 2",
+        ),
+        ("d/other.txt", "", r"holds no dynamics_epoch_\*.jsonl"),
+    ],
+)
+def test_bad_records_are_one_sentence(tmp_path, name, content, says):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(InputError, match=says) as caught:
+        import_records(path.parent if name.startswith("d/") else path)
+    assert "\n" not in str(caught.value)
+
+
+def test_epochs_with_other_examples_are_refused(tmp_path):
+    folder = cartography(tmp_path, np.zeros((2, 2, 2)), [0, 1], [1, 2])
+    other = folder / "training_dynamics" / "dynamics_epoch_1.jsonl"
+    other.write_text(lines({"guid": 1, "logits_epoch_1": [0, 1], "gold": 0}))
+    with pytest.raises(InputError, match="other examples or labels"):
+        import_records(folder)
+
+
+def test_scores_cannot_be_joined_with_dynamics(tmp_path):
+    (tmp_path / "aum_values.csv").write_text("sample_id,aum\n0,1\n1,2\n")
+    np.save(tmp_path / "loss.npy", np.eye(2))
+    with pytest.raises(InputError, match="cannot be joined"):
+        import_records([tmp_path / "aum_values.csv", tmp_path / "loss.npy"])

@@ -1,0 +1,403 @@
+"""What is read from files that are as they should be: values, encodings, ids and order."""
+
+import csv
+import datetime
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from sklearn.datasets import load_digits, load_iris
+
+from dris.core.errors import InputError
+from dris.data.reader import read_data
+from dris.data.tables import encoding
+from made_tables import (
+    CSV,
+    N,
+    image_folder,
+    npy_bytes,
+    npz_bytes,
+    parquet_bytes,
+    png_bytes,
+    saved_dataset,
+    table,
+)
+
+SLOW = settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def written(folder, text, name="a.csv"):
+    (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    return folder / name
+
+
+# -- CSV ------------------------------------------------------------------------------------------
+
+
+def test_a_small_csv_by_hand(tmp_path):
+    text = """nr,age,job,ok,y
+007,31.5,cook,yes,no
+008, 44,nurse,,yes
+009,1e1,cook,no,no
+010,2,,1,no
+"""
+    data = read_data(written(tmp_path, text), label="y", id="nr", trusted="ok")
+    assert data.ids.tolist() == ["007", "008", "009", "010"]
+    assert data.classes == ("no", "yes")
+    assert data.labels.tolist() == [0, 1, 0, 0]
+    assert data.trusted.tolist() == [True, False, False, True]
+    assert data.feature_names == ("age", "job=cook", "job=nurse", "job=(missing)")
+    assert data.x.tolist() == [[31.5, 1, 0, 0], [44, 0, 1, 0], [10, 1, 0, 0], [2, 0, 0, 1]]
+    assert data.x.dtype == np.float32
+    assert not data.x.flags.writeable
+    assert [f.how for f in data.features] == ["number", "one-hot"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: "﻿" + text,
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.replace(",", ";"),
+        lambda text: text.replace(",", "\t"),
+        lambda text: text.replace(",", "|"),
+        lambda text: text.replace("\n", "\n\n"),
+        lambda text: text.removesuffix("\n"),
+        lambda text: text.replace("cook", '"cook"'),
+        lambda text: text.replace("age", '"age"'),
+    ],
+)
+def test_csv_in_any_of_its_forms_is_the_same_data(tmp_path, change):
+    plain = read_data(written(tmp_path, CSV), label="y", id="id")
+    other = read_data(written(tmp_path, change(CSV), "b.csv"), label="y", id="id")
+    assert (other.x == plain.x).all()
+    assert other.features == plain.features
+    assert other.ids.tolist() == plain.ids.tolist()
+    assert other.given().tolist() == plain.given().tolist()
+
+
+def test_a_line_break_inside_quotes_is_part_of_a_cell_and_lines_are_counted_as_an_editor_does(
+    tmp_path,
+):
+    good = 'x,t,y\n1,"a\nb",u\n2,"a\nb",v\n3,c,v\n4,c,u\n'
+    data = read_data(written(tmp_path, good), label="y")
+    assert data.feature_names == ("x", "t=a\nb", "t=c")
+    with pytest.raises(InputError, match=r"'x', line 6 of .* is missing"):
+        read_data(written(tmp_path, good.replace("3,c", ",c")), label="y")
+
+
+@pytest.mark.parametrize(
+    ("cells", "classes"),
+    [
+        (("1", "2", "10"), (1, 2, 10)),
+        (("-1", "0", "1"), (-1, 0, 1)),
+        (("01", "2", "10"), ("01", "10", "2")),
+        (("1.0", "2.0", "10.0"), ("1.0", "10.0", "2.0")),
+        (("NA", "DE", "FR"), ("DE", "FR", "NA")),
+        (("true", "false", "x"), ("false", "true", "x")),
+    ],
+)
+def test_csv_labels_are_whole_numbers_or_kept_as_written(tmp_path, cells, classes):
+    text = "x,y\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells * 2))
+    data = read_data(written(tmp_path, text), label="y")
+    assert data.classes == classes
+    assert [str(v) for v in data.given().tolist()] == list(cells * 2)
+
+
+def test_a_column_called_label_needs_no_option(tmp_path):
+    assert read_data(written(tmp_path, "x,label\n1,2\n3,4\n")).classes == (2, 4)
+
+
+def test_pandas_index_is_left_out_and_said_so(tmp_path):
+    data = read_data(written(tmp_path, ",x,y\n0,5,a\n1,6,b\n"), label="y")
+    assert data.feature_names == ("x",)
+    assert data.notes == ("column '' is an index and was left out",)
+
+
+def test_features_and_without_choose_columns_in_the_order_given(tmp_path):
+    path = written(tmp_path, "a,b,c,y\n1,2,3,u\n4,5,6,v\n")
+    assert read_data(path, label="y", features=["c", "a"]).x.tolist() == [[3, 1], [6, 4]]
+    assert read_data(path, label="y", without=["b"]).feature_names == ("a", "c")
+
+
+def test_medians_are_filled_in_when_asked_and_said_so(tmp_path):
+    path = written(tmp_path, "a,y\n1,u\n,v\n5,u\nNA,v\n9,u\n")
+    data = read_data(path, label="y", missing="median")
+    assert data.x.ravel().tolist() == [1, 5, 5, 5, 9]
+    assert data.notes == ("a: 2 missing values became the median",)
+
+
+def test_a_column_is_found_to_be_text_also_in_a_later_block(tmp_path, monkeypatch):
+    monkeypatch.setattr("dris.data.tables.csvfile._BLOCK", 200)
+    text = "x,y\n" + "".join(f"{i % 7},{i % 2}\n" for i in range(200)) + "z,1\n"
+    with pytest.raises(InputError, match="1 of 201 cells, the first being 'z' in line 202"):
+        read_data(written(tmp_path, text), label="y")
+
+
+def test_several_csv_files_follow_one_another(tmp_path):
+    for i in (2, 10, 1):
+        written(tmp_path, f"x,y\n{i},a\n{i + 0.5},b\n", f"part-{i}.csv")
+    for paths in (tmp_path, str(tmp_path / "part-*.csv")):
+        assert read_data(paths, label="y").x.ravel().tolist() == [1, 1.5, 2, 2.5, 10, 10.5]
+    written(tmp_path, "x,y\n1,a\n,b\n", "part-10.csv")
+    with pytest.raises(InputError, match=r"line 3 of .*part-10.csv"):
+        read_data(tmp_path, label="y")
+
+
+# -- Parquet --------------------------------------------------------------------------------------
+
+
+def test_every_kind_of_column_is_encoded_as_stated(tmp_path):
+    data = read_data(
+        written(tmp_path, parquet_bytes(), "a.parquet"), label="y", id="id", trusted="checked"
+    )
+    made = table()
+    assert [(f.column, f.how, f.width) for f in data.features] == [
+        ("age", "number", 1),
+        ("height", "number", 1),
+        ("married", "yes/no", 1),
+        ("job", "one-hot", 3),
+        ("born", "days", 1),
+        ("embedding", "vector", 3),
+    ]
+    assert data.x[:, 0].tolist() == made["age"].to_pylist()
+    assert data.x[:, 1].tolist() == made["height"].to_pylist()
+    assert data.x[:, 2].tolist() == made["married"].to_pylist()
+    assert data.x[:4, 3:6].tolist() == [[0, 1, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]]
+    assert data.x[:, 6].tolist() == list(range(N))
+    assert data.x[:, 7:].tolist() == made["embedding"].to_pylist()
+    assert data.trusted.tolist() == [True] * 3 + [False] * 9
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_times_are_days_since_1970(tmp_path, unit):
+    noon = datetime.datetime(1970, 1, 3, 12, tzinfo=datetime.UTC)
+    times = pa.array([noon, noon], pa.timestamp(unit, "UTC"))
+    path = written(tmp_path, parquet_bytes(pa.table({"t": times, "y": [0, 1]})), "a.parquet")
+    assert read_data(path, label="y").x.ravel().tolist() == [2.5, 2.5]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.list_(pa.float64()), pa.large_list(pa.float32()), pa.list_(pa.int8(), 2)]
+)
+def test_vectors_of_any_kind_are_embeddings(tmp_path, kind):
+    content = pa.table({"v": pa.array([[1, 2], [3, 4], [5, 6]], kind), "y": ["a", "b", "a"]})
+    path = written(tmp_path, parquet_bytes(content.slice(1)), "a.parquet")
+    assert read_data(path, label="y").x.tolist() == [[3, 4], [5, 6]]
+
+
+def test_float_labels_that_are_whole_are_whole_numbers_and_booleans_stay(tmp_path):
+    content = pa.table({"x": [1, 2], "y": [2.0, 1.0], "b": [True, False]})
+    path = written(tmp_path, parquet_bytes(content), "a.parquet")
+    assert read_data(path, label="y").classes == (1, 2)
+    assert read_data(path, label="b").classes == (False, True)
+
+
+def test_the_cut_between_categories_and_text(tmp_path):
+    limit = encoding.ONE_HOT_LIMIT
+
+    def reading(values):
+        text = "x,y\n" + "".join(f"v{i % values},{i % 2}\n" for i in range(4 * limit))
+        return read_data(written(tmp_path, text), label="y")
+
+    assert reading(limit).x.shape == (4 * limit, limit)
+    assert (reading(limit).x.sum(axis=1) == 1).all()
+    with pytest.raises(InputError, match=f"more than {limit} different values"):
+        reading(limit + 1)
+
+
+def test_a_parquet_file_is_read_in_batches_of_a_row_group_or_less(tmp_path, monkeypatch):
+    monkeypatch.setattr("dris.data.tables.stream._BATCH", 4)
+    content = pa.table({"x": np.arange(100.0), "y": np.arange(100) % 2})
+    pq.write_table(content, tmp_path / "a.parquet", row_group_size=30)
+    assert read_data(tmp_path / "a.parquet", label="y").x.ravel().tolist() == list(range(100))
+
+
+cell = st.one_of(st.integers(-(2**20), 2**20), st.floats(-1e6, 1e6, width=32))
+word = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6)
+
+
+@SLOW
+@given(st.data(), st.integers(2, 12))
+def test_ids_labels_order_and_values_survive_csv_and_parquet(tmp_path, data, n):
+    ids = data.draw(st.lists(word, min_size=n, max_size=n, unique=True))
+    y = [*data.draw(st.lists(word, min_size=2, max_size=2, unique=True)) * n][:n]
+    x = data.draw(st.lists(cell, min_size=n, max_size=n))
+    pq.write_table(
+        pa.table({"i": ids, "x": pa.array(map(float, x)), "y": y}), tmp_path / "a.parquet"
+    )
+    got = read_data(tmp_path / "a.parquet", label="y", id="i")
+    assert got.ids.tolist() == ids
+    assert got.given().tolist() == y
+    assert got.x.ravel().tolist() == np.array(x, np.float32).tolist()
+    with (tmp_path / "a.csv").open("w", newline="") as file:
+        cells = zip([f"<{i}>" for i in ids], x, [f"<{v}>" for v in y], strict=True)
+        csv.writer(file).writerows([("i", "x", "y"), *cells])
+    got = read_data(tmp_path / "a.csv", label="y", id="i")
+    assert got.ids.tolist() == [f"<{i}>" for i in ids]
+    assert got.given().tolist() == [f"<{v}>" for v in y]
+    assert got.x.ravel().tolist() == np.array(x, np.float32).tolist()
+
+
+# -- NPZ and NPY ----------------------------------------------------------------------------------
+
+
+def test_npz_arrays_stand_side_by_side_and_others_are_named(tmp_path):
+    blob = npz_bytes(
+        x=np.asfortranarray(np.arange(6.0).reshape(3, 2)),
+        w=np.array([7, 8, 9]),
+        y=np.array(["b", "a", "b"]),
+        other=np.zeros(5),
+        id=np.array([30, 10, 20], ">i4"),
+    )
+    data = read_data(written(tmp_path, blob, "a.npz"), label="y", id="id")
+    assert data.x.tolist() == [[0, 1, 7], [2, 3, 8], [4, 5, 9]]
+    assert data.feature_names == ("x[0]", "x[1]", "w")
+    assert data.given().tolist() == ["b", "a", "b"]
+    assert data.ids.tolist() == [30, 10, 20]
+    assert data.notes == ("the arrays other were left out",)
+
+
+@pytest.mark.parametrize(
+    ("shape", "becomes"),
+    [((4, 3, 8, 6), (4, 3, 8, 6)), ((4, 8, 6, 3), (4, 3, 8, 6)), ((4, 8, 6), (4, 1, 8, 6))],
+)
+def test_bytes_with_height_and_width_are_images(tmp_path, shape, becomes):
+    x = np.arange(np.prod(shape), dtype=np.int64).astype(np.uint8).reshape(shape)
+    path = written(tmp_path, npz_bytes(x=x, y=np.array([[0], [1], [0], [1]])), "a.npz")
+    data = read_data(path, label="y")
+    assert data.x.shape == becomes
+    assert data.x.dtype == np.uint8
+    assert data.x[1, 0, 2, 3] == (
+        x[1, 2, 3] if x.ndim == 3 else x[1, 0, 2, 3] if shape == becomes else x[1, 2, 3, 0]
+    )
+
+
+def test_npy_files_beside_each_other(tmp_path, monkeypatch):
+    monkeypatch.setattr("dris.data.tables.numpy_files._PORTION", 24)
+    x = np.random.default_rng(0).normal(size=(9, 2))
+    written(tmp_path, npy_bytes(np.arange(9) % 3), "y.npy")
+    data = read_data(written(tmp_path, npy_bytes(x), "x.npy"), label=str(tmp_path / "y.npy"))
+    assert (data.x == x.astype(np.float32)).all()
+    assert data.classes == (0, 1, 2)
+
+
+# -- images ---------------------------------------------------------------------------------------
+
+
+def test_a_folder_of_digits_comes_back_pixel_by_pixel(tmp_path):
+    digits = load_digits()
+    pixels = (digits.images[:40] * 15).astype(np.uint8)
+    for i, (image, label) in enumerate(zip(pixels, digits.target, strict=False)):
+        (tmp_path / f"digit {label}").mkdir(exist_ok=True)
+        Image.fromarray(image).save(tmp_path / f"digit {label}" / f"{i}.png")
+    (tmp_path / "README.txt").write_text("not an image")
+    data = read_data(tmp_path)
+    assert data.x.shape == (40, 1, 8, 8)
+    for x, name, path in zip(data.x, data.ids.tolist(), data.paths.tolist(), strict=True):
+        number = int(name.partition("/")[2].removesuffix(".png"))
+        assert (x[0] == pixels[number]).all()
+        assert name.startswith(f"digit {digits.target[number]}/")
+        assert path == str(tmp_path / name)
+    assert data.classes == tuple(f"digit {i}" for i in range(10))
+    assert data.notes == (f"1 files below {tmp_path} are no images and were left out",)
+
+
+def test_images_of_many_sizes_become_squares_of_32_or_as_asked(tmp_path):
+    image_folder(tmp_path)
+    (tmp_path / "cat" / "wide.png").write_bytes(png_bytes(20, grey=False))
+    assert read_data(tmp_path).x.shape == (7, 3, 32, 32)
+    assert read_data(tmp_path, image_size=10).x.shape == (7, 3, 10, 10)
+    with pytest.raises(InputError, match="image_size must be at least 1"):
+        read_data(tmp_path, image_size=0)
+
+
+def test_a_list_of_images_is_relative_to_its_own_folder(tmp_path):
+    image_folder(tmp_path / "set")
+    rows = "".join(f"set/{c}/{i}.png,{i},{c}!\n" for c in ("dog", "cat") for i in (2, 0))
+    data = read_data(written(tmp_path, "file,size,y\n" + rows), label="y")
+    whole = read_data(tmp_path / "set")
+    assert data.x.tolist() == whole.x[[5, 3, 2, 0]].tolist()
+    assert data.given().tolist() == ["dog!", "dog!", "cat!", "cat!"]
+    assert data.notes == ("learned from the images alone, not from size",)
+    only = read_data(tmp_path / "a.csv", label="y", features=["size"])
+    assert only.x.ravel().tolist() == [2, 0, 2, 0]
+
+
+# -- Hugging Face ---------------------------------------------------------------------------------
+
+
+def test_a_saved_data_set_in_parts_with_class_names(tmp_path):
+    content = pa.table({"text": [[1.0, i] for i in range(6)], "label": [1, 0, 1, 0, 1, 0]})
+    features = {"label": {"names": ["neg", "pos"], "_type": "ClassLabel"}}
+    data = read_data(saved_dataset(tmp_path / "set", content, parts=3, features=features))
+    assert data.x.tolist() == content["text"].to_pylist()
+    assert data.classes == (0, 1)
+    assert data.names == ("neg", "pos")
+
+
+def test_a_selection_saved_with_the_data_set_is_honoured(tmp_path):
+    content = pa.table({"x": np.arange(6.0), "label": [1, 0, 1, 0, 1, 0]})
+    data = read_data(saved_dataset(tmp_path / "set", content, parts=2, indices=[5, 0, 3]))
+    assert data.x.ravel().tolist() == [5, 0, 3]
+    assert data.labels.tolist() == [0, 1, 0]
+
+
+def test_an_unlabelled_row_of_a_saved_data_set_is_refused(tmp_path):
+    content = pa.table({"x": np.arange(4.0), "label": [1, 0, -1, 1]})
+    features = {"label": {"names": ["neg", "pos"], "_type": "ClassLabel"}}
+    with pytest.raises(InputError, match=r"labels 0..1 and a label -1; remove"):
+        read_data(saved_dataset(tmp_path / "set", content, features=features))
+
+
+def test_encoded_images_in_a_saved_data_set_are_decoded(tmp_path):
+    blobs = [{"bytes": png_bytes(seed=i), "path": None} for i in range(4)]
+    content = pa.table({"image": blobs, "label": [0, 1, 0, 1]})
+    data = read_data(saved_dataset(tmp_path / "set", content))
+    assert data.x.shape == (4, 1, 8, 8)
+    pixels = np.random.default_rng(2).integers(0, 256, (8, 8), dtype=np.uint8)
+    assert (data.x[2, 0] == pixels).all()
+
+
+# -- real sets, the object, its origin ------------------------------------------------------------
+
+
+def test_iris_is_the_same_from_csv_and_parquet(tmp_path):
+    iris = load_iris()
+    names = iris.target_names[iris.target]
+    content = pa.table(
+        {
+            **{n: iris.data[:, i] for i, n in enumerate(iris.feature_names)},
+            "species": names.tolist(),
+        }
+    )
+    pq.write_table(content, tmp_path / "iris.parquet")
+    content.to_pandas().to_csv(tmp_path / "iris.csv")
+    one = read_data(tmp_path / "iris.parquet", label="species")
+    two = read_data(tmp_path / "iris.csv", label="species")
+    assert (one.x == iris.data.astype(np.float32)).all()
+    assert (one.x == two.x).all()
+    assert (one.labels == iris.target).all()
+    assert one.classes == two.classes == tuple(iris.target_names)
+
+
+def test_the_fingerprint_is_of_the_bytes_and_not_of_the_place(tmp_path):
+    first = read_data(written(tmp_path, CSV), label="y", id="id")
+    moved = read_data(written(tmp_path, CSV, "b.csv"), label="y", id="id")
+    other = read_data(written(tmp_path, CSV.replace("20.5", "20.6"), "c.csv"), label="y", id="id")
+    assert first.origin.fingerprint == moved.origin.fingerprint != other.origin.fingerprint
+
+
+def test_the_data_says_what_it_is_as_json(tmp_path):
+    data = read_data(written(tmp_path, CSV), label="y", id="id")
+    about = json.loads(json.dumps(data.to_dict()))
+    assert about["format"] == "csv"
+    assert about["classes"] == ["no", "yes"]
+    assert about["features"][1] == {"column": "job", "how": "one-hot", "width": 2}

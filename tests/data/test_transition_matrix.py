@@ -1,0 +1,41 @@
+"""Transition matrices from a file: by name, in any order, or refused in one sentence."""
+
+import pytest
+
+from dris.core.errors import InputError
+from dris.data.transition_matrix import read_matrix
+
+
+def test_rows_and_columns_are_found_by_their_names_whatever_their_order(tmp_path):
+    path = tmp_path / "m.csv"
+    path.write_text("true,10,2\n10,0.75,0.25\n2,0,1\n")
+    assert read_matrix(path, (2, 10)) == ((1.0, 0.0), (0.25, 0.75))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "must name every class once"),
+        ("true,a\na,1\n", "must name every class once"),
+        ("true,a,b,b\na,1,0,0\nb,0,1,0\n", "must name every class once"),
+        ("true,a,b\na,1,0\na,0,1\n", "must name every class once"),
+        ("true,a,b\na,1,0\nb,0,x\n", "row 'b' of .* must be numbers"),
+        ("true,a,b\na,1,0\nb,0\n", "row 'b' of .* has 1 cells for 2"),
+        ("true,a,b\na,1,0\nb,0.5,0.4\n", "row 'b' of .* sum to 0.9"),
+        ("true,a,b\na,1,0\nb,1.5,-0.5\n", "row 'b' of .* shares of 0 or more"),
+        ("true,a,b\na,1,0\nb,nan,1\n", "row 'b' of .* shares of 0 or more"),
+    ],
+)
+def test_a_matrix_that_cannot_be_is_one_sentence(tmp_path, text, says):
+    path = tmp_path / "m.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=says):
+        read_matrix(path, ("a", "b"))
+
+
+def test_a_file_that_is_not_there_or_no_text_is_one_sentence(tmp_path):
+    with pytest.raises(InputError, match="is no file"):
+        read_matrix(tmp_path / "absent.csv", ("a", "b"))
+    (tmp_path / "m.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_matrix(tmp_path / "m.csv", ("a", "b"))

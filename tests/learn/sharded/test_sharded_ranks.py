@@ -1,0 +1,287 @@
+"""Ranks of shards: as in memory or within the stated error, and the same bytes after any kill."""
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dris.core.choose.selection import keep_top
+from dris.core.dynamics.history import Dynamics
+from dris.core.errors import InputError
+from dris.core.large.rank_tables import variance_error
+from dris.core.scores.formulas import consensus
+from dris.core.scores.ranks import rank_variance
+from dris.data.tables import shards as reading
+from dris.learn.sharded import sharded_exact, sharded_passes, sharded_top
+from dris.learn.sharded import sharded_ranks as sharded
+from dris.learn.sharded.sharded_ranks import rank_shards
+from made_shards import column_of, losses_of, write_shards
+
+N = 6000
+FEW = 12  # bits: cells so wide that histograms are inexact here
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch):
+    """Many pieces to a shard, several buckets to a sort, and several looks to find a cut."""
+    monkeypatch.setattr(reading, "ROWS", 400)
+    monkeypatch.setattr(sharded_top, "_BITS", 12)
+    monkeypatch.setattr(sharded_exact.buckets_of, "__defaults__", (0, 500))
+
+
+@pytest.fixture
+def shards(tmp_path):
+    return write_shards(tmp_path / "in", losses_of(N), ids=np.random.default_rng(1).permutation(N))
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("proxies", [2, 5])
+def test_the_sort_on_disk_equals_memory_bit_for_bit(tmp_path, kind, proxies):
+    losses = losses_of(N, proxies, kind=kind)
+    folder = write_shards(tmp_path / "in", losses)
+    done = rank_shards(folder, tmp_path / "out", exact=True, bits=FEW, workers=1)
+    assert (column_of(done.scores) == rank_variance(losses)).all()
+    assert (column_of(done.scores, "mean_rank") == consensus(Dynamics.from_losses(losses))).all()
+    assert (column_of(done.scores, "id") == np.arange(N)).all()
+    assert (done.rank_error, done.variance_error) == (0.0, 0.0)
+
+
+def test_the_comparison_with_memory_sees_one_loss_that_differs(tmp_path):
+    losses = losses_of(N)
+    done = rank_shards(
+        write_shards(tmp_path / "in", losses), tmp_path / "out", exact=True, workers=1
+    )
+    losses[0, 17] += 3
+    assert (column_of(done.scores) != rank_variance(losses)).any()
+
+
+def test_the_sort_had_several_buckets_and_a_value_too_frequent_to_sort(shards, tmp_path):
+    keep = tmp_path / "kept"
+
+    def and_copy(passes, tables):
+        sort(passes, tables)
+        for file in passes.work.iterdir():
+            (keep / file.name).write_bytes(file.read_bytes())
+
+    keep.mkdir()
+    sort, sharded.sort_on_disk = sharded.sort_on_disk, and_copy
+    try:
+        rank_shards(shards, tmp_path / "out", exact=True, bits=FEW, workers=1)
+    finally:
+        sharded.sort_on_disk = sort
+    buckets, _ = sharded_exact._buckets(keep)
+    assert (np.bincount(buckets.proxy) >= 5).all()
+    assert buckets.tied.any()
+    assert buckets.counts[~buckets.tied].max() <= 500 + N / 2 ** (FEW - 8)
+    assert not (tmp_path / "out" / "work").exists()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_scores_from_histograms_are_off_by_no_more_than_their_shards_say(tmp_path, kind):
+    losses = losses_of(N, kind=kind)
+    done = rank_shards(write_shards(tmp_path / "in", losses), tmp_path / "out", bits=FEW, workers=1)
+    found, true = column_of(done.scores), rank_variance(losses)
+    off = np.abs(found - true)
+    assert 0 < off.max() <= done.variance_error
+    assert (off <= variance_error(found, done.rank_errors)).all()
+    note = json.loads(pq.read_schema(done.scores[0]).metadata[b"dris"])
+    assert tuple(note["rank_errors"]) == done.rank_errors
+    assert note["variance_error"] == done.variance_error
+    assert note["source"] == "part-0.parquet"
+    assert max(done.rank_errors) <= 2.0 ** (7 - FEW)
+
+
+def test_with_cells_enough_histograms_are_exact(shards, tmp_path):
+    done = rank_shards(shards, tmp_path / "out", workers=1)
+    assert done.variance_error == 0
+    assert (column_of(done.scores) == rank_variance(losses_of(N))).all()
+
+
+def test_how_the_data_is_cut_changes_no_score(tmp_path):
+    losses = losses_of(N)
+    found = []
+    for shards in (1, 4):
+        folder = write_shards(tmp_path / f"in{shards}", losses, shards=shards)
+        done = rank_shards(folder, tmp_path / f"out{shards}", bits=FEW, workers=1)
+        found.append(column_of(done.scores))
+    assert (found[0] == found[1]).all()
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_empty_shards_and_shards_of_one_are_ranked_with_the_others(tmp_path, exact):
+    losses = losses_of(N)
+    cuts = [0, 0, 1, 1, 5000, N]
+    for i, (begin, end) in enumerate(itertools.pairwise(cuts)):
+        vectors = pa.array(losses[:, begin:end].T.tolist(), type=pa.list_(pa.float32()))
+        pq.write_table(pa.table({"losses": vectors}), tmp_path / f"{i}.parquet")
+    done = rank_shards(tmp_path, tmp_path / "out", exact=exact, keep=0.3, workers=1)
+    assert [pq.read_metadata(file).num_rows for file in done.scores] == [0, 1, 0, 4999, 1000]
+    assert (column_of(done.scores) == rank_variance(losses)).all()
+    assert (
+        column_of(done.kept.files, "id") == keep_top(rank_variance(losses), fraction=0.3).indices
+    ).all()
+
+
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("fraction", [0.05, 0.3, 0.95, 1.0])
+def test_what_is_kept_is_what_keep_top_keeps(tmp_path, fraction, text):
+    ids = np.random.default_rng(1).permutation(10 * N)[:N]
+    ids = np.array([f"example {i}" for i in ids]) if text else ids
+    folder = write_shards(tmp_path / "in", losses_of(N), ids=ids)
+    done = rank_shards(folder, tmp_path / "out", keep=fraction, seed=3, workers=1)
+    score = column_of(done.scores)
+    wanted = keep_top(score, fraction=fraction, seed=3, ids=ids)
+    assert column_of(done.kept.files, "id").tolist() == ids[wanted.indices].tolist()
+    assert (column_of(done.kept.files) == score[wanted.indices]).all()
+    assert (done.kept.count, done.kept.tied) == (len(wanted), wanted.tied)
+    assert done.kept.cut == score[wanted.indices].min()
+
+
+def test_ties_at_the_cut_are_broken_by_the_hash_whatever_the_order(tmp_path):
+    losses, ids = np.zeros((2, N), dtype=np.float32), np.arange(N)
+    kept = []
+    for name, order in (("a", ids), ("b", ids[::-1])):
+        folder = write_shards(tmp_path / name, losses, ids=order)
+        done = rank_shards(folder, tmp_path / f"out-{name}", keep=0.1, workers=1)
+        assert done.kept.tied == done.kept.count == N // 10
+        kept.append(sorted(column_of(done.kept.files, "id").tolist()))
+    assert kept[0] == kept[1] != list(range(N // 10))
+
+
+# -- going on after a kill ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("exact", "step"),
+    [*((False, step) for step in (0, 3, 5, 8, 12)), *((True, step) for step in (0, 5, 9, 14, 20))],
+)
+def test_work_that_stops_anywhere_goes_on_and_ends_in_the_same_bytes(
+    shards, tmp_path, monkeypatch, exact, step
+):
+    """Killed at its step-th file: every file is written whole, so any prefix may be on the disk."""
+    options = {"exact": exact, "bits": FEW, "keep": 0.3, "workers": 1}
+    rank_shards(shards, tmp_path / "whole", **options)
+    left = [step]
+
+    class Killed(BaseException):
+        pass
+
+    def dying(write):
+        def instead(*arguments, **named):
+            if left[0] == 0:
+                raise Killed
+            left[0] -= 1
+            return write(*arguments, **named)
+
+        return instead
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sharded_passes, "write_arrays", dying(sharded_passes.write_arrays))
+        patched.setattr(sharded_exact, "write_arrays", dying(sharded_exact.write_arrays))
+        patched.setattr(sharded_exact, "write_atomically", dying(sharded_exact.write_atomically))
+        patched.setattr(sharded, "write_shard", dying(sharded.write_shard))
+        patched.setattr(sharded_top, "write_shard", dying(sharded_top.write_shard))
+        with pytest.raises(Killed):
+            rank_shards(shards, tmp_path / "cut", **options)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "cut").glob("scores-*")}
+    rank_shards(shards, tmp_path / "cut", **options)
+    assert files_of(tmp_path / "cut") == files_of(tmp_path / "whole")
+    assert all(path.stat().st_mtime_ns == then for path, then in before.items())  # not done twice
+
+
+def test_a_killed_process_is_gone_on_with_by_the_next_one(tmp_path):
+    """SIGKILL in the middle of real processes, then the same call again."""
+    folder = write_shards(tmp_path / "in", losses_of(400_000), shards=6, groups=50_000)
+    code = (
+        "import sys; from dris.learn.sharded.sharded_ranks import rank_shards; "
+        "rank_shards(sys.argv[1], sys.argv[2], keep=0.3, workers=1)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(sharded.__file__).parents[3])}
+    words = [sys.executable, "-c", code, str(folder), str(tmp_path / "cut")]
+    child = subprocess.Popen(words, env=environment)
+    work = tmp_path / "cut" / "work"
+    while child.poll() is None and not list(work.glob("count-0-0000[2-9]")):
+        time.sleep(0.005)
+    child.send_signal(signal.SIGKILL)
+    assert child.wait() == -signal.SIGKILL
+    assert work.exists()
+    subprocess.run(words, env=environment, check=True)
+    words[-1] = str(tmp_path / "whole")
+    subprocess.run(words, env=environment, check=True)
+    assert files_of(tmp_path / "cut") == files_of(tmp_path / "whole")
+
+
+def test_two_processes_write_the_bytes_of_one(tmp_path, monkeypatch):
+    monkeypatch.undo()  # other processes would not see what was changed here
+    folder = write_shards(tmp_path / "in", losses_of(N))
+    for workers in (1, 2):
+        rank_shards(folder, tmp_path / f"out{workers}", bits=FEW, keep=0.3, workers=workers)
+    assert files_of(tmp_path / "out1") == files_of(tmp_path / "out2")
+
+
+# -- what is refused, and what is said ----------------------------------------------------------
+
+
+def test_a_folder_with_other_scores_is_left_alone_unless_forced(shards, tmp_path):
+    rank_shards(shards, tmp_path / "out", workers=1)
+    before = files_of(tmp_path / "out")
+    with pytest.raises(InputError, match="other shards or options; use --force"):
+        rank_shards(shards, tmp_path / "out", exact=True, workers=1)
+    assert files_of(tmp_path / "out") == before
+    done = rank_shards(shards, tmp_path / "out", exact=True, force=True, workers=1)
+    assert done.exact
+    write_shards(shards, losses_of(N, seed=9))
+    with pytest.raises(InputError, match="other shards"):
+        rank_shards(shards, tmp_path / "out", exact=True, workers=1)
+
+
+def test_finished_work_is_not_done_again(shards, tmp_path, monkeypatch):
+    first = rank_shards(shards, tmp_path / "out", workers=1)
+    monkeypatch.setattr(sharded, "count_levels", None)
+    assert rank_shards(shards, tmp_path / "out", workers=1) == first
+    assert rank_shards(shards, tmp_path / "out", keep=0.5, workers=1).kept.count == N // 2
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"keep": 1.5}, "keep must be"),
+        ({"keep": 1e-9}, "is none"),
+        ({"bits": 8}, "bits must be"),
+        ({"seed": -1}, "seed"),
+        ({"losses": ["loss_0"]}, "at least 2 proxies"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_written(shards, tmp_path, options, says):
+    with pytest.raises(InputError, match=says):
+        rank_shards(shards, tmp_path / "out", workers=1, **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_progress_counts_every_piece_of_every_pass(shards, tmp_path):
+    seen = []
+    rank_shards(
+        shards, tmp_path / "out", workers=1, progress=lambda done, of: seen.append((done, of))
+    )
+    ends = [pair for pair in seen if pair[0] == pair[1]]
+    assert len(ends) >= 2  # counting and looking up
+    assert {of for _, of in ends} == {3 + 5 + 8}
+
+
+def test_the_result_survives_json(shards, tmp_path):
+    done = rank_shards(shards, tmp_path / "out", bits=FEW, keep=0.3, workers=1)
+    plain = done.to_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
