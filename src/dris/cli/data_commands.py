@@ -273,11 +273,12 @@ def report(ask: Request, keep: Keep = 0.25, rule: RuleOrVerdict = RECOMMENDED) -
 
 def _check_rule(ask: Request, rule: str) -> None:
     """Refuse, before anything trains, a rule that is not there or lacks its canaries."""
-    from dris.core.choose.rules import GATED, RULES
+    from dris.core.choose.rules import RULES
 
     if rule not in (*RULES, RECOMMENDED):
         raise InputError(f"--rule must be one of {', '.join(RULES)}, got {rule!r}")
-    if rule in (*GATED, RECOMMENDED) and (ask.records or ask.canaries == "none"):
+    gate = rule == RECOMMENDED or RULES[rule].needs_canaries
+    if gate and (ask.records or ask.canaries == "none"):
         raise InputError(
             f"the {rule} rule needs canaries, and --from or --canaries none leaves it without; "
             "name a --rule such as rank_variance"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dris.core.checks import count_of
 from dris.core.choose.gate import DEFAULT_GATED, canaries_needed
 from dris.core.choose.importance import importance
-from dris.core.choose.rules import GATED, RULES
+from dris.core.choose.rules import RULES
 from dris.core.choose.selection import top_mask
 from dris.core.errors import InputError
 from dris.core.judge.judgement import Judgement
@@ -112,7 +112,7 @@ def _plan(
             return EVERYTHING, 1.0, (f"no rule is safe with these proxies ({verdict.reason})",)
         why = _unfit(scored, verdict, undoubted * n)
     else:
-        used, why = rule, _lacking(scored) if rule in GATED else None
+        used, why = rule, _lacking(scored) if RULES[rule].needs_canaries else None
     if why is None and (rule != RECOMMENDED or used != CLEANEST):
         return used, keep, ()
     # What most proxies contradict is never among the cleanest, however much may be kept.
@@ -131,7 +131,7 @@ def _lacking(scored: Scored) -> str | None:
 
 def _unfit(scored: Scored, verdict: Judgement, undoubted: float) -> str | None:
     """Why the recommended rule would hurt here: a gate past the clean, wrong labels left in."""
-    if verdict.rule in GATED:
+    if verdict.rule in RULES and RULES[verdict.rule].needs_canaries:
         passed = scored.choose(verdict.rule, 1.0).parameters["passed"]
         if passed < PASS_SHARE * undoubted:
             have = scored.canaries[0].choosing.positions.size

@@ -1,18 +1,272 @@
-"""Every rule by name: from dynamics to a subset of ⌊αN⌋, the same whoever asks for it."""
+"""THE registry of rules: each turns what the proxies said into a subset, the same whoever asks.
+
+The commands, the estimators, the page and the experiments read it, and none has rules of its own.
+A rule with a parameter carries it in its name: "hybrid:0.25" is the hybrid score at that β,
+"uniform_hybrid:0.5" draws half of its subset, "rank_variance@4" looks at epoch 4, and
+"gate:margin:0.8:el2n" is a gate on that detector at that recall with that chooser behind it (a
+last ":fill" fills up with the cleanest of the rejected).
+"""
 
 import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.choose.gate import CHOOSERS, DEFAULT_GATED, gated
-from dris.core.choose.selection import Subset, keep_top, keep_top_per_class, remove_bottom
+from dris.core.choose.gate import CHOOSERS, DEFAULT_GATED, GatedRule, gated
+from dris.core.choose.selection import (
+    Subset,
+    keep_top,
+    keep_top_per_class,
+    mix_uniform,
+    remove_bottom,
+    stratified,
+)
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
-from dris.core.scores.formulas import SCORES, aum_mean, rank_variance
+from dris.core.scores.formulas import SCORES, Score, aum, aum_mean, hybrid, rank_variance
 
-GATED = ("gated", "gated_filled", "gated_per_class")
-RULES = (*GATED, "rank_variance_per_class", "aum_remove", *SCORES)
+Mask = NDArray[np.bool_]
+# (dynamics, the canaries that may be looked at, α, seed)
+Chooses = Callable[[Dynamics, Mask | None, float, int], Subset]
+Ensemble = Literal["plain", "planted", "unseen"]
+RECOMMENDED = "recommended"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A way to choose, and what it has to be given.
+
+    Attributes:
+        name: What it is asked for by.
+        title: What tables and pictures call it.
+        about: One line for a person who has to pick one.
+        function: From dynamics, choosing canaries, α and a seed to the subset.
+        ensemble: On which proxies experiments run it: trained on the given labels ("plain"), on
+            labels with canaries in them ("planted", whose choosing part it may look at), or
+            measured where they did not train ("unseen").
+    """
+
+    name: str
+    title: str
+    about: str
+    function: Chooses
+    ensemble: Ensemble = "plain"
+
+    @property
+    def needs_canaries(self) -> bool:
+        """Whether it sets a gate by canaries."""
+        return self.ensemble == "planted"
+
+
+def _top(score: Callable[[Dynamics], Score]) -> Chooses:
+    return lambda dynamics, _, keep, seed: keep_top(
+        score(dynamics), fraction=keep, seed=seed, ids=dynamics.ids
+    )
+
+
+def _score(name: str, title: str, about: str) -> Rule:
+    # The score is looked up when it is needed: a test shuffles one.
+    return Rule(name, title, about, _top(lambda dynamics: SCORES[name](dynamics)))
+
+
+def _gated(how: GatedRule, *, fill: bool = False) -> Chooses:
+    def chosen(dynamics: Dynamics, canaries: Mask | None, keep: float, seed: int) -> Subset:
+        if canaries is None or not canaries.any():
+            raise InputError(
+                "this rule needs canaries to set its gate, and there are none; plant some, or take "
+                "a rule without a gate, such as rank_variance"
+            )
+        gate = how.gate(dynamics, canaries)
+        score = CHOOSERS[how.chooser](dynamics, gate.passed, seed)
+        with warnings.catch_warnings():  # too few pass: the parameters say so
+            warnings.simplefilter("ignore")
+            return gated(gate, score, fraction=keep, fill=fill, seed=seed, ids=dynamics.ids)
+
+    return chosen
+
+
+def _per_class(dynamics: Dynamics, _: Mask | None, keep: float, seed: int) -> Subset:
+    if dynamics.labels is None:
+        raise InputError("the rule rank_variance_per_class needs labels, these dynamics hold none")
+    score = rank_variance(dynamics)
+    return keep_top_per_class(score, dynamics.labels, fraction=keep, seed=seed, ids=dynamics.ids)
+
+
+def _remove(score: Callable[[Dynamics], Score]) -> Chooses:
+    return lambda dynamics, _, keep, seed: remove_bottom(
+        score(dynamics), fraction=keep, seed=seed, ids=dynamics.ids
+    )
+
+
+def _confident_remove(dynamics: Dynamics, _: Mask | None, keep: float, seed: int) -> Subset:
+    """As many as look mislabelled go, lowest first; the rest is drawn uniformly.
+
+    An example looks mislabelled when another class is likelier than its label and its label less
+    likely than usual for that label.
+    """
+    score = SCORES["confident_learning"](dynamics)
+    margin = dynamics.snapshot("margin").mean(axis=0)
+    issues = float(((score < 0) & (margin < 0)).mean())
+    removed = min(round(issues, 6), round(1 - keep, 6))
+    return remove_bottom(score, fraction=keep, remove=removed, seed=seed, ids=dynamics.ids)
+
+
+def _coverage(dynamics: Dynamics, _: Mask | None, keep: float, seed: int) -> Subset:
+    """The lowest AUM goes, then the subset is spread evenly over its range."""
+    drop = min(0.1, round(1 - keep, 6))
+    return stratified(
+        SCORES["aum"](dynamics), fraction=keep, drop=drop, seed=seed, ids=dynamics.ids
+    )
+
+
+_BY_CLASS = GatedRule(
+    DEFAULT_GATED.detector, DEFAULT_GATED.recall, DEFAULT_GATED.confidence, "class_balanced"
+)
+
+RULES: dict[str, Rule] = {
+    rule.name: rule
+    for rule in (
+        Rule(
+            "gated",
+            "gated",
+            "drop what looks wrong by a gate that canaries set, then half hard, half by lot",
+            _gated(DEFAULT_GATED),
+            "planted",
+        ),
+        Rule(
+            "gated_filled",
+            "gated, filled up",
+            "the same; where too few pass the gate, the cleanest of the rejected fill up",
+            _gated(DEFAULT_GATED, fill=True),
+            "planted",
+        ),
+        Rule(
+            "gated_per_class",
+            "gated, per class",
+            "the same gate, then equally many of every class by lot",
+            _gated(_BY_CLASS),
+            "planted",
+        ),
+        _score(
+            "rank_variance",
+            "DR-IS",
+            "the paper's rule: loss ranks differ most between proxies",
+        ),
+        Rule(
+            "rank_variance_per_class",
+            "DR-IS, per class",
+            "the paper's rule within each class, so that every class keeps its share",
+            _per_class,
+        ),
+        _score("aum", "AUM, top", "largest margin over all epochs, of one proxy (Pleiss et al.)"),
+        _score("aum_mean", "AUM, mean of K", "largest margin over all epochs, mean of the proxies"),
+        Rule(
+            "aum_remove",
+            "AUM, remove",
+            "drop the lowest AUM of one proxy, then draw uniformly",
+            _remove(lambda dynamics: aum(dynamics)),
+        ),
+        Rule(
+            "aum_mean_remove",
+            "AUM, mean of K, remove",
+            "drop the lowest mean AUM, then draw uniformly",
+            _remove(lambda dynamics: aum_mean(dynamics)),
+        ),
+        _score("aum_threshold", "AUM above threshold", "AUM beside its threshold samples"),
+        _score("el2n", "EL2N", "largest error norm; collects wrong labels (Paul et al.)"),
+        _score("grand", "GraNd", "largest last-layer gradient norm; collects wrong labels"),
+        _score("loss", "Loss", "largest mean loss; collects wrong labels"),
+        _score("consensus", "Consensus-loss", "largest mean loss rank; collects wrong labels"),
+        _score("forgetting", "Forgetting", "most often learned and forgotten (Toneva et al.)"),
+        _score(
+            "forgetting_unlearned",
+            "Forgetting, unlearned first",
+            "the same, never learned counting as forgotten most",
+        ),
+        _score("rho_loss", "RHO-LOSS", "loss that held-out data do not explain (Mindermann)"),
+        _score("self_confidence", "Self-confidence", "most probable given label"),
+        _score(
+            "confident_learning",
+            "Confident learning, top",
+            "given label most probable for its class (Northcutt et al.)",
+        ),
+        Rule(
+            "confident_learning_remove",
+            "Confident learning",
+            "drop what looks mislabelled out of fold, then draw uniformly (Northcutt et al.)",
+            _confident_remove,
+            "unseen",
+        ),
+        Rule(
+            "coverage",
+            "Coverage-centric",
+            "drop the lowest AUM, then spread evenly over its range (Zheng et al.)",
+            _coverage,
+        ),
+        _score("hybrid", "Hybrid", "rank variance and gradient norm mixed (paper, table 8)"),
+        _score("prototype", "Prototype", "farthest from its cluster's centre (Sorscher et al.)"),
+        _score("random", "Random", "by lot: the control"),
+    )
+}
+
+
+def rule_of(name: str) -> Rule:
+    """A rule by name, with its parameter where the name carries one.
+
+    >>> rule_of("hybrid:0.25").title, rule_of("aum") is RULES["aum"]
+    ('Hybrid, β = 0.25', True)
+    """
+    if name in RULES:
+        return RULES[name]
+    kind, _, rest = name.partition(":")
+    score, _, epoch = name.partition("@")
+    try:
+        if score in SCORES and epoch.isdecimal():
+            at = int(epoch)
+            return Rule(
+                name,
+                f"{RULES[score].title} at epoch {at}",
+                f"{score} as it was after epoch {at}",
+                _top(lambda dynamics: SCORES[score](dynamics.at(at))),
+            )
+        if kind == "hybrid":
+            beta = float(rest)
+            return Rule(name, f"Hybrid, β = {rest}", "mixed", _top(lambda d: hybrid(d, beta=beta)))
+        if kind == "uniform_hybrid":
+            return _uniform_hybrid(name, float(rest))
+        if kind == "gate":
+            return _gate_of(name, rest.split(":"))
+    except (ValueError, TypeError):
+        pass
+    known = ", ".join(RULES)
+    raise InputError(f"rule must be one of {known}, got {name!r}; dris rules explains each")
+
+
+def _uniform_hybrid(name: str, share: float) -> Rule:
+    return Rule(
+        name,
+        f"DR-IS and {share:.0%} uniform",
+        "part by rank variance, part by lot",
+        lambda dynamics, _, keep, seed: mix_uniform(
+            SCORES["rank_variance"](dynamics),
+            fraction=keep,
+            share=share,
+            seed=seed,
+            ids=dynamics.ids,
+        ),
+    )
+
+
+def _gate_of(name: str, words: list[str]) -> Rule:
+    fill = words[-1] == "fill"
+    detector, recall, chooser = words[:-1] if fill else words
+    how = GatedRule(detector, float(recall), DEFAULT_GATED.confidence, chooser)
+    title = f"gate on {detector.replace('_', ' ')} at {recall} + {chooser.replace('_', ' ')}"
+    title += ", filled up" if fill else ""
+    return Rule(name, title, "a gate in full", _gated(how, fill=fill), "planted")
 
 
 def choose(
@@ -20,40 +274,15 @@ def choose(
     dynamics: Dynamics,
     *,
     keep: float,
-    choosing: NDArray[np.bool_] | None = None,
+    choosing: Mask | None = None,
     seed: int = 0,
 ) -> Subset:
     """What a rule keeps, blind to all but the choosing canaries, which set the gate.
 
     Behind a gate there may be fewer than ⌊αN⌋: `parameters["short"]` says by how many.
-    "gated_filled" goes on with the cleanest of the rejected then.
 
     >>> d = Dynamics.from_losses([[0.1, 0.2, 0.9, 0.3], [0.9, 0.2, 0.1, 0.3]])
     >>> choose("rank_variance", d, keep=0.5).indices.tolist()
     [0, 2]
     """
-    if rule not in RULES:
-        raise InputError(f"rule must be one of {', '.join(RULES)}, got {rule!r}")
-    ids = dynamics.ids
-    if rule in GATED:
-        if choosing is None or not choosing.any():
-            raise InputError(
-                f"the rule {rule} needs canaries to set its gate, and there are none; plant some, "
-                "or take a rule without a gate, such as rank_variance"
-            )
-        how = DEFAULT_GATED
-        gate = how.gate(dynamics, choosing)
-        chooser = CHOOSERS["class_balanced" if rule == "gated_per_class" else how.chooser]
-        score = chooser(dynamics, gate.passed, seed)
-        with warnings.catch_warnings():  # too few pass: the parameters say so
-            warnings.simplefilter("ignore")
-            fill = rule == "gated_filled"
-            return gated(gate, score, fraction=keep, fill=fill, seed=seed, ids=ids)
-    if rule == "rank_variance_per_class":
-        if dynamics.labels is None:
-            raise InputError(f"the rule {rule} needs labels, these dynamics hold none")
-        score = rank_variance(dynamics)
-        return keep_top_per_class(score, dynamics.labels, fraction=keep, seed=seed, ids=ids)
-    if rule == "aum_remove":
-        return remove_bottom(aum_mean(dynamics), fraction=keep, seed=seed, ids=ids)
-    return keep_top(SCORES[rule](dynamics), fraction=keep, seed=seed, ids=ids)
+    return rule_of(rule).function(dynamics, choosing, keep, seed)
