@@ -8,10 +8,10 @@ import numpy as np
 from dris.core.certify.random_audit import audit_limit
 from dris.core.choose.selection import keep_top
 from dris.core.dynamics.history import Dynamics
-from dris.core.judge.diagnostics import Verdict
+from dris.core.judge.diagnostics import Check
 from dris.core.scores.formulas import rank_variance
 from dris.data.labelled import LabelledData
-from dris.report.auditing import sealed_draw
+from dris.decide.audit import sealed_draw
 from dris.report.build import report_data
 from dris.report.page_data import Advice, Sample
 
@@ -35,8 +35,8 @@ ADVICE = Advice(
     reason="few suspects",
     todo=("Train on the subset.",),
     checks=(
-        Verdict("spread of the score", "holds", 300, 2, "300 distinct values"),
-        Verdict("tail", "cannot tell", float("nan"), float("nan"), "too few proxies"),
+        Check("spread of the score", "holds", 300, 2, "300 distinct values"),
+        Check("tail", "cannot tell", float("nan"), float("nan"), "too few proxies"),
     ),
     certificate=(("δ", "0.05"),),
     epsilon=0.1,
@@ -89,7 +89,7 @@ def hostile(n=60):
             rule=HOSTILE[2],
             reason=HOSTILE[3],
             todo=HOSTILE,
-            checks=tuple(Verdict(word, "fails", 0.0, 1.0, word) for word in HOSTILE),
+            checks=tuple(Check(word, "fails", 0.0, 1.0, word) for word in HOSTILE),
             certificate=tuple((word, word) for word in HOSTILE),
         ),
     )

@@ -7,7 +7,7 @@ import pytest
 
 from browser_hands import counted, drag, ink, status
 from dris.report.page import render
-from dris.report.ticks import Tick, read_ticks
+from dris.decide.ticks import Tick, read_ticks
 from made_report import HOSTILE, hostile, made
 
 pytestmark = pytest.mark.browser

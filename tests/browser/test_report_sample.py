@@ -2,7 +2,7 @@
 
 import pytest
 
-from dris.report.auditing import read_audit
+from dris.decide.audit import read_audit
 from dris.report.page import render
 from made_report import HOSTILE, hostile, with_sample
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dris.core.dynamics.history import Dynamics
-from dris.core.judge.diagnostics import Verdict
+from dris.core.judge.diagnostics import Check
 from dris.core.judge.judgement import judge
 from dris.core.judge.noise_checks import HIDING
 from dris.core.noise.canaries import plant_canaries
@@ -32,7 +32,7 @@ def test_a_limit_above_that_on_all_the_data_is_not(judgement):
 
 
 def test_a_limit_that_hiding_labels_break_is_called_so(judgement):
-    check = Verdict(HIDING, "fails", 0.9, 0.6, "made to fail")
+    check = Check(HIDING, "fails", 0.9, 0.6, "made to fail")
     hides = replace(judgement, checks={**judgement.checks, "hiding": check})
     certificate = replace(judgement.certificate, wrong=1)
     assert "not to be trusted" in headline(hides, certificate)

@@ -17,7 +17,7 @@ from dris.report.charts import Axis
 from dris.report.packing import packed, packed_text, quantised, script_json, unpacked
 from dris.report.page_data import Pictures, Rows, Step
 from dris.report.shown import pictures, rows, shown_positions
-from dris.report.ticks import Tick, read_ticks
+from dris.decide.ticks import Tick, read_ticks
 from made_report import made
 
 # -- packing ---------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def draw(
     from dris.core.certify.random_audit import audit_limit, audit_size
     from dris.core.dynamics.arrayfile import made_folder
     from dris.core.errors import InputError
-    from dris.report.auditing import beside, write_audit
+    from dris.decide.audit import beside, write_audit
 
     if n is not None and limit is not None:
         raise InputError("--n and --limit both say how many to check; pass one of them")
@@ -93,7 +93,7 @@ def read(
     Unsure counts as wrong. Every row needs a verdict: who stops early has no limit.
     Example: dris audit read audit.csv
     """
-    from dris.report.auditing import read_audit
+    from dris.decide.audit import read_audit
 
     limit, talk = read_audit(checked), ask.talk
     talk.say(str(limit))
@@ -120,7 +120,7 @@ def queue(
     Example: dris audit queue data.csv --label y --n 100
     """
     from dris.core.dynamics.arrayfile import made_folder, write_atomically
-    from dris.report.reviewing import asked_by_proxies, asked_by_scores, rows_of
+    from dris.decide.corrections import asked_by_proxies, asked_by_scores, rows_of
 
     refuse_existing([out], force=ask.force)
     ask = replace(ask, canaries="none")
@@ -164,8 +164,8 @@ def apply(
     Example: dris audit apply data.csv review.csv --label y --out corrected.csv
     """
     from dris.core.dynamics.arrayfile import made_folder
-    from dris.report.reviewing import write_reviewed
-    from dris.report.ticks import read_ticks
+    from dris.decide.corrections import write_reviewed
+    from dris.decide.ticks import read_ticks
 
     refuse_existing([out], force=ask.force)
     ticks = read_ticks(review)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from dris.core.checks import checked_ids, checked_score
 from dris.core.errors import InputError
 from dris.core.frozen import read_only
+from dris.core.ids import alignment
 from dris.data.files import PathLike, listed, new_file, one_line, reading
 from dris.data.tables.label_columns import ids_of
 
@@ -82,16 +83,14 @@ class ScoreFile:
     def aligned(self, ids: ArrayLike) -> "ScoreFile":
         """The same scores for examples in another order; each id must be here, and no other."""
         wanted, own = np.asarray(ids), np.asarray(self.ids)
-        if np.array_equal(wanted, own):
-            return self
-        if wanted.dtype.kind != own.dtype.kind or not np.array_equal(np.sort(wanted), np.sort(own)):
+        order = alignment(own, wanted)
+        if order is None:
             lacking = np.setdiff1d(wanted.astype(np.str_), own.astype(np.str_))
             example = f", such as {one_line(lacking[0])}" if lacking.size else ""
             raise InputError(
                 f"the scores are of {len(own)} examples and the data has {len(wanted)}, of which "
                 f"{lacking.size} have no score{example}; score this data, with the same --id"
             )
-        order = np.argsort(own)[np.argsort(np.argsort(wanted))]
         return ScoreFile(
             own[order],
             {name: np.asarray(v)[order] for name, v in self.scores.items()},

@@ -1,1 +1,7 @@
-"""The one route from dynamics to a decision."""
+"""The one route from data to a decision; no door composes it again.
+
+In reading order: `settings` (what decides the result beside the data), `scored` (data, proxies and
+canaries), `suspects` (what looks wrong, one suspicion for every door), `choice` (which rows, and
+the limits on exactly those), `decision` (the noun, and `decide`), `audit` and `ticks` (what a
+person checks), `corrections` (what a person corrects).
+"""

@@ -13,19 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.certify.data_limit import CorruptionLimit, corruption_limit
-from dris.core.certify.subset_limit import ContaminationLimit, contamination_limit
-from dris.core.checks import checked_count
-from dris.core.choose.rules import choose
-from dris.core.choose.selection import Subset
+from dris.core.certify.protocol import planted_by
 from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.merge import reordered
 from dris.core.errors import InputError
-from dris.core.judge.judgement import Judgement, judge
-from dris.core.noise.canaries import KINDS, Canaries, plant_canaries
-from dris.core.scores.formulas import SCORES, aum_mean
+from dris.core.ids import alignment
+from dris.core.noise.canaries import Canaries, plant_canaries
+from dris.core.scores.formulas import SCORES
 from dris.core.scores.suggestions import pilot_views, suggested_labels
 from dris.core.streams import rng_for
 from dris.data.labelled import LabelledData
+from dris.decide.settings import DEFAULTS, Settings
 from dris.learn.proxies import train_proxies
 from dris.learn.run.engine import Engine
 from dris.learn.run.processes import Progress
@@ -35,47 +33,6 @@ LARGE = 5_000_000  # values per column (K·E·N) above which only the scored epo
 LINEAR_FROM = 200_000  # examples above which tables get linear proxies unless others are named
 ENOUGH, MOST_SHARE = 290, 0.1  # canaries of a kind on small data, but never more than this share
 _PILOTED = ("hard", "confusable")
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Everything that decides the result, beside the data.
-
-    Attributes:
-        proxies: K.
-        epochs: Passes over the data; proxies are scored after half of them.
-        models: Names of models, or classifiers of scikit-learn, dealt out to the proxies; chosen
-            by the data when empty. A recipe can hold names only.
-        seed: Of every random stream.
-        canaries: Kinds of canaries, the first one for the checks; no certificate without any.
-        matrix: Of the kind "matrix": the share of each true class (row) given each label.
-        share: Of the labels that become canaries of each kind; up to 0.1 on small data, so that
-            a gate can be set.
-        at_most: A share of wrong labels that is surely not exceeded; certificates assume it.
-    """
-
-    proxies: int = 3
-    epochs: int = 20
-    models: tuple[Any, ...] = ()
-    seed: int = 0
-    canaries: tuple[str, ...] = ("uniform",)
-    matrix: tuple[tuple[float, ...], ...] | None = None
-    share: float = 0.04
-    at_most: float = 0.5
-
-    def __post_init__(self) -> None:
-        checked_count(self.proxies, "proxies", at_least=2)
-        checked_count(self.epochs, "epochs", at_least=1)
-        if not 0 < self.at_most <= 0.5:
-            raise InputError(f"at_most must be in (0, 0.5], got {self.at_most}")
-        if len(set(self.canaries) & set(KINDS)) < len(self.canaries):
-            known = ", ".join(KINDS)
-            raise InputError(f"canaries must be different kinds of {known}, got {self.canaries}")
-        if ("matrix" in self.canaries) != (self.matrix is not None):
-            raise InputError("canaries of kind matrix and a matrix go together; pass both")
-
-
-DEFAULTS = Settings()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,10 +62,7 @@ class Scored:
 
     def planted(self) -> NDArray[np.bool_]:
         """True for every canary of any kind."""
-        mask = np.zeros(len(self.data), dtype=np.bool_)
-        for kind in self.canaries:
-            mask |= kind.mask()
-        return mask
+        return planted_by(self.canaries, len(self.data))
 
     def suggested(self) -> NDArray[np.int64]:
         """The label that the proxies would give each example."""
@@ -118,62 +72,13 @@ class Scored:
         """Every score that these dynamics can give, by name."""
         return scores_of(self.dynamics)
 
-    def choose(self, rule: str, keep: float) -> Subset:
-        """What a rule keeps of ⌊αN⌋, canaries included: it is blind to those that certify."""
-        choosing = None
-        if self.canaries:
-            choosing = np.zeros(len(self.data), dtype=np.bool_)
-            choosing[self.canaries[0].choosing.positions] = True
-        return choose(rule, self.dynamics, keep=keep, choosing=choosing, seed=self.settings.seed)
-
-    def judge(self, keep: float) -> Judgement:
-        """The verdict on this data and these proxies."""
+    def choosing(self) -> NDArray[np.bool_] | None:
+        """The canaries that may be looked at, by which a gate is set; None without any."""
         if not self.canaries:
-            raise InputError(
-                "a verdict needs canaries, and none were planted before these proxies trained; "
-                "leave out --from and --canaries none"
-            )
-        return judge(
-            self.dynamics,
-            self.canaries,
-            keep=keep,
-            at_most=self.settings.at_most,
-            seed=self.settings.seed,
-        )
-
-    def kept(self, subset: Subset) -> NDArray[np.int64]:
-        """Positions worth training on: the subset without canaries, and all that is trusted."""
-        mask = subset.mask() & ~self.planted()
-        return np.flatnonzero(mask | self.data.trusted)
-
-    def corruption(self, *, delta: float = 0.025) -> tuple[CorruptionLimit, ...]:
-        """The limit on wrong labels in the data, one per kind of canaries."""
-        if not self.canaries:
-            return ()
-        score, most = aum_mean(self.dynamics), self.settings.at_most
-        return tuple(
-            corruption_limit(score, kind.certifying, delta=delta, at_most=most)
-            for kind in self.canaries
-        )
-
-    def certificates(
-        self,
-        subset: Subset,
-        *,
-        corruption: Sequence[CorruptionLimit] | None = None,
-        delta: float = 0.05,
-    ) -> tuple[ContaminationLimit, ...]:
-        """The limit on wrong labels left in a subset as chosen, one per kind of canaries.
-
-        `corruption` saves work when many subsets are certified: `corruption(delta=delta / 2)`.
-        """
-        limits = self.corruption(delta=delta / 2) if corruption is None else corruption
-        found = []
-        for kind, most in zip(self.canaries, limits, strict=True):
-            others = self.planted() & ~kind.mask()
-            own = replace(subset, indices=subset.indices[~others[subset.indices]], tied=0)
-            found.append(contamination_limit(own, kind.certifying, most, delta=delta))
-        return tuple(found)
+            return None
+        mask = np.zeros(len(self.data), dtype=np.bool_)
+        mask[self.canaries[0].choosing.positions] = True
+        return mask
 
     def recipe(self) -> dict[str, Any]:
         """Everything needed to do it again, as values that JSON can hold."""
@@ -212,16 +117,14 @@ def scored_from(data: LabelledData, dynamics: Dynamics, settings: Settings = DEF
     >>> scored_from(data, loss).dynamics.loss[:, 0].tolist()
     [[2.0, 1.0], [3.0, 1.5]]
     """
-    own, wanted = dynamics.ids, data.ids
-    same_kind = own.dtype.kind == wanted.dtype.kind and own.size == wanted.size
-    if not (same_kind and np.array_equal(np.sort(own), np.sort(wanted))):
+    order = alignment(dynamics.ids, data.ids)
+    if order is None:
+        own, wanted = dynamics.ids, data.ids
         raise InputError(
             f"the imported dynamics are of {own.size} examples, such as {own[0]}, and the data has "
             f"{wanted.size}, such as {wanted[0]}; name the data's column of the same ids with --id"
         )
-    order = np.argsort(own)[np.argsort(np.argsort(wanted))]
-    columns = {name: column[:, :, order] for name, column in dynamics.columns.items()}
-    ours = replace(dynamics, columns=columns, ids=wanted, labels=data.labels)
+    ours = replace(reordered(dynamics, order), labels=data.labels)
     chosen = replace(settings, proxies=max(2, dynamics.proxies), canaries=())
     return Scored(data, ours, (), chosen, (*data.notes, "dynamics were imported: no certificate"))
 
@@ -242,8 +145,8 @@ def score_data(
     >>> y = np.arange(400) % 2
     >>> data = LabelledData.of(rng.normal(size=(400, 3)) + 4 * y[:, None], y, classes=("a", "b"))
     >>> scored = score_data(data, Settings(epochs=4, models=("sgd_log",)), workers=1)
-    >>> len(scored.canaries[0]), len(scored.choose("rank_variance", 0.5))
-    (40, 200)
+    >>> len(scored.canaries[0]), scored.dynamics.proxies
+    (40, 3)
     """
     models, notes = _models(data, settings)
     chosen = replace(settings, models=models)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dris.core.checks import checked_ids, checked_labels, checked_score, exact
 from dris.core.errors import InputError
 from dris.core.frozen import read_only
-from dris.core.judge.diagnostics import Gap, Verdict
+from dris.core.judge.diagnostics import Check, Gap
 
 DECISIONS = ("kept", "dropped", "suspected", "trusted", "canary")
 KEPT, DROPPED, SUSPECTED, TRUSTED, CANARY = range(5)
@@ -45,7 +45,7 @@ class Advice:
     rule: str
     reason: str
     todo: tuple[str, ...] = ()
-    checks: tuple[Verdict, ...] = ()
+    checks: tuple[Check, ...] = ()
     certificate: tuple[tuple[str, str], ...] = ()
     epsilon: float | None = None
     epsilon_limit: float | None = None

@@ -14,8 +14,8 @@ from dris.core.judge.judgement import Judgement
 from dris.core.judge.noise_checks import doubted_labels
 from dris.core.scores.formulas import aum_mean
 from dris.data.labelled import Feature, LabelledData
+from dris.decide.audit import sealed_draw
 from dris.decide.scored import Scored
-from dris.report.auditing import sealed_draw
 from dris.report.build import report_data
 from dris.report.page_data import Advice, ReportData, Sample
 

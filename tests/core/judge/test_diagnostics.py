@@ -12,7 +12,7 @@ import oracles
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.judge.diagnostics import (
-    Verdict,
+    Check,
     auroc,
     average_precision,
     boundary_disagreement,
@@ -370,9 +370,6 @@ def test_all_equal_scores_are_cannot_tell():
 
 def test_a_verdict_reads_as_one_line():
     assert (
-        str(Verdict("gap", "fails", 0.5, 1.0, "too small"))
-        == "gap: fails (0.5 against 1): too small"
+        str(Check("gap", "fails", 0.5, 1.0, "too small")) == "gap: fails (0.5 against 1): too small"
     )
-    assert (
-        str(Verdict("gap", "cannot tell", float("nan"), 1.0, "K = 3")) == "gap: cannot tell: K = 3"
-    )
+    assert str(Check("gap", "cannot tell", float("nan"), 1.0, "K = 3")) == "gap: cannot tell: K = 3"

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from dris.core.dynamics.history import Dynamics
 from dris.core.judge.noise_checks import (
     classes_survive,
-    doubted_labels,
     doubted_share,
     kinds_alike,
     no_milder_than_planted,
@@ -16,6 +15,7 @@ from dris.core.judge.noise_checks import (
     plausibility,
     starved_class,
 )
+from dris.core.scores.suggestions import doubted_labels
 
 PLANTED = np.arange(400) < 50
 DOUBTED = np.arange(400) < 150

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from dris.core.dynamics.history import Dynamics
 from dris.core.dynamics.trajectories import margins_of, trajectories_of
 from dris.core.errors import InputError
+from dris.core.ids import Positions
 from dris.core.scores.formulas import SCORES
-from dris.learn.record.positions import Positions
 from dris.learn.record.recorder import Recorder
 from dris.learn.record.sweep import Sweep
 from oracles_recorder import forgotten, last_layer_gradient, thoughts
@@ -303,10 +303,10 @@ def test_any_ids_find_their_place(ids):
 @pytest.mark.parametrize(
     ("ids", "asked", "named"),
     [
-        (3, [0, 3], "unknown id 3; the recorder follows 0 to 2"),
+        (3, [0, 3], "unknown id 3; known are 0 to 2"),
         (3, [-1, 5], "unknown id -1 and 1 more"),
-        (3, [-1, 0], "unknown id -1; the recorder follows 0 to 2"),
-        ([5, 9, 7], [5, 8], "unknown id 8; the recorder follows the 3 ids"),
+        (3, [-1, 0], "unknown id -1; known are 0 to 2"),
+        ([5, 9, 7], [5, 8], "unknown id 8; known are the 3 ids"),
         ([5, 9, 7], [5, 99], "unknown id 99"),
         (["a", "b"], ["a", "c"], "unknown id c"),
         (["a", "b"], ["a", "ab"], "unknown id ab"),

@@ -15,7 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.choose.gate import CHOOSERS, DEFAULT_GATED, GatedRule, gated
+from dris.core.checks import count_of
+from dris.core.choose.gate import CHOOSERS, DEFAULT_GATED, GatedRule, canaries_needed, gated
 from dris.core.choose.selection import (
     Subset,
     keep_top,
@@ -23,16 +24,26 @@ from dris.core.choose.selection import (
     mix_uniform,
     remove_bottom,
     stratified,
+    top_mask,
 )
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
-from dris.core.scores.formulas import SCORES, Score, aum, aum_mean, hybrid, rank_variance
+from dris.core.scores.formulas import (
+    SCORES,
+    Score,
+    aum,
+    aum_mean,
+    consensus,
+    hybrid,
+    rank_variance,
+)
+from dris.core.scores.suggestions import doubted_labels
 
 Mask = NDArray[np.bool_]
 # (dynamics, the canaries that may be looked at, α, seed)
 Chooses = Callable[[Dynamics, Mask | None, float, int], Subset]
 Ensemble = Literal["plain", "planted", "unseen"]
-RECOMMENDED = "recommended"
+RECOMMENDED, CLEAN = "recommended", "clean"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +58,7 @@ class Rule:
         ensemble: On which proxies experiments run it: trained on the given labels ("plain"), on
             labels with canaries in them ("planted", whose choosing part it may look at), or
             measured where they did not train ("unseen").
+        needs_canaries: Whether it cannot do without canaries, by which it sets a gate.
     """
 
     name: str
@@ -54,11 +66,7 @@ class Rule:
     about: str
     function: Chooses
     ensemble: Ensemble = "plain"
-
-    @property
-    def needs_canaries(self) -> bool:
-        """Whether it sets a gate by canaries."""
-        return self.ensemble == "planted"
+    needs_canaries: bool = False
 
 
 def _top(score: Callable[[Dynamics], Score]) -> Chooses:
@@ -122,6 +130,25 @@ def _coverage(dynamics: Dynamics, _: Mask | None, keep: float, seed: int) -> Sub
     )
 
 
+def _clean(dynamics: Dynamics, canaries: Mask | None, keep: float, seed: int) -> Subset:
+    """All but the suspects; where that is more than ⌊αN⌋, those with the largest mean margin.
+
+    Without enough canaries for a gate, what most proxies contradict is suspect.
+    """
+    suspect = doubted_labels(dynamics.snapshot("correct"))
+    need = canaries_needed(DEFAULT_GATED.recall, DEFAULT_GATED.confidence)
+    if canaries is not None and int(canaries.sum()) >= need:
+        suspect &= ~DEFAULT_GATED.gate(dynamics, canaries).passed
+    rest = np.flatnonzero(~suspect)
+    count = min(count_of(keep, dynamics.examples), rest.size)
+    if not count:
+        raise InputError("every label is suspect to these proxies; train others")
+    score = aum_mean(dynamics)[rest] if "margin" in dynamics.columns else -consensus(dynamics)[rest]
+    inside, tied = top_mask(score, count, seed=seed, ids=dynamics.ids[rest])
+    found = {"fraction": float(keep), "suspects": int(suspect.sum()), "seed": seed}
+    return Subset(rest[inside], CLEAN, found, dynamics.examples, tied=tied.size)
+
+
 _BY_CLASS = GatedRule(
     DEFAULT_GATED.detector, DEFAULT_GATED.recall, DEFAULT_GATED.confidence, "class_balanced"
 )
@@ -130,11 +157,19 @@ RULES: dict[str, Rule] = {
     rule.name: rule
     for rule in (
         Rule(
+            CLEAN,
+            "clean",
+            "drop only what the gate rejects and most proxies contradict; all else stays",
+            _clean,
+            "planted",
+        ),
+        Rule(
             "gated",
             "gated",
             "drop what looks wrong by a gate that canaries set, then half hard, half by lot",
             _gated(DEFAULT_GATED),
             "planted",
+            True,
         ),
         Rule(
             "gated_filled",
@@ -142,6 +177,7 @@ RULES: dict[str, Rule] = {
             "the same; where too few pass the gate, the cleanest of the rejected fill up",
             _gated(DEFAULT_GATED, fill=True),
             "planted",
+            True,
         ),
         Rule(
             "gated_per_class",
@@ -149,6 +185,7 @@ RULES: dict[str, Rule] = {
             "the same gate, then equally many of every class by lot",
             _gated(_BY_CLASS),
             "planted",
+            True,
         ),
         _score(
             "rank_variance",
@@ -266,7 +303,7 @@ def _gate_of(name: str, words: list[str]) -> Rule:
     how = GatedRule(detector, float(recall), DEFAULT_GATED.confidence, chooser)
     title = f"gate on {detector.replace('_', ' ')} at {recall} + {chooser.replace('_', ' ')}"
     title += ", filled up" if fill else ""
-    return Rule(name, title, "a gate in full", _gated(how, fill=fill), "planted")
+    return Rule(name, title, "a gate in full", _gated(how, fill=fill), "planted", True)
 
 
 def choose(

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from dris.core.dynamics.columns import PER_EXAMPLE, TRAJECTORIES
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
+from dris.core.ids import alignment
 
 
 def aligned_to(first: Dynamics, part: Dynamics, k: int) -> Dynamics:
@@ -26,13 +27,10 @@ def aligned_to(first: Dynamics, part: Dynamics, k: int) -> Dynamics:
     ):
         if a != b:
             raise InputError(f"part {k} cannot be merged: its {what} {a} differ from part 0's {b}")
-    if not np.array_equal(part.ids, first.ids):
-        order = np.argsort(part.ids, kind="stable")
-        if part.ids.dtype.kind != first.ids.dtype.kind or not np.array_equal(
-            part.ids[order], np.sort(first.ids)
-        ):
-            raise InputError(f"part {k} cannot be merged: its example ids are not those of part 0")
-        part = _reordered(part, order[np.searchsorted(part.ids[order], first.ids)])
+    order = alignment(part.ids, first.ids)
+    if order is None:
+        raise InputError(f"part {k} cannot be merged: its example ids are not those of part 0")
+    part = reordered(part, order)
     for what, x, y in (
         ("labels", part.labels, first.labels),
         *((n, part.columns[n], first.columns[n]) for n in first.columns if n in PER_EXAMPLE),
@@ -42,7 +40,12 @@ def aligned_to(first: Dynamics, part: Dynamics, k: int) -> Dynamics:
     return part
 
 
-def _reordered(part: Dynamics, order: NDArray[np.intp]) -> Dynamics:
+def reordered(part: Dynamics, order: NDArray[np.intp]) -> Dynamics:
+    """The same dynamics with examples in another order: every column, label, id and total.
+
+    >>> reordered(Dynamics.from_losses([[1.0, 2.0]]), np.array([1, 0])).ids.tolist()
+    [1, 0]
+    """
     totals = part.stored_totals
     return replace(
         part,

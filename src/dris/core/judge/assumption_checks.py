@@ -7,7 +7,7 @@ proxies trained. The numbers behind the thresholds are in docs/decisions/17-verd
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.judge.diagnostics import Outcome, Verdict
+from dris.core.judge.diagnostics import Check, Outcome
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -20,7 +20,7 @@ CONTESTED = 0.005  # one example in two hundred
 TRIM = 0.1  # α_trim: the tail of the corrupted that may be as unstable as it likes
 
 
-def rank_concentration(ranks: Floats, planted: Mask) -> Verdict:
+def rank_concentration(ranks: Floats, planted: Mask) -> Check:
     """Assumption 2: planted labels sit at high ranks, whichever proxy is asked.
 
     The number is the share of (proxy, canary) ranks in the upper half; larger is better. Ranks
@@ -39,10 +39,10 @@ def rank_concentration(ranks: Floats, planted: Mask) -> Verdict:
         f"{number:.0%} of the canaries' ranks are in the upper half; threshold: the paper's "
         "1 - γ at τ = 1/2, γ = 0.1"
     )
-    return Verdict(name, outcome, number, UPPER_HALF, reason)
+    return Check(name, outcome, number, UPPER_HALF, reason)
 
 
-def rank_spread(variance: Floats, planted: Mask) -> Verdict:
+def rank_spread(variance: Floats, planted: Mask) -> Check:
     """Assumption 3: the histogram of rank variance is spread, not a spike at zero.
 
     The number is the share of other examples whose rank moves by 0.05 or more between proxies
@@ -59,10 +59,10 @@ def rank_spread(variance: Floats, planted: Mask) -> Verdict:
         f"the rank of {number:.0%} of the examples moves by {MOVES} or more; threshold: ours, "
         "copies are at 0, converged linear models up to 0.17, networks from 0.3"
     )
-    return Verdict(name, outcome, number, MOVING, reason)
+    return Check(name, outcome, number, MOVING, reason)
 
 
-def enough_boundary(variance: Floats, planted: Mask, keep: float) -> Verdict:
+def enough_boundary(variance: Floats, planted: Mask, keep: float) -> Check:
     """Whether ⌊αN⌋ examples vary more than the planted bulk (paper, Theorem 1, part iii).
 
     The number is the share of other examples whose rank variance exceeds that of the 90 % most
@@ -83,10 +83,10 @@ def enough_boundary(variance: Floats, planted: Mask, keep: float) -> Verdict:
         f"{number:.0%} of the examples vary more than the stablest {1 - TRIM:.0%} of the canaries; "
         "threshold: α, as Theorem 1 (iii) asks"
     )
-    return Verdict(name, outcome, number, keep, reason)
+    return Check(name, outcome, number, keep, reason)
 
 
-def not_inverted(chosen: Mask, planted: Mask, level: float) -> Verdict:
+def not_inverted(chosen: Mask, planted: Mask, level: float) -> Check:
     """Whether rank variance rejects planted labels; "fails" when it collects them.
 
     The number is the share of canaries in the subset over the share of all examples in it:
@@ -111,10 +111,10 @@ def not_inverted(chosen: Mask, planted: Mask, level: float) -> Verdict:
         f"{x} of {m} canaries are in its subset, {m * size / n:.0f} would be by chance; exact "
         f"one-sided test at {level:.2g}, p = {min(collects, rejects):.2g}"
     )
-    return Verdict(name, outcome, number, 1.0, reason)
+    return Check(name, outcome, number, 1.0, reason)
 
 
-def disagreement_matters(correct: NDArray[np.bool_], planted: Mask) -> Verdict:
+def disagreement_matters(correct: NDArray[np.bool_], planted: Mask) -> Check:
     """Whether the data are hard enough to choose from: some examples are contested.
 
     `correct` is (proxy, epoch, example). The number is the share of other examples that some
@@ -132,10 +132,10 @@ def disagreement_matters(correct: NDArray[np.bool_], planted: Mask) -> Verdict:
         f"{number:.1%} of the examples were right for one proxy or epoch and wrong for another; "
         "threshold: ours, between separable clusters (0) and one epoch of clean digits (0.009)"
     )
-    return Verdict(name, outcome, number, CONTESTED, reason)
+    return Check(name, outcome, number, CONTESTED, reason)
 
 
-def too_few(name: str, planted: Mask) -> Verdict | None:
+def too_few(name: str, planted: Mask) -> Check | None:
     """The verdict "cannot tell" when there are too few canaries to say anything.
 
     >>> too_few("a check", np.arange(100) < 5).outcome
@@ -145,4 +145,4 @@ def too_few(name: str, planted: Mask) -> Verdict | None:
     if m >= FEWEST_CANARIES:
         return None
     reason = f"{m} canaries are too few, plant at least {FEWEST_CANARIES} for choosing"
-    return Verdict(name, "cannot tell", m, FEWEST_CANARIES, reason)
+    return Check(name, "cannot tell", m, FEWEST_CANARIES, reason)

@@ -17,10 +17,10 @@ Outcome = Literal["holds", "fails", "cannot tell"]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Check:
     """One check: what was asked, the answer of three, the number behind it and why.
 
-    >>> print(Verdict("spread", "fails", 0.0, 0.01, "all scores are equal"))
+    >>> print(Check("spread", "fails", 0.0, 0.01, "all scores are equal"))
     spread: fails (0 against 0.01): all scores are equal
     """
 
@@ -72,7 +72,7 @@ class AssumptionEstimate:
     trim: float
 
 
-def spread(score: ArrayLike) -> Verdict:
+def spread(score: ArrayLike) -> Check:
     """Whether a score tells examples apart at all; "cannot tell" when every value is equal.
 
     >>> spread(np.zeros(5)).outcome, spread([0.0, 0.1]).outcome
@@ -82,8 +82,8 @@ def spread(score: ArrayLike) -> Verdict:
     distinct = len(np.unique(s))
     if distinct == 1:
         reason = f"all {len(s)} scores are {s[0]:g}; train longer, or use proxies that differ"
-        return Verdict("spread of the score", "cannot tell", 1, 2, reason)
-    return Verdict("spread of the score", "holds", distinct, 2, f"{distinct} distinct values")
+        return Check("spread of the score", "cannot tell", 1, 2, reason)
+    return Check("spread of the score", "holds", distinct, 2, f"{distinct} distinct values")
 
 
 def corrupted_disagreement(dynamics: Dynamics, corrupted: ArrayLike) -> float:

@@ -1,4 +1,4 @@
-"""The verdict before deployment: which regime, which rule, and what is certified about it."""
+"""The judgement before deployment: which regime, which rule, and what is certified about it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -7,19 +7,21 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.certify.data_limit import CorruptionLimit, corruption_limit
-from dris.core.certify.subset_limit import ContaminationLimit, contamination_limit, widest
+from dris.core.certify.data_limit import CorruptionLimit
+from dris.core.certify.protocol import data_limits, planted_by, subset_limits
+from dris.core.certify.subset_limit import ContaminationLimit, widest
 from dris.core.choose.gate import DEFAULT_GATED, NothingPassesError, canaries_needed
 from dris.core.choose.rules import choose
 from dris.core.choose.selection import Subset
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.judge.assumption_checks import Mask
-from dris.core.judge.diagnostics import Verdict
-from dris.core.judge.noise_checks import HIDING, doubted_labels, kinds_alike, starved_class
+from dris.core.judge.diagnostics import Check
+from dris.core.judge.noise_checks import HIDING, kinds_alike, starved_class
 from dris.core.judge.regimes import TESTS, UNUSABLE, Assessment, Regime, assess, memorised_until
 from dris.core.noise.canaries import Canaries, without_canaries
 from dris.core.scores.formulas import aum_mean
+from dris.core.scores.suggestions import doubted_labels
 
 Rule = Literal[
     "gated",
@@ -58,7 +60,7 @@ class Judgement:
     regime: Regime
     rule: Rule
     reason: str
-    checks: Mapping[str, Verdict]
+    checks: Mapping[str, Check]
     doubted: float
     keep: float
     subset: Subset | None
@@ -76,7 +78,7 @@ class Judgement:
         return max(self.corruption, key=lambda c: c.share, default=None)
 
     @property
-    def warnings(self) -> tuple[Verdict, ...]:
+    def warnings(self) -> tuple[Check, ...]:
         """The checks that fail."""
         return tuple(check for check in self.checks.values() if check.outcome == "fails")
 
@@ -147,28 +149,14 @@ def judge(
     found = assess(dynamics, mark, given, keep=keep, level=each * TESTS, hidden=hidden)
     checks = {**found.checks, **_kinds(dynamics, kinds, each)}
     rule, reason = _recommended(dynamics, mark, found)
+    corruption = data_limits(aum_mean(dynamics), kinds, delta=delta, at_most=at_most)
     subset = None
-    if rule != "train other proxies":
-        planted = np.any([kind.mask() for kind in kinds], axis=0)
-        rule, reason, subset = _selected(rule, reason, dynamics, mark, planted, keep, seed)
-    corruption = tuple(
-        corruption_limit(aum_mean(dynamics), kind.certifying, delta=delta / 2, at_most=at_most)
-        for kind in kinds
-        if kind.certifies.any()
-    )
     certificates: tuple[ContaminationLimit, ...] = ()
-    if subset is not None:
-        certifying = [kind for kind in kinds if kind.certifies.any()]
-        certificates = tuple(
-            contamination_limit(
-                _without(subset, [k for k in kinds if k is not kind]),
-                kind.certifying,
-                most,
-                delta=delta,
-            )
-            for kind, most in zip(certifying, corruption, strict=True)
-        )
-        subset = _without(subset, kinds)
+    if rule != "train other proxies":
+        planted = planted_by(kinds, dynamics.examples)
+        rule, reason, chosen = _selected(rule, reason, dynamics, mark, planted, keep, seed)
+        certificates = subset_limits(chosen, kinds, corruption, delta=delta)
+        subset = _without(chosen, kinds)
     return Judgement(
         regime=found.regime,
         rule=rule,
@@ -212,7 +200,7 @@ def _checked(dynamics: Dynamics, kinds: Sequence[Canaries]) -> Mask:
     return mark
 
 
-def _kinds(dynamics: Dynamics, kinds: Sequence[Canaries], level: float) -> dict[str, Verdict]:
+def _kinds(dynamics: Dynamics, kinds: Sequence[Canaries], level: float) -> dict[str, Check]:
     """The first kind beside each other one: how many choosing canaries go undoubted."""
     doubted = doubted_labels(dynamics.snapshot("correct"))
     passed = [int((~doubted[kind.choosing.positions]).sum()) for kind in kinds]
@@ -289,11 +277,11 @@ def _selected(
 
 def _labels(dynamics: Dynamics) -> NDArray[np.int64]:
     if dynamics.labels is None:
-        raise InputError("a verdict needs labels, these dynamics hold none; pass labels=")
+        raise InputError("a judgement needs labels, these dynamics hold none; pass labels=")
     return dynamics.labels
 
 
-def _plain(check: Verdict) -> dict[str, Any]:
+def _plain(check: Check) -> dict[str, Any]:
     values = asdict(check)
     return {
         k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in values.items()

@@ -4,21 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.judge.assumption_checks import Floats, Mask, too_few
-from dris.core.judge.diagnostics import Outcome, Verdict, auroc
+from dris.core.judge.diagnostics import Check, Outcome, auroc
 
 FEW_DOUBTED = 0.05  # fewer are put down to hard examples: clean digits have up to 0.04
 MORE_PLAUSIBLE = 0.6  # AUROC of doubted labels over planted ones; 0.5 is "alike"
 FEWEST_OF_A_CLASS = 5
 HIDING = "wrong labels hide no better than planted ones"
-
-
-def doubted_labels(right: NDArray[np.bool_]) -> Mask:
-    """Where at least half of the proxies give another label than the given one.
-
-    >>> doubted_labels(np.array([[True, False], [True, False], [False, True]])).tolist()
-    [False, True]
-    """
-    return np.asarray(right.mean(axis=0) <= 0.5)
 
 
 def doubted_share(doubted: Mask, planted: Mask, hidden: int) -> float:
@@ -68,7 +59,7 @@ def plausibility(loss: NDArray[np.floating], margin: NDArray[np.floating], class
 
 def noise_like_planted(
     doubted: Mask, plausible: Floats, planted: Mask, share: float, level: float
-) -> Verdict:
+) -> Check:
     """Whether doubted labels look like planted ones; "fails" when they are more plausible.
 
     Natural noise confuses what looks alike, and so do hard examples whose labels are right; a
@@ -83,7 +74,7 @@ def noise_like_planted(
     """
     name = "wrong labels look like planted ones"
     found = _compared(name, doubted, plausible, planted, share)
-    if isinstance(found, Verdict):
+    if isinstance(found, Check):
         return found
     number, p = found
     if number >= MORE_PLAUSIBLE and p <= level:
@@ -91,17 +82,17 @@ def noise_like_planted(
             f"{share:.0%} of the labels are doubted and more plausible than planted ones (rank "
             f"test at {level:.2g}, p = {p:.2g}): natural noise, or hard examples"
         )
-        return Verdict(name, "fails", number, MORE_PLAUSIBLE, reason)
+        return Check(name, "fails", number, MORE_PLAUSIBLE, reason)
     reason = (
         f"no sign of natural noise (rank test at {level:.2g}, p = {p:.2g}), but wrong labels that "
         "all proxies believe leave none; plant a second kind of canaries, or audit"
     )
-    return Verdict(name, "cannot tell", number, MORE_PLAUSIBLE, reason)
+    return Check(name, "cannot tell", number, MORE_PLAUSIBLE, reason)
 
 
 def no_milder_than_planted(
     doubted: Mask, detector: Floats, planted: Mask, share: float, level: float
-) -> Verdict:
+) -> Check:
     """Whether the detector sees doubted labels as clearly as planted ones.
 
     Larger values of the detector mean cleaner. The number is the chance that a doubted label
@@ -114,7 +105,7 @@ def no_milder_than_planted(
     'holds'
     """
     found = _compared(HIDING, doubted, detector, planted, share)
-    if isinstance(found, Verdict):
+    if isinstance(found, Check):
         return found
     number, p = found
     outcome: Outcome = "fails" if number >= MORE_PLAUSIBLE and p <= level else "holds"
@@ -124,12 +115,12 @@ def no_milder_than_planted(
     )
     if outcome == "fails":
         reason += "; limits from these canaries are too good, plant some on hard examples"
-    return Verdict(HIDING, outcome, number, MORE_PLAUSIBLE, reason)
+    return Check(HIDING, outcome, number, MORE_PLAUSIBLE, reason)
 
 
 def _compared(
     name: str, doubted: Mask, value: Floats, planted: Mask, share: float
-) -> Verdict | tuple[float, float]:
+) -> Check | tuple[float, float]:
     """AUROC of doubted labels over doubted canaries and its one-sided p, if enough are doubted."""
     from scipy.stats import mannwhitneyu
 
@@ -138,13 +129,13 @@ def _compared(
         return few
     if share < FEW_DOUBTED or others.size == 0:
         reason = f"only {share:.1%} of the other labels are doubted: too few to compare"
-        return Verdict(name, "cannot tell", share, FEW_DOUBTED, reason)
+        return Check(name, "cannot tell", share, FEW_DOUBTED, reason)
     both = np.r_[others, known]
     number = auroc(both, np.arange(both.size) < others.size)
     return number, float(mannwhitneyu(others, known, alternative="greater").pvalue)
 
 
-def kinds_alike(first: tuple[int, int], second: tuple[int, int], level: float) -> Verdict:
+def kinds_alike(first: tuple[int, int], second: tuple[int, int], level: float) -> Check:
     """Whether canaries of two kinds, given as (passed, planted), pass equally often.
 
     The number is the difference of the two shares; smaller is better. Fails when Fisher's exact
@@ -160,10 +151,10 @@ def kinds_alike(first: tuple[int, int], second: tuple[int, int], level: float) -
     p = float(fisher_exact(np.array([[a, m - a], [b, n - b]])).pvalue)
     outcome: Outcome = "fails" if p <= level else "holds"
     reason = f"{a} of {m} and {b} of {n} pass; Fisher's exact test at {level:.2g}, p = {p:.2g}"
-    return Verdict("kinds of canaries pass alike", outcome, abs(a / m - b / n), 0.0, reason)
+    return Check("kinds of canaries pass alike", outcome, abs(a / m - b / n), 0.0, reason)
 
 
-def classes_survive(labels: NDArray[np.int64], keep: float) -> Verdict:
+def classes_survive(labels: NDArray[np.int64], keep: float) -> Check:
     """Whether α leaves a handful of every class; the number is α times the smallest class.
 
     >>> classes_survive(np.arange(100) % 2, keep=0.25).number
@@ -177,7 +168,7 @@ def classes_survive(labels: NDArray[np.int64], keep: float) -> Verdict:
         f"class {classes[worst]} has {sizes[worst]} examples, of which a random subset keeps "
         f"{number:.3g}; threshold: ours, a handful"
     )
-    return Verdict("no class vanishes", outcome, number, FEWEST_OF_A_CLASS, reason)
+    return Check("no class vanishes", outcome, number, FEWEST_OF_A_CLASS, reason)
 
 
 def starved_class(kept: Mask, labels: NDArray[np.int64]) -> tuple[int, int] | None:

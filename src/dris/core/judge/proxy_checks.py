@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.judge.assumption_checks import Floats, Mask, too_few
-from dris.core.judge.diagnostics import Outcome, Verdict
+from dris.core.judge.diagnostics import Check, Outcome
 from dris.core.scores.ranks import normalized_ranks
 
 COPIES = 0.01  # ranks of two proxies that differ less on average are those of one proxy
@@ -16,7 +16,7 @@ AGREEMENT = 0.05  # rank correlation; that of shuffled ranks is 1/√N, give or 
 ABOVE_CHANCE = 0.05  # of the way from chance to perfect
 
 
-def proxies_complete(provenance: Mapping[str, Any], proxies: int) -> Verdict:
+def proxies_complete(provenance: Mapping[str, Any], proxies: int) -> Check:
     """Whether every proxy that was asked for finished; the number is how many did.
 
     >>> proxies_complete({"missing": ["proxy 2 diverged"]}, proxies=2).outcome
@@ -25,10 +25,10 @@ def proxies_complete(provenance: Mapping[str, Any], proxies: int) -> Verdict:
     missing = [str(m) for m in provenance.get("missing", ())]
     asked = proxies + len(missing)
     reason = "; ".join(missing) or f"all {proxies} finished"
-    return Verdict("proxies finished", "fails" if missing else "holds", proxies, asked, reason)
+    return Check("proxies finished", "fails" if missing else "holds", proxies, asked, reason)
 
 
-def proxies_differ(loss: NDArray[np.floating]) -> Verdict:
+def proxies_differ(loss: NDArray[np.floating]) -> Check:
     """Whether no two proxies are copies: same seed, or a model without randomness.
 
     The number is the mean difference of ranks between the two most alike; larger is better.
@@ -47,10 +47,10 @@ def proxies_differ(loss: NDArray[np.floating]) -> Verdict:
         f"proxies {j} and {k} are the most alike; threshold: that of `train_proxies`, networks "
         "differ by five times as much"
     )
-    return Verdict("proxies differ", outcome, number, COPIES, reason)
+    return Check("proxies differ", outcome, number, COPIES, reason)
 
 
-def proxies_above_chance(right: NDArray[np.bool_], labels: NDArray[np.int64]) -> Verdict:
+def proxies_above_chance(right: NDArray[np.bool_], labels: NDArray[np.int64]) -> Check:
     """Whether each proxy learned something: the worst one's accuracy, classes weighing alike.
 
     `right` is (proxy, example). A proxy that says the same of everything is at 1/C exactly.
@@ -69,10 +69,10 @@ def proxies_above_chance(right: NDArray[np.bool_], labels: NDArray[np.int64]) ->
         f"proxy {worst} is the worst on the given labels; threshold: ours, a little above the "
         f"{chance:.3g} of a constant answer"
     )
-    return Verdict("proxies above chance", outcome, float(accuracy[worst]), threshold, reason)
+    return Check("proxies above chance", outcome, float(accuracy[worst]), threshold, reason)
 
 
-def proxies_agree(ranks: Floats) -> Verdict:
+def proxies_agree(ranks: Floats) -> Check:
     """Whether each proxy finds hard what the others find hard: the odd one's rank correlation.
 
     The number is the lowest correlation of one proxy's ranks with the mean of the others'.
@@ -88,10 +88,10 @@ def proxies_agree(ranks: Floats) -> Verdict:
         f"proxy {odd} agrees the least with the others; threshold: ours, between a proxy of "
         "shuffled ranks (0) and the loosest real ensembles we saw (0.1)"
     )
-    return Verdict("proxies agree on what is hard", outcome, values[odd], AGREEMENT, reason)
+    return Check("proxies agree on what is hard", outcome, values[odd], AGREEMENT, reason)
 
 
-def not_memorised(right: NDArray[np.bool_], planted: Mask, classes: int, level: float) -> Verdict:
+def not_memorised(right: NDArray[np.bool_], planted: Mask, classes: int, level: float) -> Check:
     """Whether proxies still contradict planted labels at the scored epoch.
 
     `right` is (proxy, example). The number is the share of canaries whose planted label most
@@ -115,7 +115,7 @@ def not_memorised(right: NDArray[np.bool_], planted: Mask, classes: int, level: 
         f"most proxies give {x} of {m} canaries their planted label; threshold: the larger of 1/C "
         f"and half of what the others reach, exact one-sided test at {level:.2g}"
     )
-    return Verdict(name, outcome, x / m, threshold, reason)
+    return Check(name, outcome, x / m, threshold, reason)
 
 
 def _correlation(a: Floats, b: Floats) -> float:

@@ -1,10 +1,11 @@
 """All checks at once, and the regime they add up to."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dris.core.checks import checked_count, checked_mask, count_of, exact
 from dris.core.choose.selection import top_mask
@@ -19,11 +20,10 @@ from dris.core.judge.assumption_checks import (
     rank_concentration,
     rank_spread,
 )
-from dris.core.judge.diagnostics import Verdict
+from dris.core.judge.diagnostics import Check
 from dris.core.judge.noise_checks import (
     FEW_DOUBTED,
     classes_survive,
-    doubted_labels,
     doubted_share,
     no_milder_than_planted,
     noise_like_planted,
@@ -38,6 +38,7 @@ from dris.core.judge.proxy_checks import (
 )
 from dris.core.scores.formulas import aum_mean
 from dris.core.scores.ranks import normalized_ranks, rank_variance
+from dris.core.scores.suggestions import doubted_labels
 
 Regime = Literal[
     "proxies unusable",
@@ -58,6 +59,63 @@ UNUSABLE = NARROW | BROKEN
 HEAVY = 0.3  # doubted labels; at a true ε of 0.25 we saw 0.2 to 0.27, at 0.4 0.34 to 0.42
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What a check may look at; `planted` are the choosing canaries, `level` is one test's."""
+
+    dynamics: Dynamics
+    planted: Mask
+    labels: NDArray[np.int64]
+    given: NDArray[np.int64]
+    keep: float
+    level: float
+    loss: NDArray[Any]
+    right: NDArray[np.bool_]
+    ranks: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    doubted: Mask
+    share: float
+
+    @property
+    def classes(self) -> int:
+        """C, by the largest label."""
+        return int(self.labels.max()) + 1
+
+
+def _inversion(seen: Seen) -> Check:
+    count = count_of(seen.keep, seen.variance.size)
+    chosen, _ = top_mask(seen.variance, count, seed=0, ids=seen.dynamics.ids)
+    return not_inverted(chosen, seen.planted, seen.level)
+
+
+def _natural(seen: Seen) -> Check:
+    plausible = plausibility(seen.loss, seen.dynamics.snapshot("margin"), seen.classes)
+    return noise_like_planted(seen.doubted, plausible, seen.planted, seen.share, seen.level)
+
+
+def _hiding(seen: Seen) -> Check:
+    score = aum_mean(seen.dynamics)
+    return no_milder_than_planted(seen.doubted, score, seen.planted, seen.share, seen.level)
+
+
+# Every check, in the order in which people read them: a new one is a function and a line here.
+CHECKS: dict[str, Callable[[Seen], Check]] = {
+    "complete": lambda s: proxies_complete(s.dynamics.provenance, s.dynamics.proxies),
+    "differ": lambda s: proxies_differ(s.loss),
+    "above chance": lambda s: proxies_above_chance(s.right[:, ~s.planted], s.labels[~s.planted]),
+    "agree": lambda s: proxies_agree(s.ranks),
+    "memorised": lambda s: not_memorised(s.right, s.planted, s.classes, s.level),
+    "concentration": lambda s: rank_concentration(s.ranks, s.planted),
+    "spread": lambda s: rank_spread(s.variance, s.planted),
+    "boundary": lambda s: enough_boundary(s.variance, s.planted, s.keep),
+    "inversion": _inversion,
+    "contested": lambda s: disagreement_matters(s.dynamics.correct, s.planted),
+    "natural": _natural,
+    "hiding": _hiding,
+    "classes": lambda s: classes_survive(s.given, s.keep),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Assessment:
     """What the choosing canaries show: every check by name, and the share of doubted labels.
@@ -65,7 +123,7 @@ class Assessment:
     `doubted` is an estimate of ε, not a bound.
     """
 
-    checks: Mapping[str, Verdict]
+    checks: Mapping[str, Check]
     doubted: float
 
     @property
@@ -128,30 +186,24 @@ def assess(
     if not 0 < each < 1 / TESTS:
         raise InputError(f"level must be in (0, 1), got {level}")
     if dynamics.labels is None:
-        raise InputError("a verdict needs labels, these dynamics hold none; pass labels=")
-    loss, margin, right = (dynamics.snapshot(name) for name in ("loss", "margin", "correct"))
-    ranks, variance = normalized_ranks(loss), rank_variance(loss)
-    chosen, _ = top_mask(variance, count_of(keep, variance.size), seed=0, ids=dynamics.ids)
-    labels, classes = dynamics.labels, int(dynamics.labels.max()) + 1
+        raise InputError("a judgement needs labels, these dynamics hold none; pass labels=")
+    loss, right = dynamics.snapshot("loss"), dynamics.snapshot("correct")
     doubted = doubted_labels(right)
-    share = doubted_share(doubted, mark, further)
-    plausible = plausibility(loss, margin, classes)
-    checks = {
-        "complete": proxies_complete(dynamics.provenance, dynamics.proxies),
-        "differ": proxies_differ(loss),
-        "above chance": proxies_above_chance(right[:, ~mark], labels[~mark]),
-        "agree": proxies_agree(ranks),
-        "memorised": not_memorised(right, mark, classes, each),
-        "concentration": rank_concentration(ranks, mark),
-        "spread": rank_spread(variance, mark),
-        "boundary": enough_boundary(variance, mark, keep),
-        "inversion": not_inverted(chosen, mark, each),
-        "contested": disagreement_matters(dynamics.correct, mark),
-        "natural": noise_like_planted(doubted, plausible, mark, share, each),
-        "hiding": no_milder_than_planted(doubted, aum_mean(dynamics), mark, share, each),
-        "classes": classes_survive(labels_for(given, mark.size), keep),
-    }
-    return Assessment(checks, share)
+    seen = Seen(
+        dynamics=dynamics,
+        planted=mark,
+        labels=dynamics.labels,
+        given=labels_for(given, mark.size),
+        keep=keep,
+        level=each,
+        loss=loss,
+        right=right,
+        ranks=normalized_ranks(loss),
+        variance=rank_variance(loss),
+        doubted=doubted,
+        share=doubted_share(doubted, mark, further),
+    )
+    return Assessment({name: check(seen) for name, check in CHECKS.items()}, seen.share)
 
 
 def memorised_until(dynamics: Dynamics, planted: Mask) -> int | None:

@@ -9,6 +9,7 @@ from dris.core.checks import checked_count, checked_ids, checked_labels, checked
 from dris.core.choose.selection import top_mask
 from dris.core.errors import InputError
 from dris.core.frozen import read_only, same_value
+from dris.core.ids import Positions
 
 VERDICTS = ("right", "wrong", "unsure")
 NO_LABEL = -1  # a label is wrong, but nobody said which is right
@@ -166,8 +167,10 @@ def apply_review(
     """
     y = checked_labels(labels, classes, least=1)
     names = checked_ids(ids, y.size)
-    places = {name: place for place, name in enumerate(names.tolist())}
-    at = np.array([_place(places, name) for name in review.ids.tolist()], dtype=np.int64)
+    try:
+        at = Positions(names).of(review.ids)
+    except InputError as error:
+        raise InputError(f"the review is not of this data set: {error}") from None
     if classes is not None and review.corrected.size and review.corrected.max() >= classes:
         raise InputError(
             f"corrections must be below classes = {classes}, got {review.corrected.max()}"
@@ -181,9 +184,3 @@ def apply_review(
     return Reviewed(
         read_only(y, np.int64), read_only(trusted, np.bool_), read_only(known_wrong, np.bool_)
     )
-
-
-def _place(places: dict[int | str, int], name: int | str) -> int:
-    if name not in places:
-        raise InputError(f"the review names {name!r}, which is no id of this data set")
-    return places[name]

@@ -35,6 +35,15 @@ def suggested_labels(dynamics: Dynamics) -> NDArray[np.int64]:
     return best
 
 
+def doubted_labels(right: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Where at least half of the proxies give another label than the given one.
+
+    >>> doubted_labels(np.array([[True, False], [True, False], [False, True]])).tolist()
+    [False, True]
+    """
+    return np.asarray(right.mean(axis=0) <= 0.5)
+
+
 def guesses(dynamics: Dynamics) -> NDArray[np.int64]:
     """What each proxy would give at the scored epoch, (K, N).
 

@@ -9,8 +9,8 @@ from dris.core.checks import checked_count, checked_ids
 from dris.core.dynamics.columns import labels_for
 from dris.core.errors import InputError
 from dris.core.frozen import read_only
+from dris.core.ids import Positions, all_below
 from dris.learn.record.array_like import as_array
-from dris.learn.record.positions import Positions, all_below
 
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 # A quarter of the largest number: differences and sums of two still fit.

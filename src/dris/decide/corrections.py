@@ -16,7 +16,7 @@ from dris.data.looks import looks
 from dris.data.outputs import write_data
 from dris.data.scorefile import read_scores
 from dris.decide.scored import Scored
-from dris.report.ticks import Tick, questions
+from dris.decide.ticks import Tick, questions
 
 
 def asked_by_proxies(scored: Scored, n: int) -> ReviewQueue:

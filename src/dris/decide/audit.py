@@ -22,7 +22,7 @@ from dris.core.streams import rng_for
 from dris.data.files import fingerprint_of, one_line
 from dris.data.labelled import LabelledData
 from dris.data.looks import looks
-from dris.report.ticks import heading_after, questions, read_ticks
+from dris.decide.ticks import heading_after, questions, read_ticks
 
 FORMAT = 1
 

@@ -1,4 +1,4 @@
-"""Where each example stands, by its id: one array lookup per batch, whatever the ids are."""
+"""Where each example stands, by its id: the one place where ids are looked up and aligned."""
 
 from typing import Any
 
@@ -28,12 +28,14 @@ class Positions:
 
     def of(self, ids: NDArray[Any]) -> NDArray[np.intp]:
         """The positions of a batch of ids; one that is not known is an error naming it."""
+        if ids.size == 0:
+            return np.zeros(0, dtype=np.intp)
         text = self._sorted.dtype.kind == "U"
         if text and ids.dtype == object:
             ids = ids.astype(np.str_)
         if ids.dtype.kind not in ("U" if text else "iu"):
             kind = "text" if text else "whole numbers"
-            raise InputError(f"the ids of this recorder are {kind}, got {ids.dtype}")
+            raise InputError(f"the ids here are {kind}, got {ids.dtype}")
         if self._order is None:
             place = ids.astype(np.intp, copy=False)
             if not all_below(place, self._count):
@@ -46,8 +48,27 @@ class Positions:
         np.minimum(place, self._count - 1, out=place)
         known = self._sorted[place] == ids
         if not known.all():
-            raise _unknown(ids[~known], f"the {self._count} ids it was made with")
+            raise _unknown(ids[~known], f"the {self._count} ids given before")
         return self._order[place]
+
+
+def alignment(own: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.intp] | None:
+    """The positions that bring `own` into the order of `wanted`; None unless both are one set.
+
+    >>> alignment(np.array(["b", "a"]), np.array(["a", "b"])).tolist()
+    [1, 0]
+    >>> alignment(np.array(["b", "a"]), np.array(["a", "c"])) is None
+    True
+    """
+    if own.size != wanted.size or own.dtype.kind != wanted.dtype.kind:
+        return None
+    if np.array_equal(own, wanted):
+        return np.arange(own.size, dtype=np.intp)
+    try:
+        order = Positions(own).of(wanted)
+    except InputError:
+        return None
+    return order if np.unique(order).size == own.size else None
 
 
 def all_below(values: NDArray[np.int64], bound: int) -> bool:
@@ -62,4 +83,4 @@ def all_below(values: NDArray[np.int64], bound: int) -> bool:
 
 def _unknown(ids: NDArray[Any], known: str) -> InputError:
     more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
-    return InputError(f"unknown id {ids[0]!s}{more}; the recorder follows {known}")
+    return InputError(f"unknown id {ids[0]!s}{more}; known are {known}")

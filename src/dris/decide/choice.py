@@ -1,0 +1,191 @@
+"""Which rows to train on, and the limits on exactly those rows.
+
+Every step is blind to the certifying canaries: a canary is one example among others until the last
+line, where canaries leave the subset. Only then are limits computed.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.certify.data_limit import CorruptionLimit
+from dris.core.certify.protocol import data_limits, subset_limits
+from dris.core.certify.subset_limit import ContaminationLimit
+from dris.core.checks import count_of
+from dris.core.choose.gate import DEFAULT_GATED, canaries_needed
+from dris.core.choose.rules import CLEAN, RECOMMENDED, choose, rule_of
+from dris.core.choose.selection import top_mask
+from dris.core.errors import InputError
+from dris.core.judge.judgement import Judgement
+from dris.core.judge.noise_checks import FEW_DOUBTED
+from dris.core.scores.formulas import aum_mean
+from dris.decide.scored import Scored
+from dris.decide.suspects import contradicted_labels
+
+Mask = NDArray[np.bool_]
+EVERYTHING = "everything"
+CLEANEST = "aum_mean"  # needs no gate: the judgement's own answer to too few canaries
+LITTLE = 200  # examples; with fewer, choosing lost more than it won on digits
+PASS_SHARE = 0.75  # of the undoubted; a gate that lets fewer through was set by stray canaries
+HALF = 0.5  # of its share, which a class keeps at least
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """Rows to train on, how they came about, and what is certified of them.
+
+    Attributes:
+        rule: The rule that was used, "everything" where none was.
+        kept: True for the rows to train on.
+        limits: On wrong labels among exactly those, one per kind of canaries.
+        corruption: On wrong labels in all of the data, likewise.
+        short: How many fewer than asked for pass the gate.
+        notes: What was done in place of what was asked, a sentence each.
+    """
+
+    rule: str
+    kept: Mask
+    limits: tuple[ContaminationLimit, ...] = ()
+    corruption: tuple[CorruptionLimit, ...] = ()
+    short: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def check_rule(rule: str, keep: float | None, *, canaries: bool, n: int) -> None:
+    """Refuse, before anything trains, what could not be chosen afterwards."""
+    if keep is not None:
+        count_of(keep, n, "keep")
+    if rule == RECOMMENDED:
+        return
+    if rule_of(rule).needs_canaries and not canaries:
+        raise InputError(
+            f"the rule {rule} needs canaries to set its gate, and none are planted; let dris train "
+            "the proxies with canaries, or take a rule such as rank_variance"
+        )
+
+
+def choice_of(
+    scored: Scored,
+    judgement: Judgement | None,
+    *,
+    keep: float | None,
+    rule: str,
+    corruption: tuple[CorruptionLimit, ...] | None = None,
+) -> Choice:
+    """The rows that a rule keeps at α, or all but the suspects, and the limits on them."""
+    if corruption is None:
+        corruption = corruption_of(scored)
+    used, share, notes = _plan(scored, judgement, rule, keep)
+    everyone = np.ones(len(scored.data), dtype=np.bool_)
+    if used == EVERYTHING:
+        return Choice(EVERYTHING, everyone, (), corruption, notes=notes)
+    dynamics, seed = scored.dynamics, scored.settings.seed
+    subset = choose(used, dynamics, keep=share, choosing=scored.choosing(), seed=seed)
+    mask = subset.mask() | scored.data.trusted
+    if rule == RECOMMENDED or used == CLEAN:
+        mask, said = _with_every_class(scored, mask, fixed=keep is not None)
+        notes = (*notes, *said)
+    chosen = replace(subset, indices=np.flatnonzero(mask), tied=0)
+    back = np.zeros_like(mask)
+    if keep is None:  # a canary's own label is judged like any other
+        back = scored.planted() & ~contradicted_labels(scored)
+    kept = (mask & ~scored.planted()) | back
+    if not kept.any():
+        return Choice(EVERYTHING, everyone, (), corruption, notes=(*notes, "nothing would be left"))
+    limits: tuple[ContaminationLimit, ...] = ()
+    if corruption and (mask & ~scored.planted()).any():
+        limits = subset_limits(chosen, scored.canaries, corruption, rows=back)
+    return Choice(used, kept, limits, corruption, int(subset.parameters.get("short", 0)), notes)
+
+
+def corruption_of(scored: Scored) -> tuple[CorruptionLimit, ...]:
+    """The limit on wrong labels in the data, one per kind of canaries."""
+    if not scored.canaries:
+        return ()
+    score = aum_mean(scored.dynamics)
+    return data_limits(score, scored.canaries, at_most=scored.settings.at_most)
+
+
+def _plan(
+    scored: Scored, judgement: Judgement | None, rule: str, keep: float | None
+) -> tuple[str, float, tuple[str, ...]]:
+    """The rule to use, the share it keeps, and what was put in place of what."""
+    n, share = len(scored.data), 1.0 if keep is None else keep
+    if n < LITTLE and rule == RECOMMENDED:
+        return EVERYTHING, 1.0, (f"{n} examples are too few to drop any ({LITTLE} are the least)",)
+    if rule == RECOMMENDED and judgement is not None and judgement.subset is None:
+        return EVERYTHING, 1.0, (f"no rule is safe with these proxies ({judgement.reason})",)
+    if rule == RECOMMENDED and keep is None:
+        return CLEAN, 1.0, ()
+    if judgement is None:
+        if rule != RECOMMENDED:
+            return rule, share, ()
+        cleanest = CLEANEST if "margin" in scored.dynamics.columns else "rank_variance"
+        return cleanest, share, (f"no canaries: {cleanest} in place of a recommendation",)
+    undoubted = (1 - judgement.doubted) * float((~scored.planted()).mean())
+    used = judgement.rule if rule == RECOMMENDED else rule
+    why = _lacking(scored) if rule_of(used).needs_canaries else None
+    if rule == RECOMMENDED and why is None:
+        why = _unfit(scored, judgement, undoubted * n)
+    if why is None and (rule != RECOMMENDED or used != CLEANEST):
+        return used, share, ()
+    # What most proxies contradict is never among the cleanest, however much may be kept.
+    notes = () if why is None else (f"{why}, so the cleanest by margin are kept",)
+    return CLEANEST, min(share, max(undoubted, 1 / n)), notes
+
+
+def _lacking(scored: Scored) -> str | None:
+    """Why there can be no gate."""
+    need = canaries_needed(DEFAULT_GATED.recall, DEFAULT_GATED.confidence)
+    have = scored.canaries[0].choosing.positions.size
+    if have >= need:
+        return None
+    return f"a gate needs {need} choosing canaries and {len(scored.data)} examples gave {have}"
+
+
+def _unfit(scored: Scored, judgement: Judgement, undoubted: float) -> str | None:
+    """Why the recommended rule would hurt here: a gate past the clean, wrong labels left in."""
+    if rule_of(judgement.rule).needs_canaries:
+        dynamics, seed = scored.dynamics, scored.settings.seed
+        open_ = choose(judgement.rule, dynamics, keep=1.0, choosing=scored.choosing(), seed=seed)
+        passed = open_.parameters["passed"]
+        if passed < PASS_SHARE * undoubted:
+            have = scored.canaries[0].choosing.positions.size
+            return f"only {passed} examples pass a gate set by {have} canaries"
+    if judgement.rule == "random" and judgement.doubted >= FEW_DOUBTED:
+        return f"nothing is contested, yet {judgement.doubted:.0%} of the labels are doubted"
+    return None
+
+
+def _with_every_class(scored: Scored, mask: Mask, *, fixed: bool) -> tuple[Mask, tuple[str, ...]]:
+    """A class below half of its share gets its cleanest back; others give way if α is fixed.
+
+    Classes are those that the proxies were shown, so that nothing depends on who is a canary.
+    """
+    labels = np.asarray(scored.dynamics.labels)
+    classes = len(scored.data.classes)
+    before = np.bincount(labels, minlength=classes)
+    after = np.bincount(labels[mask], minlength=classes)
+    size = int(mask.sum())
+    least = np.minimum(before, np.ceil(HALF * size * before / before.sum())).astype(np.int64)
+    short = np.flatnonzero(after < least)
+    if not short.size:
+        return mask, ()
+    mask, seed = mask.copy(), scored.settings.seed
+    margin, ids = aum_mean(scored.dynamics), scored.dynamics.ids
+    for label in short:
+        out = np.flatnonzero((labels == label) & ~mask)
+        cleanest, _ = top_mask(
+            margin[out], int(least[label] - after[label]), seed=seed, ids=ids[out]
+        )
+        mask[out[cleanest]] = True
+    if fixed:  # the least clean of the classes above their share go
+        above = np.flatnonzero(np.isin(labels, np.flatnonzero(after > least)) & mask)
+        above = above[~scored.data.trusted[above]]
+        surplus = min(int(mask.sum()) - size, above.size)
+        worst, _ = top_mask(-margin[above], surplus, seed=seed, ids=ids[above])
+        mask[above[worst]] = False
+    names = ", ".join(scored.data.names[label] for label in short)
+    word = "class" if short.size == 1 else "classes"
+    return mask, (f"{word} {names} would fall below half of their share and keep their cleanest",)

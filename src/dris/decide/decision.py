@@ -1,0 +1,301 @@
+"""What to do about each example and why: the noun that every door shows, and the way to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.certify.data_limit import CorruptionLimit
+from dris.core.certify.subset_limit import ContaminationLimit, widest
+from dris.core.choose.importance import Importance, importance
+from dris.core.choose.rules import CLEAN, RECOMMENDED
+from dris.core.choose.selection import Subset
+from dris.core.dynamics.history import Dynamics
+from dris.core.errors import InputError
+from dris.core.frozen import read_only
+from dris.core.judge.judgement import TOO_GOOD, Judgement, judge
+from dris.core.scores.formulas import SCORES
+from dris.data.labelled import LabelledData
+from dris.decide.choice import EVERYTHING, LITTLE, Choice, check_rule, choice_of
+from dris.decide.scored import Scored, score_data, scored_from
+from dris.decide.settings import Settings
+from dris.decide.suspects import Suspects, suspects_of, suspicion_of
+from dris.learn.run.engine import Engine
+from dris.learn.run.processes import Progress
+from dris.learn.store.run_store import Store
+
+FEWEST = 20  # examples; with fewer, or one class, no proxy can be trained
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """What to train on, which labels to look at, and how much may still be wrong.
+
+    Attributes:
+        data: What was decided about.
+        kept: Positions of the examples to train on, sorted.
+        suspicion: How much each given label looks wrong, float64, larger is more.
+        suspects: The labels to look at, the most suspicious first; dropped or not.
+        rule: The rule that was used: "clean", "everything", or one of `dris rules`.
+        keep: α as it was asked for; None to drop suspects only.
+        judgement: What the canaries say of the data; None without canaries.
+        limits: On wrong labels among exactly the kept, one per kind of canaries.
+        corruption: On wrong labels in all of the data, likewise.
+        harm: Whether following the advice helps; None where it was not measured.
+        notes: What a person should know, a sentence each.
+        short: How many fewer than asked for pass a gate.
+        scored: The proxies behind it; None where there was too little data to train any.
+    """
+
+    data: LabelledData
+    kept: NDArray[np.int64]
+    suspicion: NDArray[np.float64]
+    suspects: Suspects | None
+    rule: str
+    keep: float | None
+    judgement: Judgement | None = None
+    limits: tuple[ContaminationLimit, ...] = ()
+    corruption: tuple[CorruptionLimit, ...] = ()
+    harm: None = None
+    notes: tuple[str, ...] = ()
+    short: int = 0
+    scored: Scored | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kept", read_only(self.kept, np.int64))
+        object.__setattr__(self, "suspicion", read_only(self.suspicion, np.float64))
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    @property
+    def mask(self) -> NDArray[np.bool_]:
+        """True for the examples to train on, one entry per example."""
+        mask = np.zeros(len(self.data), dtype=np.bool_)
+        mask[self.kept] = True
+        return mask
+
+    @property
+    def limit(self) -> ContaminationLimit | None:
+        """The widest limit of all kinds of canaries: the one to state."""
+        return widest(self.limits) if self.limits else None
+
+    @property
+    def limit_says(self) -> Literal["something", "nothing", "not to be trusted"]:
+        """Whether the limit is of use; one above the limit on all of the data is not."""
+        most = max((c.share for c in self.corruption), default=1.0)
+        if self.limit is None or self.limit.vacuous or self.limit.share >= most:
+            return "nothing"
+        hides = self.judgement is not None and self.judgement.hides
+        return "not to be trusted" if hides else "something"
+
+    @property
+    def subset(self) -> Subset:
+        """The kept rows as what every trainer takes."""
+        given: dict[str, Any] = {} if self.keep is None else {"fraction": self.keep}
+        return Subset(self.kept, self.rule, given, len(self.data))
+
+    def classes(self) -> dict[str, tuple[int, int]]:
+        """Of each class, how many there are and how many are kept."""
+        size = len(self.data.classes)
+        before = np.bincount(self.data.labels, minlength=size)
+        after = np.bincount(self.data.labels[self.kept], minlength=size)
+        return {
+            name: (int(b), int(a))
+            for name, b, a in zip(self.data.names, before, after, strict=True)
+        }
+
+    def weights(
+        self,
+        score: str = "rank_variance",
+        *,
+        smoothing: float = 0.1,
+        exponent: float = 1.0,
+        of: Literal["kept", "all"] = "kept",
+    ) -> tuple[Importance, NDArray[np.int64]]:
+        """Sampling probabilities and weights of the kept, or of all but canaries, by a score.
+
+        Returns the plan and the positions it is over (paper, eq. 7).
+        """
+        if self.scored is None:
+            raise InputError("no proxy trained on so little data, so that nothing can be weighted")
+        if score not in SCORES:
+            raise InputError(f"weights need a score, one of {', '.join(SCORES)}, got {score!r}")
+        at = self.kept if of == "kept" else np.flatnonzero(~self.scored.planted())
+        values = SCORES[score](self.scored.dynamics)[at]
+        return importance(values, smoothing=smoothing, weight_exponent=exponent), at
+
+    def at(self, keep: float) -> Choice:
+        """What the same rule would keep of another share, and the limits on that."""
+        if self.scored is None:
+            raise InputError("no proxy trained on so little data, so that there is no other share")
+        rule = "rank_variance" if self.rule == EVERYTHING else self.rule
+        return choice_of(
+            self.scored, self.judgement, keep=keep, rule=rule, corruption=self.corruption
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The decision as plain values, ready for JSON; what every command prints with --json."""
+        return {
+            "examples": len(self.data),
+            "kept": int(self.kept.size),
+            "keep": self.keep,
+            "rule": self.rule,
+            "short": self.short,
+            "trusted": int(self.data.trusted.sum()),
+            "suspects": 0 if self.suspects is None else len(self.suspects),
+            "dropped": len(self.data) - int(self.kept.size),
+            "limits": [limit.to_dict() for limit in self.limits],
+            "judgement": None if self.judgement is None else self.judgement.to_dict(),
+            "harm": self.harm,
+            "classes": {name: list(counts) for name, counts in self.classes().items()},
+            "notes": list(self.notes),
+        }
+
+    def recipe(self) -> dict[str, Any]:
+        """Everything needed to do it again, as values that JSON can hold."""
+        made: Mapping[str, Any] = {} if self.scored is None else self.scored.recipe()
+        return {**made, "keep": self.keep, "rule": self.rule}
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def __repr__(self) -> str:
+        return f"Decision({self.kept.size:,} of {len(self.data):,} kept by {self.rule})"
+
+    def lines(self) -> list[str]:
+        """What was found, what was done, what is certified and under which condition."""
+        n, found = len(self.data), self.suspects
+        looks = f"{0 if found is None else len(found):,} of {n:,} labels look wrong"
+        most = None if found is None else found.commonest()
+        if most is not None:
+            looks += f", most often {most[0]} that should be {most[1]} ({most[2]:,})"
+        trusted = int(self.data.trusted.sum())
+        stays = f", all {trusted:,} trusted among them" if trusted else ""
+        said = [f"found  {looks}", f"kept   {self.kept.size:,} of {n:,} by {self.rule}{stays}"]
+        if self.short:
+            said.append(f"short  {self.short:,} fewer than asked for pass the gate")
+        limit = self.limit
+        if limit is not None and self.limit_says == "something":
+            said.append(
+                f"limit  at most {limit.share:.2%} of them are wrong ({limit.wrong:,} of "
+                f"{limit.left:,}) with probability {1 - limit.delta:g}, if {limit.conditions[0]}"
+            )
+        elif limit is not None:
+            why = f": {TOO_GOOD}" if self.limit_says == "not to be trusted" else ""
+            said.append(f"limit  nothing of use is certified about what is kept{why}")
+        if self.judgement is not None:
+            said.append(f"why    {self.judgement.regime}: {self.judgement.reason}")
+        return [*said, *(f"note   {note}" for note in self.notes)]
+
+
+def decide(
+    data: LabelledData,
+    *,
+    keep: float | None = None,
+    rule: str = RECOMMENDED,
+    seed: int = 0,
+    settings: Settings | None = None,
+    dynamics: Dynamics | None = None,
+    workers: int | None = None,
+    device: str = "cpu",
+    store: Store | str | Path | None = None,
+    engine: Engine | str = "local",
+    progress: Progress | None = None,
+) -> Decision:
+    """Decide what to train on, which labels to look at, and what can be promised.
+
+    Args:
+        data: What `dris.read_data` returned.
+        keep: α, the largest share of the examples to keep; None drops only what looks wrong.
+        rule: "recommended" by the data, or one that `dris rules` lists.
+        seed: Of everything random, unless `settings` hold another.
+        settings: Of proxies and canaries, `dris.Settings`; the defaults suit most data.
+        dynamics: What a `Recorder` filled or a file holds, in place of training proxies; its ids
+            must be those of the data. There are no canaries then, and no limit.
+        workers: Processes to train in, all cores unless given.
+        device: "cpu", "cuda" or "cuda:1".
+        store: Folder that keeps finished proxies.
+        engine: "local" or "ray".
+        progress: Called with (epochs done, epochs in all).
+
+    >>> import dris
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(400) % 2
+    >>> x = rng.normal(size=(400, 3)) + 4 * y[:, None]
+    >>> given = np.where(np.arange(400) < 40, 1 - y, y)  # a tenth is wrong
+    >>> decision = decide(LabelledData.of(x, given, classes=("cat", "dog")), workers=1)
+    >>> bool((given != y)[decision.kept].mean() < 0.02)
+    True
+    """
+    if not isinstance(data, LabelledData):
+        raise InputError(
+            f"data must be what dris.read_data returns, got {type(data).__name__}; "
+            "dris.read_data(x, y) takes arrays"
+        )
+    how = replace(Settings(), seed=seed) if settings is None else settings
+    certified = dynamics is None and bool(how.canaries)
+    check_rule(rule, keep, canaries=certified, n=len(data))
+    few = len(data.classes) < 2 or len(data) < FEWEST
+    if few and dynamics is None:
+        what = "one class" if len(data.classes) < 2 else f"{len(data)} examples"
+        note = f"{what} cannot show wrong labels (two classes and {LITTLE} examples are the least)"
+        everyone = np.arange(len(data))
+        nothing = np.zeros(len(data))
+        return Decision(data, everyone, nothing, None, EVERYTHING, keep, notes=(note,))
+    if dynamics is not None:
+        return decide_scored(scored_from(data, dynamics, how), keep=keep, rule=rule)
+    if len(data) < LITTLE and rule == RECOMMENDED:
+        how = replace(how, canaries=(), matrix=None)
+    scored = score_data(
+        data,
+        how,
+        workers=workers,
+        device=device,
+        store=store,
+        engine=engine,
+        progress=progress,
+    )
+    return decide_scored(scored, keep=keep, rule=rule)
+
+
+def decide_scored(scored: Scored, *, keep: float | None, rule: str = RECOMMENDED) -> Decision:
+    """The same for data whose proxies have trained: judge, choose, certify, in this order."""
+    check_rule(rule, keep, canaries=bool(scored.canaries), n=len(scored.data))
+    judgement = None
+    if scored.canaries:
+        judgement = judge(
+            scored.dynamics,
+            scored.canaries,
+            keep=1.0 if keep is None else keep,
+            at_most=scored.settings.at_most,
+            seed=scored.settings.seed,
+        )
+    corruption = None if judgement is None else judgement.corruption
+    choice = choice_of(scored, judgement, keep=keep, rule=rule, corruption=corruption)
+    kept = np.flatnonzero(choice.kept)
+    if judgement is not None:  # what it says of a subset is about the rows that are used
+        used = Subset(kept, choice.rule, {}, len(scored.data))
+        usable = None if judgement.subset is None else used
+        judgement = replace(judgement, subset=usable, certificates=choice.limits)
+    suspicion = suspicion_of(scored)
+    return Decision(
+        data=scored.data,
+        kept=kept,
+        suspicion=suspicion,
+        suspects=suspects_of(scored, suspicion, choice.kept),
+        rule=choice.rule,
+        keep=keep,
+        judgement=judgement,
+        limits=choice.limits,
+        corruption=choice.corruption,
+        notes=(*scored.notes, *choice.notes),
+        short=choice.short,
+        scored=scored,
+    )
+
+
+__all__ = ["CLEAN", "EVERYTHING", "Decision", "decide", "decide_scored"]

@@ -1,0 +1,49 @@
+"""Everything that decides the result, beside the data: the same for every door."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from dris.core.checks import checked_count
+from dris.core.errors import InputError
+from dris.core.noise.canaries import KINDS
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that decides the result, beside the data.
+
+    Attributes:
+        proxies: K.
+        epochs: Passes over the data; proxies are scored after half of them.
+        models: Names of models, or classifiers of scikit-learn, dealt out to the proxies; chosen
+            by the data when empty. A recipe can hold names only.
+        seed: Of every random stream.
+        canaries: Kinds of canaries, the first one for the checks; no certificate without any.
+        matrix: Of the kind "matrix": the share of each true class (row) given each label.
+        share: Of the labels that become canaries of each kind; up to 0.1 on small data, so that
+            a gate can be set.
+        at_most: A share of wrong labels that is surely not exceeded; certificates assume it.
+    """
+
+    proxies: int = 3
+    epochs: int = 20
+    models: tuple[Any, ...] = ()
+    seed: int = 0
+    canaries: tuple[str, ...] = ("uniform",)
+    matrix: tuple[tuple[float, ...], ...] | None = None
+    share: float = 0.04
+    at_most: float = 0.5
+
+    def __post_init__(self) -> None:
+        checked_count(self.proxies, "proxies", at_least=2)
+        checked_count(self.epochs, "epochs", at_least=1)
+        if not 0 < self.at_most <= 0.5:
+            raise InputError(f"at_most must be in (0, 0.5], got {self.at_most}")
+        if len(set(self.canaries) & set(KINDS)) < len(self.canaries):
+            known = ", ".join(KINDS)
+            raise InputError(f"canaries must be different kinds of {known}, got {self.canaries}")
+        if ("matrix" in self.canaries) != (self.matrix is not None):
+            raise InputError("canaries of kind matrix and a matrix go together; pass both")
+
+
+DEFAULTS = Settings()

@@ -1,0 +1,161 @@
+"""What looks wrong: one suspicion behind the queue, the page, the issues and the estimators."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.frozen import read_only, same_value
+from dris.core.scores.formulas import aum_mean, consensus
+from dris.core.scores.suggestions import doubted_labels, guesses, suggested_labels
+from dris.decide.scored import Scored
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """One label that looks wrong: what it is, what it should probably be, why, what became of it.
+
+    `suggested` is "" where the proxies agree with nobody; `dropped` is False where a person
+    should look at it though it stays.
+    """
+
+    id: int | str
+    given: str
+    suggested: str
+    suspicion: float
+    why: str
+    dropped: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Suspects:
+    """Every label that looks wrong, the most suspicious first; iterating gives `Suspect`s.
+
+    Attributes:
+        positions: Where they stand in the data.
+        given: Their given labels, 0..C-1.
+        suggested: The labels that the proxies would give.
+        suspicion: Larger is more likely wrong.
+        contradicted: How many proxies give another label.
+        dropped: True for those that are not kept.
+        ids: Their names.
+        names: What the classes are called.
+        proxies: K.
+    """
+
+    positions: NDArray[np.int64]
+    given: NDArray[np.int64]
+    suggested: NDArray[np.int64]
+    suspicion: NDArray[np.float64]
+    contradicted: NDArray[np.int64]
+    dropped: Mask
+    ids: NDArray[np.generic]
+    names: tuple[str, ...]
+    proxies: int
+
+    def __post_init__(self) -> None:
+        for name in ("positions", "given", "suggested", "suspicion", "contradicted", "dropped"):
+            values = getattr(self, name)
+            object.__setattr__(self, name, read_only(values, values.dtype))
+
+    def __len__(self) -> int:
+        return self.positions.size
+
+    def __eq__(self, other: object) -> bool:
+        return same_value(self, other)
+
+    def __iter__(self) -> Iterator[Suspect]:
+        for k in range(len(self)):
+            other = int(self.suggested[k])
+            known = other >= 0 and other != int(self.given[k])
+            yield Suspect(
+                id=self.ids[k].item(),
+                given=self.names[int(self.given[k])],
+                suggested=self.names[other] if known else "",
+                suspicion=float(self.suspicion[k]),
+                why=self.why(k),
+                dropped=bool(self.dropped[k]),
+            )
+
+    def why(self, k: int) -> str:
+        """The reason for the k-th, in words."""
+        other = int(self.suggested[k])
+        says = f"{int(self.contradicted[k])} of {self.proxies} proxies give another label"
+        if other >= 0 and other != int(self.given[k]):
+            says += f", most of them {self.names[other]}"
+        return says
+
+    def commonest(self) -> tuple[str, str, int] | None:
+        """The given and the suggested label that stand together most often, and how often."""
+        at = (self.suggested >= 0) & (self.suggested != self.given)
+        if not at.any():
+            return None
+        pairs = np.stack((self.given[at], self.suggested[at]), axis=1)
+        values, counts = np.unique(pairs, axis=0, return_counts=True)
+        most = int(counts.argmax())
+        given, other = (int(v) for v in values[most])
+        return self.names[given], self.names[other], int(counts[most])
+
+
+def suspicion_of(scored: Scored) -> NDArray[np.float64]:
+    """How much each *given* label looks wrong; larger is more.
+
+    The negated mean margin over epochs and proxies. A canary's margin is about the label that was
+    planted; its own label is judged by whether the proxies give it at the scored epoch.
+    """
+    dynamics = scored.dynamics
+    if "margin" not in dynamics.columns:
+        return consensus(dynamics)
+    wary = -aum_mean(dynamics)
+    planted = scored.planted()
+    if planted.any():
+        at = np.flatnonzero(planted)
+        strength = np.abs(dynamics.snapshot("margin")[:, at].astype(np.float64))
+        own = guesses(dynamics)[:, at] == scored.data.labels[at]
+        wary[at] = np.where(own, -strength, strength).mean(axis=0)
+    return wary
+
+
+def contradicted_labels(scored: Scored) -> Mask:
+    """Where at least half of the proxies give another label than the *given* one."""
+    dynamics = scored.dynamics
+    if "correct" not in dynamics.columns:
+        return np.zeros(dynamics.examples, dtype=np.bool_)
+    return doubted_labels(_right(scored))
+
+
+def suspects_of(scored: Scored, suspicion: NDArray[np.float64], kept: Mask) -> Suspects:
+    """Those that most proxies contradict, trusted ones aside; the most suspicious first."""
+    data, dynamics = scored.data, scored.dynamics
+    at = np.flatnonzero(contradicted_labels(scored) & ~data.trusted)
+    order = at[np.argsort(-suspicion[at], kind="stable")]
+    suggested = np.full(len(data), -1, dtype=np.int64)
+    wrong = np.zeros(len(data), dtype=np.int64)
+    if "rival" in dynamics.columns:
+        suggested = suggested_labels(dynamics)
+    if at.size:
+        wrong = (~_right(scored)).sum(axis=0)
+    return Suspects(
+        positions=order,
+        given=data.labels[order],
+        suggested=suggested[order],
+        suspicion=suspicion[order],
+        contradicted=wrong[order],
+        dropped=~kept[order],
+        ids=data.ids[order],
+        names=data.names,
+        proxies=dynamics.proxies,
+    )
+
+
+def _right(scored: Scored) -> Mask:
+    """Whether each proxy gives the given label at the scored epoch, (K, N)."""
+    dynamics = scored.dynamics
+    right = np.array(dynamics.snapshot("correct"))
+    planted = scored.planted()
+    if planted.any():
+        right[:, planted] = guesses(dynamics)[:, planted] == scored.data.labels[planted]
+    return right
