@@ -24,6 +24,7 @@ from dris.cli import main
 from dris.core.choose.gate import DEFAULT_GATED, NothingPassesError, canaries_needed
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
+from dris.data.writer import MANIFEST
 
 TINY = Trial(epochs=2, examples=600)
 
@@ -123,7 +124,7 @@ def test_a_trial_runs_resumes_without_training_and_is_not_overwritten(
         return json.loads(said.out) if end.value.code == 0 else said.err
 
     first = dris()
-    assert {path.name for path in (tmp_path / "trial-out").iterdir()} == {*NAMES, "runs"}
+    assert {path.name for path in (tmp_path / "trial-out").iterdir()} == {*NAMES, MANIFEST, "runs"}
     assert len(first["cells"]) == 3 * len(RULES) * 3
     flips = {c["attack"]: c["contamination"] for c in first["cells"] if c["rule"] == "random"}
     assert flips["as given"] == 0 < flips["uniform 25 %"]
@@ -204,4 +205,4 @@ def test_too_little_data_is_refused():
 
 def test_all_three_files_are_written(tmp_path):
     write_trial(CELLS, hold_out(blobs()), Trial(), tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(NAMES)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*NAMES, MANIFEST])

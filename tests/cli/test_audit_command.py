@@ -340,5 +340,5 @@ def test_a_corruption_that_cannot_be_is_refused_and_nothing_written(dris, here, 
 
 def test_an_existing_truth_is_not_overwritten(dris, here):
     (here / "noisy-truth.csv").write_text("mine")
-    refused(dris("corrupt", "data.csv", *COLUMNS, "--out", "noisy.csv"), "--force")
+    refused(dris("corrupt", "data.csv", *COLUMNS, "--out", "noisy.csv"), "not written by dris")
     assert not (here / "noisy.csv").exists()

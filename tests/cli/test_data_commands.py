@@ -17,6 +17,7 @@ from dris.cli.data_commands import _say_limit
 from dris.cli.requests import Request
 from dris.core.certify.subset_limit import ContaminationLimit
 from dris.data.scorefile import read_scores
+from dris.data.writer import MANIFEST
 from made_people import write_people
 
 N = 2000
@@ -74,7 +75,7 @@ def test_prune_writes_the_report_beside_it_unless_told_not_to(on_people, tmp_pat
     assert "What to do" in page
     assert "exec" in page  # a category, decoded
     on_people("prune", "--no-report", out=tmp_path / "bare")
-    assert sorted(p.name for p in (tmp_path / "bare").iterdir()) == ["kept.csv"]
+    assert sorted(p.name for p in (tmp_path / "bare").iterdir()) == [MANIFEST, "kept.csv"]
 
 
 @pytest.mark.parametrize("rule", ["gated", "rank_variance", "aum_mean", "aum_remove", "random"])
@@ -183,18 +184,27 @@ def test_nothing_is_replaced_without_force_and_that_is_said_before_training(dris
         (out / name).write_text("mine")
         code, _, told = dris(command, people[0], *ROW_NUMBERS, *FAST, "--out", out)
         assert code == 1
-        assert f"{name} exists; use --force" in told
+        assert f"{name} was not written by dris" in told
         assert told.count("\n") == 1
         assert (out / name).read_text() == "mine"
         assert not (out / "runs").exists()
         (out / name).unlink()
 
 
-def test_force_replaces(on_people, tmp_path):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "weights.csv").write_text("old")
-    assert on_people("weights", "--force")[0] == 0
-    assert (tmp_path / "out" / "weights.csv").read_text() != "old"
+def test_force_replaces_what_the_command_wrote_until_somebody_edits_it(on_people, tmp_path):
+    path = tmp_path / "out" / "weights.csv"
+    assert on_people("weights")[0] == 0
+    old = path.read_bytes()
+    code, _, told = on_people("weights", "--smoothing", "0.5")
+    assert code == 1
+    assert "weights.csv exists; use --force" in told
+    assert on_people("weights", "--smoothing", "0.5", "--force")[0] == 0
+    assert path.read_bytes() != old
+    path.write_text("mine")
+    code, _, told = on_people("weights", "--force")
+    assert code == 1
+    assert "weights.csv was changed since dris wrote it" in told
+    assert path.read_text() == "mine"
 
 
 @pytest.mark.parametrize(

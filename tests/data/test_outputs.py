@@ -164,15 +164,20 @@ def refused(folder, says, write, *arguments, **options):
     with pytest.raises(InputError, match=says):
         write(*arguments, **options)
     assert contents(folder) == before
-    assert not list(folder.glob(".*"))
+    assert not list(folder.glob(".*.tmp"))
 
 
 def test_nothing_is_replaced_without_force_and_the_data_itself_never(tmp_path, from_csv):
-    (tmp_path / "b.csv").write_text("precious")
-    refused(tmp_path, "b.csv exists; use --force", write_data, from_csv, tmp_path / "b.csv")
-    refused(tmp_path, "b.csv exists", write_ids, from_csv, tmp_path / "b.csv")
-    refused(tmp_path, "is the data itself", write_data, from_csv, tmp_path / "a.csv", force=True)
-    assert write_data(from_csv, tmp_path / "b.csv", force=True).read_text() == CSV
+    theirs, ours = tmp_path / "b.csv", tmp_path / "c.csv"
+    theirs.write_text("precious")
+    for force in (False, True):
+        for write in (write_data, write_ids):
+            refused(tmp_path, "b.csv was not written by dris", write, from_csv, theirs, force=force)
+            says = "a.csv is an input of this command and is never replaced"
+            refused(tmp_path, says, write, from_csv, tmp_path / "a.csv", force=force)
+    write_ids(from_csv, ours)
+    refused(tmp_path, "c.csv exists; use --force", write_data, from_csv, ours)
+    assert write_data(from_csv, ours, force=True).read_text() == CSV
 
 
 def test_a_file_that_changed_since_it_was_read_is_refused(tmp_path, from_csv):

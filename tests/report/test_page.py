@@ -11,6 +11,7 @@ import pytest
 from dris.core.choose.selection import keep_top
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
+from dris.data.writer import MANIFEST
 from dris.report.build import report_data
 from dris.report.packing import unpacked
 from dris.report.page import render, write_report
@@ -262,12 +263,16 @@ def test_the_same_data_are_the_same_bytes_and_other_data_are_not(tmp_path):
 
 def test_a_file_that_is_there_is_replaced_only_with_force(tmp_path):
     path = tmp_path / "r.html"
+    before = write_report(made(), path).read_bytes()
+    with pytest.raises(InputError, match="exists; use --force"):
+        write_report(made(keep=0.5), path)
+    assert path.read_bytes() == before
+    assert write_report(made(keep=0.5), path, force=True).read_bytes() != before
+    assert sorted(p.name for p in tmp_path.iterdir()) == [MANIFEST, "r.html"]
     path.write_text("mine")
-    with pytest.raises(InputError, match="is there already; name another file, or pass force"):
-        write_report(made(), path)
+    with pytest.raises(InputError, match="so it is yours"):
+        write_report(made(), path, force=True)
     assert path.read_text() == "mine"
-    assert write_report(made(), path, force=True).read_text().startswith("<!doctype html>")
-    assert [p.name for p in tmp_path.iterdir()] == ["r.html"]
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):

@@ -12,12 +12,12 @@ from PIL import Image
 from dris.core.choose.selection import keep_top
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
+from dris.decide.ticks import Tick, read_ticks
 from dris.report.build import report_data
 from dris.report.charts import Axis
 from dris.report.packing import packed, packed_text, quantised, script_json, unpacked
 from dris.report.page_data import Pictures, Rows, Step
 from dris.report.shown import pictures, rows, shown_positions
-from dris.decide.ticks import Tick, read_ticks
 from made_report import made
 
 # -- packing ---------------------------------------------------------------------------------------

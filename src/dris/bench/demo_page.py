@@ -10,17 +10,21 @@ from rich.console import Console
 from rich.table import Table
 
 from dris.bench import demo
-from dris.bench.figures import rank_variance_figure
+from dris.bench.figures import drawn_into, rank_variance_figure
 from dris.bench.paper_values import CIFAR10_TARGETED_25
 from dris.bench.statistics import mean_std
 from dris.core.checks import count_of
 from dris.core.dynamics.arrayfile import made_folder
 from dris.core.scores.formulas import rank_variance
+from dris.data.writer import OWN
 from dris.learn.run.bars import bar
+
+_FIGURE, _NUMBERS = "rank-variance.png", "demo.json"
 
 
 def show(setting: demo.Setting, *, out: Path, workers: int | None = None) -> demo.Judgement:
     """Run the demo and show it; the folder gets demo.json and rank-variance.png."""
+    OWN.refuse(out / _FIGURE, out / _NUMBERS)
     made_folder(out)
     with bar("attack, proxies, targets") as progress:
         runs, proxied = demo.run(setting, workers=workers, progress=progress)
@@ -28,8 +32,11 @@ def show(setting: demo.Setting, *, out: Path, workers: int | None = None) -> dem
     page = Console()
     page.print(table_of(runs, setting))
     page.print(judgement.text, soft_wrap=not page.is_terminal)
-    for path in (_draw(runs, proxied[0], setting, out), _keep(runs, setting, judgement, out)):
-        page.print(f"wrote {path}", soft_wrap=True, highlight=False)
+    with drawn_into(out, OWN) as scratch:
+        _draw(runs, proxied[0], setting, scratch / _FIGURE)
+    OWN.write(out / _NUMBERS, [_numbers(runs, setting, judgement)])
+    for name in (_FIGURE, _NUMBERS):
+        page.print(f"wrote {out / name}", soft_wrap=True, highlight=False)
     return judgement
 
 
@@ -60,23 +67,19 @@ def table_of(runs: Sequence[demo.Run], setting: demo.Setting) -> Table:
     return table
 
 
-def _draw(runs: Sequence[demo.Run], shown: demo.Proxied, setting: demo.Setting, out: Path) -> Path:
+def _draw(runs: Sequence[demo.Run], shown: demo.Proxied, setting: demo.Setting, path: Path) -> None:
     variance = rank_variance(shown.dynamics)
     kept = count_of(setting.keep, len(variance))
     accuracy = {name: demo.values(runs, rule, "accuracy") for rule, name in demo.RULES.items()}
     cut = float(np.sort(variance)[-kept])
-    return rank_variance_figure(variance, shown.flipped, cut, accuracy, out / "rank-variance.png")
+    rank_variance_figure(variance, shown.flipped, cut, accuracy, path)
 
 
-def _keep(
-    runs: Sequence[demo.Run], setting: demo.Setting, judgement: demo.Judgement, out: Path
-) -> Path:
-    path = out / "demo.json"
+def _numbers(runs: Sequence[demo.Run], setting: demo.Setting, judgement: demo.Judgement) -> bytes:
     found = {
         "setting": asdict(setting),
         "outcome": judgement.outcome,
         "verdict": judgement.text,
         "runs": [asdict(r) for r in runs],
     }
-    path.write_text(json.dumps(found, indent=1) + "\n")
-    return path
+    return (json.dumps(found, indent=1) + "\n").encode()

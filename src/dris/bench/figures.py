@@ -1,6 +1,8 @@
 """Figures, drawn without pyplot so that no global state or display is touched."""
 
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from dris.bench.statistics import mean_std
 from dris.bench.tables import Table
 from dris.core.judge.diagnostics import Gap
+from dris.data.writer import Writer
 
 # Colour-blind safe (Okabe and Ito).
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -132,6 +135,15 @@ def saved(figure: Any, path: Path) -> Path:
     with rc_context({"svg.hashsalt": "dris"}):  # the same bytes from the same numbers
         figure.savefig(path, metadata=drawn)
     return path
+
+
+@contextmanager
+def drawn_into(folder: Path, writer: Writer) -> Iterator[Path]:
+    """A temporary folder to draw into; at the end the writer puts each file into `folder`."""
+    with tempfile.TemporaryDirectory(prefix="dris-") as scratch:
+        yield Path(scratch)
+        for path in sorted(Path(scratch).iterdir()):
+            writer.write(folder / path.name, [path.read_bytes()])
 
 
 def growth_figure(ways: Mapping[str, Sequence[tuple[int, float, float]]], path: Path) -> Path:

@@ -8,10 +8,13 @@ from pathlib import Path
 
 from dris.bench.claims import Claim, Outcome
 from dris.bench.experiment import EXPERIMENTS, Experiment, experiment_of
+from dris.bench.figures import drawn_into
 from dris.bench.records import Records, write_records
 from dris.bench.scales import SCALES
-from dris.core.dynamics.arrayfile import made_folder, write_atomically
+from dris.core.dynamics.arrayfile import made_folder
+from dris.data.writer import OWN, Writer
 
+INDEX = "README.md"
 _SIGNS: dict[Outcome, str] = {
     "reproduced": "✔ reproduced",
     "contradicted": "✘ contradicted",
@@ -20,7 +23,12 @@ _SIGNS: dict[Outcome, str] = {
 }
 
 
-def write_page(name: str, records: Records, folder: Path) -> Path:
+def page_files(name: str, folder: Path) -> list[Path]:
+    """What `write_page` writes, but for figures and the records themselves."""
+    return [folder / part for part in (f"{name}.md", f"tables/{name}.tex", f"claims/{name}.json")]
+
+
+def write_page(name: str, records: Records, folder: Path, *, writer: Writer = OWN) -> Path:
     """An experiment's page, with LaTeX tables, figures, claims and records in folders below.
 
     Returns the page's path. All of it comes from the records: no run is needed.
@@ -28,7 +36,8 @@ def write_page(name: str, records: Records, folder: Path) -> Path:
     experiment = experiment_of(name)
     for part in ("images", "tables", "claims", "records"):
         made_folder(folder / part)
-    drawn = experiment.figures(records, folder / "images")
+    with drawn_into(folder / "images", writer) as scratch:
+        drawn = [path.name for path in experiment.figures(records, scratch)]
     tables, claims = experiment.tables(records), experiment.claims(records)
     lines = [
         f"# {experiment.TITLE}",
@@ -46,17 +55,23 @@ def write_page(name: str, records: Records, folder: Path) -> Path:
         lines += ["", f"{len(records.rows)} of its {records.cells} cells were run."]
     for table in tables:
         lines += ["", f"## {table.title}", "", table.markdown()]
-    for path in drawn:
-        lines += ["", f"![{path.stem}]({path.relative_to(folder).as_posix()})"]
+    for figure in drawn:
+        lines += ["", f"![{Path(figure).stem}](images/{figure})"]
     lines += ["", "## Claims", "", *claim_lines(claims), ""]
-    _write(folder / f"tables/{name}.tex", "\n\n".join(table.latex() for table in tables) + "\n")
+    page, latex, outcomes = page_files(name, folder)
     told = {"title": experiment.TITLE, "claims": [asdict(claim) for claim in claims]}
-    _write(folder / f"claims/{name}.json", json.dumps(told, indent=1) + "\n")
-    write_records(records, folder / f"records/{name}.json")
-    return _write(folder / f"{name}.md", "\n".join(lines))
+    texts = {
+        latex: "\n\n".join(table.latex() for table in tables) + "\n",
+        outcomes: json.dumps(told, indent=1) + "\n",
+        page: "\n".join(lines),
+    }
+    write_records(records, folder / f"records/{name}.json", writer=writer)
+    for path, text in texts.items():
+        writer.write(path, [text.encode()])
+    return page
 
 
-def write_index(folder: Path, scale: str) -> Path:
+def write_index(folder: Path, scale: str, *, writer: Writer = OWN) -> Path:
     """A page that lists every experiment with a page in the folder, and how its claims ended."""
     lines = [
         "# The paper's experiments",
@@ -77,7 +92,7 @@ def write_index(folder: Path, scale: str) -> Path:
             numbers = " | ".join(str(counts[outcome]) for outcome in _SIGNS)
             lines.append(f"| [{told['title']}]({name}.md) | {numbers} |")
     lines.append("| in all | " + " | ".join(str(totals[outcome]) for outcome in _SIGNS) + " |")
-    return _write(folder / "README.md", "\n".join(lines) + "\n")
+    return writer.write(folder / INDEX, [("\n".join(lines) + "\n").encode()])
 
 
 def claim_lines(claims: Sequence[Claim]) -> list[str]:
@@ -100,7 +115,3 @@ def _cut(experiment: Experiment, scale: str) -> str:
 
 def _first_sentence(text: str | None) -> str:
     return " ".join((text or "").split("\n\n")[0].split())
-
-
-def _write(path: Path, text: str) -> Path:
-    return write_atomically(path, [text.encode()])

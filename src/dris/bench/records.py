@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from dris.bench.spec import Ensemble, Noise
-from dris.core.dynamics.arrayfile import write_atomically
 from dris.core.errors import InputError
+from dris.data.writer import OWN, Writer
 from dris.learn.recipe import Recipe
 
 Row = dict[str, Any]
@@ -85,7 +85,7 @@ def gather(
     return Records(experiment, scale, rows, made, len(rows) if cells is None else cells)
 
 
-def write_records(found: Records, path: Path) -> Path:
+def write_records(found: Records, path: Path, *, writer: Writer = OWN) -> Path:
     """One line per row, so that a change shows as a line."""
     head = {
         "experiment": found.experiment,
@@ -95,7 +95,7 @@ def write_records(found: Records, path: Path) -> Path:
     }
     lines = ",\n".join(json.dumps(row) for row in found.rows)
     text = json.dumps(head)[:-1] + f', "rows": [\n{lines}\n]}}\n'
-    return write_atomically(path, [text.encode()])
+    return writer.write(path, [text.encode()])
 
 
 def read_records(path: Path) -> Records:

@@ -6,22 +6,25 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from dris.bench.figures import CLEAN, CORRUPTED, PALETTE, saved
+from dris.bench.figures import CLEAN, CORRUPTED, PALETTE, drawn_into, saved
 from dris.bench.statistics import mean_std
 from dris.bench.trial import RULES, Attack, Cell, Split, Trial, steadiest, values, winners
 from dris.core.checks import count_of
-from dris.core.dynamics.arrayfile import write_atomically
+from dris.data.writer import OWN, Writer
 
 NAMES = ("trial.json", "trial.md", "trial.png")
 
 
-def write_trial(cells: Sequence[Cell], split: Split, trial: Trial, out: Path) -> dict[str, Any]:
+def write_trial(
+    cells: Sequence[Cell], split: Split, trial: Trial, out: Path, *, writer: Writer = OWN
+) -> dict[str, Any]:
     """Write the three files into a folder that is there; returns what the JSON file holds."""
     found = result_of(cells, split, trial)
     text = json.dumps(found, indent=1) + "\n"
-    write_atomically(out / NAMES[0], [text.encode()])
-    write_atomically(out / NAMES[1], [markdown(cells, split, trial).encode()])
-    trial_figure(cells, out / NAMES[2])
+    writer.write(out / NAMES[0], [text.encode()])
+    writer.write(out / NAMES[1], [markdown(cells, split, trial).encode()])
+    with drawn_into(out, writer) as scratch:
+        trial_figure(cells, scratch / NAMES[2])
     return found
 
 

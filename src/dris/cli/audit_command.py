@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dris.cli.requests import READING, Request, refuse_existing, takes_request
+from dris.cli.requests import READING, Request, takes_request
 
 audit = typer.Typer(
     no_args_is_help=True,
@@ -50,7 +50,8 @@ def draw(
 
     if n is not None and limit is not None:
         raise InputError("--n and --limit both say how many to check; pass one of them")
-    refuse_existing([out, beside(out)], force=ask.force)
+    writer = ask.writer()
+    writer.refuse(out, beside(out))
     data = ask.read()
     count = min(60, len(data)) if n is None else n
     if limit is not None:
@@ -62,7 +63,7 @@ def draw(
             )
         count = needed
     made_folder(out.parent)
-    write_audit(data, count, out, seed=ask.seed, delta=delta)
+    write_audit(data, count, out, seed=ask.seed, delta=delta, writer=writer)
     best, one = (
         audit_limit(size=len(data), checked=count, wrong=wrong, delta=delta) for wrong in (0, 1)
     )
@@ -119,10 +120,11 @@ def queue(
     The proxies see no canaries, so that no label is hidden; trusted ones are not asked about.
     Example: dris audit queue data.csv --label y --n 100
     """
-    from dris.core.dynamics.arrayfile import made_folder, write_atomically
-    from dris.decide.corrections import asked_by_proxies, asked_by_scores, rows_of
+    from dris.core.dynamics.arrayfile import made_folder
+    from dris.decide.corrections import asked_by_proxies, asked_by_scores, rows_of, scores_in
 
-    refuse_existing([out], force=ask.force)
+    writer = ask.writer(None if scores is None else scores_in(scores))
+    writer.refuse(out)
     ask = replace(ask, canaries="none")
     found, talk = ask.read(), ask.talk
     if scores is not None:
@@ -132,7 +134,7 @@ def queue(
     else:
         asked = asked_by_proxies(ask.score(found)[0], n)
     made_folder(out.parent)
-    write_atomically(out, [rows_of(found, asked)])
+    writer.write(out, [rows_of(found, asked)])
     where = " ".join(map(str, ask.data or []))
     doubted = int((asked.given != asked.suggested).sum())
     talk.say(
@@ -167,11 +169,12 @@ def apply(
     from dris.decide.corrections import write_reviewed
     from dris.decide.ticks import read_ticks
 
-    refuse_existing([out], force=ask.force)
+    writer = ask.writer(review)
+    writer.refuse(out)
     ticks = read_ticks(review)
     found, talk = ask.read(), ask.talk
     made_folder(out.parent)
-    done = write_reviewed(found, ticks, out, trusted=ask.trusted, force=ask.force)
+    done = write_reviewed(found, ticks, out, trusted=ask.trusted, writer=writer)
     talk.say(
         f"wrote {out}: {done.corrected:,} labels corrected, {done.trusted:,} trusted in all, "
         f"{done.dropped:,} dropped (wrong, and no other label known), "

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dris.cli.requests import READING, Request, refuse_existing, takes_request
+from dris.cli.requests import READING, Request, takes_request
 
 # What a user calls it, and the kind of noise it is.
 KINDS = {
@@ -48,7 +48,8 @@ def corrupt(
     if (kind == "matrix") != (ask.matrix is not None):
         raise InputError("--kind matrix and --matrix FILE go together; pass both")
     truth = truth_beside(out)
-    refuse_existing([out, truth], force=ask.force)
+    writer = ask.writer()
+    writer.refuse(out, truth)
     found = replace(ask, matrix=None).read()
     matrix = None if ask.matrix is None else read_matrix(ask.matrix, found.classes)
     made_folder(out.parent)
@@ -56,9 +57,9 @@ def corrupt(
         noisy = corrupted(
             found, rate, kind=KINDS[kind], seed=ask.seed, matrix=matrix, progress=progress
         )
-    write_data(found, out, labels=noisy.given, force=ask.force)
+    write_data(found, out, labels=noisy.given, writer=writer)
     columns = {f"{found.origin.label}_true": found.given(), "flipped": noisy.flipped}
-    write_ids(found, truth, columns=columns, force=ask.force)
+    write_ids(found, truth, columns=columns, writer=writer)
     flipped = int(noisy.flipped.sum())
     say = ask.talk.say
     say(f"wrote {out}: {flipped:,} of {len(found):,} labels flipped ({kind})")

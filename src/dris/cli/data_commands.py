@@ -12,6 +12,7 @@ from dris.core.errors import InputError
 if TYPE_CHECKING:
     from dris.core.certify.subset_limit import ContaminationLimit
     from dris.core.judge.judgement import Judgement
+    from dris.data.writer import Writer
     from dris.decide.scored import Scored
 
 RECOMMENDED = "recommended"
@@ -50,8 +51,9 @@ def score(ask: Request) -> None:
     recipe = ask.recipe(scored)
     found = scored.scores()
     note = {"fingerprint": data.origin.fingerprint, "seed": ask.seed}
-    write_scores(ScoreFile(data.ids, found, flags, note, texts), scores_file, force=ask.force)
-    _write_json(recipe, recipe_file)
+    writer = ask.writer()
+    write_scores(ScoreFile(data.ids, found, flags, note, texts), scores_file, writer=writer)
+    _write_json(recipe, recipe_file, writer)
     ask.talk.say(f"scored {len(data):,} examples by {len(found)} scores: {', '.join(found)}")
     ask.talk.say(f"wrote {scores_file} and {recipe_file}")
     ask.talk.result(
@@ -75,9 +77,10 @@ def _score_records(ask: Request) -> None:
     found = ask.imported()
     if isinstance(found, Dynamics):
         found = ScoreFile(found.ids, scores_of(found), note=dict(found.provenance))
-    path = write_scores(found, ask.out / "scores.parquet", force=ask.force)
+    writer = ask.writer()
+    path = write_scores(found, ask.out / "scores.parquet", writer=writer)
     recipe = ask.out / "recipe.json"
-    _write_json({"imported": [str(p) for p in ask.records or []], **found.note}, recipe)
+    _write_json({"imported": [str(p) for p in ask.records or []], **found.note}, recipe, writer)
     names = list(found.scores)
     ask.talk.say(f"imported {len(found):,} examples: {', '.join(names)}")
     ask.talk.say(f"wrote {path} and {recipe}")
@@ -120,12 +123,13 @@ def prune(
     kept = scored.kept(chosen)
     corruption = scored.corruption()
     limits = scored.certificates(chosen, corruption=corruption)
+    writer = ask.writer()
     if written == "ids":
-        write_ids(data, kept_file, positions=kept, force=ask.force)
+        write_ids(data, kept_file, positions=kept, writer=writer)
     elif written == "data":
-        write_data(data, kept_file, positions=kept, force=ask.force)
+        write_data(data, kept_file, positions=kept, writer=writer)
     else:
-        write_data(data, kept_file, columns=_columns(scored, used, kept), force=ask.force)
+        write_data(data, kept_file, columns=_columns(scored, used, kept), writer=writer)
     files = [kept_file, *report_file]
     for path in report_file:
         _write_report(ask, scored, verdict, used, keep, path)
@@ -203,9 +207,9 @@ def weights(
     columns = {name: np.zeros(len(data)) for name in ("probability", "weight")}
     columns["probability"][open_], columns["weight"][open_] = plan.probabilities, plan.weights
     if written == "csv":
-        write_ids(data, path, columns=columns, force=ask.force)
+        write_ids(data, path, columns=columns, writer=ask.writer())
     else:
-        write_scores(ScoreFile(data.ids, columns), path, force=ask.force)
+        write_scores(ScoreFile(data.ids, columns), path, writer=ask.writer())
     sizes = {
         "effective_size": plan.effective_size,
         "concentration_size": plan.concentration_size,
@@ -321,7 +325,7 @@ def _write_report(
     page = scored_report(
         scored, verdict, title=ask.title, rule=rule, keep=keep, recipe=ask.recipe(scored)
     )
-    write_report(page, path, force=ask.force)
+    write_report(page, path, writer=ask.writer())
     return page.advice.headline
 
 
@@ -346,8 +350,6 @@ def _say_limit(ask: Request, limit: "ContaminationLimit", in_all: float, check: 
         say(f"  so       keep less, or check a sample: {check}")
 
 
-def _write_json(values: Any, path: Any) -> None:
-    from dris.data.files import new_file
-
-    with new_file(path, force=True) as temporary:  # refused before training when it was there
-        temporary.write_text(json.dumps(values, sort_keys=True, indent=1, allow_nan=False) + "\n")
+def _write_json(values: Any, path: Any, writer: "Writer") -> None:
+    text = json.dumps(values, sort_keys=True, indent=1, allow_nan=False) + "\n"
+    writer.write(path, [text.encode()])

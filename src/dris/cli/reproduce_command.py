@@ -64,10 +64,11 @@ def reproduce(
     """
     from dris.bench.experiment import EXPERIMENTS, experiment_of
     from dris.bench.kinds.shared import Place
-    from dris.bench.pages import claim_lines, write_index, write_page
+    from dris.bench.pages import INDEX, claim_lines, page_files, write_index, write_page
     from dris.bench.records import gather, read_records
     from dris.bench.scales import scale_of
     from dris.core.errors import InputError
+    from dris.data.writer import OWN
 
     talk = Talk(as_json=as_json)
     if listed:
@@ -85,6 +86,12 @@ def reproduce(
         return _tell_cost(talk, cells, folder, device)
     claims = {}
     found = {}
+    results = folder / "results"
+    sources = {} if records is None else {name: records / f"{name}.json" for name in wanted}
+    # Its own pages of the last time, no others; said before the cells run.
+    writer = OWN.reading(*sources.values())
+    pages = [path for name in wanted for path in page_files(name, results)]
+    writer.refuse(*pages, results / INDEX)
     if records is None:
         to_run = {name: _done(part, folder) if finished else part for name, part in cells.items()}
         where = engine_of(engine, address, cpus, gpus, device)
@@ -97,14 +104,14 @@ def reproduce(
                 talk.note(f"{name}: no cell is finished yet")
                 continue
         else:
-            rows = read_records(records / f"{name}.json")
-        page = write_page(name, rows, folder / "results")
+            rows = read_records(sources[name])
+        page = write_page(name, rows, results, writer=writer)
         claims[name] = modules[name].claims(rows)
         talk.say(f"\n{modules[name].TITLE}\n")
         for line in claim_lines(claims[name]):
             talk.say(line)
         talk.note(f"wrote {page}")
-    talk.note(f"wrote {write_index(folder / 'results', scale)}")
+    talk.note(f"wrote {write_index(results, scale, writer=writer)}")
     outcomes = {
         name: [{"claim": c.text, "outcome": c.outcome, "evidence": c.evidence} for c in part]
         for name, part in claims.items()

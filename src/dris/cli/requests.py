@@ -5,7 +5,7 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dris.core.dynamics.history import Dynamics
     from dris.data.labelled import LabelledData
     from dris.data.scorefile import ScoreFile
+    from dris.data.writer import Writer
     from dris.decide.scored import Scored, Settings
     from dris.learn.run.engine import Engine
 
@@ -131,9 +132,17 @@ class Request:
         from dris.core.dynamics.arrayfile import made_folder
 
         found = [self.out / name for name in names]
-        refuse_existing(found, force=self.force)
+        self.writer().refuse(*found)
         made_folder(self.out)
         return found
+
+    def writer(self, *also: Path | None) -> "Writer":
+        """Who writes for this command: knows all that it reads, and these files."""
+        from dris.data.writer import Writer
+
+        arrays = [name for name in (self.label, self.id, self.trusted) if name is not None]
+        named = [*(self.data or []), *(self.records or []), self.matrix, *arrays, *also]
+        return Writer(force=self.force).reading(*named)
 
     def score(self, data: "LabelledData") -> "tuple[Scored, dict[str, int]]":
         """Train the proxies or find them, or import their dynamics; how many of each."""
@@ -192,15 +201,6 @@ class Request:
 def again() -> str:
     """The command line that runs now, to be typed again."""
     return shlex.join(["dris", *sys.argv[1:]])
-
-
-def refuse_existing(paths: Iterable[Path], *, force: bool) -> None:
-    """Stop before the work when its result could not be written."""
-    for path in paths:
-        if path.is_dir():
-            raise InputError(f"{path} is a folder; name another --out")
-        if path.exists() and not force:
-            raise InputError(f"{path} exists; use --force to replace it, or name another --out")
 
 
 def engine_of(

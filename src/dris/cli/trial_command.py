@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dris.cli import options as o
-from dris.cli.requests import READING, Request, again, refuse_existing, takes_request
+from dris.cli.requests import READING, Request, again, takes_request
 
 
 def register(app: typer.Typer) -> None:
@@ -38,7 +38,8 @@ def trial(
     from dris.learn.run.bars import bar
 
     setting = Trial(keep, rate, seeds, ask.proxies, ask.epochs, examples)
-    refuse_existing([out / name for name in NAMES], force=ask.force)
+    writer = ask.writer()
+    writer.refuse(*(out / name for name in NAMES))
     found = ask.read()
     store = made_folder(out) / "runs"
     try:
@@ -54,7 +55,7 @@ def trial(
     except KeyboardInterrupt:
         ask.talk.note(f"what is finished is kept in {store}; to go on: {again()}")
         raise
-    result = write_trial(cells, split, setting, out)
+    result = write_trial(cells, split, setting, out, writer=writer)
     for line in lines_of(cells, split, setting):
         ask.talk.say(line)
     ask.talk.say(f"wrote {', '.join(str(out / name) for name in NAMES)}")

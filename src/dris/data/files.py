@@ -148,25 +148,16 @@ def refuse_larger_than_memory(path: PathLike, size: int) -> None:
 
 
 @contextmanager
-def new_file(path: PathLike, *, force: bool = False, keep: Sequence[Path] = ()) -> Iterator[Path]:
+def whole_file(path: Path) -> Iterator[Path]:
     """A temporary name to write to, renamed to `path` at the end; nothing stays after a failure.
 
-    A file that is there is replaced with `force` only, and the files in `keep` never.
+    For scratch space alone, since it asks nobody: what people see goes through a `Writer`.
     """
-    target = Path(path).expanduser()
-    with writing(target):
-        if target.is_dir():
-            raise InputError(f"{target} is a folder; name a file to write")
-        if not target.parent.is_dir():
-            raise InputError(f"{target.parent}: no such folder; create it before writing into it")
-        if target.exists() and any(file.exists() and target.samefile(file) for file in keep):
-            raise InputError(f"{target} is the data itself and is never replaced; name another")
-        if os.path.lexists(target) and not force:
-            raise InputError(f"{target} exists; use --force to replace it, or name another")
-        temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    with writing(path):
+        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
         try:
             yield temporary
-            temporary.replace(target)
+            temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
 

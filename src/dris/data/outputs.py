@@ -13,7 +13,6 @@ from dris.data.files import (
     PathLike,
     fingerprint_of,
     listed,
-    new_file,
     one_line,
     reading,
 )
@@ -26,6 +25,7 @@ from dris.data.tables.copies import (
     write_parquet,
     write_saved,
 )
+from dris.data.writer import Writer
 
 
 def write_data(
@@ -37,6 +37,7 @@ def write_data(
     replaced: Mapping[str, ArrayLike] | None = None,
     labels: ArrayLike | None = None,
     force: bool = False,
+    writer: Writer | None = None,
 ) -> Path:
     """Write the data again, from its own files: same columns, same types, same order.
 
@@ -51,7 +52,8 @@ def write_data(
         columns: Values to add, one for each example of the whole data.
         replaced: Marks (yes or no) in place of columns that the data has, likewise.
         labels: Other labels, 0..C-1, one for each example of the whole data.
-        force: Replace a file that is there; the data itself is never replaced.
+        force: Replace a file that dris wrote; any other, and the data itself, never is.
+        writer: Decides in place of `force`, for a command that reads more than the data.
     """
     target = Path(path).expanduser()
     if data.origin.format not in _WRITERS:
@@ -63,7 +65,7 @@ def write_data(
             "write ids"
         )
     change = _change(data, positions, columns, labels, replaced)
-    with new_file(target, force=force, keep=data.origin.files) as temporary:
+    with _writer(data, force, writer).file(target) as temporary:
         with reading(data.origin.files[0], f"{data.origin.format} file"):
             _refuse_changed(data)
         write(data, change, temporary)
@@ -77,11 +79,12 @@ def write_ids(
     positions: ArrayLike | None = None,
     columns: Mapping[str, ArrayLike] | None = None,
     force: bool = False,
+    writer: Writer | None = None,
 ) -> Path:
     """Write the ids of the kept examples as CSV, one a line, with further columns if given."""
     change = _change(data, positions, columns, None)
     header = [data.origin.id or "row", *change.columns]
-    with new_file(path, force=force, keep=data.origin.files) as temporary:
+    with _writer(data, force, writer).file(path) as temporary:
         _write_lines(temporary, header, [data.ids, *change.columns.values()], change.keep)
     return Path(path).expanduser()
 
@@ -103,6 +106,10 @@ _WRITERS: dict[str, tuple[tuple[str, ...], _Writer]] = {
     "npy": ((".npz",), write_npz),
     "images": ((".csv",), write_images),
 }
+
+
+def _writer(data: LabelledData, force: bool, writer: Writer | None) -> Writer:
+    return (writer or Writer(force)).reading(*data.origin.files)
 
 
 def _write_lines(

@@ -15,8 +15,9 @@ from dris.core.checks import checked_ids, checked_score
 from dris.core.errors import InputError
 from dris.core.frozen import read_only
 from dris.core.ids import alignment
-from dris.data.files import PathLike, listed, new_file, one_line, reading
+from dris.data.files import PathLike, listed, one_line, reading
 from dris.data.tables.label_columns import ids_of
+from dris.data.writer import Writer
 
 FORMAT = 1
 NOTE = b"dris"  # the key of the note in the metadata
@@ -100,9 +101,14 @@ class ScoreFile:
         )
 
 
-def write_scores(scores: ScoreFile, path: PathLike, *, force: bool = False) -> Path:
-    """Write one Parquet file, whole or not at all; the same scores give the same bytes."""
-    with new_file(path, force=force) as temporary:
+def write_scores(
+    scores: ScoreFile, path: PathLike, *, force: bool = False, writer: Writer | None = None
+) -> Path:
+    """Write one Parquet file, whole or not at all; the same scores give the same bytes.
+
+    With `force` a file that dris wrote is replaced; a `writer` knows that and more.
+    """
+    with (writer or Writer(force)).file(path) as temporary:
         pq.write_table(_table(scores), temporary, compression="zstd")
     return Path(path).expanduser()
 

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from dris.core.certify.random_audit import AuditLimit, audit_limit, draw_audit
 from dris.core.choose.selection import Subset
-from dris.core.dynamics.arrayfile import write_atomically
 from dris.core.errors import InputError
 from dris.core.streams import rng_for
 from dris.data.files import fingerprint_of, one_line
 from dris.data.labelled import LabelledData
 from dris.data.looks import looks
+from dris.data.writer import Writer
 from dris.decide.ticks import heading_after, questions, read_ticks
 
 FORMAT = 1
@@ -37,19 +37,27 @@ def beside(path: Path) -> Path:
 
 
 def write_audit(
-    kept: LabelledData, n: int, path: Path, *, seed: int = 0, delta: float = 0.05
+    kept: LabelledData,
+    n: int,
+    path: Path,
+    *,
+    seed: int = 0,
+    delta: float = 0.05,
+    writer: Writer | None = None,
 ) -> NDArray[np.int64]:
     """Draw n examples of what was kept and write both files; returns the positions drawn.
 
     The label that proxies would give is not shown: who is told an answer no longer checks.
     """
+    writer = (writer or Writer()).reading(*kept.origin.files)
+    writer.refuse(path, beside(path))
     # Pictures are many files: only a table's own can be looked up again by name.
     files = [] if kept.paths is not None else [str(file.resolve()) for file in kept.origin.files]
     everything = np.arange(len(kept))
     drawn, note = sealed_draw(kept, everything, n, files=files, seed=seed, delta=delta)
     asked = [(*pair, "") for pair in note["drawn"]]
-    write_atomically(beside(path), [(json.dumps(note, indent=1) + "\n").encode()])
-    write_atomically(path, [questions(asked, looks(kept, drawn))])
+    writer.write(beside(path), [(json.dumps(note, indent=1) + "\n").encode()])
+    writer.write(path, [questions(asked, looks(kept, drawn))])
     return drawn
 
 

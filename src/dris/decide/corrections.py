@@ -15,6 +15,7 @@ from dris.data.labelled import LabelledData
 from dris.data.looks import looks
 from dris.data.outputs import write_data
 from dris.data.scorefile import read_scores
+from dris.data.writer import Writer
 from dris.decide.scored import Scored
 from dris.decide.ticks import Tick, questions
 
@@ -28,7 +29,7 @@ def asked_by_proxies(scored: Scored, n: int) -> ReviewQueue:
 
 def asked_by_scores(data: LabelledData, path: Path, n: int) -> tuple[ReviewQueue, int]:
     """The same from what `dris score` wrote about this data; also how many canaries it hides."""
-    file = path / "scores.parquet" if path.is_dir() else path
+    file = scores_in(path)
     scores = read_scores(file).aligned(data.ids)
     for name in ("given", "suggested"):
         if name not in scores.texts:
@@ -42,6 +43,11 @@ def asked_by_scores(data: LabelledData, path: Path, n: int) -> tuple[ReviewQueue
     skip = data.trusted | hidden
     queue = review_queue(scores.score("aum_mean"), data.labels, suggested, n, skip=skip)
     return queue, int(hidden.sum())
+
+
+def scores_in(path: Path) -> Path:
+    """The score file that is meant by itself or by the folder of `dris score`."""
+    return path / "scores.parquet" if path.is_dir() else path
 
 
 def rows_of(data: LabelledData, queue: ReviewQueue) -> bytes:
@@ -136,6 +142,7 @@ def write_reviewed(
     *,
     trusted: str | None = None,
     force: bool = False,
+    writer: Writer | None = None,
 ) -> Applied:
     """Write the data with corrected labels and a column of trusted ones.
 
@@ -147,7 +154,8 @@ def write_reviewed(
         ticks: What was said.
         path: A file to write.
         trusted: The data's own column of trusted labels, if it was read; it is brought up to date.
-        force: Replace a file that is there.
+        force: Replace a file that dris wrote.
+        writer: Decides in place of `force`.
     """
     review = review_of(ticks, data)
     done = apply_review(data.labels, review, ids=data.ids, classes=len(data.classes))
@@ -167,6 +175,7 @@ def write_reviewed(
         replaced=marks if trusted else None,
         labels=done.labels,
         force=force,
+        writer=writer,
     )
     return Applied(
         corrected=int((done.labels != data.labels).sum()),

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from dris.core.dynamics.arrayfile import write_atomically
 from dris.core.errors import InputError
+from dris.data.writer import Writer
 from dris.report import charts
 from dris.report.packing import script_json
 from dris.report.page_data import DECISIONS, Pictures, ReportData
@@ -28,8 +28,12 @@ _MEANINGS = {
 }
 
 
-def write_report(data: ReportData, path: str | Path, *, force: bool = False) -> Path:
-    """Write the page, whole or not at all; an existing file is replaced only with `force`.
+def write_report(
+    data: ReportData, path: str | Path, *, force: bool = False, writer: Writer | None = None
+) -> Path:
+    """Write the page, whole or not at all; with `force` one that dris wrote is replaced.
+
+    A `writer` decides in place of `force`, for a command that knows what it reads.
 
     >>> write_report(None, "/")
     Traceback (most recent call last):
@@ -39,9 +43,9 @@ def write_report(data: ReportData, path: str | Path, *, force: bool = False) -> 
     path = Path(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file, such as {path / 'report.html'}")
-    if path.exists() and not force:
-        raise InputError(f"{path} is there already; name another file, or pass force (--force)")
-    return write_atomically(path, [render(data).encode("utf-8", "backslashreplace")])
+    writer = writer or Writer(force)
+    writer.refuse(path)
+    return writer.write(path, [render(data).encode("utf-8", "backslashreplace")])
 
 
 def render(data: ReportData) -> str:

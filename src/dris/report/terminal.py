@@ -15,6 +15,13 @@ def show_runs(folder: Path | None, *, clean: bool, unfinished: bool) -> None:
     if clean:
         gone = store.clean(unfinished=unfinished)
         page.print(f"removed {len(gone.removed)} ({size_of(gone.bytes)})", highlight=False)
+    for name in store.foreign():
+        page.print(
+            f"{store.root / name} holds what no run of dris wrote, and stays as it is; move it "
+            "away if it does not belong there",
+            soft_wrap=True,
+            highlight=False,
+        )
     found = store.runs()
     if not found:
         page.print(f"no runs in {store.root}", soft_wrap=True, highlight=False)

@@ -212,7 +212,7 @@ def test_a_killed_process_is_gone_on_with_by_the_next_one(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(Path(sharded.__file__).parents[3])}
     words = [sys.executable, "-c", code, str(folder), str(tmp_path / "cut")]
     child = subprocess.Popen(words, env=environment)
-    work = tmp_path / "cut" / "work"
+    work = tmp_path / "cut" / sharded.WORK
     while child.poll() is None and not list(work.glob("count-0-0000[2-9]")):
         time.sleep(0.005)
     child.send_signal(signal.SIGKILL)

@@ -550,8 +550,8 @@ def zoo(tmp_path, monkeypatch):
     monkeypatch.undo()
     (store.run({**KEY, "width": 7}).folder / runs.DYNAMICS).write_bytes(b"broken")
     (store.run({**KEY, "width": 8}).folder / runs.KEY).write_bytes(b"broken")
-    (store.run({**KEY, "width": 5}).folder / "x.damaged").write_bytes(b"12345")
-    (store.run({**KEY, "width": 6}).folder / ".x.abc.tmp").write_bytes(b"123")
+    (store.run({**KEY, "width": 5}).folder / "state.safetensors.damaged").write_bytes(b"12345")
+    (store.run({**KEY, "width": 6}).folder / f".key.json.{'ab' * 16}.tmp").write_bytes(b"123")
     (root / "holiday.txt").write_text("mine")
     (root / "photos").mkdir()
     (root / "photos" / "me.damaged").write_text("mine")
@@ -619,7 +619,7 @@ def test_a_run_that_is_held_is_never_cleaned(zoo):
 def test_a_cleaning_that_was_killed_half_way_is_finished_by_the_next(tmp_path, monkeypatch):
     train(tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr("shutil.rmtree", lambda *_, **__: None)
+        patched.setattr("dris.learn.store._emptied", lambda *_: None)
         Store(tmp_path).clean(keep=lambda _: False)
     assert Store(tmp_path).runs() == []
     assert only_folder(tmp_path).name.endswith(".removed")

@@ -139,6 +139,19 @@ def read_arrays(
     return arrays, about
 
 
+def is_sealed(path: Path) -> bool:
+    """Whether a file begins as those that `write_arrays` writes; it may be damaged all the same.
+
+    >>> is_sealed(Path("absent"))
+    False
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(8 + len(_SEAL))[8:] == _SEAL
+    except OSError:
+        return False
+
+
 def _storable(name: str, a: NDArray[Any]) -> NDArray[Any]:
     """The array in C order and little-endian, never of another kind or width."""
     dtype = a.dtype.newbyteorder("<")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dris.core.errors import InputError
 from dris.data.known.archives import Found, Published, check_packed, read_parts
+from dris.data.writer import place_new
 
 # Called with the file's name, the bytes so far and the bytes in all (None: not announced).
 Progress = Callable[[str, int, int | None], None]
@@ -28,7 +29,7 @@ def fetch(
             fresh = Path(scratch) / target.name
             _stream(published, fresh, progress)
             _check_fresh(Found(published, fresh, packed=True))
-            fresh.replace(target)
+            place_new(fresh, target)
     except (OSError, http.client.HTTPException, _BadDownloadError) as error:
         raise absent(published, folders, f" and could not be downloaded ({error})") from None
     return Found(published, target, packed=True)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dris.core.checks import first_not_finite
 from dris.core.errors import InputError
-from dris.data.files import PathLike, files_of, in_order, listed, new_file, one_line, reading
+from dris.data.files import PathLike, files_of, in_order, listed, one_line, reading, whole_file
 from dris.data.scorefile import FORMAT, NOTE
 from dris.data.tables.label_columns import is_text, plain
 from dris.data.tables.stream import open_parquet, parquet_file
@@ -153,11 +153,11 @@ def write_shard(
     types: Mapping[str, Any],
     note: Mapping[str, Any],
 ) -> Path:
-    """Write one shard of scores piece by piece, whole or not at all; its note is JSON."""
+    """Write one shard of scores piece by piece into scratch space, whole or not at all."""
     text = json.dumps({**note, "format": FORMAT}, sort_keys=True, allow_nan=False)
     schema = pa.schema(dict(types), metadata={NOTE: text.encode()})
     with (
-        new_file(path, force=True) as temporary,
+        whole_file(path) as temporary,
         pq.ParquetWriter(temporary, schema, compression="zstd", use_dictionary=False) as out,
     ):
         for piece in pieces:

@@ -4,13 +4,13 @@
     refine   the heavy cells again into finer ones, as long as there are any
     look up  the rank of each loss in the merged histograms, the variance over proxies, written
 
-What a pass leaves is in files under OUT/work, so that work that was killed goes on where it was,
-and tasks may run anywhere that sees the folder. With `exact` the look-up becomes a sort on disk
-(`sharded_exact`); with `keep` a last pass writes the ids of the highest scores (`sharded_top`).
+What a pass leaves is in files under OUT/.dris-rank, so that work that was killed goes on where it
+was, and tasks may run anywhere that sees the folder; finished shards go from there to OUT together.
+With `exact` the look-up becomes a sort on disk (`sharded_exact`); with `keep` a last pass writes
+the ids of the highest scores (`sharded_top`).
 """
 
 import json
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from dris.core.checks import count_of
-from dris.core.dynamics.arrayfile import made_folder, write_atomically
+from dris.core.dynamics.arrayfile import made_folder
 from dris.core.errors import InputError
 from dris.core.large.histograms import Grid
 from dris.core.large.rank_tables import mean_error
@@ -28,14 +28,16 @@ from dris.core.scores.ranks import variance_of_ranks
 from dris.core.streams import checked_seed
 from dris.data.files import PathLike
 from dris.data.tables.shards import Shard, open_shards, write_shard
+from dris.data.writer import OWN, Writer, digest_of
 from dris.learn.run.engine import Engine, checked_engine
 from dris.learn.run.processes import Progress, Ticker
 from dris.learn.sharded.sharded_exact import sort_on_disk, sorted_ranks
 from dris.learn.sharded.sharded_passes import FORMAT, Passes, count_levels, looked_up, rank_tables
 from dris.learn.sharded.sharded_top import SCORE, Kept, keep_top_shards
-from dris.learn.store.locks import LOCK, folder_lock
+from dris.learn.store.locks import folder_lock
+from dris.learn.store.scratch import empty_scratch, made_scratch, remove_scratch
 
-PLAN, WORK, DONE = "plan.json", "work", "ranked.json"
+PLAN, WORK, DONE = "plan.json", ".dris-rank", "ranked.json"
 _MEAN = "mean_rank"
 
 
@@ -110,7 +112,7 @@ def rank_shards(
         bits: 2^bits cells a histogram; on any data no rank is off by more than 2^(7 − bits).
         keep: Also write the ids of the ⌊keep·N⌋ highest rank variances.
         seed: Breaks ties at the cut.
-        force: Begin anew, and replace what another call left in `out`.
+        force: Begin anew, and replace what another call wrote in `out`; nothing else ever is.
         workers: Processes; all cores by default.
         engine: "local", or "ray": a task per shard and pass, on nodes that all see the shards and
             `out` by the same paths.
@@ -135,26 +137,33 @@ def rank_shards(
         folder = folder.absolute()
         shards = tuple(replace(shard, path=shard.path.absolute()) for shard in shards)
     passes = Passes(shards, folder / WORK, workers, progress, engine)
-    with folder_lock(passes.work, wait=False):
-        _begin(folder, plan, force=force)
+    writer = OWN.reading(*(shard.path for shard in shards))
+    _refuse_others(folder, plan, writer, force=force)
+    with folder_lock(made_scratch(passes.work), wait=False):
+        made_scratch(passes.work)  # anew, when another process has just removed it
+        _begin(folder, plan, writer, force=force)
         done = folder / DONE
-        if not done.exists():
-            found = _ranked(passes, folder, exact=exact, bits=bits)
-            write_atomically(done, [json.dumps(found, sort_keys=True, indent=1).encode()])
-        found = json.loads(done.read_bytes())
         scores = _named(folder, "scores", len(shards))
+        if not done.exists():
+            found = _ranked(passes, scores, exact=exact, bits=bits)
+            _publish(passes, scores, writer)
+            writer.write(done, [json.dumps(found, sort_keys=True, indent=1).encode()])
+        found = json.loads(done.read_bytes())
         kept = None
         if keep is not None:
             targets = _named(folder, "kept", len(shards))
-            kept = keep_top_shards(passes, scores, targets, fraction=keep, seed=seed)
-        shutil.rmtree(passes.work)
+            fresh = [passes.work / target.name for target in targets]
+            kept = keep_top_shards(passes, scores, fresh, fraction=keep, seed=seed)
+            _publish(passes, targets, writer)
+            kept = replace(kept, files=tuple(targets))
+        remove_scratch(passes.work)
     found["rank_errors"] = tuple(found["rank_errors"])
     return Ranked(**found, scores=tuple(scores), kept=kept)
 
 
-def _ranked(passes: Passes, folder: Path, *, exact: bool, bits: int) -> dict[str, Any]:
-    """Count, look up or sort, and write every shard of scores; what is to be said about them."""
-    shards, proxies = passes.shards, passes.shards[0].proxies
+def _ranked(passes: Passes, scores: list[Path], *, exact: bool, bits: int) -> dict[str, Any]:
+    """Count, look up or sort, and leave every shard of scores that is not in place already."""
+    proxies = passes.shards[0].proxies
     levels = count_levels(passes, bits=bits)
     tables = rank_tables(passes.work, proxies=proxies, levels=levels, bits=bits)
     errors = [0.0 if exact else table.rank_error for table in tables]
@@ -169,7 +178,8 @@ def _ranked(passes: Passes, folder: Path, *, exact: bool, bits: int) -> dict[str
     if exact:
         sort_on_disk(passes, tables)
     tables.clear()
-    targets = _named(folder, "scores", len(shards))
+    # Killed while they were given their names, some are in place; they are of this plan.
+    targets = [path if path.exists() else passes.work / path.name for path in scores]
     passes.each_shard(_score_shard, targets, passes.work, found, levels, bits)
     return {**found, "passes": levels + (2 if exact else 1)}
 
@@ -212,21 +222,48 @@ def _plan(shards: Sequence[Shard], *, exact: bool, bits: int) -> bytes:
     return json.dumps({**plan, "exact": exact, "bits": bits}, sort_keys=True, indent=1).encode()
 
 
-def _begin(folder: Path, plan: bytes, *, force: bool) -> None:
-    """Go on with this plan, or refuse a folder that holds another's results."""
-    held = folder / PLAN
-    ours = [*folder.glob("scores-*.parquet"), *folder.glob("kept-*.parquet")]
-    known = held.exists() and held.read_bytes() == plan
-    if ours and not known and not force:
+def _refuse_others(folder: Path, plan: bytes, writer: Writer, *, force: bool) -> None:
+    """Refuse a folder that holds another plan's results, or files that are not ours."""
+    writer.refuse(folder / PLAN, folder / DONE, *_results(folder))
+    if _results(folder) and not force and not _is_known(folder, plan):
         raise InputError(
             f"{folder} holds scores of other shards or options; use --force to replace them, or "
             "name another folder"
         )
-    if force or not known:
-        rest = [file for file in (folder / WORK).iterdir() if file.name != LOCK]
-        for file in [*ours, *rest, folder / DONE]:
-            file.unlink(missing_ok=True)
-        write_atomically(held, [plan])
+
+
+def _begin(folder: Path, plan: bytes, writer: Writer, *, force: bool) -> None:
+    """Go on with this plan, or begin anew."""
+    if force or not _is_known(folder, plan):
+        empty_scratch(folder / WORK)
+        for file in [*_results(folder), folder / DONE]:
+            writer.remove(file)
+        writer.write(folder / PLAN, [plan])
+
+
+def _is_known(folder: Path, plan: bytes) -> bool:
+    held = folder / PLAN
+    return held.is_file() and held.read_bytes() == plan
+
+
+def _results(folder: Path) -> list[Path]:
+    """Every shard in the folder that has the name of a result, whoever wrote it."""
+    return sorted(path for what in ("scores", "kept") for path in folder.glob(f"{what}-*.parquet"))
+
+
+def _publish(passes: Passes, targets: Sequence[Path], writer: Writer) -> None:
+    """Give the shards that lie in scratch space their names, all together."""
+    pairs = [(passes.work / target.name, target) for target in targets]
+    fresh = {old: new for old, new in pairs if old.exists()}
+    quiet = replace(passes, progress=None)
+    sums = quiet.run(_digest, [(path,) for path in fresh], ticks=len(fresh))
+    writer.publish(fresh, digests=dict(zip(fresh, sums, strict=True)))
+
+
+def _digest(path: Path, tick: Ticker) -> str:
+    found = digest_of(path)
+    tick()
+    return found
 
 
 def _named(folder: Path, what: str, count: int) -> list[Path]:

@@ -45,6 +45,19 @@ def folder_lock(folder: Path, *, wait: bool = True) -> Iterator[None]:
                 os.close(handle)
 
 
+def is_lock(path: Path) -> bool:
+    """Whether a file holds what a lock does: nothing, or the number of a process.
+
+    >>> is_lock(Path("absent"))
+    True
+    """
+    try:
+        held = path.read_bytes() if path.lstat().st_size <= 20 else b"long"
+    except FileNotFoundError:
+        return True
+    return not held or held.isdigit()
+
+
 def is_locked(folder: Path) -> bool:
     """Whether some process holds the folder right now.
 
@@ -68,10 +81,15 @@ def _acquire(folder: Path, wait: bool) -> int:
     while True:
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+            handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         except FileNotFoundError:
             continue  # the folder was cleaned away in between
         try:
+            if not is_lock(folder / LOCK):
+                raise InputError(
+                    f"{folder / LOCK} was not written by dris, which would use it as its lock; "
+                    "move it away"
+                )
             _flock(handle, folder, wait)
             if _is_still(handle, folder / LOCK):
                 return handle

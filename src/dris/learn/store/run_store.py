@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -19,9 +18,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dris.core.dynamics.arrayfile import is_sealed
 from dris.core.errors import InputError
-from dris.learn.store.locks import LOCK, LockedError, folder_lock, is_locked
-from dris.learn.store.runs import DONE, FORMAT, KEY, Checkpoint, Outcome, Run
+from dris.learn.store.locks import LOCK, LockedError, folder_lock, is_lock, is_locked
+from dris.learn.store.runs import DONE, FORMAT, KEY, Checkpoint, Outcome, Run, is_leftover, is_name
 
 __all__ = [
     "Checkpoint",
@@ -36,7 +36,7 @@ __all__ = [
 
 RunState = Literal["done", "unfinished", "running", "damaged", "other format"]
 _NAME = re.compile(r"[0-9a-f]{32}")
-_REMOVED = re.compile(r"\.[0-9a-f]{32}\..+\.removed")
+_REMOVED = re.compile(r"\.[0-9a-f]{32}\.[0-9a-f]{32}\.removed")
 _BLOCK = 1 << 22
 
 
@@ -68,10 +68,14 @@ class RunInfo:
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What `Store.clean` removed: runs by name, single files as name/file, and their bytes."""
+    """What `Store.clean` removed: runs by name, single files as name/file, and their bytes.
+
+    `left` are the folders that have the name of a run and hold what no run wrote.
+    """
 
     removed: tuple[str, ...]
     bytes: int
+    left: tuple[str, ...] = ()
 
 
 class Store:
@@ -99,7 +103,10 @@ class Store:
         return Run(self.root / _name_of(key, FORMAT), _plain(key, "key"))
 
     def runs(self) -> list[RunInfo]:
-        """Every run, newest first; a run that cannot be read is listed as damaged."""
+        """Every run, newest first; a run that cannot be read is listed as damaged.
+
+        A folder is a run when its key is the one it is named after, or a file in it has our seal.
+        """
         infos = []
         for folder in self._folders(_NAME):
             with suppress(FileNotFoundError):  # cleaned away in between
@@ -112,12 +119,12 @@ class Store:
         """Remove what nobody can use: damaged runs, other formats, leftovers of killed work.
 
         With `keep`, also every run it says no to; with `unfinished`, also runs cut short. A run
-        that some process holds is never touched, nor is anything else under the root.
+        that some process holds is never touched, nor is anything else under the root: a folder
+        that only has the name of a run, and files in a run that no run wrote, stay.
         """
         removed: list[tuple[str, int]] = []
         for rest in self._folders(_REMOVED):
-            removed.append((rest.name, sum(f.st_size for f in _files(rest))))
-            shutil.rmtree(rest, ignore_errors=True)
+            removed += _emptied(rest)
         for folder in self._folders(_NAME):
             # Judged under the lock: a run that looked unfinished may just have been finished.
             with suppress(LockedError), folder_lock(folder, wait=False):
@@ -126,11 +133,24 @@ class Store:
                 useless = useless or (unfinished and info.state == "unfinished")
                 useless = useless or (keep is not None and not keep(info))
                 removed += [_removed(folder)] if useless else _tidied(folder)
-        return Cleaned(tuple(name for name, _ in removed), sum(size for _, size in removed))
+        names = tuple(name for name, _ in removed)
+        return Cleaned(names, sum(size for _, size in removed), self.foreign())
+
+    def foreign(self) -> tuple[str, ...]:
+        """The folders that have the name of a run and hold what no run wrote; never removed."""
+        mine = self._folders(_NAME)
+        found = [f for f in self._listed() if _NAME.fullmatch(f.name) and f not in mine]
+        found += [f for f in [*mine, *self._folders(_REMOVED)] if _others(f)]
+        return tuple(f.name for f in found)
 
     def _folders(self, pattern: re.Pattern[str]) -> list[Path]:
+        """The folders of that name which are ours; a rest is, by a name that is drawn at random."""
+        found = [f for f in self._listed() if pattern.fullmatch(f.name)]
+        return [f for f in found if pattern is _REMOVED or _is_run(f)]
+
+    def _listed(self) -> list[Path]:
         found = sorted(self.root.iterdir()) if self.root.is_dir() else []
-        return [f for f in found if pattern.fullmatch(f.name) and f.is_dir()]
+        return [f for f in found if f.is_dir()]
 
 
 def fingerprint(*arrays: ArrayLike) -> str:
@@ -210,31 +230,73 @@ def _key_of(folder: Path) -> tuple[Mapping[str, Any] | None, int]:
         held = json.loads((folder / KEY).read_bytes())
         if _name_of(held["key"], held["format"]) == folder.name:
             return held["key"], held["format"]
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, InputError):
         pass
     return None, FORMAT
 
 
-def _files(folder: Path) -> list[os.stat_result]:
+def _files(folder: Path, *, own: bool = False) -> list[os.stat_result]:
+    """All but the lock; only what a run wrote, if asked."""
     found = []
     for path in folder.iterdir():
-        if path.name != LOCK:
+        if path.name != LOCK and (not own or _is_own(path.name)):
             with suppress(FileNotFoundError):  # a running process may have renamed it by now
                 found.append(path.stat())
     return found
 
 
+def _is_run(folder: Path) -> bool:
+    """Whether a run made this folder: by its key, by a sealed file, or by nothing but a lock."""
+    if folder.is_symlink():
+        return False
+    if _key_of(folder)[0] is not None:
+        return True
+    try:
+        names = {path.name for path in folder.iterdir()}
+    except OSError:  # cleaned away in between, or not for us to read
+        return False
+    if any(is_sealed(folder / name) for name in names if is_name(name)):
+        return True
+    begun = LOCK in names and is_lock(folder / LOCK)
+    return begun and all(name == LOCK or is_leftover(name) for name in names)
+
+
+def _others(folder: Path) -> list[Path]:
+    """What is in the folder of a run and was not written by it."""
+    try:
+        return [path for path in folder.iterdir() if path.is_dir() or not _is_own(path.name)]
+    except FileNotFoundError:
+        return []
+
+
+def _is_own(name: str) -> bool:
+    return name == LOCK or is_name(name) or is_leftover(name)
+
+
 def _removed(folder: Path) -> tuple[str, int]:
     """Remove a run in one step, under its lock: killed half-way, only a marked rest is left."""
     size = sum(f.st_size for f in _files(folder))
-    rest = folder.rename(folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.removed"))
-    shutil.rmtree(rest, ignore_errors=True)
+    if _others(folder):  # a person's files keep their place, and the run's go from around them
+        return folder.name, sum(size for _, size in _emptied(folder))
+    _emptied(folder.rename(folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.removed")))
     return folder.name, size
+
+
+def _emptied(folder: Path) -> list[tuple[str, int]]:
+    """Remove the files of a run, and their folder when nothing else is in it."""
+    size = sum(f.st_size for f in _files(folder, own=True))
+    before = list(folder.iterdir())
+    for path in before:
+        if _is_own(path.name) and not path.is_dir():
+            path.unlink(missing_ok=True)
+    with suppress(OSError):
+        folder.rmdir()
+    return [(folder.name, size)] if len(_others(folder)) < len(before) or not before else []
 
 
 def _tidied(folder: Path) -> list[tuple[str, int]]:
     removed = []
-    for path in sorted([*folder.glob("*.damaged"), *folder.glob(".*.tmp")]):
+    for path in sorted(path for path in folder.iterdir() if is_leftover(path.name)):
         removed.append((f"{folder.name}/{path.name}", path.stat().st_size))
         path.unlink()
     return removed

@@ -20,6 +20,7 @@ run is its result first; what is left of the epochs goes, and the mark `done` co
 import hashlib
 import json
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,6 +43,9 @@ DYNAMICS = "dynamics.safetensors"
 OUTCOME = "outcome.safetensors"
 TIMING = "timing.json"
 DONE = "done.json"
+_OWN = r"(key|timing|done)\.json|(state|dynamics|outcome|epoch-[0-9]+)\.safetensors"
+_NAME = re.compile(_OWN)
+_LEFTOVER = re.compile(rf"({_OWN})(\.[0-9]+)?\.damaged|\.({_OWN})\.[0-9a-f]{{32}}\.tmp")
 _log = logging.getLogger("dris")
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -215,8 +219,9 @@ class Run:
             raise InputError(f"{self.folder} holds no finished run; compute it first")
 
     def _mend(self) -> None:
-        for leftover in self.folder.glob(".*.tmp"):
-            leftover.unlink()
+        for path in self.folder.iterdir():
+            if is_leftover(path.name) and path.suffix == ".tmp":
+                path.unlink()
         key = self.folder / KEY
         wanted = _json({"format": FORMAT, "key": self.key})
         if not key.exists() or key.read_bytes() != wanted:
@@ -269,6 +274,24 @@ class Run:
     def _must_hold(self, what: str) -> None:
         if not self._holds:
             raise InputError(f"run.{what} needs the lock; call it inside `with run.locked():`")
+
+
+def is_name(name: str) -> bool:
+    """Whether a run keeps a file of this name; whatever else is in its folder is a person's.
+
+    >>> [is_name(n) for n in ("key.json", "epoch-00001.safetensors", "notes.txt")]
+    [True, True, False]
+    """
+    return _NAME.fullmatch(name) is not None
+
+
+def is_leftover(name: str) -> bool:
+    """Whether a file was set aside by a run as damaged, or left by one that was killed.
+
+    >>> [is_leftover(n) for n in ("key.json.2.damaged", "photo.damaged", "key.json")]
+    [True, False, False]
+    """
+    return _LEFTOVER.fullmatch(name) is not None
 
 
 def _record(epoch: int) -> str:

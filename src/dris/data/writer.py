@@ -1,0 +1,280 @@
+"""The one door through which commands write: what dris did not write is never replaced.
+
+Beside its outputs dris keeps `.dris-written.json`, the SHA-256 of each file it wrote there. A file
+that is not listed is foreign; one that is listed and has other bytes was edited since, and belongs
+to whoever edited it. Neither is ever replaced, nor is anything that the command reads; with
+`force` an output that is as dris left it is, and without it is refused like the others.
+"""
+
+import fcntl
+import glob
+import hashlib
+import json
+import os
+import stat
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dris.core.dynamics.arrayfile import write_atomically
+from dris.core.errors import InputError
+from dris.data.files import PathLike, writing
+
+MANIFEST = ".dris-written.json"
+FORMAT = 1
+_NOTE = "SHA-256 of the files that dris wrote here: it replaces no others, and none edited since."
+_ELSEWHERE = "name another output"
+Written = dict[str, list[str]]  # by file name: its bytes, and those that were there before
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """What one command may write: its wish to replace its own outputs, and all that it reads.
+
+    A set of outputs appears together by `publish`: written under other names first, then listed
+    at once and renamed one by one. Killed in between, the next command knows its own half.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     theirs, ours = Path(folder, "theirs.txt"), Path(folder, "ours.txt")
+    ...     _ = theirs.write_text("precious")
+    ...     _ = Writer().write(ours, [b"a"])
+    ...     _ = Writer(force=True).write(ours, [b"b"])
+    ...     Writer(force=True).refusal(theirs).partition(folder)[2][1:]
+    'theirs.txt was not written by dris and is never replaced; move it away, or name another output'
+    """
+
+    force: bool = False
+    inputs: tuple[Path, ...] = ()
+
+    def reading(self, *paths: PathLike | None) -> "Writer":
+        """The same writer of a command that reads these too: files, folders, patterns."""
+        found = list(self.inputs)
+        for path in paths:
+            if path is None:
+                continue
+            given = Path(path).expanduser()
+            matches = [] if os.path.lexists(given) else glob.glob(str(given))
+            found += [Path(match) for match in matches] or [given]
+        return replace(self, inputs=tuple(found))
+
+    def refuse(self, *paths: PathLike) -> None:
+        """Stop before the work when one of its results could not be written."""
+        targets = [Path(path).expanduser() for path in paths]
+        for target in targets:
+            if why := self.refusal(target):
+                raise InputError(why)
+        twice = [target for place, target in enumerate(targets) if target in targets[:place]]
+        if twice:
+            raise InputError(f"{twice[0]} would be written twice; {_ELSEWHERE}")
+
+    def refusal(self, target: Path) -> str | None:
+        """Why a file may not be written, in one sentence; None when it may."""
+        with writing(target):
+            if target.name == MANIFEST:
+                return f"{target} is where dris lists what it wrote; {_ELSEWHERE}"
+            if target.is_dir():
+                return f"{target} is a folder; name a file to write"
+            if not os.path.lexists(target):
+                return None
+            if why := self._read_from(target):
+                return f"{target} {why} and is never replaced; {_ELSEWHERE}"
+            if why := _not_ours(target):
+                return f"{target} {why} and is never replaced; move it away, or {_ELSEWHERE}"
+            if not self.force:
+                return f"{target} exists; use --force to replace it, or {_ELSEWHERE}"
+        return None
+
+    @contextmanager
+    def file(self, path: PathLike) -> Iterator[Path]:
+        """A temporary name to write to, renamed at the end; nothing stays after a failure."""
+        target = Path(path).expanduser()
+        with writing(target):
+            if not target.parent.is_dir():
+                raise InputError(
+                    f"{target.parent}: no such folder; create it before writing into it"
+                )
+            self.refuse(target)
+            temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+            try:
+                yield temporary
+                self.publish({temporary: target})
+            finally:
+                temporary.unlink(missing_ok=True)
+
+    def write(self, path: PathLike, pieces: Iterable[bytes | memoryview]) -> Path:
+        """Write the pieces one after the other, whole or not at all."""
+        with self.file(path) as temporary, temporary.open("xb") as out:
+            for piece in pieces:
+                out.write(piece)
+        return Path(path).expanduser()
+
+    def publish(
+        self, fresh: Mapping[Path, Path], *, digests: Mapping[Path, str] | None = None
+    ) -> None:
+        """Give finished files their names (temporary name: output); their SHA-256 where known.
+
+        An output that has these very bytes already is left as it is, whoever wrote it.
+        """
+        for folder in dict.fromkeys(target.parent for target in fresh.values()):
+            mine = {old: new for old, new in fresh.items() if new.parent == folder}
+            sums = {old: (digests or {}).get(old) or digest_of(old) for old in mine}
+            with writing(folder), _alone_in(folder):
+                self._place(folder, mine, sums)
+
+    def remove(self, path: Path) -> None:
+        """Remove an output that is as dris left it; any other is refused."""
+        own = replace(self, force=True)
+        own.refuse(path)
+        with writing(path):
+            path.unlink(missing_ok=True)
+
+    def _place(self, folder: Path, fresh: Mapping[Path, Path], sums: Mapping[Path, str]) -> None:
+        listed, there = written_in(folder), {}
+        for old, new in fresh.items():
+            before = digest_of(new) if _is_plain(new) else None
+            if before != sums[old]:
+                self.refuse(new)
+                there[old] = before
+        # Listed before it is renamed, beside what it replaces: killed here, either is known.
+        listed |= {
+            fresh[old].name: [sums[old], *([] if before is None else [before])]
+            for old, before in there.items()
+        }
+        if there:
+            note = {"format": FORMAT, "note": _NOTE, "files": listed}
+            text = json.dumps(note, indent=1, sort_keys=True) + "\n"
+            write_atomically(folder / MANIFEST, [text.encode()])
+        for old, new in fresh.items():
+            if old not in there:
+                old.unlink()
+            elif there[old] is None:
+                place_new(old, new)
+            else:
+                old.replace(new)
+
+    def _read_from(self, target: Path) -> str | None:
+        """In which way the command reads this file; None when it does not."""
+        try:
+            own = target.stat()
+        except FileNotFoundError:  # a link that leads nowhere
+            return None
+        for path in self.inputs:
+            try:
+                state = path.stat()
+                if os.path.samestat(own, state):
+                    return "is an input of this command"
+                if stat.S_ISDIR(state.st_mode) and _lies_in(own, target, path):
+                    return f"lies in {path}, which this command reads,"
+            except OSError:
+                continue  # an input that cannot be read is named by its reader
+        return None
+
+
+OWN = Writer(force=True)  # for what goes on when it is called again, such as an experiment
+
+
+def place_new(fresh: Path, target: Path) -> None:
+    """Rename a finished file to a name that nothing has; what came in between stays.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     a, b = Path(folder, "a"), Path(folder, "b")
+    ...     _ = a.write_text("new"), b.write_text("precious")
+    ...     try:
+    ...         place_new(a, b)
+    ...     except InputError:
+    ...         b.read_text()
+    'precious'
+    """
+    try:
+        os.link(fresh, target)
+    except FileExistsError:
+        raise InputError(
+            f"{target} came to be while dris worked and is never replaced; move it away, or "
+            f"{_ELSEWHERE}"
+        ) from None
+    except OSError:  # a disk without hard links
+        fresh.rename(target)
+    else:
+        fresh.unlink()
+
+
+def written_in(folder: Path) -> Written:
+    """The names that dris wrote in a folder, each with the SHA-256 it may have."""
+    path = folder / MANIFEST
+    if not os.path.lexists(path):
+        return {}
+    try:
+        held: Any = json.loads(path.read_bytes()) if _is_plain(path) else None
+        if held["format"] == FORMAT:
+            return {str(name): [str(one) for one in sums] for name, sums in held["files"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    raise InputError(
+        f"{path} is damaged or of another program, so what dris wrote there is unknown and nothing "
+        f"is replaced; move it away, or {_ELSEWHERE}"
+    )
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file, whose bytes are on the disk on return."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _not_ours(target: Path) -> str | None:
+    """Why an existing file is not ours to replace; None when it is as dris left it."""
+    if target.is_symlink():
+        return "is a link, which dris never writes,"
+    listed = written_in(target.parent).get(target.name)
+    if listed is None or not _is_plain(target):
+        return "was not written by dris"
+    if digest_of(target) not in listed:
+        return "was changed since dris wrote it, so it is yours"
+    return None
+
+
+def _is_plain(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _lies_in(own: os.stat_result, target: Path, folder: Path) -> bool:
+    """Whether a file is in a folder, by its own or another name; folders inside are not read."""
+    if target.parent.samefile(folder) or target.resolve().parent.samefile(folder):
+        return True
+    if own.st_nlink == 1:
+        return False
+    with os.scandir(folder) as entries:
+        return any(entry.inode() == own.st_ino for entry in entries)
+
+
+@contextmanager
+def _alone_in(folder: Path, seconds: float = 2.0) -> Iterator[None]:
+    """Let commands that write into one folder list their files one after the other.
+
+    Not for ever: the shell's flock may hold the folder around this very command, and some disks
+    know no locks. Then a name may be lost from the list, and its file is refused, not replaced.
+    """
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.01)
+            except OSError:
+                break
+        yield
+    finally:
+        os.close(handle)

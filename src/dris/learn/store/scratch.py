@@ -1,0 +1,58 @@
+"""Scratch space beside results: a folder that carries a mark, and is removed only with the mark."""
+
+import shutil
+from pathlib import Path
+
+from dris.core.dynamics.arrayfile import made_folder, write_atomically
+from dris.core.errors import InputError
+from dris.learn.store.locks import LOCK
+
+MARK = "made-by-dris"
+_SAYS = b"Work in progress of dris; the command that made this folder removes it at its end.\n"
+
+
+def made_scratch(folder: Path) -> Path:
+    """The folder with its mark, made when it is not there; one that others made is refused.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as root:
+    ...     folder = made_scratch(Path(root, "work"))
+    ...     remove_scratch(folder), folder.exists()
+    (None, False)
+    """
+    _refuse_foreign(folder)
+    if not (made_folder(folder) / MARK).exists():
+        write_atomically(folder / MARK, [_SAYS])
+    return folder
+
+
+def empty_scratch(folder: Path) -> None:
+    """Remove all that is in the folder but for its mark and its lock."""
+    _refuse_foreign(folder)
+    for path in folder.iterdir():
+        if path.name in (MARK, LOCK):
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def remove_scratch(folder: Path) -> None:
+    """Remove the folder, its mark last: killed half-way, what is left is still known."""
+    empty_scratch(folder)
+    for name in (LOCK, MARK):
+        (folder / name).unlink(missing_ok=True)
+    folder.rmdir()
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """A folder is ours when it has the mark, or holds nothing but a lock (killed before it had)."""
+    if not folder.is_symlink() and not folder.exists():
+        return
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else {""}
+    if folder.is_symlink() or not (MARK in names or names <= {LOCK}):
+        raise InputError(
+            f"{folder} was not made by dris, which would work there and remove it; move it away, "
+            "or name another --out"
+        )
