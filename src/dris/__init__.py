@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from dris.core.scores.formulas import SCORES as SCORES
     from dris.core.scores.ranks import normalized_ranks as normalized_ranks
     from dris.core.scores.ranks import rank_variance as rank_variance
+    from dris.data.reader import read_data as read_data
+    from dris.decide.decision import Decision as Decision
+    from dris.decide.decision import decide as decide
+    from dris.decide.settings import Settings as Settings
     from dris.integrations.sklearn import RobustClassifier as RobustClassifier
     from dris.integrations.sklearn import RobustSelector as RobustSelector
     from dris.learn.attack import targeted_noise as targeted_noise
@@ -34,10 +38,12 @@ if TYPE_CHECKING:
     from dris.learn.proxies import train_proxies as train_proxies
     from dris.learn.record.recorder import Recorder as Recorder
     from dris.learn.targets import train_target as train_target
+    from dris.report.decision_page import report as report
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Decision": "dris.decide.decision",
     "Dynamics": "dris.core.dynamics.history",
     "ImportanceSampler": "dris.learn.networks.samplers",
     "InputError": "dris.core.errors",
@@ -45,7 +51,9 @@ _HOMES = {
     "RobustClassifier": "dris.integrations.sklearn",
     "RobustSelector": "dris.integrations.sklearn",
     "SCORES": "dris.core.scores.formulas",
+    "Settings": "dris.decide.settings",
     "certify": "dris.core.certify.separation",
+    "decide": "dris.decide.decision",
     "flip_labels": "dris.core.noise.flips",
     "importance": "dris.core.choose.importance",
     "judge": "dris.core.judge.judgement",
@@ -53,6 +61,8 @@ _HOMES = {
     "normalized_ranks": "dris.core.scores.ranks",
     "plant_canaries": "dris.core.noise.canaries",
     "rank_variance": "dris.core.scores.ranks",
+    "read_data": "dris.data.reader",
+    "report": "dris.report.decision_page",
     "targeted_noise": "dris.learn.attack",
     "train_online": "dris.learn.online",
     "train_proxies": "dris.learn.proxies",
@@ -61,13 +71,16 @@ _HOMES = {
 
 __all__ = [
     "SCORES",
+    "Decision",
     "Dynamics",
     "ImportanceSampler",
     "InputError",
     "Recorder",
     "RobustClassifier",
     "RobustSelector",
+    "Settings",
     "certify",
+    "decide",
     "flip_labels",
     "importance",
     "judge",
@@ -75,6 +88,8 @@ __all__ = [
     "normalized_ranks",
     "plant_canaries",
     "rank_variance",
+    "read_data",
+    "report",
     "targeted_noise",
     "train_online",
     "train_proxies",
@@ -88,7 +103,11 @@ if importlib.util.find_spec("torch") is None:  # so that `from dris import *` wo
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'dris' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
+    home = _HOMES[name]
+    # `dris.decide` and `dris.report` are packages that can be called.
+    own = home.split(".")[1] == name
+    value = importlib.import_module(f"dris.{name}" if own else home)
+    value = value if own else getattr(value, name)
     globals()[name] = value
     return value
 

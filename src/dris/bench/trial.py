@@ -28,7 +28,9 @@ from dris.core.errors import InputError
 from dris.core.noise.flips import NoisyLabels, flip_labels
 from dris.core.streams import rng_for
 from dris.data.labelled import LabelledData
-from dris.decide.scored import Scored, Settings, score_data
+from dris.decide.choice import choice_of
+from dris.decide.scored import Scored, score_data
+from dris.decide.settings import Settings
 from dris.learn.attack import attacker_norms
 from dris.learn.run.engine import Engine
 from dris.learn.run.processes import Progress, run_all
@@ -293,7 +295,7 @@ def _kept(scored: Scored, rule: str, keep: float) -> NDArray[np.int64]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".* pass the gate, fewer than")
         try:
-            return scored.kept(scored.choose(rule, keep))
+            return np.flatnonzero(choice_of(scored, None, keep=keep, rule=rule).kept)
         except NothingPassesError:
             return np.empty(0, dtype=np.int64)
 

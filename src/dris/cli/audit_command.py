@@ -132,7 +132,7 @@ def queue(
         if hidden:
             talk.note(f"{hidden:,} labels were canaries in these scores and are not asked about")
     else:
-        asked = asked_by_proxies(ask.score(found)[0], n)
+        asked = asked_by_proxies(ask.decide(found)[0], n)
     made_folder(out.parent)
     writer.write(out, [rows_of(found, asked)])
     where = " ".join(map(str, ask.data or []))

@@ -1,31 +1,99 @@
-"""The commands about a user's own data: score, prune, weights, judge, report."""
+"""The commands about a user's own data: clean, prune, score, weights, judge, report, rules."""
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dris.cli.options import Keep
+from dris.cli.options import Keep, MaybeKeep
 from dris.cli.requests import Request, takes_request
 from dris.core.errors import InputError
 
 if TYPE_CHECKING:
-    from dris.core.certify.subset_limit import ContaminationLimit
-    from dris.core.judge.judgement import Judgement
+    from dris.data.labelled import LabelledData
     from dris.data.writer import Writer
-    from dris.decide.scored import Scored
+    from dris.decide.decision import Decision
 
 RECOMMENDED = "recommended"
 _SUFFIXES = {"parquet": ".parquet", "huggingface": ".parquet", "npz": ".npz", "npy": ".npz"}
-RuleOrVerdict = Annotated[
-    str, typer.Option("--rule", metavar="NAME", help="Such as gated, rank_variance, aum_mean.")
+RuleName = Annotated[
+    str, typer.Option("--rule", metavar="NAME", help="One that dris rules explains.")
 ]
+NoReport = Annotated[bool, typer.Option("--no-report", help="Write no report.html.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    for command in (score, prune, weights, judge, report):
+    for command in (clean, prune, score, weights, judge, report):
         app.command()(takes_request(command))
+    app.command()(rules)
+
+
+def clean(ask: Request, no_report: NoReport = False) -> None:
+    """Drop the labels that look wrong, and only those: OUT/cleaned.*, issues.csv, report.html.
+
+    DATA is CSV, Parquet, NPZ, NPY, a folder of images by class, or a saved data set.
+    Example: dris clean people.csv --label income --id person
+    """
+    from dris.data.outputs import write_data
+    from dris.decide.issues import write_issues
+
+    data = ask.read()
+    pages = [] if no_report else ["report.html"]
+    cleaned, issues, *page = ask.files(f"cleaned{_suffix(data)}", "issues.csv", *pages)
+    decision, proxies = ask.decide(data)
+    writer = ask.writer()
+    write_data(data, cleaned, positions=decision.kept, writer=writer)
+    write_issues(decision, issues, writer=writer)
+    files = [cleaned, issues, *_page(ask, decision, page)]
+    _say(ask, decision, cleaned)
+    ask.talk.say(f"wrote {_listed(files)}")
+    ask.result("clean", decision, proxies, files)
+
+
+def prune(
+    ask: Request,
+    keep: MaybeKeep = None,
+    rule: RuleName = RECOMMENDED,
+    written: Annotated[
+        str, typer.Option("--as", metavar="HOW", help="What to write: data, ids or column.")
+    ] = "data",
+    no_report: NoReport = False,
+) -> None:
+    """Keep a share of the examples, those worth training on: OUT/kept.* and OUT/report.html.
+
+    DATA is CSV, Parquet, NPZ, NPY, a folder of images by class, or a saved data set.
+    Trusted examples always stay, canaries never do.
+    Example: dris prune people.csv --label income --id person --keep 0.25
+    """
+    from dris.data.outputs import write_data, write_ids
+    from dris.decide.choice import check_rule
+
+    if written not in ("data", "ids", "column"):
+        raise InputError(f"--as must be data, ids or column, got {written!r}")
+    if keep is None:
+        raise InputError(
+            "prune needs --keep, the share of the examples to keep, such as 0.25; "
+            "dris clean drops only what looks wrong"
+        )
+    data = ask.read()
+    check_rule(rule, keep, canaries=ask.plants, n=len(data))
+    suffix = ".csv" if written == "ids" else _suffix(data)
+    pages = [] if no_report else ["report.html"]
+    kept_file, *page = ask.files(f"kept{suffix}", *pages)
+    decision, proxies = ask.decide(data, keep=keep, rule=rule)
+    writer = ask.writer()
+    if written == "ids":
+        write_ids(data, kept_file, positions=decision.kept, writer=writer)
+    elif written == "data":
+        write_data(data, kept_file, positions=decision.kept, writer=writer)
+    else:
+        write_data(data, kept_file, columns=_columns(decision), writer=writer)
+    files = [kept_file, *_page(ask, decision, page)]
+    _say(ask, decision, kept_file if written == "data" else None)
+    ask.talk.say(f"wrote {_listed(files)}")
+    ask.result("prune", decision, proxies, files)
 
 
 def score(ask: Request) -> None:
@@ -41,25 +109,27 @@ def score(ask: Request) -> None:
     from dris.data.scorefile import ScoreFile, write_scores
 
     data = ask.read()
-    scored, proxies = ask.score(data)
+    decision, proxies = ask.decide(data)
+    scored = decision.scored
+    if scored is None:
+        raise InputError(f"there is nothing to score: {decision.notes[0]}")
     flags = {"canary": scored.planted(), "trusted": data.trusted}
     for kind in scored.canaries:
         flags[f"canary_{kind.kind}"] = kind.mask()
     texts = {"given": data.written()}
     if "rival" in scored.dynamics.columns:
         texts["suggested"] = data.written(scored.suggested())
-    recipe = ask.recipe(scored)
-    found = scored.scores()
+    found = {**scored.scores(), "suspicion": decision.suspicion}
     note = {"fingerprint": data.origin.fingerprint, "seed": ask.seed}
     writer = ask.writer()
     write_scores(ScoreFile(data.ids, found, flags, note, texts), scores_file, writer=writer)
-    _write_json(recipe, recipe_file, writer)
+    _write_json(ask.recipe(decision), recipe_file, writer)
     ask.talk.say(f"scored {len(data):,} examples by {len(found)} scores: {', '.join(found)}")
     ask.talk.say(f"wrote {scores_file} and {recipe_file}")
     ask.talk.result(
         {
             "command": "score",
-            "examples": len(data),
+            **decision.to_dict(),
             "scores": list(found),
             "canaries": int(scored.planted().sum()),
             "proxies": proxies,
@@ -87,81 +157,6 @@ def _score_records(ask: Request) -> None:
     files = [str(path), str(recipe)]
     values = {"command": "score", "examples": len(found), "scores": names, "files": files}
     ask.talk.result(values)
-
-
-def prune(
-    ask: Request,
-    keep: Keep = 0.25,
-    rule: RuleOrVerdict = RECOMMENDED,
-    written: Annotated[
-        str, typer.Option("--as", metavar="HOW", help="What to write: data, ids or column.")
-    ] = "data",
-    no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.html.")] = False,
-) -> None:
-    """Keep the examples worth training on: OUT/kept.* and OUT/report.html.
-
-    DATA is CSV, Parquet, NPZ, NPY, a folder of images by class, or a saved data set.
-    Trusted examples always stay, canaries never do.
-    Example: dris prune people.csv --label income --id person --keep 0.25
-    """
-    from dris.core.certify.subset_limit import widest
-    from dris.core.checks import count_of
-    from dris.core.judge.judgement import TOO_GOOD
-    from dris.data.outputs import write_data, write_ids
-
-    if written not in ("data", "ids", "column"):
-        raise InputError(f"--as must be data, ids or column, got {written!r}")
-    _check_rule(ask, rule)
-    data = ask.read()
-    count_of(keep, len(data), "keep")
-    suffix = ".csv" if written == "ids" else _SUFFIXES.get(data.origin.format, ".csv")
-    (kept_file, *report_file) = ask.files(f"kept{suffix}", *([] if no_report else ["report.html"]))
-    scored, proxies = ask.score(data)
-    verdict = scored.judge(keep) if scored.canaries else None
-    used = _used(rule, verdict)
-    chosen = scored.choose(used, keep)
-    kept = scored.kept(chosen)
-    corruption = scored.corruption()
-    limits = scored.certificates(chosen, corruption=corruption)
-    writer = ask.writer()
-    if written == "ids":
-        write_ids(data, kept_file, positions=kept, writer=writer)
-    elif written == "data":
-        write_data(data, kept_file, positions=kept, writer=writer)
-    else:
-        write_data(data, kept_file, columns=_columns(scored, used, kept), writer=writer)
-    files = [kept_file, *report_file]
-    for path in report_file:
-        _write_report(ask, scored, verdict, used, keep, path)
-    say = ask.talk.say
-    trusted = int(data.trusted.sum())
-    stays = f", all {trusted:,} trusted among them" if trusted else ""
-    say(f"kept {kept.size:,} of {len(data):,} examples by {used}{stays}")
-    if short := chosen.parameters.get("short"):
-        say(f"  short    {short:,} fewer than asked for pass the gate, the others look wrong")
-    if limits:
-        check = f"dris audit draw {kept_file}{ask.flags()}" if written == "data" else "dris audit"
-        _say_limit(ask, widest(limits), max(most.share for most in corruption), check)
-        if verdict is not None and verdict.hides:
-            say(f"  but      {TOO_GOOD}: audit what is left, or plant other --canaries")
-    if verdict is not None:
-        say(f"  verdict  {verdict.regime}: {verdict.rule}; {verdict.reason}")
-    say(f"wrote {' and '.join(map(str, files))}")
-    ask.talk.result(
-        {
-            "command": "prune",
-            "examples": len(data),
-            "kept": int(kept.size),
-            "keep": keep,
-            "rule": used,
-            "short": int(short or 0),
-            "trusted": trusted,
-            "certificates": [limit.to_dict() for limit in limits],
-            "verdict": None if verdict is None else verdict.to_dict(),
-            "proxies": proxies,
-            "files": [str(path) for path in files],
-        }
-    )
 
 
 def weights(
@@ -199,13 +194,10 @@ def weights(
     importance([1.0, 2.0], smoothing=smoothing, weight_exponent=exponent)  # before training
     (path,) = ask.files(f"weights.{written}")
     data = ask.read()
-    scored, proxies = ask.score(data)
-    open_ = ~scored.planted()
-    plan = importance(
-        SCORES[rule](scored.dynamics)[open_], smoothing=smoothing, weight_exponent=exponent
-    )
+    decision, proxies = ask.decide(data)
+    plan, at = decision.weights(rule, smoothing=smoothing, exponent=exponent, of="all")
     columns = {name: np.zeros(len(data)) for name in ("probability", "weight")}
-    columns["probability"][open_], columns["weight"][open_] = plan.probabilities, plan.weights
+    columns["probability"][at], columns["weight"][at] = plan.probabilities, plan.weights
     if written == "csv":
         write_ids(data, path, columns=columns, writer=ask.writer())
     else:
@@ -215,15 +207,14 @@ def weights(
         "concentration_size": plan.concentration_size,
         "largest_weight": plan.largest_weight,
     }
-    count = int(open_.sum())
-    ask.talk.say(f"{count:,} examples weighted by {rule}, {len(data) - count:,} canaries get 0")
-    ask.talk.say(f"  effective size      {plan.effective_size:,.0f} (a full pass is worth as many)")
-    ask.talk.say(f"  concentration size  {plan.concentration_size:,.0f} (carry the draws)")
-    ask.talk.say(f"  largest weight      {plan.largest_weight:.3g}")
-    ask.talk.say(f"wrote {path}")
-    ask.talk.result(
-        {"command": "weights", "rule": rule, **sizes, "proxies": proxies, "files": [str(path)]}
-    )
+    say = ask.talk.say
+    say(f"{at.size:,} examples weighted by {rule}, {len(data) - at.size:,} canaries get 0")
+    say(f"  effective size      {plan.effective_size:,.0f} (a full pass is worth as many)")
+    say(f"  concentration size  {plan.concentration_size:,.0f} (carry the draws)")
+    say(f"  largest weight      {plan.largest_weight:.3g}")
+    say(f"wrote {path}")
+    told = {**decision.to_dict(), "weighted_by": rule, **sizes}
+    ask.talk.result({"command": "weights", **told, "proxies": proxies, "files": [str(path)]})
 
 
 def judge(ask: Request, keep: Keep = 0.25) -> None:
@@ -232,122 +223,89 @@ def judge(ask: Request, keep: Keep = 0.25) -> None:
     DATA is CSV, Parquet, NPZ, NPY, a folder of images by class, or a saved data set.
     Example: dris judge people.csv --label income --id person --keep 0.5
     """
-    from dris.core.checks import count_of
-
-    if ask.records or ask.canaries == "none":
-        raise InputError("a verdict needs canaries; leave out --from and --canaries none")
+    if not ask.plants:
+        raise InputError("a judgement needs canaries; leave out --from and --canaries none")
     data = ask.read()
-    count_of(keep, len(data), "keep")
-    scored, proxies = ask.score(data)
-    verdict = scored.judge(keep)
-    ask.talk.say(str(verdict))
-    ask.talk.result({"command": "judge", **verdict.to_dict(), "proxies": proxies})
+    decision, proxies = ask.decide(data, keep=keep)
+    for line in decision.lines() if decision.judgement is None else []:
+        ask.talk.say(line)
+    if decision.judgement is not None:
+        ask.talk.say(str(decision.judgement))
+    ask.result("judge", decision, proxies, [])
 
 
-def report(ask: Request, keep: Keep = 0.25, rule: RuleOrVerdict = RECOMMENDED) -> None:
+def report(ask: Request, keep: MaybeKeep = None, rule: RuleName = RECOMMENDED) -> None:
     """Write the page that explains the data and the choice: OUT/report.html.
 
     DATA is CSV, Parquet, NPZ, NPY, a folder of images by class, or a saved data set.
+    Without --keep it is about dropping what looks wrong, as dris clean does.
     Example: dris report photos/ --keep 0.5
     """
-    from dris.core.checks import count_of
+    from dris.decide.choice import check_rule
 
-    _check_rule(ask, rule)
     (path,) = ask.files("report.html")
     data = ask.read()
-    count_of(keep, len(data), "keep")
-    scored, proxies = ask.score(data)
-    verdict = scored.judge(keep) if scored.canaries else None
-    unusable = rule == RECOMMENDED and verdict is not None and verdict.subset is None
-    used = "rank_variance" if unusable else _used(rule, verdict)
-    said = _write_report(ask, scored, verdict, used, keep, path)
-    ask.talk.say(said)
-    ask.talk.say(f"wrote {path}")
-    ask.talk.result(
-        {
-            "command": "report",
-            "headline": said,
-            "rule": used,
-            "verdict": None if verdict is None else verdict.to_dict(),
-            "proxies": proxies,
-            "files": [str(path)],
-        }
-    )
+    check_rule(rule, keep, canaries=ask.plants, n=len(data))
+    decision, proxies = ask.decide(data, keep=keep, rule=rule)
+    files = _page(ask, decision, [path])
+    _say(ask, decision, None)
+    if files:
+        ask.talk.say(f"wrote {path}")
+    ask.result("report", decision, proxies, files)
 
 
-def _check_rule(ask: Request, rule: str) -> None:
-    """Refuse, before anything trains, a rule that is not there or lacks its canaries."""
+def rules() -> None:
+    """List the rules by which examples can be chosen, a line each.
+
+    Example: dris rules
+    """
     from dris.core.choose.rules import RULES
 
-    if rule not in (*RULES, RECOMMENDED):
-        raise InputError(f"--rule must be one of {', '.join(RULES)}, got {rule!r}")
-    gate = rule == RECOMMENDED or RULES[rule].needs_canaries
-    if gate and (ask.records or ask.canaries == "none"):
-        raise InputError(
-            f"the {rule} rule needs canaries, and --from or --canaries none leaves it without; "
-            "name a --rule such as rank_variance"
-        )
+    wide = max(map(len, RULES))
+    typer.echo(f"{RECOMMENDED:<{wide}}  what the data suggest, or nothing where no rule is safe")
+    for rule in RULES.values():
+        typer.echo(f"{rule.name:<{wide}}  {rule.about}")
 
 
-def _used(rule: str, verdict: "Judgement | None") -> str:
-    if rule != RECOMMENDED or verdict is None:
-        return rule
-    if verdict.subset is None:
-        raise InputError(
-            f"no rule is safe with these proxies ({verdict.reason}); change --epochs or --model, "
-            "or name a --rule to go on all the same"
-        )
-    return verdict.rule
+def _say(ask: Request, decision: "Decision", kept: Path | None) -> None:
+    """The decision in words, and how to check it where the limit is loose."""
+    for line in decision.lines():
+        ask.talk.say(line)
+    if decision.limit is None or decision.limit_says == "something":
+        return
+    check = f"dris audit draw {kept}{ask.flags()}" if kept is not None else "dris audit"
+    ask.talk.say(f"so     check a sample for a limit that needs no assumption: {check}")
 
 
-def _columns(scored: "Scored", rule: str, kept: Any) -> dict[str, Any]:
+def _suffix(data: "LabelledData") -> str:
+    return _SUFFIXES.get(data.origin.format, ".csv")
+
+
+def _listed(files: list[Path]) -> str:
+    *first, last = map(str, files)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _columns(decision: "Decision") -> dict[str, Any]:
     """What --as column adds: whether an example is kept, and its score where the rule has one."""
-    import numpy as np
-
-    found: dict[str, Any] = {"dris_kept": np.isin(np.arange(len(scored.data)), kept)}
-    scores = scored.scores()
-    if rule in scores:
-        found[f"dris_{rule}"] = scores[rule]
+    found: dict[str, Any] = {"dris_kept": decision.mask}
+    scores = {} if decision.scored is None else decision.scored.scores()
+    if decision.rule in scores:
+        found[f"dris_{decision.rule}"] = scores[decision.rule]
     return found
 
 
-def _write_report(
-    ask: Request,
-    scored: "Scored",
-    verdict: "Judgement | None",
-    rule: str,
-    keep: float,
-    path: Any,
-) -> str:
-    from dris.report.page import write_report
-    from dris.report.scored import scored_report
+def _page(ask: Request, decision: "Decision", pages: list[Path]) -> list[Path]:
+    """Write the page where one was asked for and there is something to show."""
+    from dris.report.decision_page import write_page
 
-    page = scored_report(
-        scored, verdict, title=ask.title, rule=rule, keep=keep, recipe=ask.recipe(scored)
-    )
-    write_report(page, path, writer=ask.writer())
-    return page.advice.headline
-
-
-def _say_limit(ask: Request, limit: "ContaminationLimit", in_all: float, check: str) -> None:
-    """The limit and its condition, or that it says nothing; and what to do where it is loose."""
-    say = ask.talk.say
-    if limit.vacuous or limit.share >= in_all:
-        say("  limit    nothing of use is certified")
-    else:
-        say(
-            f"  limit    at most {limit.share:.2%} of them are wrong ({limit.wrong:,} of "
-            f"{limit.left:,}), with probability {1 - limit.delta:g}"
+    if decision.scored is None or decision.scored.dynamics.proxies < 2:
+        return []
+    for path in pages:
+        write_page(
+            decision, path, title=ask.title, recipe=ask.recipe(decision), writer=ask.writer()
         )
-        say(f"  if       {limit.conditions[0]}")
-    if in_all > 0.9 * ask.at_most:
-        say(
-            f"  so       how many labels are wrong cannot be told from canaries here, up to "
-            f"{ask.at_most:.0%} are allowed for; if fewer surely are, say so with --at-most, or "
-            f"check a sample: {check}"
-        )
-    elif limit.vacuous:
-        say(f"  so       keep less, or check a sample: {check}")
+    return pages
 
 
 def _write_json(values: Any, path: Any, writer: "Writer") -> None:

@@ -66,6 +66,9 @@ StoreFolder = Annotated[
 Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="For what is written.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON on stdout.")]
+MaybeKeep = Annotated[
+    float | None, typer.Option("--keep", metavar="SHARE", help="Of the examples, to keep.")
+]
 Keep = Annotated[float, typer.Option("--keep", metavar="SHARE", help="Of the examples, to keep.")]
 
 

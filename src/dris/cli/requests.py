@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from dris.data.labelled import LabelledData
     from dris.data.scorefile import ScoreFile
     from dris.data.writer import Writer
-    from dris.decide.scored import Scored, Settings
+    from dris.decide.decision import Decision
+    from dris.decide.settings import Settings
     from dris.learn.run.engine import Engine
 
 # The options that say how data is read.
@@ -69,6 +70,11 @@ class Request:
         """Where words go."""
         return Talk(as_json=self.as_json)
 
+    @property
+    def plants(self) -> bool:
+        """Whether canaries are planted: not where dynamics are imported."""
+        return not self.records and self.canaries != "none"
+
     def flags(self) -> str:
         """How columns were named, to be typed again after another command."""
         named = [(f"--{name}", getattr(self, name)) for name in ("label", "id", "trusted")]
@@ -78,7 +84,7 @@ class Request:
     def settings(self, data: "LabelledData | None" = None) -> "Settings":
         """What decides the result, checked; the classes of a matrix only where the data is."""
         from dris.data.transition_matrix import read_matrix
-        from dris.decide.scored import Settings
+        from dris.decide.settings import Settings
 
         kinds = () if self.canaries == "none" else options.names_in(self.canaries)
         if ("matrix" in kinds) != (self.matrix is not None):
@@ -144,31 +150,32 @@ class Request:
         named = [*(self.data or []), *(self.records or []), self.matrix, *arrays, *also]
         return Writer(force=self.force).reading(*named)
 
-    def score(self, data: "LabelledData") -> "tuple[Scored, dict[str, int]]":
-        """Train the proxies or find them, or import their dynamics; how many of each."""
+    def decide(
+        self, data: "LabelledData", *, keep: float | None = None, rule: str = "recommended"
+    ) -> "tuple[Decision, dict[str, int]]":
+        """The decision on the data, and how many proxies were trained, found or imported."""
         from dris.core.dynamics.history import Dynamics
-        from dris.decide.scored import score_data, scored_from
+        from dris.decide.decision import decide
         from dris.learn.run.bars import bar
         from dris.learn.run.processes import give_back_memory
         from dris.learn.store.run_store import Store
 
-        settings = self.settings(data)
-        if self.records:
-            found = self.imported()
-            if not isinstance(found, Dynamics):
-                raise InputError(
-                    f"{self.records[0]} holds scores, not dynamics; dris score --from keeps them"
-                )
-            scored = scored_from(data, found, settings)
-            return scored, {"found": 0, "trained": 0, "imported": found.proxies}
+        dynamics = self.imported() if self.records else None
+        if dynamics is not None and not isinstance(dynamics, Dynamics):
+            raise InputError(
+                "--from names a file of scores, not of dynamics; dris score --from keeps them"
+            )
         store = Store(self.store or self.out / "runs")
         before, begin = _done(store), time.monotonic()
         try:
             with bar("proxies") as progress, warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always", UserWarning)
-                scored = score_data(
+                decision = decide(
                     data,
-                    settings,
+                    keep=keep,
+                    rule=rule,
+                    settings=self.settings(data),
+                    dynamics=dynamics,
                     workers=self.workers,
                     device=self.device,
                     store=store,
@@ -181,21 +188,35 @@ class Request:
         give_back_memory()
         for warning in said:
             self.talk.note(f"dris: {warning.message}")
+        if dynamics is not None:
+            return decision, {"found": 0, "trained": 0, "imported": dynamics.proxies}
         trained = len(_done(store) - before)
-        count = {"found": scored.trained - trained, "trained": trained, "imported": 0}
-        for note in scored.notes:
-            self.talk.note(note)
+        made = 0 if decision.scored is None else decision.scored.trained
+        count = {"found": made - trained, "trained": trained, "imported": 0}
         self.talk.note(
             f"proxies: {trained} trained, {count['found']} found in {store.root} "
             f"({time.monotonic() - begin:.1f} s)"
         )
-        return scored, count
+        return decision, count
 
-    def recipe(self, scored: "Scored") -> dict[str, Any]:
+    def result(
+        self, command: str, decision: "Decision", proxies: dict[str, int], files: list[Path]
+    ) -> None:
+        """What every command about data prints with --json: the decision, and what was written."""
+        self.talk.result(
+            {
+                "command": command,
+                **decision.to_dict(),
+                "proxies": proxies,
+                "files": [str(path) for path in files],
+            }
+        )
+
+    def recipe(self, decision: "Decision") -> dict[str, Any]:
         """How to do it again: what was read how, the settings, and what came of them."""
         asked = {name: getattr(self, name) for name in READING[1:]}
         imported = [str(path) for path in self.records or []]
-        return {**scored.recipe(), "reading": asked, "imported": imported}
+        return {**decision.recipe(), "reading": asked, "imported": imported}
 
 
 def again() -> str:

@@ -2,6 +2,10 @@
 
 In reading order: `settings` (what decides the result beside the data), `scored` (data, proxies and
 canaries), `suspects` (what looks wrong, one suspicion for every door), `choice` (which rows, and
-the limits on exactly those), `decision` (the noun, and `decide`), `audit` and `ticks` (what a
-person checks), `corrections` (what a person corrects).
+the limits on exactly those), `decision` (the noun, and `decide`), `issues` (suspects for a
+spreadsheet), `audit` and `ticks` (what a person checks), `corrections` (what a person corrects).
 """
+
+from dris._door import make_callable
+
+make_callable(__name__, "dris.decide.decision")

@@ -9,22 +9,23 @@ import numpy as np
 
 from dris.core.errors import InputError
 from dris.core.judge.verdicts import NO_LABEL, Review, ReviewQueue, apply_review, review_queue
-from dris.core.scores.formulas import aum_mean
 from dris.data.files import listed, one_line
 from dris.data.labelled import LabelledData
 from dris.data.looks import looks
 from dris.data.outputs import write_data
-from dris.data.scorefile import read_scores
 from dris.data.writer import Writer
-from dris.decide.scored import Scored
+from dris.decide.decision import Decision
 from dris.decide.ticks import Tick, questions
 
 
-def asked_by_proxies(scored: Scored, n: int) -> ReviewQueue:
-    """The n labels with the lowest mean margin, but for trusted ones and canaries."""
-    skip = scored.data.trusted | scored.planted()
-    score = aum_mean(scored.dynamics)
-    return review_queue(score, scored.data.labels, scored.suggested(), n, skip=skip)
+def asked_by_proxies(decision: Decision, n: int) -> ReviewQueue:
+    """The n most suspicious labels, but for trusted ones."""
+    scored = decision.scored
+    if scored is None:
+        raise InputError(f"there is nothing to ask about: {'; '.join(decision.notes)}")
+    return review_queue(
+        -decision.suspicion, decision.data.labels, scored.suggested(), n, skip=decision.data.trusted
+    )
 
 
 def asked_by_scores(data: LabelledData, path: Path, n: int) -> tuple[ReviewQueue, int]:
@@ -41,7 +42,7 @@ def asked_by_scores(data: LabelledData, path: Path, n: int) -> tuple[ReviewQueue
     suggested = [number[str(word)] for word in np.asarray(scores.texts["suggested"]).tolist()]
     hidden = np.asarray(scores.flags.get("canary", np.zeros(len(data), dtype=np.bool_)))
     skip = data.trusted | hidden
-    queue = review_queue(scores.score("aum_mean"), data.labels, suggested, n, skip=skip)
+    queue = review_queue(-scores.score("suspicion"), data.labels, suggested, n, skip=skip)
     return queue, int(hidden.sum())
 
 

@@ -86,10 +86,10 @@ def questions(
     out = io.StringIO()
     writer = csv.writer(out)
     shown = looks or {}
-    writer.writerow([*COLUMNS, *map(_guarded, shown)])
+    writer.writerow([*COLUMNS, *map(guarded, shown)])
     for place, row in enumerate(rows):
         more = (values[place] for values in shown.values())
-        writer.writerow([*map(_guarded, row), "", "", *map(_guarded, more)])
+        writer.writerow([*map(guarded, row), "", "", *map(guarded, more)])
     return out.getvalue().encode()
 
 
@@ -108,6 +108,10 @@ def _lines(path: Path) -> list[list[str]]:
     return lines
 
 
-def _guarded(text: str) -> str:
-    """With an apostrophe in front where a spreadsheet could see a formula, as the page does."""
+def guarded(text: str) -> str:
+    """With an apostrophe in front where a spreadsheet could see a formula, as the page does.
+
+    >>> guarded("=1+1"), guarded("cat")
+    ("'=1+1", 'cat')
+    """
     return f"'{text}" if text[:1] in tuple("=+-@'\t\r\n") else text

@@ -2,7 +2,7 @@
 
 from dris import RobustClassifier
 model = RobustClassifier(LogisticRegression()).fit(X, y)
-model.predict(X_new), model.kept_, print(model.verdict_)
+model.predict(X_new), model.kept_, print(model.decision_)
 """
 
 import warnings
@@ -19,10 +19,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
+from dris.core.choose.rules import RECOMMENDED
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
-from dris.decide.scored import Settings
-from dris.integrations.choosing import EVERYTHING, RECOMMENDED, make_choice
+from dris.decide.choice import EVERYTHING
+from dris.decide.decision import decide
+from dris.decide.settings import Settings
 from dris.learn.estimators.standardized import as_single
 from dris.learn.record.array_like import refuse_other_index
 
@@ -30,13 +32,13 @@ from dris.learn.record.array_like import refuse_other_index
 class RobustSelector(BaseEstimator):
     """Chooses which examples to train on: those whose labels small proxies do not doubt.
 
-    The steps are the command line's: canaries are planted, proxies trained, the data judged, a
-    rule applied. Where data is too little for a step, one sentence of warning says what was done
-    instead; with fewer than 200 examples everything is kept.
+    The decision is that of `dris.decide` and of the commands. Where data is too little for a step,
+    one sentence of warning says what was done instead; with fewer than 200 examples everything is
+    kept.
 
     Args:
-        keep: The largest share of the examples to keep. Behind a gate fewer may be left.
-        rule: "recommended" by the verdict, or any rule of `dris prune`: "gated",
+        keep: The largest share of the examples to keep; None drops only what looks wrong.
+        rule: "recommended" by the data, or any that `dris rules` lists: "gated",
             "rank_variance", "aum_mean", "random", ...
         weight: Let those kept count by their disagreement (paper, eq. 7) instead of alike.
         proxies: K, two or more.
@@ -53,8 +55,7 @@ class RobustSelector(BaseEstimator):
         kept_: Positions of the examples to train on, sorted.
         weights_: How much each example counts, 0 for those left out.
         rule_: The rule that was used in the end, "everything" when none was.
-        scores_: Every score by name, larger kept first; empty when no proxy trained.
-        verdict_: What the canaries say about the data; None when no proxy trained.
+        decision_: The whole decision: suspects, limits on exactly the kept, judgement, notes.
         classes_: The labels that occur.
         n_features_in_: How many features there are.
         feature_names_in_: Their names, where X has some.
@@ -71,7 +72,7 @@ class RobustSelector(BaseEstimator):
     def __init__(
         self,
         *,
-        keep: float = 1.0,
+        keep: float | None = None,
         rule: str = RECOMMENDED,
         weight: bool = False,
         proxies: int = 3,
@@ -103,27 +104,29 @@ class RobustSelector(BaseEstimator):
             seed=_seed(self.random_state),
         )
         data = LabelledData.of(as_single(x), labels, classes=tuple(map(str, self.classes_)))
-        choice = make_choice(
+        decision = decide(
             data,
-            settings,
             keep=self.keep,
             rule=self.rule,
-            weight=self.weight,
+            settings=settings,
             workers=effective_n_jobs(self.n_jobs),
             store=self.store,
         )
-        if choice.notes:
-            kept = "all are kept" if choice.rule == EVERYTHING else ""
-            warnings.warn("; ".join(filter(None, [*choice.notes, kept])), stacklevel=2)
-        self.weights_ = choice.weights
-        self.kept_ = np.flatnonzero(choice.weights)
-        self.rule_, self.scores_, self.verdict_ = choice.rule, dict(choice.scores), choice.verdict
+        if decision.notes:
+            kept = "all are kept" if decision.rule == EVERYTHING else ""
+            warnings.warn("; ".join(filter(None, [*decision.notes, kept])), stacklevel=2)
+        self.decision_ = decision
+        self.kept_, self.rule_ = decision.kept, decision.rule
+        self.weights_ = decision.mask.astype(np.float64)
+        if self.weight and decision.scored is not None:
+            plan, at = decision.weights()
+            self.weights_[at] = plan.probabilities * at.size
         return self
 
     def mask(self) -> NDArray[np.bool_]:
         """True for the examples to train on, one entry per example."""
         check_is_fitted(self)
-        return np.asarray(self.weights_ > 0)
+        return self.decision_.mask
 
     def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Choose, and return those rows of X and y, each as what it was (array, frame, series).
@@ -157,8 +160,8 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Args:
         estimator: Any classifier. With weight=True its `fit` has to take `sample_weight`.
-        keep: The largest share of the examples to keep.
-        rule: "recommended" by the verdict, or any rule of `dris prune`.
+        keep: The largest share of the examples to keep; None drops only what looks wrong.
+        rule: "recommended" by the data, or any that `dris rules` lists.
         weight: Let those kept count by their disagreement, through `sample_weight`.
         proxies: K, two or more.
         epochs: Passes of each proxy over the data.
@@ -172,8 +175,7 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         kept_: Positions of the examples it was fitted on, sorted.
         weights_: How much each example counted, 0 for those left out.
         rule_: The rule that was used in the end, "everything" when none was.
-        scores_: Every score by name, larger kept first; empty when no proxy trained.
-        verdict_: What the canaries say about the data; None when no proxy trained.
+        decision_: The whole decision: suspects, limits on exactly the kept, judgement, notes.
         classes_: The labels that occur.
         n_features_in_: How many features there are.
         feature_names_in_: Their names, where X has some.
@@ -194,7 +196,7 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self,
         estimator: Any,
         *,
-        keep: float = 1.0,
+        keep: float | None = None,
         rule: str = RECOMMENDED,
         weight: bool = False,
         proxies: int = 3,
@@ -231,7 +233,7 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         options = self.get_params(deep=False)
         del options["estimator"]
         chosen = RobustSelector(**options).fit(X, given)
-        for name in ("kept_", "weights_", "rule_", "scores_", "verdict_", "classes_"):
+        for name in ("kept_", "weights_", "rule_", "decision_", "classes_"):
             setattr(self, name, getattr(chosen, name))
         kept = chosen.kept_
         counts = {"sample_weight": self.weights_[kept]} if self.weight else {}

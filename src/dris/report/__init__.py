@@ -1,1 +1,9 @@
-"""What people look at: terminal pages now, one self-contained HTML page later."""
+"""What people look at: one self-contained HTML page, and what commands print.
+
+In reading order: `decision_page` (from a decision to a page), `build` and `page_data` (what is on
+it), `shown`, `charts`, `packing` and `payload` (its parts), `page` (the file), `terminal`.
+"""
+
+from dris._door import make_callable
+
+make_callable(__name__, "dris.report.decision_page")

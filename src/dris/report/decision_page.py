@@ -1,7 +1,8 @@
-"""The page about a user's scored data: the verdict in plain words, its rows or pictures."""
+"""The page about a decision: what was found in plain words, its rows or pictures."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,59 +11,94 @@ from numpy.typing import NDArray
 from dris.core.certify.random_audit import audit_limit
 from dris.core.certify.subset_limit import ContaminationLimit, widest
 from dris.core.choose.selection import Subset
-from dris.core.judge.judgement import Judgement
-from dris.core.judge.noise_checks import doubted_labels
-from dris.core.scores.formulas import aum_mean
+from dris.core.errors import InputError
 from dris.data.labelled import Feature, LabelledData
+from dris.data.writer import Writer
 from dris.decide.audit import sealed_draw
+from dris.decide.choice import EVERYTHING
+from dris.decide.decision import Decision
 from dris.decide.scored import Scored
 from dris.report.build import report_data
+from dris.report.page import write_report
 from dris.report.page_data import Advice, ReportData, Sample
 
 
-def scored_report(
-    scored: Scored,
-    judgement: Judgement | None,
+def report(decision: Decision, path: str | Path, *, title: str = "", force: bool = False) -> Path:
+    """Write the page that shows a decision: one HTML file that opens offline.
+
+    Args:
+        decision: From `dris.decide`.
+        path: Such as "report.html"; a file that dris did not write is never replaced.
+        title: What to call the data; the name of its file unless given.
+        force: Replace a page that dris wrote there before.
+
+    >>> import tempfile
+    >>> import dris
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(300) % 2
+    >>> data = LabelledData.of(rng.normal(size=(300, 2)) + 3 * y[:, None], y, classes=("a", "b"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = report(dris.decide(data, workers=1), folder + "/report.html")
+    ...     page.stat().st_size > 10_000
+    True
+    """
+    files = decision.data.origin.files
+    name = title or (files[0].name if files else "data")
+    return write_page(
+        decision, path, title=name, recipe=decision.recipe(), writer=Writer(force).reading(*files)
+    )
+
+
+def write_page(
+    decision: Decision,
+    path: str | Path,
     *,
     title: str,
-    rule: str,
-    keep: float,
     recipe: Mapping[str, Any],
-) -> ReportData:
-    """The page's data for one rule and keep fraction; without canaries there is no verdict."""
-    columns = scored.dynamics.columns
-    limits = scored.corruption()
+    writer: Writer,
+) -> Path:
+    """The same with a recipe and a writer of one's own."""
+    return write_report(page_of(decision, title=title, recipe=recipe), path, writer=writer)
+
+
+def page_of(decision: Decision, *, title: str, recipe: Mapping[str, Any]) -> ReportData:
+    """The page's data; without canaries there is no judgement on it."""
+    scored = decision.scored
+    if scored is None:
+        raise InputError(f"there is nothing to show: {'; '.join(decision.notes)}")
+    n, data = len(decision), decision.data
+    keep = decision.keep if decision.keep is not None else decision.kept.size / n
+    limit = decision.limit
 
     def subset_at(fraction: float) -> Subset:
-        chosen = scored.choose(rule, fraction)
-        limit = None
-        if limits:
-            limit = widest(scored.certificates(chosen, corruption=limits)).share
-        kept = scored.kept(chosen)
-        return Subset(kept, rule, {**chosen.parameters, "limit": limit}, chosen.total)
+        if fraction == keep:
+            share = None if limit is None else limit.share
+            return Subset(decision.kept, decision.rule, {"limit": share}, n)
+        choice = decision.at(fraction)
+        share = widest(choice.limits).share if choice.limits else None
+        return Subset(np.flatnonzero(choice.kept), choice.rule, {"limit": share}, n)
 
-    chosen = scored.choose(rule, keep)
-    certificate = None
-    if limits:
-        certificate = widest(scored.certificates(chosen, corruption=limits))
+    suspects = decision.suspects
+    suspected = np.zeros(n, dtype=np.bool_)
+    if suspects is not None:
+        suspected[suspects.positions] = True
+    rival = "rival" in scored.dynamics.columns
     return report_data(
         scored.dynamics,
         title=title,
-        advice=_advice(scored, judgement, certificate, rule),
+        advice=_advice(decision),
         keep=keep,
         subset_at=subset_at,
         contamination_at=lambda subset: (None, subset.parameters["limit"]),
-        class_names=scored.data.names,
-        suspicion=-aum_mean(scored.dynamics) if "margin" in columns else None,
-        suspected=doubted_labels(scored.dynamics.snapshot("correct"))
-        if "correct" in columns
-        else None,
-        suggested=scored.suggested() if "rival" in columns else None,
-        trusted=scored.data.trusted,
+        class_names=data.names,
+        suspicion=decision.suspicion,
+        suspected=suspected,
+        suggested=scored.suggested() if rival else None,
+        trusted=data.trusted,
         canaries={kind.kind: kind.mask() for kind in scored.canaries},
-        sample=sample_of(scored, scored.kept(chosen)),
+        sample=sample_of(scored, decision.kept),
         recipe=recipe,
-        **_shown(scored.data),
+        **_shown(data),
     )
 
 
@@ -81,53 +117,51 @@ def sample_of(scored: Scored, kept: NDArray[np.int64], most: int = 60) -> Sample
     return Sample(drawn, tuple(limits), json.dumps(note))
 
 
-def headline(judgement: Judgement, certificate: ContaminationLimit | None) -> str:
+def headline(decision: Decision) -> str:
     """One sentence for a person who reads nothing else."""
-    if judgement.rule == "train other proxies":
-        return f"These proxies cannot tell right labels from wrong ones: {judgement.reason}."
-    looks = f"About {judgement.doubted:.1%} of the labels look wrong"
-    if judgement.regime == "clean":
-        looks = f"The labels look clean, {judgement.doubted:.1%} of them are doubted"
-    limit = judgement.limit
-    # A limit on the subset above that on all of the data says nothing for the choice.
-    useless = certificate is not None and limit is not None and certificate.share >= limit.share
-    if certificate is None or certificate.vacuous or useless:
+    n = len(decision)
+    if decision.rule == EVERYTHING:
+        return f"Everything is kept: {'; '.join(decision.notes)}."
+    count = 0 if decision.suspects is None else len(decision.suspects)
+    looks = f"{count:,} of {n:,} labels ({count / n:.1%}) look wrong to the proxies"
+    most = None if decision.suspects is None else decision.suspects.commonest()
+    if most is not None:
+        looks += f", most often {most[0]} that should be {most[1]}"
+    limit = decision.limit
+    if limit is None or decision.limit_says != "something":
         return f"{looks}; nothing of use is certified about those that are kept."
-    if judgement.hides:
-        return (
-            f"{looks}; the limit of {certificate.share:.1%} wrong among those kept is not to be "
-            "trusted, for wrong labels hide better than the canaries."
-        )
-    sure = f"{1 - certificate.delta:.0%}"
-    return f"{looks}; at most {certificate.share:.1%} of those kept are wrong, {sure} sure."
+    sure = f"{1 - limit.delta:.0%}"
+    return (
+        f"{looks}; at most {limit.share:.1%} of those kept are wrong, {sure} sure, "
+        f"if {limit.conditions[0]}."
+    )
 
 
-def _advice(
-    scored: Scored, judgement: Judgement | None, certificate: ContaminationLimit | None, rule: str
-) -> Advice:
+def _advice(decision: Decision) -> Advice:
+    judgement, limit = decision.judgement, decision.limit
     if judgement is None:
         return Advice(
-            "These dynamics came without canaries, so nothing is certified.",
+            headline(decision),
             "not judged",
-            rule,
-            "it was asked for.",
+            decision.rule,
+            "there were no canaries.",
             ("Plant canaries: let dris train the proxies.", _CHECK, _REVIEW),
         )
-    limit = judgement.limit
+    most = max((c.share for c in decision.corruption), default=None)
     reason = judgement.reason
-    if rule != judgement.rule:
-        reason = f"it was asked for; the verdict is for {judgement.rule}: {reason}"
+    if decision.rule != judgement.rule:
+        reason = f"the judgement is for {judgement.rule}: {reason}"
     return Advice(
-        headline(judgement, certificate),
+        headline(decision),
         judgement.regime,
-        rule,
+        decision.rule,
         f"{reason}.",
-        todo=_todo(judgement, certificate),
+        todo=_todo(decision),
         checks=tuple(judgement.checks.values()),
-        certificate=() if certificate is None else _pairs(certificate),
+        certificate=() if limit is None else _pairs(limit),
         epsilon=judgement.doubted,
-        epsilon_limit=None if limit is None else limit.share,
-        confidence=0.95 if certificate is None else 1 - certificate.delta,
+        epsilon_limit=most,
+        confidence=0.95 if limit is None else 1 - limit.delta,
         caveat="not to be trusted: wrong labels hide better than the canaries"
         if judgement.hides
         else "",
@@ -144,11 +178,11 @@ _REVIEW = (
 )
 
 
-def _todo(judgement: Judgement, certificate: ContaminationLimit | None) -> tuple[str, ...]:
-    if judgement.rule == "train other proxies":
+def _todo(decision: Decision) -> tuple[str, ...]:
+    if decision.rule == EVERYTHING:
         return ("Train other proxies: fewer --epochs, another --model, or more --proxies.", _REVIEW)
-    first = "Train on the kept examples (dris prune writes them), and compare with all of them."
-    if certificate is not None and certificate.vacuous:
+    first = "Train on the kept examples, and compare with all of them."
+    if decision.limit is not None and decision.limit.vacuous:
         return (first, "Keep less, for a limit that says something.", _CHECK, _REVIEW)
     return (first, _CHECK, _REVIEW)
 
