@@ -13,6 +13,7 @@ from dris.data.files import listed, one_line
 from dris.data.labelled import LabelledData
 from dris.data.looks import looks
 from dris.data.outputs import write_data
+from dris.data.scorefile import read_scores
 from dris.data.writer import Writer
 from dris.decide.decision import Decision
 from dris.decide.ticks import Tick, questions
