@@ -10,8 +10,8 @@ import pytest
 
 from dris.core.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.data.writer import MANIFEST
 from dris.core.selection import keep_top
+from dris.data.writer import MANIFEST
 from dris.report.build import report_data
 from dris.report.packing import unpacked
 from dris.report.page import render, write_report
