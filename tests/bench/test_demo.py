@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from dris.bench import demo, demo_page
+from dris.core.errors import InputError
 from dris.core.streams import rng_for
 
 SHORT = demo.Setting(seeds=(0, 1, 2, 3), target_epochs=20)
@@ -79,6 +80,17 @@ def test_show_writes_the_figure_and_the_numbers(honest, tmp_path, monkeypatch, c
     found = json.loads((tmp_path / "new" / "folder" / "demo.json").read_text())
     assert found["outcome"] == judgement.outcome
     assert len(found["runs"]) == len(honest[0])
+    demo_page.show(SHORT, out=tmp_path / "new" / "folder")  # its own files of the last time
     picture = (tmp_path / "new" / "folder" / "rank-variance.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert "wrote" in capsys.readouterr().out
+
+
+def test_show_refuses_before_it_runs_to_replace_what_was_edited(honest, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "run", lambda *a, **k: honest)
+    demo_page.show(SHORT, out=tmp_path)
+    (tmp_path / "demo.json").write_text("mine")
+    monkeypatch.setattr(demo, "run", None)
+    with pytest.raises(InputError, match=r"demo\.json was changed since dris wrote it"):
+        demo_page.show(SHORT, out=tmp_path)
+    assert (tmp_path / "demo.json").read_text() == "mine"

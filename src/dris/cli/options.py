@@ -64,7 +64,7 @@ StoreFolder = Annotated[
     Path | None, typer.Option("--store", metavar="FOLDER", help="Keeps proxies [OUT/runs].")
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="For what is written.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what dris wrote there before.")]
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON on stdout.")]
 MaybeKeep = Annotated[
     float | None, typer.Option("--keep", metavar="SHARE", help="Of the examples, to keep.")

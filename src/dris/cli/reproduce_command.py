@@ -91,7 +91,8 @@ def reproduce(
     # Its own pages of the last time, no others; said before the cells run.
     writer = OWN.reading(*sources.values())
     pages = [path for name in wanted for path in page_files(name, results)]
-    writer.refuse(*pages, results / INDEX)
+    kept = [] if sources else [results / f"records/{name}.json" for name in wanted]
+    writer.refuse(*pages, *kept, results / INDEX)
     if records is None:
         to_run = {name: _done(part, folder) if finished else part for name, part in cells.items()}
         where = engine_of(engine, address, cpus, gpus, device)

@@ -146,7 +146,8 @@ class Request:
         """Who writes for this command: knows all that it reads, and these files."""
         from dris.data.writer import Writer
 
-        arrays = [name for name in (self.label, self.id, self.trusted) if name is not None]
+        columns = (self.label, self.id, self.trusted)  # of x.npy they are files as well
+        arrays = [name for name in columns if name is not None and name.endswith(".npy")]
         named = [*(self.data or []), *(self.records or []), self.matrix, *arrays, *also]
         return Writer(force=self.force).reading(*named)
 

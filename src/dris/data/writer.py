@@ -58,8 +58,8 @@ class Writer:
             if path is None:
                 continue
             given = Path(path).expanduser()
-            matches = [] if os.path.lexists(given) else glob.glob(str(given))
-            found += [Path(match) for match in matches] or [given]
+            pattern = glob.has_magic(str(given)) and not os.path.lexists(given)
+            found += [Path(match) for match in glob.glob(str(given))] if pattern else [given]
         return replace(self, inputs=tuple(found))
 
     def refuse(self, *paths: PathLike) -> None:

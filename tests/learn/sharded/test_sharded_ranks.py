@@ -20,7 +20,9 @@ from dris.core.errors import InputError
 from dris.core.large.rank_tables import variance_error
 from dris.core.scores.formulas import consensus
 from dris.core.scores.ranks import rank_variance
+from dris.data import writer
 from dris.data.tables import shards as reading
+from dris.data.writer import place_new
 from dris.learn.sharded import sharded_exact, sharded_passes, sharded_top
 from dris.learn.sharded import sharded_ranks as sharded
 from dris.learn.sharded.sharded_ranks import rank_shards
@@ -202,6 +204,36 @@ def test_work_that_stops_anywhere_goes_on_and_ends_in_the_same_bytes(
     assert all(path.stat().st_mtime_ns == then for path, then in before.items())  # not done twice
 
 
+@pytest.mark.parametrize("step", range(6))
+def test_work_that_stops_while_shards_are_given_their_names_goes_on(
+    shards, tmp_path, monkeypatch, step
+):
+    """Three shards of scores, then three of what is kept: any number of them may be in place."""
+    options = {"bits": FEW, "keep": 0.3, "workers": 1}
+    rank_shards(shards, tmp_path / "whole", **options)
+    left = [step]
+
+    class Killed(BaseException):
+        pass
+
+    def dying(fresh, target):
+        if target.suffix == ".parquet":
+            if left[0] == 0:
+                raise Killed
+            left[0] -= 1
+        place_new(fresh, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(writer, "place_new", dying)
+        with pytest.raises(Killed):
+            rank_shards(shards, tmp_path / "cut", **options)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "cut").glob("scores-*")}
+    assert len(before) == min(step, 3)
+    rank_shards(shards, tmp_path / "cut", **options)
+    assert files_of(tmp_path / "cut") == files_of(tmp_path / "whole")
+    assert all(path.stat().st_mtime_ns == then for path, then in before.items())  # not done twice
+
+
 def test_a_killed_process_is_gone_on_with_by_the_next_one(tmp_path):
     """SIGKILL in the middle of real processes, then the same call again."""
     folder = write_shards(tmp_path / "in", losses_of(400_000), shards=6, groups=50_000)
@@ -246,6 +278,27 @@ def test_a_folder_with_other_scores_is_left_alone_unless_forced(shards, tmp_path
     write_shards(shards, losses_of(N, seed=9))
     with pytest.raises(InputError, match="other shards"):
         rank_shards(shards, tmp_path / "out", exact=True, workers=1)
+
+
+def test_force_removes_its_own_results_and_no_others(shards, tmp_path):
+    out = tmp_path / "out"
+    rank_shards(shards, out, keep=0.5, workers=1)
+    (out / "scores-notes.parquet").write_text("mine")
+    with pytest.raises(InputError, match=r"scores-notes\.parquet was not written by dris"):
+        rank_shards(shards, out, force=True, workers=1)
+    assert (out / "kept-00000.parquet").exists()
+    (out / "scores-notes.parquet").rename(out / "notes.parquet")
+    rank_shards(shards, out, force=True, workers=1)
+    assert (out / "notes.parquet").read_text() == "mine"
+    assert not (out / "kept-00000.parquet").exists()
+
+
+def test_a_shard_that_was_moved_away_is_made_again(shards, tmp_path):
+    done = rank_shards(shards, tmp_path / "out", workers=1)
+    before = files_of(tmp_path / "out")
+    done.scores[1].rename(tmp_path / "moved")
+    assert rank_shards(shards, tmp_path / "out", workers=1) == done
+    assert files_of(tmp_path / "out") == before
 
 
 def test_finished_work_is_not_done_again(shards, tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dris.core.dynamics.arrayfile import read_arrays
+from dris.core.dynamics.arrayfile import read_arrays, write_arrays
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.learn.store import runs
@@ -607,6 +607,50 @@ def test_cleaning_removes_what_nobody_can_use_and_nothing_else(zoo):
     assert zoo.clean(keep=lambda info: info.key["width"] == 5).removed == ()
     assert len(zoo.clean(keep=lambda info: info.key["width"] == 6).removed) == 1
     assert zoo.runs() == []
+
+
+def test_a_folder_with_the_name_of_a_run_is_one_by_what_is_in_it(tmp_path):
+    names = [f"{number:032x}" for number in range(6)]
+    thesis, empty, key, sealed, begun, link = (tmp_path / "store" / name for name in names)
+    for folder in (thesis, empty, key, sealed, begun):
+        folder.mkdir(parents=True)
+    (thesis / "thesis.txt").write_text("mine")
+    (thesis / "lock").write_text("")
+    (key / "key.json").write_text('{"format": 1, "key": {}}')  # not what the folder is called
+    write_arrays(sealed / "state.safetensors", {"x": np.ones(2)}, {"epoch": 1}, format=1)
+    (begun / "lock").write_text("123")
+    link.symlink_to(tmp_path)
+    store = Store(tmp_path / "store")
+    assert {info.name for info in store.runs()} == {sealed.name, begun.name}
+    assert set(store.foreign()) == {folder.name for folder in (thesis, empty, key, link)}
+    cleaned = store.clean(unfinished=True)
+    assert set(cleaned.removed) == {sealed.name, begun.name}
+    assert set(cleaned.left) == set(store.foreign())
+    assert (thesis / "thesis.txt").read_text() == "mine"
+    assert [p.name for p in (tmp_path / "store").iterdir() if p.name == key.name]
+
+
+def test_a_persons_file_in_a_run_outlives_the_run(tmp_path):
+    train(tmp_path)
+    folder = only_folder(tmp_path)
+    (folder / "notes.txt").write_text("mine")
+    (folder / "photo.damaged").write_text("mine")
+    (folder / ".draft.tmp").write_text("mine")
+    train(tmp_path)
+    store = Store(tmp_path)
+    assert store.foreign() == (folder.name,)
+    assert store.clean().removed == ()
+    cleaned = store.clean(keep=lambda _: False)
+    assert cleaned.removed == (folder.name,)
+    assert cleaned.left == (folder.name,)
+    assert sorted(p.name for p in folder.iterdir()) == [".draft.tmp", "notes.txt", "photo.damaged"]
+
+
+def test_a_lock_that_somebody_else_wrote_is_not_emptied(tmp_path):
+    (tmp_path / "lock").write_text("the lock of my bicycle: 4711")
+    with pytest.raises(InputError, match="lock was not written by dris"), folder_lock(tmp_path):
+        pass
+    assert "4711" in (tmp_path / "lock").read_text()
 
 
 def test_a_run_that_is_held_is_never_cleaned(zoo):

@@ -144,7 +144,7 @@ def rank_shards(
         _begin(folder, plan, writer, force=force)
         done = folder / DONE
         scores = _named(folder, "scores", len(shards))
-        if not done.exists():
+        if not all(path.exists() for path in (done, *scores)):
             found = _ranked(passes, scores, exact=exact, bits=bits)
             _publish(passes, scores, writer)
             writer.write(done, [json.dumps(found, sort_keys=True, indent=1).encode()])

@@ -1,0 +1,565 @@
+"""No command destroys what it did not write: every command, aimed at its inputs and at others'.
+
+A command that writes has an entry in `WRITES`: its words, the files they would write, and ways to
+aim them at what it reads. One without an entry fails the first test.
+"""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from typer.main import get_command
+
+import dris as package
+from dris.bench import demo
+from dris.cli import app
+from dris.data.known.catalogue import KNOWN
+from dris.data.writer import MANIFEST, OWN, Writer
+from dris.learn import sharded
+from made_shards import losses_of, write_shards
+
+PRECIOUS = b"what somebody wrote\n"
+HEX = "0123456789abcdef0123456789abcdef"
+ROOT = Path(__file__).parents[2]
+RECORD = ROOT / "docs/results/reproduction/records/significance.json"
+COLUMNS = "--label kind --id name"
+FAST = f"{COLUMNS} --epochs 1 --model sgd_log --proxies 2 --workers 1 --store store"
+RESULTS = "o/smoke/results"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command line that would write `outputs`; lines that aim at what they read, and at what."""
+
+    words: str
+    outputs: tuple[str, ...]
+    aimed: tuple[tuple[str, str], ...] = ()
+    force: bool = True
+
+
+WRITES = {
+    "score": Case(
+        f"score data.csv {FAST} --out o",
+        ("o/scores.parquet", "o/recipe.json"),
+        (
+            (f"score scored/scores.parquet {FAST} --label given --id id --out scored", "scored"),
+            ("score --from scored/scores.parquet --out scored", "scored"),
+        ),
+    ),
+    "prune": Case(
+        f"prune data.csv {FAST} --rule loss --out o",
+        ("o/kept.csv", "o/report.html"),
+        (
+            (f"prune mine/kept.csv {FAST} --rule loss --out mine", "mine"),
+            (f"prune tables {FAST} --rule loss --out tables", "tables"),
+            (f"prune tables/*.csv {FAST} --rule loss --out tables", "tables"),
+        ),
+    ),
+    "weights": Case(
+        f"weights data.csv {FAST} --out o",
+        ("o/weights.csv",),
+        ((f"weights mine/weights.csv {FAST} --out mine", "mine"),),
+    ),
+    "report": Case(
+        f"report data.csv {FAST} --rule loss --out o",
+        ("o/report.html",),
+        ((f"report data.csv {FAST} --rule loss --from mine/report.html --out mine", "mine"),),
+    ),
+    "audit draw": Case(
+        f"audit draw data.csv {COLUMNS} --n 3 --out o/a.csv",
+        ("o/a.csv", "o/a.json"),
+        (
+            (f"audit draw mine/kept.csv {COLUMNS} --n 3 --out mine/kept.csv", "mine"),
+            (f"audit draw mine/kept.csv {COLUMNS} --n 3 --out mine/../mine/kept.csv", "mine"),
+        ),
+    ),
+    "audit queue": Case(
+        f"audit queue data.csv {COLUMNS} --scores scored --n 3 --out o/q.csv",
+        ("o/q.csv",),
+        (
+            (f"audit queue mine/kept.csv {COLUMNS} --scores scored --out mine/kept.csv", "mine"),
+            (
+                f"audit queue data.csv {COLUMNS} --scores scored --out scored/scores.parquet",
+                "scored",
+            ),
+        ),
+    ),
+    "audit apply": Case(
+        f"audit apply data.csv review.csv {COLUMNS} --out o/corrected.csv",
+        ("o/corrected.csv",),
+        (
+            (f"audit apply mine/kept.csv review.csv {COLUMNS} --out mine/kept.csv", "mine"),
+            (f"audit apply data.csv mine/review.csv {COLUMNS} --out mine/review.csv", "mine"),
+        ),
+    ),
+    "corrupt": Case(
+        f"corrupt data.csv {COLUMNS} --out o/noisy.csv",
+        ("o/noisy.csv", "o/noisy-truth.csv"),
+        (
+            (f"corrupt mine/kept.csv {COLUMNS} --out mine/kept.csv", "mine"),
+            (
+                f"corrupt data.csv {COLUMNS} --kind matrix --matrix mine/x-truth.csv "
+                "--out mine/x.csv",
+                "mine",
+            ),
+        ),
+    ),
+    "trial": Case(
+        f"trial data.csv {COLUMNS} --epochs 1 --workers 1 --out o",
+        ("o/trial.json", "o/trial.md", "o/trial.png"),
+        ((f"trial mine/trial.md {COLUMNS} --epochs 1 --workers 1 --out mine", "mine"),),
+    ),
+    "rank": Case(
+        "rank losses --workers 1 --keep 0.5 --out o",
+        ("o/plan.json", "o/ranked.json", "o/scores-00000.parquet", "o/kept-00000.parquet"),
+        (("rank rk/*.parquet --workers 1 --out rk", "rk"), ("rank rk --workers 1 --out rk", "rk")),
+    ),
+    "reproduce": Case(
+        "reproduce significance --scale smoke --records records --out o",
+        tuple(
+            f"{RESULTS}/{name}"
+            for name in (
+                "significance.md",
+                "README.md",
+                "tables/significance.tex",
+                "claims/significance.json",
+                "records/significance.json",
+            )
+        ),
+        (
+            (
+                "reproduce significance --scale smoke --records mine/smoke/results/claims "
+                "--out mine",
+                "mine/smoke/results/claims",
+            ),
+        ),
+        force=False,
+    ),
+    "demo": Case("demo --seeds 2 --out o", ("o/demo.json", "o/rank-variance.png"), force=False),
+}
+# What these write lies under names drawn from a hash, or is not there yet; see their own tests.
+KEEPS = {"judge", "runs", "data"}
+SILENT = {
+    "certify": "certify",
+    "compare": "compare scored scored",
+    "audit read": "audit read audit.csv",
+}
+
+
+def commands(group, before=""):
+    """The names of all commands, those of groups inside as two words."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}"
+
+
+def uncovered(of):
+    """Commands that say nothing here about what they write."""
+    return set(commands(get_command(of))) - {*WRITES, *KEEPS, *SILENT}
+
+
+def test_every_command_has_an_entry_here_and_every_entry_a_command():
+    assert uncovered(app) == set()
+    assert {*WRITES, *KEEPS, *SILENT} == set(commands(get_command(app)))
+
+
+def test_a_command_without_an_entry_is_noticed():
+    inner = typer.Typer()
+    inner.command("draw")(lambda: None)
+    inner.command("burn")(lambda: None)
+    more = typer.Typer()
+    more.command("shred")(lambda: None)
+    more.add_typer(inner, name="audit")
+    assert uncovered(more) == {"shred", "audit burn"}
+
+
+def bytes_below(folder):
+    """Every file but those of the machinery, by its path from the folder."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink() and "store" not in path.parts
+    }
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Data, scores, a review and losses, and the same again as outputs of dris under `mine`."""
+    root = tmp_path_factory.mktemp("world")
+    rng = np.random.default_rng(0)
+    lines = ["name,height,mass,kind"]
+    for i in range(120):
+        x = rng.normal(size=2) + (4 if i % 2 else 0)
+        lines.append(f"r{i},{x[0]:.3f},{x[1]:.3f},{'dog' if i % 2 else 'cat'}")
+    (root / "data.csv").write_text("\n".join(lines) + "\n")
+    write_shards(root / "losses", losses_of(90), shards=1)
+    (root / "records").mkdir()
+    shutil.copy(RECORD, root / "records")
+
+    def run(words):
+        done = subprocess_dris(words, root)
+        assert done.returncode == 0, done.stderr
+
+    run(f"score data.csv {FAST} --canaries none --out scored")
+    run(f"audit draw data.csv {COLUMNS} --n 3 --out audit.csv")
+    text = (root / "audit.csv").read_text().splitlines()
+    filled = [",".join([*line.split(",")[:3], "right", *line.split(",")[4:]]) for line in text[1:]]
+    (root / "audit.csv").write_text("\n".join([text[0], *filled]) + "\n")
+    (root / "review.csv").write_text((root / "audit.csv").read_text())
+    # Whatever is a file of `mine` or `rk` was written by dris, so that only being read saves it.
+    data, made = (root / "data.csv").read_bytes(), root / "mine"
+    (made / "smoke/results/claims").mkdir(parents=True)
+    for name in ("rk", "tables"):
+        (root / name).mkdir()
+    shard = (root / "losses/part-0.parquet").read_bytes()
+    for path, content in {
+        "mine/kept.csv": data,
+        "mine/weights.csv": data,
+        "mine/review.csv": (root / "review.csv").read_bytes(),
+        "mine/report.html": data,
+        "mine/trial.md": data,
+        "mine/x-truth.csv": data,
+        "mine/smoke/results/claims/significance.json": RECORD.read_bytes(),
+        "tables/kept.csv": data,
+        "rk/scores-00000.parquet": shard,
+    }.items():
+        OWN.write(root / path, [content])
+    return root
+
+
+@pytest.fixture
+def here(world, tmp_path, monkeypatch):
+    """A copy of the world to stand in."""
+    shutil.copytree(world, tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "here"
+
+
+def subprocess_dris(words, folder, **more):
+    environment = {**os.environ, "PYTHONPATH": str(Path(package.__file__).parents[1])}
+    return subprocess.run(
+        [sys.executable, "-c", "from dris.cli import main; main()", *words.split()],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        **more,
+    )
+
+
+def broken(done, before, folder, *, refused=True):
+    """What a finished command did against the promise, in words."""
+    code, _, said = done
+    after = bytes_below(folder)
+    found = [f"{name} was changed" for name in before if after.get(name) != before[name]]
+    if refused and code != 1:
+        found.append(f"exit code {code}, not 1")
+    if refused and (not said.startswith("dris: ") or said.count("\n") != 1):
+        found.append(f"not one sentence: {said}")
+    if refused and not any(word in said for word in ("never replaced", "use --force")):
+        found.append(f"not the refusal: {said}")
+    return found
+
+
+def lines(case, words):
+    return [words, f"{words} --force"] if case.force else [words]
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_file_that_others_wrote_is_never_replaced(name, dris, here):
+    case = WRITES[name]
+    for output in case.outputs:
+        path = here / output
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(PRECIOUS)
+        before = bytes_below(here)
+        for words in lines(case, case.words):
+            done = dris(*words.split())
+            assert broken(done, before, here) == [], words
+            assert f"{Path(output).name} was not written by dris" in done[2], words
+        path.unlink()
+
+
+@pytest.mark.parametrize("name", [name for name, case in WRITES.items() if case.aimed])
+def test_what_a_command_reads_is_never_replaced_though_dris_wrote_it(name, dris, here):
+    for words, watched in WRITES[name].aimed:
+        before = bytes_below(here / watched)
+        for line in lines(WRITES[name], words):
+            done = dris(*line.split())
+            assert broken(done, before, here / watched) == [], line
+            assert "input of this command" in done[2] or "which this command reads" in done[2], line
+
+
+ALONE = [name for name in WRITES if name not in ("trial", "demo")]  # slow, in tests of their own
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_its_own_outputs_are_replaced_when_asked_and_never_once_edited(name, dris, here):
+    case = WRITES[name]
+    first = case.words.split()
+    assert dris(*first)[0] == 0
+    assert all((here / output).is_file() for output in case.outputs)
+    wrote = {Path(n).name for n in bytes_below(here / "o")} - {MANIFEST, "significance.svg"}
+    assert wrote >= {Path(output).name for output in case.outputs}
+    force = ["--force"] if case.force else []
+    if case.force and name != "rank":  # which goes on, when asked for the same again
+        before = bytes_below(here)
+        done = dris(*first)
+        assert broken(done, before, here) == []
+        assert "use --force" in done[2]
+    assert dris(*first, *force)[0] == 0
+    for output in case.outputs:
+        path = here / output
+        ours = path.read_bytes()
+        path.write_bytes(ours + PRECIOUS)
+        before = bytes_below(here)
+        done = dris(*first, *force)
+        assert broken(done, before, here) == [], output
+        assert "was changed since dris wrote it" in done[2]
+        path.write_bytes(ours)
+
+
+@pytest.mark.parametrize("link", ["hard", "soft"])
+@pytest.mark.parametrize("name", ["audit draw", "audit queue", "audit apply", "corrupt"])
+def test_an_input_is_known_by_any_of_its_names(name, link, dris, here):
+    alias = here / "o" / "alias.csv"
+    alias.parent.mkdir()
+    if link == "hard":
+        alias.hardlink_to(here / "data.csv")
+    else:
+        alias.symlink_to(here / "data.csv")
+    words = WRITES[name].words.partition(" --out ")[0].split()
+    before = bytes_below(here)
+    for force in ([], ["--force"]):
+        done = dris(*words, "--out", alias, *force)
+        assert broken(done, before, here) == []
+        assert "is an input of this command" in done[2]
+    assert alias.samefile(here / "data.csv")
+
+
+def test_without_its_manifest_everything_counts_as_foreign(dris, here):
+    words = WRITES["audit draw"].words.split()
+    assert dris(*words)[0] == 0
+    (here / "o" / MANIFEST).unlink()
+    before = bytes_below(here)
+    done = dris(*words, "--force")
+    assert broken(done, before, here) == []
+    (here / "o" / MANIFEST).write_bytes(PRECIOUS)
+    before = bytes_below(here)
+    code, _, said = dris(*words, "--force")
+    assert (code, bytes_below(here)) == (1, before)
+    assert "is damaged or of another program" in said
+
+
+# -- what is kept rather than written -------------------------------------------------------------
+
+
+def test_judge_writes_nothing_but_its_runs(dris, here):
+    for name in ("scores.parquet", "report.html", "key.json", "lock", f"runs/{HEX}/key.json"):
+        (here / "o" / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / "o" / name).write_bytes(PRECIOUS)
+    before = bytes_below(here)
+    words = f"judge data.csv {FAST}".partition(" --store")[0].split()
+    done = dris(*words, "--out", "o")
+    assert done[0] == 0, done[2]
+    assert broken(done, before, here, refused=False) == []
+    new = set(bytes_below(here)) - set(before)
+    assert new
+    assert all(name.startswith("o/runs/") for name in new)
+
+
+def test_runs_removes_no_folder_that_no_run_made_and_names_it(dris, here):
+    for name in ("thesis.txt", "key.json", "lock", "state.safetensors", "x/y.damaged"):
+        path = here / "home" / HEX / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(PRECIOUS)
+    (here / "home" / HEX[::-1]).mkdir()
+    before = bytes_below(here)
+    for more in ([], ["--clean"], ["--clean", "--unfinished"]):
+        code, said, _ = dris("runs", "--store", "home", *more)
+        assert (code, bytes_below(here)) == (0, before)
+        assert f"{HEX} holds what no run of dris wrote" in said
+        assert (here / "home" / HEX[::-1]).is_dir()
+
+
+def test_a_downloaded_name_that_others_took_is_left_to_them(dris, here):
+    known = KNOWN["mnist"]
+    for published in known.published:
+        path = here / "sets" / published.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(PRECIOUS)
+    before = bytes_below(here)
+    code, _, said = dris("data", "mnist", "--data-dir", "sets")
+    assert (code, bytes_below(here)) == (1, before)
+    assert said.count("\n") == 1
+    assert "move it away" in said
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_a_command_that_is_said_to_write_nothing_writes_nothing(name, dris, here):
+    before = bytes_below(here)
+    code, _, said = dris(*SILENT[name].split())
+    assert code == 0, said
+    assert bytes_below(here) == before
+
+
+# -- in processes of their own ---------------------------------------------------------------------
+
+
+def test_rank_leaves_a_folder_called_work_alone(here):
+    (here / "work").mkdir()
+    (here / "work" / "notes.txt").write_bytes(PRECIOUS)
+    (here / "work" / "lock").write_bytes(PRECIOUS)
+    before = bytes_below(here)
+    del before[MANIFEST]  # which lists more names at the end
+    done = subprocess_dris("rank losses/part-0.parquet --workers 1 --out .", here)
+    assert done.returncode == 0, done.stderr
+    after = bytes_below(here)
+    assert {name: after.get(name) for name in before} == before
+    assert "scores-00000.parquet" in after
+    assert not (here / sharded.WORK).exists()
+
+
+def test_rank_refuses_scratch_space_that_others_made(here):
+    (here / "o" / sharded.WORK).mkdir(parents=True)
+    (here / "o" / sharded.WORK / "notes.txt").write_bytes(PRECIOUS)
+    before = bytes_below(here)
+    for force in ("", " --force"):
+        done = subprocess_dris(f"rank losses --workers 1 --out o{force}", here)
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+        assert "was not made by dris" in done.stderr
+        assert bytes_below(here) == before
+
+
+def test_the_data_survives_force_in_a_real_process(here):
+    before = bytes_below(here)
+    words = f"audit draw data.csv {COLUMNS} --n 3 --out data.csv --force"
+    done = subprocess_dris(words, here)
+    assert broken((done.returncode, done.stdout, done.stderr), before, here) == []
+
+
+# -- the twins: whoever goes past the writer is caught ---------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["audit draw", "weights", "corrupt"])
+def test_a_writer_that_refuses_nothing_is_caught(name, dris, here, monkeypatch):
+    monkeypatch.setattr(Writer, "refusal", lambda *_: None)
+    words, watched = WRITES[name].aimed[0]
+    before = bytes_below(here / watched)
+    found = broken(dris(*words.split(), "--force"), before, here / watched)
+    assert any("was changed" in line for line in found)
+    assert "exit code 0, not 1" in found
+
+
+def test_a_command_that_writes_past_the_writer_is_caught(dris, here, monkeypatch):
+    def past(data, *, out, **_):
+        (out / "demo.json").write_text("{}")
+
+    monkeypatch.setattr("dris.bench.demo_page.show", past)
+    monkeypatch.setattr(demo, "run", None)
+    (here / "o").mkdir()
+    (here / "o" / "demo.json").write_bytes(PRECIOUS)
+    before = bytes_below(here)
+    found = broken(dris(*WRITES["demo"].words.split()), before, here)
+    assert found[:2] == ["o/demo.json was changed", "exit code 0, not 1"]
+
+
+# Modules that write, rename or remove by themselves, and why they may.
+THEMSELVES = {
+    "arrayfile": "the lowest layer: one file, whole or not at all",
+    "writer": "the writer itself",
+    "files": "a temporary name in scratch space",
+    "rewrite": "into the writer's temporary name",
+    "data/outputs": "into the writer's temporary name",
+    "scorefile": "into the writer's temporary name",
+    "shards": "into scratch space that has a mark",
+    "archives": "a folder of a fresh name, moved where nothing is",
+    "download": "a folder of a fresh name, moved where nothing is",
+    "dynamics_file": "where a caller of the library says",
+    "bench/figures": "into a temporary folder that the writer empties; scripts of this repository",
+    "sharded_page": "a script of this repository: the marked part of its own page",
+    "beyond/page": "a script of this repository: the page of gated selection",
+    "beyond/records": "a script of this repository: the records of gated selection",
+    "run": "records named by the hash of their cell, in the folder of runs",
+    "runner": "records named by the hash of their cell, in the folder of runs",
+    "bench/trial": "records named by the hash of their cell, in the folder of runs",
+    "featurefile": "features named by the hash of what they are, in the store",
+    "runs": "the store: files of its own names in a folder named by a hash",
+    "store": "the store: removes files of its own names",
+    "scratch": "scratch space that has a mark",
+    "sharded_passes": "into scratch space that has a mark",
+    "sharded_exact": "into scratch space that has a mark",
+    "locks": "the lock, which holds a number or nothing",
+    "learn/shared": "a mark of a name used once",
+    "parallel": "a temporary file of a fresh name",
+    "standardizing": "a file in a temporary folder",
+}
+_VERBS = {
+    *("write_text", "write_bytes", "unlink", "rmdir", "rmtree", "rename", "savefig", "touch"),
+    *("write_atomically", "write_arrays", "whole_file", "place_new", "ParquetWriter"),
+    *("write_table", "savez", "savez_compressed", "ftruncate", "copyfile", "move", "symlink_to"),
+    *("to_csv", "to_parquet", "to_json", "removedirs", "truncate", "hardlink_to"),
+}
+
+
+def writes_itself(source):
+    """What in a module's text writes, renames or removes a file."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        owner = getattr(getattr(node.func, "value", None), "id", "")
+        if name in _VERBS or (owner, name) == ("os", "remove"):  # a list has a remove as well
+            found.add(name)
+        given = [a.value for a in node.args if isinstance(a, ast.Constant)]
+        given += [k.value.value for k in node.keywords if isinstance(k.value, ast.Constant)]
+        modes = [value for value in given if isinstance(value, str) and len(value) < 4]
+        if name == "open" and any(set(mode) & set("wxa+") for mode in modes):
+            found.add("open")
+        if name == "replace" and len(node.args) == 1 and not node.keywords:
+            found.add("replace")  # a path's; a text's has two, a dataclass's has names
+    return found
+
+
+def test_no_other_module_writes_renames_or_removes_by_itself():
+    folder = Path(package.__file__).parent
+    paths = list(folder.rglob("*.py"))
+    names = Counter(path.stem for path in paths)
+    found = {
+        path.stem if names[path.stem] == 1 else f"{path.parent.name}/{path.stem}"
+        for path in paths
+        if writes_itself(path.read_text())
+    }
+    assert found - set(THEMSELVES) == set()
+    assert set(THEMSELVES) - found == set()  # who no longer does has no entry
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "path.write_text(text)",
+        "open(path, 'w')",
+        "path.open('xb')",
+        "os.remove(path)",
+        "temporary.replace(path)",
+        "shutil.rmtree(folder)",
+        "write_atomically(path, pieces)",
+    ],
+)
+def test_the_search_for_such_modules_finds_one(line):
+    assert writes_itself(f"def f():\n    {line}\n")
+    assert not writes_itself(
+        "x = text.replace('a', 'b')\ny = open(path, 'rb')\nz = replace(a, b=1)"
+    )
