@@ -23,7 +23,7 @@ from dris.bench import demo
 from dris.cli import app
 from dris.data.known.catalogue import KNOWN
 from dris.data.writer import MANIFEST, OWN, Writer
-from dris.learn import sharded
+from dris.learn.sharded import sharded_ranks as sharded
 from made_shards import losses_of, write_shards
 
 PRECIOUS = b"what somebody wrote\n"
@@ -55,13 +55,18 @@ WRITES = {
         ),
     ),
     "prune": Case(
-        f"prune data.csv {FAST} --rule loss --out o",
+        f"prune data.csv {FAST} --rule loss --keep 0.5 --out o",
         ("o/kept.csv", "o/report.html"),
         (
-            (f"prune mine/kept.csv {FAST} --rule loss --out mine", "mine"),
-            (f"prune tables {FAST} --rule loss --out tables", "tables"),
-            (f"prune tables/*.csv {FAST} --rule loss --out tables", "tables"),
+            (f"prune mine/kept.csv {FAST} --rule loss --keep 0.5 --out mine", "mine"),
+            (f"prune tables {FAST} --rule loss --keep 0.5 --out tables", "tables"),
+            (f"prune tables/*.csv {FAST} --rule loss --keep 0.5 --out tables", "tables"),
         ),
+    ),
+    "clean": Case(
+        f"clean data.csv {FAST} --out o",
+        ("o/cleaned.csv", "o/issues.csv", "o/report.html"),
+        ((f"clean mine/cleaned.csv {FAST} --out mine", "mine"),),
     ),
     "weights": Case(
         f"weights data.csv {FAST} --out o",
@@ -69,7 +74,7 @@ WRITES = {
         ((f"weights mine/weights.csv {FAST} --out mine", "mine"),),
     ),
     "report": Case(
-        f"report data.csv {FAST} --rule loss --out o",
+        f"report data.csv {FAST} --rule loss --keep 0.5 --out o",
         ("o/report.html",),
         ((f"report data.csv {FAST} --rule loss --from mine/report.html --out mine", "mine"),),
     ),
@@ -149,6 +154,7 @@ WRITES = {
 KEEPS = {"judge", "runs", "data"}
 SILENT = {
     "certify": "certify",
+    "rules": "rules",
     "compare": "compare scored scored",
     "audit read": "audit read audit.csv",
 }
@@ -224,6 +230,7 @@ def world(tmp_path_factory):
     shard = (root / "losses/part-0.parquet").read_bytes()
     for path, content in {
         "mine/kept.csv": data,
+        "mine/cleaned.csv": data,
         "mine/weights.csv": data,
         "mine/review.csv": (root / "review.csv").read_bytes(),
         "mine/report.html": data,
@@ -480,8 +487,8 @@ THEMSELVES = {
     "arrayfile": "the lowest layer: one file, whole or not at all",
     "writer": "the writer itself",
     "files": "a temporary name in scratch space",
-    "rewrite": "into the writer's temporary name",
-    "data/outputs": "into the writer's temporary name",
+    "copies": "into the writer's temporary name",
+    "outputs": "into the writer's temporary name",
     "scorefile": "into the writer's temporary name",
     "shards": "into scratch space that has a mark",
     "archives": "a folder of a fresh name, moved where nothing is",
@@ -493,17 +500,17 @@ THEMSELVES = {
     "beyond/records": "a script of this repository: the records of gated selection",
     "run": "records named by the hash of their cell, in the folder of runs",
     "runner": "records named by the hash of their cell, in the folder of runs",
-    "bench/trial": "records named by the hash of their cell, in the folder of runs",
+    "trial": "records named by the hash of their cell, in the folder of runs",
     "featurefile": "features named by the hash of what they are, in the store",
     "runs": "the store: files of its own names in a folder named by a hash",
-    "store": "the store: removes files of its own names",
+    "run_store": "the store: removes files of its own names",
     "scratch": "scratch space that has a mark",
     "sharded_passes": "into scratch space that has a mark",
     "sharded_exact": "into scratch space that has a mark",
     "locks": "the lock, which holds a number or nothing",
-    "learn/shared": "a mark of a name used once",
-    "parallel": "a temporary file of a fresh name",
-    "standardizing": "a file in a temporary folder",
+    "visible_folder": "a mark of a name used once",
+    "processes": "a temporary file of a fresh name",
+    "standardized": "a file in a temporary folder",
 }
 _VERBS = {
     *("write_text", "write_bytes", "unlink", "rmdir", "rmtree", "rename", "savefig", "touch"),

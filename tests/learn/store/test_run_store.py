@@ -663,7 +663,7 @@ def test_a_run_that_is_held_is_never_cleaned(zoo):
 def test_a_cleaning_that_was_killed_half_way_is_finished_by_the_next(tmp_path, monkeypatch):
     train(tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr("dris.learn.store._emptied", lambda *_: None)
+        patched.setattr("dris.learn.store.run_store._emptied", lambda *_: None)
         Store(tmp_path).clean(keep=lambda _: False)
     assert Store(tmp_path).runs() == []
     assert only_folder(tmp_path).name.endswith(".removed")
