@@ -11,7 +11,9 @@ from dris.decide.settings import Settings
 WRONG = 0.1
 
 
-def made_scored(n=2000, *, apart=4.0, stray=0, loved=0, copies=False, rare=0, hated=20.0, trusted=None):
+def made_scored(
+    n=2000, *, apart=4.0, stray=0, loved=0, copies=False, rare=0, hated=20.0, trusted=None
+):
     """Ten classes, a tenth of the labels wrong, and three proxies that see most of them.
 
     `stray` choosing canaries have got their true label back, `loved` ones a label that the proxies

@@ -364,9 +364,7 @@ def test_weights_are_the_papers_probabilities_among_those_kept_or_all_but_canari
     )
     plan, at = found.weights("loss", smoothing=0.3, exponent=0.5, of="all")
     assert at.tolist() == np.flatnonzero(~scored.planted()).tolist()
-    by_hand = importance(
-        scored.scores()["loss"][at], smoothing=0.3, weight_exponent=0.5
-    )
+    by_hand = importance(scored.scores()["loss"][at], smoothing=0.3, weight_exponent=0.5)
     assert (plan.weights == by_hand.weights).all()
     with pytest.raises(InputError, match="weights need a score, one of .*, got 'gated'"):
         found.weights("gated")
