@@ -90,6 +90,7 @@ def page_of(decision: Decision, *, title: str, recipe: Mapping[str, Any]) -> Rep
         keep=keep,
         subset_at=subset_at,
         contamination_at=lambda subset: (None, subset.parameters["limit"]),
+        labels=data.labels,  # a canary's own row may be kept and checked: by its own label
         class_names=data.names,
         suspicion=decision.suspicion,
         suspected=suspected,
