@@ -253,6 +253,16 @@ def test_a_queue_from_a_score_file_trains_nothing_and_hides_canaries(dris, here)
     refused(dris(*words, "--scores", ".", "--force"), "other labels")
 
 
+def test_a_queue_from_scores_goes_by_suspicion_where_there_is_one(dris, here):
+    data = read_data("data.csv", label="kind", id="name")
+    given = data.given().astype(str)
+    scores = {"aum_mean": np.arange(N), "suspicion": np.arange(N)}
+    texts = {"given": given, "suggested": given}
+    write_scores(ScoreFile(data.ids, scores, texts=texts), "scores.parquet")
+    assert dris("audit", "queue", "data.csv", *COLUMNS, "--n", 2, "--scores", ".")[0] == 0
+    assert [row["id"] for row in table(here / "review.csv")] == [f"r{N - 1}", f"r{N - 2}"]
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [

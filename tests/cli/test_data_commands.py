@@ -1,6 +1,7 @@
 """The commands about a user's own data, run as `main` runs them."""
 
 import csv
+import html
 import json
 import os
 import shlex
@@ -8,17 +9,20 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dris.cli.data_commands import _say_limit
+from dris.cli.data_commands import _say
 from dris.cli.requests import Request
-from dris.core.certify.subset_limit import ContaminationLimit
+from dris.core.choose.rules import RULES
 from dris.data.scorefile import read_scores
 from dris.data.writer import MANIFEST
+from dris.decide.decision import decide_scored
 from made_people import write_people
+from made_scored import made_scored
 
 N = 2000
 ROW_NUMBERS = ["--label", "income", "--without", "person,checked"]
@@ -64,17 +68,17 @@ def test_prune_writes_a_cleaner_table_with_the_same_columns_order_and_lines(
     free = positions[positions % 20 > 0]
     assert people[2][free].mean() < people[2].mean() / 3
     assert "wrote" in said
-    assert "verdict" in said
+    assert "why    " in said
     assert "with probability 0.95" in said or "nothing of use is certified" in said
 
 
 def test_prune_writes_the_report_beside_it_unless_told_not_to(on_people, tmp_path):
-    assert on_people("prune")[0] == 0
+    assert on_people("prune", "--keep", "0.25")[0] == 0
     page = (tmp_path / "out" / "report.html").read_text()
     assert "people.csv" in page
     assert "What to do" in page
     assert "exec" in page  # a category, decoded
-    on_people("prune", "--no-report", out=tmp_path / "bare")
+    on_people("prune", "--keep", "0.25", "--no-report", out=tmp_path / "bare")
     assert sorted(p.name for p in (tmp_path / "bare").iterdir()) == [MANIFEST, "kept.csv"]
 
 
@@ -82,7 +86,8 @@ def test_prune_writes_the_report_beside_it_unless_told_not_to(on_people, tmp_pat
 def test_trusted_rows_always_stay_and_canaries_never_do(on_people, tmp_path, rule):
     on_people("score", out=tmp_path / "s")
     marks = read_scores(tmp_path / "s" / "scores.parquet")
-    code, said, _ = on_people("prune", "--rule", rule, "--as", "ids", "--no-report", "--json")
+    words = ["--keep", "0.25", "--rule", rule, "--as", "ids", "--no-report", "--json"]
+    code, said, _ = on_people("prune", *words)
     kept = {row["person"] for row in rows_of(tmp_path / "out" / "kept.csv")}
     assert code == 0
     assert len(kept) == json.loads(said)["kept"]
@@ -93,7 +98,8 @@ def test_trusted_rows_always_stay_and_canaries_never_do(on_people, tmp_path, rul
 
 
 def test_a_column_marks_the_kept_in_the_whole_table(on_people, tmp_path):
-    on_people("prune", "--as", "column", "--rule", "rank_variance", "--no-report")
+    words = ["--keep", "0.25", "--as", "column", "--rule", "rank_variance", "--no-report"]
+    on_people("prune", *words)
     rows = rows_of(tmp_path / "out" / "kept.csv")
     assert len(rows) == N
     kept = [row for row in rows if row["dris_kept"].lower() == "true"]
@@ -106,7 +112,7 @@ def test_score_writes_every_score_by_id_with_flags_and_a_recipe(on_people, peopl
     found = read_scores(tmp_path / "out" / "scores.parquet")
     assert code == 0
     assert found.ids[:2].tolist() == ["p00000", "p00001"]
-    assert {"rank_variance", "aum_mean", "el2n", "forgetting"} <= set(found.scores)
+    assert {"rank_variance", "aum_mean", "el2n", "forgetting", "suspicion"} <= set(found.scores)
     assert list(found.scores) == json.loads(said)["scores"]
     suspicious = found.texts["suggested"] != found.texts["given"]
     free = ~found.flags["canary"]
@@ -144,7 +150,7 @@ def test_weights_sum_to_one_leave_canaries_out_and_undo_the_draws(on_people, tmp
     assert read_scores(tmp_path / "out" / "weights.parquet").score("weight").tolist() == w.tolist()
 
 
-def test_judge_prints_the_verdict_and_its_json_holds_every_check(on_people, tmp_path):
+def test_judge_prints_the_judgement_and_its_json_holds_every_check(on_people, tmp_path):
     code, said, _ = on_people("judge", "--keep", "0.3")
     assert code == 0
     assert "why" in said
@@ -152,7 +158,9 @@ def test_judge_prints_the_verdict_and_its_json_holds_every_check(on_people, tmp_
     values = json.loads(on_people("judge", "--keep", "0.3", "--json")[1])
     assert values["keep"] == 0.3
     assert values["rule"] in said
-    assert {check["outcome"] for check in values["checks"].values()} <= {
+    checks = values["judgement"]["checks"]
+    assert len(checks) == 13
+    assert {check["outcome"] for check in checks.values()} <= {
         "holds",
         "fails",
         "cannot tell",
@@ -161,14 +169,17 @@ def test_judge_prints_the_verdict_and_its_json_holds_every_check(on_people, tmp_
 
 def test_several_kinds_of_canaries_each_certify(on_people):
     values = json.loads(on_people("judge", "--canaries", "uniform,confusable", "--json")[1])
-    assert [c["kind"] for c in values["certificates"]] == ["uniform", "confusable"]
+    assert [limit["kind"] for limit in values["limits"]] == ["uniform", "confusable"]
 
 
 def test_report_alone_says_its_headline(on_people, tmp_path):
     code, said, _ = on_people("report", "--rule", "rank_variance")
     assert code == 0
     assert "wrote" in said
-    assert said.splitlines()[0] in (tmp_path / "out" / "report.html").read_text()
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert said.splitlines()[0] in html.unescape(page)
+    values = json.loads(on_people("report", "--rule", "rank_variance", "--force", "--json")[1])
+    assert values["headline"] == said.splitlines()[0]
 
 
 def test_nothing_is_replaced_without_force_and_that_is_said_before_training(dris, people, tmp_path):
@@ -176,13 +187,16 @@ def test_nothing_is_replaced_without_force_and_that_is_said_before_training(dris
     out.mkdir()
     for command, name in (
         ("score", "scores.parquet"),
-        ("prune", "kept.csv"),
-        ("prune", "report.html"),
+        ("clean", "cleaned.csv"),
+        ("clean", "issues.csv"),
+        ("clean", "report.html"),
+        ("prune --keep 0.25", "kept.csv"),
+        ("prune --keep 0.25", "report.html"),
         ("weights", "weights.csv"),
         ("report", "report.html"),
     ):
         (out / name).write_text("mine")
-        code, _, told = dris(command, people[0], *ROW_NUMBERS, *FAST, "--out", out)
+        code, _, told = dris(*command.split(), people[0], *ROW_NUMBERS, *FAST, "--out", out)
         assert code == 1
         assert f"{name} was not written by dris" in told
         assert told.count("\n") == 1
@@ -212,14 +226,14 @@ def test_force_replaces_what_the_command_wrote_until_somebody_edits_it(on_people
     [
         (["--keep", "1.5"], "keep must be"),
         (["--keep", "0"], "keep must be"),
-        (["--rule", "best"], "--rule must be one of gated"),
+        (["--rule", "best"], "rule must be one of clean, gated"),
         (["--as", "xml"], "--as must be data, ids or column"),
         (["--proxies", "1"], "proxies must be"),
         (["--epochs", "0"], "epochs must be"),
         (["--model", "gpt"], "unknown model 'gpt'"),
         (["--canaries", "yellow"], "canaries must be different kinds"),
         (["--canaries", "uniform,uniform"], "canaries must be different kinds"),
-        (["--canaries", "none"], "needs canaries"),
+        (["--canaries", "none", "--rule", "gated"], "needs canaries"),
         (["--at-most", "0.7"], "at_most must be in"),
         (["--seed", "-1"], "seed"),
         (["--workers", "0"], "workers must be"),
@@ -228,13 +242,14 @@ def test_force_replaces_what_the_command_wrote_until_somebody_edits_it(on_people
         (["--label", "wage"], "wage"),
         (["--id", "job"], "ids must differ"),
         (["--without", "shoe"], "shoe"),
-        (["--from", "nowhere.npy"], "needs canaries"),
+        (["--from", "nowhere.npy", "--rule", "gated"], "needs canaries"),
         (["--from", "nowhere.npy", "--rule", "loss"], "nowhere.npy does not exist"),
     ],
 )
 def test_a_bad_option_is_one_sentence_and_writes_nothing(dris, people, tmp_path, words, says):
     out = tmp_path / "out"
-    code, said, told = dris("prune", people[0], *ROW_NUMBERS, "--out", out, *FAST, *words)
+    asked = ["prune", people[0], "--keep", "0.25", *ROW_NUMBERS, "--out", out, *FAST, *words]
+    code, said, told = dris(*asked)
     assert code == 1
     assert said == ""
     assert says in told
@@ -249,10 +264,11 @@ def test_a_bad_option_is_one_sentence_and_writes_nothing(dris, people, tmp_path,
         (["weights", "--smoothing", "0"], "smoothing must be above 0"),
         (["weights", "--exponent", "2"], "weight_exponent must be in"),
         (["weights", "--as", "xml"], "--as must be csv or parquet"),
-        (["judge", "--canaries", "none"], "a verdict needs canaries"),
-        (["judge", "--from", "x.npy"], "a verdict needs canaries"),
+        (["judge", "--canaries", "none"], "a judgement needs canaries"),
+        (["judge", "--from", "x.npy"], "a judgement needs canaries"),
         (["judge", "--keep", "2"], "keep must be"),
-        (["report", "--rule", "best"], "--rule must be one of"),
+        (["report", "--rule", "best"], "rule must be one of"),
+        (["prune"], "prune needs --keep, the share of the examples to keep, such as 0.25; dris"),
     ],
 )
 def test_bad_options_of_the_other_commands_are_one_sentence(on_people, words, says):
@@ -274,7 +290,7 @@ def test_an_error_of_our_own_is_one_sentence_and_code_70_and_debug_shows_where(
     def broken(*_, **__):
         raise RuntimeError("the wheel\nfell off")
 
-    monkeypatch.setattr("dris.decide.scored.score_data", broken)
+    monkeypatch.setattr("dris.decide.decision.score_data", broken)
     code, _, told = on_people("judge")
     assert (code, told) == (70, "dris: RuntimeError: the wheel (--debug shows where)\n")
     with pytest.raises(RuntimeError, match="fell off"):
@@ -292,11 +308,16 @@ def test_imported_dynamics_give_scores_and_a_subset_but_no_certificate(
     words = [people[0], *ROW_NUMBERS, "--rule", "rank_variance", "--from", "loss.npy"]
     code, said, _ = dris("prune", *words, "--keep", "0.5", "--json", "--out", "p")
     values = json.loads(said)
-    assert (code, values["kept"], values["certificates"], values["verdict"]) == (0, 1000, [], None)
-    assert "nothing is certified" in Path("p/report.html").read_text()
+    assert (code, values["kept"], values["limits"], values["judgement"]) == (0, 1000, [], None)
+    assert "nothing of use is certified" in Path("p/report.html").read_text()
     np.save("short.npy", loss[:, :5])
-    words[-1] = "short.npy"
-    assert "the imported dynamics are of 5 examples" in dris("prune", *words, "--out", "q")[2]
+    short = ["prune", *words[:-1], "short.npy", "--keep", "0.5", "--out", "q"]
+    assert "the imported dynamics are of 5 examples" in dris(*short)[2]
+    for command, name in (("score", "scores.parquet"), ("weights", "weights.csv")):
+        named = [people[0], *ROW_NUMBERS, "--from", "loss.npy", "--out", "w", "--json"]
+        code, said, _ = dris(command, *named)
+        assert (code, json.loads(said)["rule"]) == (0, "everything")
+        assert (Path("w") / name).is_file()
     Path("aum_values.csv").write_text("sample_id,aum\na,0.5\nb,-1\n")
     assert dris("score", "--from", "aum_values.csv", "--out", "a")[0] == 0
     assert read_scores("a/scores.parquet").score("aum").tolist() == [0.5, -1.0]
@@ -339,13 +360,14 @@ def test_an_npz_of_embeddings_becomes_a_smaller_npz_and_a_report(dris, tmp_path)
         assert (kept["extra"] % 10 == 0).mean() < 0.02
         assert (kept["x"] == x[kept["extra"]]).all()
         assert (np.diff(kept["extra"]) > 0).all()
-    (limit,) = values["certificates"]
+    (limit,) = values["limits"]
     assert limit["wrong"] >= (np.load(tmp_path / "out" / "kept.npz")["extra"] % 10 == 0).sum()
     assert (tmp_path / "out" / "report.html").stat().st_size > 50_000
 
 
 EVERY_COMMAND = (
-    *("score", "prune", "weights", "judge", "report", "trial", "corrupt", "compare"),
+    *("clean", "prune", "score", "weights", "judge", "report", "rules"),
+    *("trial", "corrupt", "compare"),
     *("audit draw", "audit read", "audit queue", "audit apply"),
     *("demo", "certify", "runs", "data"),
 )
@@ -440,37 +462,110 @@ def test_an_interrupted_trial_says_how_to_go_on_and_ends_in_the_same_bytes(peopl
 
 
 def test_a_loose_limit_of_two_classes_says_what_to_do(on_people):
-    _, said, _ = on_people("prune", "--rule", "gated", "--no-report")
+    _, said, _ = on_people("prune", "--keep", "0.25", "--rule", "gated", "--no-report")
     assert "nothing of use is certified" in said
-    assert "if fewer surely are, say so with --at-most, or check a sample: dris audit draw" in said
+    assert "if fewer surely are, say so with --at-most, or check a sample" in said
+    assert "needs no assumption: dris audit draw" in said
 
 
 @pytest.mark.parametrize(
-    ("wrong", "in_all", "says", "does_not"),
+    ("keep", "wrong", "in_all", "hides", "says", "does_not"),
     [
-        (20, 0.1, "at most 2.00% of them are wrong", "  so  "),
-        (20, 0.5, "say so with --at-most, or check a sample: dris audit", "nothing of use"),
-        (150, 0.1, "nothing of use is certified", "with probability"),
-        (900, 0.2, "keep less, or check a sample", "with probability"),
+        (0.25, 20, 0.1, False, "at most 2.00% of them are wrong", "so  "),
+        (0.25, 20, 0.5, False, "say so with --at-most, or check a sample", "nothing of use"),
+        (0.25, 150, 0.1, False, "nothing of use is certified", "with probability"),
+        (0.25, 900, 0.2, False, "keep less, or check a sample", "with probability"),
+        (None, 900, 0.2, False, "so     check a sample", "keep less"),
+        (0.25, 20, 0.1, True, "so     plant other --canaries, or check a sample", "keep less"),
+        (0.25, 20, 0.45, False, "at most 2.00% of them are wrong", "--at-most"),
+        (0.25, 20, 0.451, False, "up to 50% are allowed for", "nothing of use"),
     ],
 )
-def test_what_is_said_of_a_limit_depends_on_what_it_is_worth(capsys, wrong, in_all, says, does_not):
-    limit = ContaminationLimit(
-        kind="uniform",
-        wrong=wrong,
-        left=1000,
-        selected=1010,
-        canaries=100,
-        passed=10,
-        restored=0,
-        corrupted=900,
-        both=wrong,
-        delta=0.05,
-        delta_count=0.025,
-        delta_corrupted=0.025,
-        conditions=("the attacker is uniform",),
-    )
-    _say_limit(Request(at_most=0.5), limit, in_all, "dris audit")
+def test_what_is_said_of_a_limit_depends_on_what_it_is_worth(
+    capsys, monkeypatch, keep, wrong, in_all, hides, says, does_not
+):
+    found = decide_scored(made_scored()[0], keep=keep)
+    if hides:
+        monkeypatch.setattr(type(found.judgement), "hides", True)
+    limit = replace(found.limit, wrong=wrong, left=1000, corrupted=900)
+    most = replace(found.corruption[0], corrupted=int(1000 * in_all), total=1000)
+    found = replace(found, limits=(limit,), corruption=(most,))
+    _say(Request(at_most=0.5, label="y"), found, Path("kept.csv"))
     said = capsys.readouterr().out
     assert says in said
     assert does_not not in said
+    if "sample" in said:
+        assert "dris audit draw kept.csv --label y" in said
+
+
+# -- clean, and what everything has in common ------------------------------------------------------
+
+
+def test_clean_writes_the_rows_the_suspects_and_the_page(on_people, people, tmp_path):
+    code, said, told = on_people("clean", "--json")
+    assert code == 0, told
+    values = json.loads(said)
+    source = people[0].read_bytes().splitlines()
+    cleaned = (tmp_path / "out" / "cleaned.csv").read_bytes().splitlines()
+    places = [source.index(line) for line in cleaned]
+    assert places == sorted(places)
+    assert (places[0], len(places) - 1) == (0, values["kept"])
+    assert [Path(path).name for path in values["files"]] == [
+        "cleaned.csv",
+        "issues.csv",
+        "report.html",
+    ]
+    assert values["keep"] is None
+    assert values["kept"] + values["dropped"] == values["examples"] == N
+    kept = np.array(places[1:]) - 1
+    assert people[2][kept].mean() < people[2].mean() / 2
+    issues = rows_of(tmp_path / "out" / "issues.csv")
+    assert len(issues) == values["suspects"]
+    dropped = {row["id"] for row in issues if row["dropped"] == "yes"}
+    assert dropped == {f"p{i:05d}" for i in set(range(N)) - set(kept.tolist())}
+    assert "What to do" in (tmp_path / "out" / "report.html").read_text()
+    code, said, _ = on_people("clean", "--no-report", out=tmp_path / "bare")
+    assert code == 0
+    names = sorted(path.name for path in (tmp_path / "bare").iterdir())
+    assert names == [MANIFEST, "cleaned.csv", "issues.csv"]
+    assert f"kept   {values['kept']:,} of {N:,} by {values['rule']}" in said
+
+
+def test_rules_lists_every_rule_with_its_line(dris):
+    code, said, _ = dris("rules")
+    assert code == 0
+    first, *lines = said.splitlines()
+    assert first.startswith("recommended  ")
+    assert [line.split()[0] for line in lines] == list(RULES)
+    for line, rule in zip(lines, RULES.values(), strict=True):
+        assert line.endswith(f"  {rule.about}")
+        assert len(line) <= 120
+
+
+def test_dynamics_that_were_saved_are_imported_whatever_the_file_is_called(dris, people, tmp_path):
+    from dris.core.dynamics.history import Dynamics
+    from dris.data.reader import read_data
+
+    data = read_data(people[0], label="income", id="person", trusted="checked")
+    rng = np.random.default_rng(0)
+    order = rng.permutation(N)
+    truth = np.where(people[2], 1 - data.labels, data.labels)
+    logits = 3 * np.eye(2)[truth] + rng.normal(size=(2, 3, N, 2))
+    whole = Dynamics.from_logits(logits[:, :, order], data.labels[order], ids=data.ids[order])
+    asked = [people[0], "--label", "income", "--id", "person", "--trusted", "checked", "--json"]
+    kept = []
+    for name, dynamics in (("run.dynamics", whole), ("short.safetensors", whole.summary())):
+        path = dynamics.save(tmp_path / name)
+        code, said, told = dris("clean", *asked, "--from", path, "--out", tmp_path / f"o-{name}")
+        assert code == 0, told
+        values = json.loads(said)
+        assert values["proxies"] == {"found": 0, "trained": 0, "imported": 2}
+        kept.append((tmp_path / f"o-{name}" / "cleaned.csv").read_bytes())
+        assert abs(values["suspects"] - people[2].sum()) < 0.05 * N
+    assert kept[0] == kept[1]
+    (tmp_path / "foreign.bin").write_bytes(b"\x05\0\0\0\0\0\0\0{}   ")
+    code, _, told = dris(
+        "clean", *asked, "--from", tmp_path / "foreign.bin", "--out", tmp_path / "o"
+    )
+    assert code == 1
+    assert told.count("\n") == 1

@@ -153,3 +153,32 @@ def test_scores_cannot_be_joined_with_dynamics(tmp_path):
     np.save(tmp_path / "loss.npy", np.eye(2))
     with pytest.raises(InputError, match="cannot be joined"):
         import_records([tmp_path / "aum_values.csv", tmp_path / "loss.npy"])
+
+
+@pytest.mark.parametrize("name", ["run.dynamics", "run.safetensors", "run"])
+@pytest.mark.parametrize("form", ["whole", "summary"])
+def test_what_dynamics_save_wrote_comes_back_as_it_was(tmp_path, name, form):
+    logits = np.random.default_rng(0).normal(size=(2, 4, 5, 3))
+    made = Dynamics.from_logits(logits, [0, 1, 2, 1, 0], ids=list("pqrst"), scored_epoch=2)
+    made = made.summary() if form == "summary" else made
+    found = import_records(made.save(tmp_path / name))
+    assert (found.ids.tolist(), found.epochs, found.scored_epoch) == (list("pqrst"), made.epochs, 2)
+    assert np.array_equal(found.labels, made.labels)
+    for column in made.columns:
+        assert np.array_equal(found.column(column), made.column(column))
+    assert np.array_equal(SCORES["aum_mean"](found), SCORES["aum_mean"](made))
+
+
+def test_saved_proxies_of_several_files_are_joined_and_a_damaged_one_is_refused(tmp_path):
+    one = Dynamics.from_losses([[0.1, 0.2]], ids=["a", "b"]).save(tmp_path / "one")
+    two = Dynamics.from_losses([[0.4, 0.3]], ids=["b", "a"]).save(tmp_path / "two")
+    assert import_records([one, two]).column("loss").tolist() == [[[0.1, 0.2]], [[0.3, 0.4]]]
+    whole = bytearray(one.read_bytes())
+    whole[-1] ^= 1
+    one.write_bytes(whole)
+    with pytest.raises(InputError) as error:
+        import_records(one)
+    assert "\n" not in str(error.value)
+    (tmp_path / "words.txt").write_text("no record at all")
+    with pytest.raises(InputError, match=r"no record that can be imported; those are what Dyn"):
+        import_records(tmp_path / "words.txt")

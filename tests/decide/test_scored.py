@@ -1,11 +1,18 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dris.core.choose.rules import RULES, choose
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
+from dris.core.judge.judgement import judge
+from dris.core.scores.formulas import SCORES
 from dris.data.labelled import LabelledData
-from dris.decide.scored import Scored, Settings, score_data, scored_from
+from dris.decide.choice import choice_of, corruption_of
+from dris.decide.decision import decide_scored
+from dris.decide.scored import Scored, score_data, scored_from
+from dris.decide.settings import Settings
 
 N = 1500
 
@@ -47,39 +54,48 @@ def test_canaries_of_all_kinds_are_apart_planted_where_nobody_vouches(world):
 @pytest.mark.parametrize("rule", ["gated", "gated_per_class", "rank_variance", "aum_mean", "loss"])
 def test_kept_are_the_chosen_without_canaries_and_with_all_that_is_trusted(world, rule):
     scored, _ = world
-    chosen = scored.choose(rule, 0.4)
-    kept = np.zeros(N, dtype=bool)
-    kept[scored.kept(chosen)] = True
+    chosen = choose(rule, scored.dynamics, keep=0.4, choosing=scored.choosing()).indices
+    found = decide_scored(scored, keep=0.4, rule=rule)
     for i in range(N):
-        expected = scored.data.trusted[i] or (i in chosen.indices and not scored.planted()[i])
-        assert kept[i] == expected
+        expected = scored.data.trusted[i] or (i in chosen and not scored.planted()[i])
+        assert found.mask[i] == expected
 
 
 def test_every_kind_certifies_a_limit_that_holds_on_these_labels(world):
     scored, wrong = world
     for rule in ("gated", "rank_variance", "loss"):  # loss collects wrong labels
-        chosen = scored.choose(rule, 0.4)
-        left = chosen.mask() & ~scored.planted()
-        limits = scored.certificates(chosen)
-        assert [limit.kind for limit in limits] == ["uniform", "confusable"]
-        for limit in limits:
-            assert limit.left == left.sum()
-            assert wrong[left].sum() <= limit.wrong
+        found = decide_scored(scored, keep=0.4, rule=rule)
+        assert [limit.kind for limit in found.limits] == ["uniform", "confusable"]
+        for limit in found.limits:
+            assert limit.left == found.kept.size
+            assert wrong[found.kept].sum() <= limit.wrong
+        assert found.limit.share == max(limit.share for limit in found.limits)
 
 
-def test_limits_worked_out_before_are_used_and_give_the_same(world):
+def test_limits_on_the_data_worked_out_before_are_used_and_give_the_same(world):
     scored, _ = world
-    chosen = scored.choose("gated", 0.4)
-    before = scored.corruption()
-    assert scored.certificates(chosen, corruption=before) == scored.certificates(chosen)
+    judgement = decide_scored(scored, keep=0.4).judgement
+    how = {"keep": 0.4, "rule": "gated"}
+    again = choice_of(scored, judgement, **how)
+    assert (
+        choice_of(scored, judgement, **how, corruption=corruption_of(scored)).limits == again.limits
+    )
 
 
-def test_the_rule_of_the_verdict_chooses_what_the_verdict_kept(world):
+def test_the_rule_of_the_judgement_chooses_what_the_judgement_is_about(world):
     scored, _ = world
-    verdict = scored.judge(0.3)
-    chosen = scored.choose(verdict.rule, 0.3)
-    mine = chosen.indices[~scored.planted()[chosen.indices]]
-    assert np.array_equal(mine, verdict.subset.indices)
+    alone = judge(scored.dynamics, scored.canaries, keep=0.3)
+    found = decide_scored(scored, keep=0.3, rule=alone.rule)
+    assert found.judgement.rule == alone.rule == found.rule
+    free = ~scored.data.trusted
+    assert found.mask[free].tolist() == alone.subset.mask()[free].tolist()
+    assert np.array_equal(found.judgement.subset.indices, found.kept)
+
+
+def test_the_choosing_canaries_are_half_of_the_first_kind(world):
+    scored, _ = world
+    assert np.array_equal(np.flatnonzero(scored.choosing()), scored.canaries[0].choosing.positions)
+    assert replace(scored, canaries=()).choosing() is None
 
 
 def test_suggested_labels_find_most_of_the_truth(world):
@@ -97,8 +113,9 @@ def test_a_tighter_assumption_never_widens_the_limit(world):
         scored.canaries,
         Settings(epochs=6, canaries=scored.settings.canaries, at_most=0.2),
     )
-    for a, b in zip(tight.corruption(), scored.corruption(), strict=True):
+    for a, b in zip(corruption_of(tight), corruption_of(scored), strict=True):
         assert a.corrupted <= b.corrupted
+        assert (a.at_most, b.at_most) == (0.2, 0.5)
 
 
 def test_every_rule_is_refused_or_keeps_no_more_than_its_share(world):
@@ -106,7 +123,8 @@ def test_every_rule_is_refused_or_keeps_no_more_than_its_share(world):
     refused = []
     for rule in RULES:
         try:
-            assert len(scored.choose(rule, 0.3)) <= 0.3 * N
+            chosen = choose(rule, scored.dynamics, keep=0.3, choosing=scored.choosing())
+            assert len(chosen) <= 0.3 * N
         except InputError:
             refused.append(rule)
     assert set(refused) <= {"grand", "aum_threshold", "rho_loss", "hybrid", "prototype"}
@@ -118,17 +136,57 @@ def test_imported_dynamics_follow_the_ids_and_certify_nothing(world):
     back = np.arange(N)[::-1]
     scored = scored_from(data, Dynamics.from_losses(loss[:, back], ids=data.ids[back]))
     assert np.array_equal(scored.dynamics.snapshot("loss"), loss)
-    assert scored.certificates(scored.choose("loss", 0.5)) == ()
+    found = decide_scored(scored, keep=0.5, rule="loss")
+    assert (found.limits, found.judgement) == ((), None)
+    assert "dynamics were imported: no certificate" in found.notes
     with pytest.raises(InputError, match="needs canaries"):
-        scored.choose("gated", 0.5)
-    with pytest.raises(InputError, match="a verdict needs canaries"):
-        scored.judge(0.5)
+        decide_scored(scored, keep=0.5, rule="gated")
     with pytest.raises(InputError, match=r"are of 3 examples, such as 0, and the data has 1500"):
         scored_from(data, Dynamics.from_losses(np.ones((2, 3))))
 
 
+def summary_of(data, rng):
+    """Summary dynamics of the data with every column there is, ids in another order."""
+    order = rng.permutation(len(data))
+    shape = (2, 6, len(data))
+    whole = Dynamics.from_arrays(
+        loss=rng.random(shape),
+        margin=rng.normal(size=shape),
+        correct=rng.random(shape) < 0.8,
+        labels=data.labels[order],
+        ids=data.ids[order],
+    )
+    features = rng.normal(size=(len(data), 3)).astype(np.float32)
+    return whole.with_columns(features=features), order
+
+
+def test_sums_over_epochs_and_features_follow_the_ids_as_the_columns_do(world):
+    """Sums were left in their own order once: every example silently got another's AUM."""
+    data = world[0].data
+    whole, order = summary_of(data, np.random.default_rng(1))
+    back = np.argsort(order)  # where each example of the data stands in the record
+    for dynamics in (whole, whole.summary()):
+        found = scored_from(data, dynamics).dynamics
+        assert np.array_equal(found.ids, data.ids)
+        for name in ("aum", "aum_mean", "forgetting", "forgetting_unlearned", "loss"):
+            assert np.array_equal(SCORES[name](found), SCORES[name](dynamics)[back]), name
+        assert np.array_equal(found.column("features"), whole.column("features")[back])
+    unmoved = SCORES["aum"](whole)
+    assert not np.array_equal(SCORES["aum"](scored_from(data, whole).dynamics), unmoved)
+
+
+def test_dynamics_of_other_labels_are_taken_and_that_is_said(world):
+    data = world[0].data
+    whole, _ = summary_of(data, np.random.default_rng(1))
+    assert scored_from(data, whole).notes == ("dynamics were imported: no certificate",)
+    other = np.array(whole.labels)
+    other[:7] = (other[:7] + 1) % 3
+    said = scored_from(data, replace(whole, labels=other)).notes
+    assert said[-1] == "7 of 1,500 labels were other ones when they were recorded"
+
+
 def test_an_unknown_rule_names_those_there_are():
-    with pytest.raises(InputError, match=r"rule must be one of gated, .*, got 'best'"):
+    with pytest.raises(InputError, match=r"rule must be one of clean, .*, got 'best'"):
         choose("best", Dynamics.from_losses(np.eye(2)), keep=0.5)
 
 

@@ -19,7 +19,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dris
 from dris.core.errors import InputError
-from dris.integrations import choosing
 from dris.integrations.sklearn import RobustClassifier, RobustSelector
 from dris.learn.store.run_store import Store
 
@@ -57,7 +56,8 @@ def test_scikit_learns_checks_pass(estimator, check):
 )
 def test_they_pass_when_tiny_data_is_chosen_from_as_well(estimator, check, monkeypatch):
     """Most of the checks have fewer examples than we choose from; here they are chosen from."""
-    monkeypatch.setattr(choosing, "LITTLE", 20)  # with fewer there is no choosing canary
+    for home in ("decision", "choice"):  # with fewer than 20 there is no choosing canary
+        monkeypatch.setattr(f"dris.decide.{home}.LITTLE", 20)
     check(estimator)
 
 
@@ -78,9 +78,11 @@ def test_the_estimator_is_fitted_on_what_is_kept_and_on_nothing_else(table):
     assert model.classes_.tolist() == ["cat", "dog", "owl"]
     assert model.n_features_in_ == 4
     assert not hasattr(model, "feature_names_in_")
-    assert model.scores_["rank_variance"].shape == (N,)
-    assert model.verdict_.keep == 0.5
-    assert model.rule_ == "rank_variance_per_class"
+    assert model.decision_.scored.scores()["rank_variance"].shape == (N,)
+    assert model.decision_.judgement.keep == 0.5
+    assert model.decision_.kept.tolist() == kept.tolist()
+    assert model.decision_.limits[0].left == kept.size  # a limit on what it was fitted on
+    assert model.rule_ == model.decision_.rule == "rank_variance_per_class"
     assert np.flatnonzero(model.weights_).tolist() == kept.tolist()
 
 
@@ -123,7 +125,9 @@ def test_a_pickle_and_a_clone_do_what_the_original_does(table):
     model = RobustClassifier(LogisticRegression(), **SOME).fit(x, y)
     again = pickle.loads(pickle.dumps(model))
     assert (again.predict_proba(x) == model.predict_proba(x)).all()
-    assert again.verdict_.to_dict() == model.verdict_.to_dict()
+    assert again.decision_.to_dict() == model.decision_.to_dict()
+    assert str(again.decision_) == str(model.decision_)
+    assert again.decision_.suspects == model.decision_.suspects
     fresh = clone(model)
     assert not hasattr(fresh, "kept_")
     assert fresh.fit(x, y).kept_.tolist() == model.kept_.tolist()
@@ -152,7 +156,7 @@ def test_proxies_may_be_given(table):
     mine = [SGDClassifier(loss="log_loss", alpha=1e-2), "mlp"]
     selector = RobustSelector(**{**SOME, "model": mine}).fit(x, y)
     one = RobustSelector(**{**SOME, "model": SGDClassifier(loss="log_loss", alpha=1e-2)}).fit(x, y)
-    scores = [s.scores_["rank_variance"] for s in (selector, one)]
+    scores = [s.decision_.scored.scores()["rank_variance"] for s in (selector, one)]
     assert (scores[0] != scores[1]).any()
 
 
@@ -222,7 +226,7 @@ class Unweighted(ClassifierMixin, BaseEstimator):
         (RobustClassifier(LogisticRegression), "estimator must be a classifier, got <class"),
         (RobustClassifier(Unweighted(), weight=True), "Unweighted takes no sample_weight in fit"),
         (RobustClassifier(LogisticRegression(), keep=0), r"keep must be in \(0, 1\], got 0"),
-        (RobustSelector(rule="best"), "rule must be one of recommended, gated, .* got 'best'"),
+        (RobustSelector(rule="best"), "rule must be one of clean, gated, .* got 'best'"),
         (RobustSelector(proxies=1), "proxies must be at least 2, got 1"),
         (RobustSelector(epochs=0), "epochs must be at least 1, got 0"),
         (RobustSelector(model="perceptron"), "unknown model 'perceptron'"),
@@ -247,10 +251,11 @@ def test_sparse_data_is_refused_with_a_remedy(table):
 def test_little_data_is_kept_whole_with_one_warning(table):
     x, y, _ = table
     tree = DecisionTreeClassifier(random_state=0)
-    with pytest.warns(UserWarning, match=r"150 examples cannot show .*; all are kept$") as said:
-        model = RobustClassifier(tree).fit(x[:150], y[:150])
+    with pytest.warns(UserWarning, match=r"150 examples are too few .*; all are kept$") as said:
+        model = RobustClassifier(tree, **FAST).fit(x[:150], y[:150])
     assert len(said) == 1
-    assert (model.kept_.size, model.verdict_, model.scores_) == (150, None, {})
+    assert (model.kept_.size, model.rule_) == (150, "everything")
+    assert (model.decision_.judgement, model.decision_.limits) == (None, ())
     assert (model.predict(x) == tree.fit(x[:150], y[:150]).predict(x)).all()
     with warnings.catch_warnings():  # the twin: with enough of it nothing is said
         warnings.simplefilter("error")
@@ -288,11 +293,11 @@ def test_under_25_percent_noise_it_beats_the_bare_classifier_and_a_random_choice
     assert not helps(at_random), at_random
 
 
-def test_behind_a_gate_a_quarter_of_wrong_labels_becomes_a_few():
+def test_of_a_quarter_of_wrong_labels_a_few_are_left():
     x, y = load_digits(return_X_y=True)
     noisy = dris.flip_labels(y, 0.25, seed=0)
     model = RobustClassifier(DecisionTreeClassifier(random_state=0)).fit(x, noisy.given)
-    assert model.rule_ == model.verdict_.rule == "gated"
-    assert model.kept_.size > 0.6 * 0.75 * len(y)
+    assert (model.rule_, model.decision_.judgement.rule) == ("clean", "gated")
+    assert model.kept_.size > 0.9 * 0.75 * len(y)
     assert noisy.flipped[model.kept_].mean() < 0.05
     assert model.score(x, y) > 0.9 > 0.8 > model.estimator.fit(x, noisy.given).score(x, y)

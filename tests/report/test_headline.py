@@ -1,39 +1,95 @@
+"""The one sentence on top of the page, and the advice below it."""
+
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from dris.core.dynamics.history import Dynamics
 from dris.core.judge.diagnostics import Check
-from dris.core.judge.judgement import judge
 from dris.core.judge.noise_checks import HIDING
-from dris.core.noise.canaries import plant_canaries
-from dris.report.scored import headline
+from dris.decide.decision import decide_scored
+from dris.report.decision_page import headline, page_of
+from made_scored import made_scored
 
 
 @pytest.fixture(scope="module")
-def judgement():
-    rng = np.random.default_rng(0)
-    truth = np.arange(4000) % 4
-    canaries = plant_canaries(truth, rng=rng)
-    logits = 4 * np.eye(4)[truth] + rng.normal(size=(3, 4000, 4))
-    return judge(Dynamics.from_logits(logits, canaries.planted), canaries, keep=0.25)
+def decision():
+    return decide_scored(made_scored()[0], keep=0.25)
 
 
-def test_a_limit_that_says_something_is_in_the_headline(judgement):
-    certificate = replace(judgement.certificate, wrong=1)
-    assert "0.1% of those kept are wrong, 95% sure" in headline(judgement, certificate)
+def limited(decision, wrong):
+    return replace(decision, limits=(replace(decision.limit, wrong=wrong),))
 
 
-def test_a_limit_above_that_on_all_the_data_is_not(judgement):
-    certificate = replace(judgement.certificate, wrong=judgement.certificate.left)
-    assert "nothing of use is certified" in headline(judgement, certificate)
-    assert "nothing of use is certified" in headline(judgement, None)
-
-
-def test_a_limit_that_hiding_labels_break_is_called_so(judgement):
+def hiding(decision):
     check = Check(HIDING, "fails", 0.9, 0.6, "made to fail")
-    hides = replace(judgement, checks={**judgement.checks, "hiding": check})
-    certificate = replace(judgement.certificate, wrong=1)
-    assert "not to be trusted" in headline(hides, certificate)
-    assert "not to be trusted" not in headline(judgement, certificate)
+    judgement = decision.judgement
+    return replace(
+        decision, judgement=replace(judgement, checks={**judgement.checks, "hiding": check})
+    )
+
+
+def advice_of(decision):
+    return page_of(decision, title="made", recipe={}).advice
+
+
+def test_it_says_how_many_look_wrong_and_what_they_should_be(decision):
+    count = len(decision.suspects)
+    said = headline(decision)
+    assert said.startswith(
+        f"{count} of 2,000 labels ({count / 2000:.1%}) look wrong to the proxies"
+    )
+    given, suggested, _ = decision.suspects.commonest()
+    assert f"most often {given} that should be {suggested}" in said
+    assert headline(replace(decision, suspects=None)).startswith("0 of 2,000 labels (0.0%) look")
+
+
+def test_a_limit_that_says_something_is_in_the_headline_with_its_condition(decision):
+    said = headline(limited(decision, 1))
+    assert "0.2% of those kept are wrong, 95% sure, if the uniform attacker is the true one" in said
+
+
+def test_a_limit_above_that_on_all_the_data_is_not(decision):
+    assert "nothing of use is certified" in headline(limited(decision, decision.limit.left))
+    assert "nothing of use is certified" in headline(replace(decision, limits=()))
+
+
+def test_a_limit_that_hiding_labels_break_is_called_so(decision):
+    said = headline(hiding(limited(decision, 1)))
+    assert "the limit of 0.2% wrong among those kept is not to be trusted" in said
+    assert "not to be trusted" not in headline(limited(decision, 1))
+    assert "not to be trusted" in advice_of(hiding(decision)).caveat
+    assert advice_of(decision).caveat == ""
+    assert "nothing of use" in headline(hiding(limited(decision, decision.limit.left)))
+
+
+def test_where_everything_is_kept_it_says_why():
+    kept = decide_scored(made_scored(copies=True)[0], keep=0.25)
+    said = headline(kept)
+    assert said.startswith("Everything is kept: no rule is safe with these proxies (proxies differ")
+    assert "Train other proxies" in advice_of(kept).todo[0]
+
+
+def test_a_limit_without_content_advises_to_keep_less(decision):
+    useless = limited(decision, min(decision.limit.corrupted, decision.limit.left))
+    assert "Keep less, for a limit that says something." in advice_of(useless).todo
+    assert "Keep less, for a limit that says something." not in advice_of(limited(decision, 1)).todo
+
+
+def test_another_rule_than_the_judgements_is_named_with_the_judgements(decision):
+    named = decide_scored(decision.scored, keep=0.25, rule="aum_mean")
+    said = advice_of(named)
+    assert said.rule == "aum_mean"
+    assert said.reason.startswith("the judgement is for gated: about ")
+    assert advice_of(decision).reason.startswith("about ")
+
+
+def test_without_canaries_nothing_is_judged(decision):
+    bare = decide_scored(replace(decision.scored, canaries=()), keep=0.25)
+    said = advice_of(bare)
+    assert (said.regime, said.rule, said.checks, said.certificate) == (
+        "not judged",
+        "aum_mean",
+        (),
+        (),
+    )
+    assert "nothing of use is certified" in said.headline

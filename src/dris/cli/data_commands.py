@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dris.decide.decision import Decision
 
 RECOMMENDED = "recommended"
+UNTOLD = 0.9  # of --at-most: a limit on all labels above this is the assumption, not a finding
 _SUFFIXES = {"parquet": ".parquet", "huggingface": ".parquet", "npz": ".npz", "npy": ".npz"}
 RuleName = Annotated[
     str, typer.Option("--rule", metavar="NAME", help="One that dris rules explains.")
@@ -231,6 +232,10 @@ def judge(ask: Request, keep: Keep = 0.25) -> None:
         ask.talk.say(line)
     if decision.judgement is not None:
         ask.talk.say(str(decision.judgement))
+        if decision.rule != decision.judgement.rule:
+            ask.talk.say(f"  here     {decision.rule} is used")
+        for note in decision.notes:
+            ask.talk.say(f"  note     {note}")
     ask.result("judge", decision, proxies, [])
 
 
@@ -242,16 +247,18 @@ def report(ask: Request, keep: MaybeKeep = None, rule: RuleName = RECOMMENDED) -
     Example: dris report photos/ --keep 0.5
     """
     from dris.decide.choice import check_rule
+    from dris.report.decision_page import headline
 
     (path,) = ask.files("report.html")
     data = ask.read()
     check_rule(rule, keep, canaries=ask.plants, n=len(data))
     decision, proxies = ask.decide(data, keep=keep, rule=rule)
     files = _page(ask, decision, [path])
+    ask.talk.say(headline(decision))
     _say(ask, decision, None)
     if files:
         ask.talk.say(f"wrote {path}")
-    ask.result("report", decision, proxies, files)
+    ask.result("report", decision, proxies, files, {"headline": headline(decision)})
 
 
 def rules() -> None:
@@ -271,10 +278,21 @@ def _say(ask: Request, decision: "Decision", kept: Path | None) -> None:
     """The decision in words, and how to check it where the limit is loose."""
     for line in decision.lines():
         ask.talk.say(line)
-    if decision.limit is None or decision.limit_says == "something":
+    if decision.limit is None:
         return
     check = f"dris audit draw {kept}{ask.flags()}" if kept is not None else "dris audit"
-    ask.talk.say(f"so     check a sample for a limit that needs no assumption: {check}")
+    sample = f"check a sample for a limit that needs no assumption: {check}"
+    if max(most.share for most in decision.corruption) > UNTOLD * ask.at_most:
+        ask.talk.say(
+            f"so     how many labels are wrong cannot be told from canaries here, up to "
+            f"{ask.at_most:.0%} are allowed for; if fewer surely are, say so with --at-most, or "
+            f"{sample}"
+        )
+    elif decision.limit_says == "not to be trusted":
+        ask.talk.say(f"so     plant other --canaries, or {sample}")
+    elif decision.limit_says == "nothing":
+        less = "" if decision.keep is None else "keep less, or "
+        ask.talk.say(f"so     {less}{sample}")
 
 
 def _suffix(data: "LabelledData") -> str:

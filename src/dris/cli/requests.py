@@ -5,7 +5,7 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -201,13 +201,19 @@ class Request:
         return decision, count
 
     def result(
-        self, command: str, decision: "Decision", proxies: dict[str, int], files: list[Path]
+        self,
+        command: str,
+        decision: "Decision",
+        proxies: dict[str, int],
+        files: list[Path],
+        more: Mapping[str, Any] | None = None,
     ) -> None:
         """What every command about data prints with --json: the decision, and what was written."""
         self.talk.result(
             {
                 "command": command,
                 **decision.to_dict(),
+                **(more or {}),
                 "proxies": proxies,
                 "files": [str(path) for path in files],
             }

@@ -1,4 +1,4 @@
-"""Other people's training records: a matrix of losses, data set cartography, the aum package."""
+"""Training records: what `Dynamics.save` wrote, loss matrices, cartography, the aum package."""
 
 import csv
 import json
@@ -26,8 +26,8 @@ _AUM = ("sample_id", "aum")
 def import_records(paths: PathLike | Sequence[PathLike]) -> Dynamics | ScoreFile:
     """Read dynamics that were recorded elsewhere, or the score where only that is kept.
 
-    A loss matrix (.npy, .npz with the array "loss" and maybe "ids", .csv) gives `Dynamics` of K
-    proxies; a folder of `dynamics_epoch_*.jsonl` gives those of one proxy, and several folders
+    What `Dynamics.save` wrote comes back as it was. A loss matrix (.npy, .npz with the array "loss"
+    and maybe "ids", .csv) gives `Dynamics` of K proxies; a folder of `dynamics_epoch_*.jsonl` gives those of one proxy, and several folders
     are joined by their ids; `aum_values.csv` gives a `ScoreFile` with the score "aum".
     """
     found = [_one(path) for path in files_of(paths)]
@@ -54,10 +54,19 @@ def _one(path: Path) -> Dynamics | ScoreFile:
             return _from_array(arrays["loss"], arrays.get("ids"))
         if path.suffix == ".csv":
             return _from_csv(path)
+        if _is_saved(path):
+            return Dynamics.load(path)
     raise InputError(
-        f"{path} is no record that can be imported; those are aum_values.csv, a folder of "
-        f"{_EPOCHS}, and a loss matrix as .npy, .npz or .csv"
+        f"{path} is no record that can be imported; those are what Dynamics.save wrote, "
+        f"aum_values.csv, a folder of {_EPOCHS}, and a loss matrix as .npy, .npz or .csv"
     )
+
+
+def _is_saved(path: Path) -> bool:
+    """Whether a file begins like one of `Dynamics.save`, whatever its name: a size, then JSON."""
+    with path.open("rb") as file:
+        start = file.read(9)
+    return start[8:] == b"{" and int.from_bytes(start[:8], "little") < path.stat().st_size
 
 
 def _from_array(loss: Stored, ids: Stored | None) -> Dynamics:

@@ -93,10 +93,19 @@ def choice_of(
     kept = (mask & ~scored.planted()) | back
     if not kept.any():
         return Choice(EVERYTHING, everyone, (), corruption, notes=(*notes, "nothing would be left"))
+    notes = (*notes, *_vanished(scored, kept))
     limits: tuple[ContaminationLimit, ...] = ()
     if corruption and (mask & ~scored.planted()).any():
         limits = subset_limits(chosen, scored.canaries, corruption, rows=back)
     return Choice(used, kept, limits, corruption, int(subset.parameters.get("short", 0)), notes)
+
+
+def _vanished(scored: Scored, kept: Mask) -> tuple[str, ...]:
+    """Classes of which nothing is left, of the labels as they were given, in a sentence."""
+    labels = scored.data.labels
+    gone = np.setdiff1d(labels, labels[kept])
+    names = ", ".join(scored.data.names[label] for label in gone)
+    return (f"no example of {names} is kept",) if gone.size else ()
 
 
 def corruption_of(scored: Scored) -> tuple[CorruptionLimit, ...]:
@@ -117,6 +126,8 @@ def _plan(
     if rule == RECOMMENDED and judgement is not None and judgement.subset is None:
         return EVERYTHING, 1.0, (f"no rule is safe with these proxies ({judgement.reason})",)
     if rule == RECOMMENDED and keep is None:
+        if "correct" not in scored.dynamics.columns:
+            return EVERYTHING, 1.0, ("these dynamics do not say which labels proxies contradict",)
         return CLEAN, 1.0, ()
     if judgement is None:
         if rule != RECOMMENDED:
@@ -187,5 +198,8 @@ def _with_every_class(scored: Scored, mask: Mask, *, fixed: bool) -> tuple[Mask,
         worst, _ = top_mask(-margin[above], surplus, seed=seed, ids=ids[above])
         mask[above[worst]] = False
     names = ", ".join(scored.data.names[label] for label in short)
-    word = "class" if short.size == 1 else "classes"
-    return mask, (f"{word} {names} would fall below half of their share and keep their cleanest",)
+    if short.size == 1:
+        note = f"class {names} would fall below half of its share and keeps its cleanest"
+    else:
+        note = f"classes {names} would fall below half of their share and keep their cleanest"
+    return mask, (note,)

@@ -43,7 +43,10 @@ def asked_by_scores(data: LabelledData, path: Path, n: int) -> tuple[ReviewQueue
     suggested = [number[str(word)] for word in np.asarray(scores.texts["suggested"]).tolist()]
     hidden = np.asarray(scores.flags.get("canary", np.zeros(len(data), dtype=np.bool_)))
     skip = data.trusted | hidden
-    queue = review_queue(-scores.score("suspicion"), data.labels, suggested, n, skip=skip)
+    # Files of before there was one suspicion hold the mean margin, which it negates.
+    older = "suspicion" not in scores.scores
+    clean = scores.score("aum_mean") if older else -scores.score("suspicion")
+    queue = review_queue(clean, data.labels, suggested, n, skip=skip)
     return queue, int(hidden.sum())
 
 

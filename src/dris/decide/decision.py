@@ -48,6 +48,12 @@ class Decision:
         notes: What a person should know, a sentence each.
         short: How many fewer than asked for pass a gate.
         scored: The proxies behind it; None where there was too little data to train any.
+
+    >>> few = LabelledData.of(np.eye(2), [0, 1], classes=("cat", "dog"))
+    >>> print(decide(few))
+    found  0 of 2 labels look wrong
+    kept   2 of 2 by everything
+    note   2 examples cannot show wrong labels (two classes and 200 examples are the least)
     """
 
     data: LabelledData

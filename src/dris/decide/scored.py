@@ -119,14 +119,19 @@ def scored_from(data: LabelledData, dynamics: Dynamics, settings: Settings = DEF
     """
     order = alignment(dynamics.ids, data.ids)
     if order is None:
-        own, wanted = dynamics.ids, data.ids
+        there, wanted = dynamics.ids, data.ids
         raise InputError(
-            f"the imported dynamics are of {own.size} examples, such as {own[0]}, and the data has "
-            f"{wanted.size}, such as {wanted[0]}; name the data's column of the same ids with --id"
+            f"the imported dynamics are of {there.size} examples, such as {there[0]}, and the data "
+            f"has {wanted.size}, such as {wanted[0]}; name the data's column of the same ids with --id"
         )
-    ours = replace(reordered(dynamics, order), labels=data.labels)
+    own = reordered(dynamics, order)
+    notes = ["dynamics were imported: no certificate"]
+    others = 0 if own.labels is None else int((own.labels != data.labels).sum())
+    if others:
+        notes.append(f"{others:,} of {len(data):,} labels were other ones when they were recorded")
     chosen = replace(settings, proxies=max(2, dynamics.proxies), canaries=())
-    return Scored(data, ours, (), chosen, (*data.notes, "dynamics were imported: no certificate"))
+    ours = replace(own, labels=data.labels)
+    return Scored(data, ours, (), chosen, (*data.notes, *notes))
 
 
 def score_data(

@@ -23,6 +23,9 @@ class Settings:
         share: Of the labels that become canaries of each kind; up to 0.1 on small data, so that
             a gate can be set.
         at_most: A share of wrong labels that is surely not exceeded; certificates assume it.
+
+    >>> Settings(proxies=5, at_most=0.2).epochs
+    20
     """
 
     proxies: int = 3

@@ -7,6 +7,7 @@ model.predict(X_new), model.kept_, print(model.decision_)
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -136,6 +137,9 @@ class RobustSelector(BaseEstimator):
         kept = self.fit(X, y).kept_
         return _rows(X, kept), _rows(y, kept)
 
+    def __getstate__(self) -> Any:
+        return _without_data(super().__getstate__())
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -263,6 +267,9 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.estimator_.score(X, y)  # type: ignore[no-any-return]
 
+    def __getstate__(self) -> Any:
+        return _without_data(super().__getstate__())
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if is_classifier(self.estimator):
@@ -287,6 +294,16 @@ def _rows(values: Any, kept: NDArray[np.int64]) -> Any:
     """Some rows of a frame or a series as one, of anything else as an array."""
     frame = hasattr(values, "columns") or hasattr(values, "to_frame")
     return _safe_indexing(values if frame else np.asarray(values), kept)
+
+
+def _without_data(state: dict[str, Any]) -> dict[str, Any]:
+    """What is pickled: the decision without features and dynamics, which may be gigabytes."""
+    decision = state.get("decision_")
+    if decision is None:
+        return state
+    bare = np.zeros((len(decision), 0), dtype=np.float32)
+    data = replace(decision.data, x=bare, features=())
+    return {**state, "decision_": replace(decision, data=data, scored=None)}
 
 
 def _seed(random_state: Any) -> int:

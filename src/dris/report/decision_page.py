@@ -90,6 +90,7 @@ def page_of(decision: Decision, *, title: str, recipe: Mapping[str, Any]) -> Rep
         keep=keep,
         subset_at=subset_at,
         contamination_at=lambda subset: (None, subset.parameters["limit"]),
+        labels=data.labels,  # a canary's own row may be kept and checked: by its own label
         class_names=data.names,
         suspicion=decision.suspicion,
         suspected=suspected,
@@ -128,8 +129,13 @@ def headline(decision: Decision) -> str:
     if most is not None:
         looks += f", most often {most[0]} that should be {most[1]}"
     limit = decision.limit
-    if limit is None or decision.limit_says != "something":
+    if limit is None or decision.limit_says == "nothing":
         return f"{looks}; nothing of use is certified about those that are kept."
+    if decision.limit_says == "not to be trusted":
+        return (
+            f"{looks}; the limit of {limit.share:.1%} wrong among those kept is not to be trusted, "
+            "for wrong labels hide better than the canaries."
+        )
     sure = f"{1 - limit.delta:.0%}"
     return (
         f"{looks}; at most {limit.share:.1%} of those kept are wrong, {sure} sure, "

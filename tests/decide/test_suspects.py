@@ -1,0 +1,120 @@
+"""What looks wrong: one suspicion about the given labels, canaries' own rows included."""
+
+import numpy as np
+import pytest
+
+from dris.core.dynamics.history import Dynamics
+from dris.core.noise.canaries import Canaries
+from dris.core.scores.formulas import aum_mean, consensus
+from dris.data.labelled import LabelledData
+from dris.decide.scored import Scored, scored_from
+from dris.decide.settings import Settings
+from dris.decide.suspects import contradicted_labels, suspects_of, suspicion_of
+from made_scored import made_scored
+
+
+def by_hand():
+    """Five examples, classes a, b, c; the last is a canary: b, planted as c.
+
+    Proxies give example 0 its label, all contradict 1 (most of them c), one contradicts 2, two of
+    three contradict 3, and two of three give the canary its own label.
+    """
+    given = np.array([0, 1, 2, 0, 1])
+    planted = np.array([0, 1, 2, 0, 2])
+    correct = np.array([[1, 0, 1, 0, 0], [1, 0, 0, 0, 0], [1, 0, 1, 1, 0]], dtype=bool)
+    rival = np.array([[1, 2, 0, 1, 1], [2, 2, 1, 1, 1], [1, 0, 0, 2, 0]])
+    margin = np.where(correct, 1.0, -1.0) * np.array(
+        [[3, 2, 1, 1, 4], [3, 1, 2, 1, 2], [3, 1, 2, 1, 3]]
+    )
+    dynamics = Dynamics.from_arrays(
+        loss=np.ones((3, 5)), labels=planted, correct=correct, rival=rival, margin=margin
+    )
+    canaries = Canaries(
+        positions=np.array([4]),
+        given=given,
+        planted=planted,
+        certifies=np.array([False]),
+        kind="uniform",
+        stratum=np.zeros(5, dtype=np.int64),
+        restores=0.5,
+        parameters={},
+    )
+    data = LabelledData.of(np.zeros((5, 1)), given, classes=("a", "b", "c"), ids=list("pqrst"))
+    return Scored(data, dynamics, (canaries,), Settings())
+
+
+def test_suspicion_is_the_negated_margin_and_a_canarys_own_label_decides_its_own():
+    scored = by_hand()
+    found = suspicion_of(scored)
+    assert found[:4] == pytest.approx([-3, 4 / 3, -1 / 3, 1 / 3])
+    assert found[4] == pytest.approx((-4 - 2 + 3) / 3)  # two of three give b
+    assert found.dtype == np.float64
+
+
+def test_contradicted_is_what_at_least_half_of_the_proxies_call_otherwise():
+    assert contradicted_labels(by_hand()).tolist() == [False, True, False, True, False]
+
+
+def test_suspects_come_with_given_suggested_reason_and_what_became_of_them():
+    scored = by_hand()
+    kept = np.array([True, False, True, True, True])
+    found = suspects_of(scored, suspicion_of(scored), kept)
+    assert found.positions.tolist() == [1, 3]
+    first, second = found
+    assert (first.id, first.given, first.suggested, first.dropped) == ("q", "b", "c", True)
+    assert first.why == "3 of 3 proxies give another label, most of them c"
+    assert (second.id, second.given, second.suggested, second.dropped) == ("s", "a", "b", False)
+    assert second.why == "2 of 3 proxies give another label, most of them b"
+    assert first.suspicion > second.suspicion
+    assert len(found) == 2
+    assert found.commonest() == ("a", "b", 1)  # one each: the first pair
+    assert found == suspects_of(scored, suspicion_of(scored), kept)
+    with pytest.raises(ValueError, match="read-only"):
+        found.positions[0] = 9
+
+
+def test_where_proxies_name_no_other_label_none_is_suggested():
+    scored = by_hand()
+    bare = {name: c[:, 0] for name, c in scored.dynamics.columns.items() if name != "rival"}
+    only = scored_from(scored.data, Dynamics.from_arrays(**bare, ids=scored.data.ids))
+    found = suspects_of(only, suspicion_of(only), np.ones(5, dtype=bool))
+    assert [one.suggested for one in found] == ["", "", ""]
+    assert found.commonest() is None
+    assert next(iter(found)).why == "3 of 3 proxies give another label"
+
+
+def test_a_trusted_label_is_no_suspect():
+    trusted = np.zeros(2000, dtype=bool)
+    trusted[[1, 11, 21, 31, 41, 51, 61, 71, 81, 91]] = True
+    scored, _ = made_scored(trusted=trusted)
+    everyone = np.ones(2000, dtype=bool)
+    found = suspects_of(scored, suspicion_of(scored), everyone)
+    assert not trusted[found.positions].any()
+    plain, _ = made_scored()  # the twin: it would be one
+    doubted = suspects_of(plain, suspicion_of(plain), everyone).positions
+    assert trusted[doubted].any()
+
+
+def test_most_suspects_are_wrong_and_most_suggestions_right_canaries_rows_included():
+    scored, wrong = made_scored()
+    suspicion = suspicion_of(scored)
+    found = suspects_of(scored, suspicion, np.ones(2000, dtype=bool))
+    assert wrong[found.positions].mean() > 0.9
+    truth = np.arange(2000) % 10
+    assert (found.suggested == truth[found.positions]).mean() > 0.9
+    assert (np.diff(found.suspicion) <= 0).all()
+    own = scored.planted()[found.positions]
+    assert 0 < own.sum() < wrong[scored.planted()].sum() * 2  # wrong labels under canaries, too
+    free = ~scored.planted()
+    assert (suspicion[free] == -aum_mean(scored.dynamics)[free]).all()
+    names, other, count = found.commonest()
+    pairs = [(one.given, one.suggested) for one in found]
+    assert count == max(pairs.count(pair) for pair in set(pairs)) == pairs.count((names, other))
+
+
+def test_losses_alone_are_ranked_and_nothing_is_contradicted():
+    scored, _ = made_scored()
+    only = scored_from(scored.data, Dynamics.from_losses(scored.dynamics.snapshot("loss")))
+    assert (suspicion_of(only) == consensus(only.dynamics)).all()
+    assert not contradicted_labels(only).any()
+    assert len(suspects_of(only, suspicion_of(only), np.ones(2000, dtype=bool))) == 0

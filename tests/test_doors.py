@@ -1,0 +1,380 @@
+"""One decision, whoever asks: the contract suite over Python, every command, scikit-learn, the page.
+
+The same data and settings give the same rule, rows, limits and notes through every door; a door
+that composes for itself is caught.
+"""
+
+import ast
+import csv
+import json
+import re
+import warnings
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dris as package
+from dris.core.choose.rules import RULES
+from dris.data.reader import read_data
+from dris.data.scorefile import read_scores
+from dris.decide.decision import decide, decide_scored
+from dris.decide.settings import Settings
+from dris.integrations.sklearn import RobustSelector
+from dris.report.decision_page import report as write_page
+from dris.report.packing import unpacked
+
+FAST = ["--model", "sgd_log", "--epochs", "4", "--workers", "1"]
+SETTINGS = Settings(models=("sgd_log",), epochs=4)
+KEEPS = (None, 0.25)
+
+
+# -- data ------------------------------------------------------------------------------------------
+
+
+def write_rows(path, x, labels, trusted=None):
+    """A table of numbers with a label, and a column of trusted ones where some are."""
+    with path.open("w", newline="") as file:
+        out = csv.writer(file)
+        more = [] if trusted is None else ["checked"]
+        out.writerow([*(f"x{j}" for j in range(x.shape[1])), "kind", *more])
+        for i, row in enumerate(x):
+            marks = [] if trusted is None else [int(trusted[i])]
+            out.writerow([*(f"{value:.6f}" for value in row), f"c{labels[i]}", *marks])
+    return path
+
+
+def blobs(n, *, classes=4, noise=0.15, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n) % classes
+    x = rng.normal(size=(n, 5)) + 2.5 * np.eye(classes, 5)[truth]
+    wrong = rng.random(n) < noise
+    return x, np.where(wrong, (truth + 1) % classes, truth)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A file, how commands are asked to read it, and what its data are like."""
+
+    path: Path
+    store: Path
+    flags: tuple[str, ...] = ("--label", "kind")
+    settings: Settings = SETTINGS
+    reading: dict = field(default_factory=lambda: {"label": "kind"})
+
+    def data(self):
+        return read_data(self.path, **self.reading)
+
+
+def made_case(name, folder):
+    path, store = folder / f"{name}.csv", folder / "runs"
+    if name == "noisy":
+        return Case(write_rows(path, *blobs(600)), store)
+    if name == "two kinds":
+        flags = ("--label", "kind", "--canaries", "uniform,confusable")
+        settings = replace(SETTINGS, canaries=("uniform", "confusable"))
+        return Case(write_rows(path, *blobs(600)), store, flags, settings)
+    if name == "no canaries":
+        flags, settings = ("--label", "kind", "--canaries", "none"), replace(SETTINGS, canaries=())
+        return Case(write_rows(path, *blobs(600)), store, flags, settings)
+    if name == "no rule is safe":
+        x, labels = blobs(600)
+        return Case(write_rows(path, x, np.random.default_rng(1).permutation(labels)), store)
+    if name == "trusted":
+        flags, reading = ("--label", "kind", "--trusted", "checked"), {"trusted": "checked"}
+        path = write_rows(path, *blobs(600), trusted=np.arange(600) % 7 == 0)
+        return Case(path, store, flags, reading={"label": "kind", **reading})
+    assert name == "little data"
+    return Case(write_rows(path, *blobs(120)), store)
+
+
+CASES = ("noisy", "two kinds", "no canaries", "no rule is safe", "trusted", "little data")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("doors")
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request, folder):
+    return made_case(request.param, folder)
+
+
+def asked(case, keep, **more):
+    """The decision through Python: what every other door is held to."""
+    how = {"keep": keep, "settings": case.settings, "store": case.store, "workers": 1}
+    return decide(case.data(), **{**how, **more})
+
+
+# -- doors: each returns what it shows, and its rows where it shows them ---------------------------
+
+
+def by_command(dris, case, out, command, keep):
+    words = [] if keep is None else ["--keep", keep]
+    shared = [*case.flags, *FAST, "--store", case.store, "--out", out]
+    code, said, told = dris(command, case.path, *shared, *words, "--json", "--force")
+    assert code == 0, told
+    return json.loads(said)
+
+
+def rows_in(path, source):
+    """Where the rows of a written table stand in its source."""
+    places = {line: i for i, line in enumerate(source.read_bytes().splitlines()[1:])}
+    return [places[line] for line in path.read_bytes().splitlines()[1:]]
+
+
+def rows_on(path):
+    """What the page shows as kept, of every example, at the chosen step; and its steps' limit."""
+    shown = json.loads(re.search(r'id="data">(.*?)</script>', path.read_text())[1])
+    kept = (unpacked(shown["kept"]) >> shown["chosen"]) & 1
+    return np.flatnonzero(kept).tolist(), shown["steps"][shown["chosen"]], shown
+
+
+def check_values(values, found):
+    """The JSON of a command is the decision's, key by key."""
+    for key, value in json.loads(json.dumps(found.to_dict())).items():
+        assert values[key] == value, key
+
+
+def check_page(path, found):
+    rows, step, shown = rows_on(path)
+    assert rows == found.kept.tolist()
+    assert step["limit"] == (None if found.limit is None else pytest.approx(found.limit.share))
+    names = [shown["classes"][label] for label in unpacked(shown["label"])]
+    assert names == [found.data.names[label] for label in found.data.labels]
+    sealed = json.loads(shown["sample"]["sealed"])
+    assert sealed["size"] == found.kept.size
+    assert found.rule in path.read_text()
+
+
+def through_command(dris, case, out, command, keep, found):
+    values = by_command(dris, case, out, command, keep)
+    check_values(values, found)
+    assert values["command"] == command
+    if command == "clean":
+        assert rows_in(out / "cleaned.csv", case.path) == found.kept.tolist()
+    if command == "prune":
+        assert rows_in(out / "kept.csv", case.path) == found.kept.tolist()
+    if command in ("clean", "prune", "report"):
+        check_page(out / "report.html", found)
+    if command == "score":
+        scores = read_scores(out / "scores.parquet")
+        assert (scores.score("suspicion") == found.suspicion).all()
+        assert (scores.flags["canary"] == found.scored.planted()).all()
+    if command == "weights":
+        with (out / "weights.csv").open(newline="") as file:
+            drawn = [float(row["probability"]) > 0 for row in csv.DictReader(file)]
+        assert drawn == (~found.scored.planted()).tolist()
+
+
+def through_sklearn(case, keep, found):
+    data = case.data()
+    selector = RobustSelector(
+        keep=keep, model="sgd_log", epochs=4, store=case.store, random_state=0, n_jobs=1
+    )
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        selector.fit(data.x, data.given())
+    assert selector.kept_.tolist() == found.kept.tolist()
+    assert selector.mask().tolist() == found.mask.tolist()
+    assert selector.rule_ == found.rule
+    assert selector.decision_.to_dict() == found.to_dict()
+    assert selector.decision_.limits == found.limits
+    told = " ".join(str(warning.message) for warning in said)
+    assert all(note in told for note in found.notes)
+
+
+# -- the contract ----------------------------------------------------------------------------------
+
+DOORS = {
+    "clean": (None,),
+    "prune": (0.25,),
+    "score": (None,),
+    "weights": (None,),
+    "judge": (0.25,),
+    "report": KEEPS,
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "keep"), [(name, keep) for name, keeps in DOORS.items() for keep in keeps]
+)
+def test_every_command_shows_the_decision(dris, case, tmp_path, command, keep):
+    if command == "judge" and not case.settings.canaries:
+        pytest.skip("a judgement needs canaries, and says so")
+    through_command(dris, case, tmp_path, command, keep, asked(case, keep))
+
+
+@pytest.mark.parametrize("keep", KEEPS)
+def test_scikit_learn_makes_the_decision(case, keep):
+    if "trusted" in case.reading or case.settings != SETTINGS:
+        pytest.skip("the estimators have no such option")
+    through_sklearn(case, keep, asked(case, keep))
+
+
+@pytest.mark.parametrize("keep", KEEPS)
+def test_the_page_by_itself_shows_the_decision(case, keep, tmp_path):
+    found = asked(case, keep)
+    check_page(write_page(found, tmp_path / "page.html"), found)
+
+
+@pytest.mark.parametrize("rule", ["rank_variance", "gated", "aum_mean"])
+def test_a_rule_by_name_is_the_same_rule_through_every_door(dris, folder, tmp_path, rule):
+    case = made_case("noisy", folder)
+    found = asked(case, 0.5, rule=rule)
+    for command, name in (("prune", "kept.csv"), ("report", None)):
+        words = ["--keep", 0.5, "--rule", rule, *case.flags, *FAST, "--store", case.store]
+        code, said, told = dris(command, case.path, *words, "--out", tmp_path, "--json", "--force")
+        assert code == 0, told
+        check_values(json.loads(said), found)
+        if name:
+            assert rows_in(tmp_path / name, case.path) == found.kept.tolist()
+    data = case.data()
+    selector = RobustSelector(keep=0.5, rule=rule, model="sgd_log", epochs=4, store=case.store)
+    assert selector.fit(data.x, data.given()).decision_.to_dict() == found.to_dict()
+
+
+# -- the cases are what they are called ------------------------------------------------------------
+
+
+def test_the_cases_differ_in_what_they_ask_of_a_door(folder):
+    found = {name: [asked(made_case(name, folder), keep) for keep in KEEPS] for name in CASES}
+    for cleaned, pruned in [found[name] for name in ("noisy", "two kinds", "trusted")]:
+        assert cleaned.rule == "clean"
+        assert pruned.rule in RULES
+        assert cleaned.kept.size > 3 * pruned.kept.size / 2
+        assert cleaned.limits
+        assert pruned.limits
+    assert [len(one.limits) for one in found["two kinds"]] == [2, 2]
+    assert [one.judgement for one in found["no canaries"]] == [None, None]
+    for one in found["no rule is safe"]:
+        assert (one.rule, one.kept.size) == ("everything", 600)
+        assert one.notes[-1].startswith("no rule is safe with these proxies")
+    for one in found["trusted"]:
+        assert one.mask[np.arange(600) % 7 == 0].all()
+    for one in found["little data"]:
+        assert (one.rule, one.kept.size) == ("everything", 120)
+        assert "too few to drop any" in one.notes[-1]
+
+
+def test_where_no_rule_is_safe_every_door_says_the_same_sentence(dris, folder, tmp_path):
+    case = made_case("no rule is safe", folder)
+    (note,) = asked(case, 0.25).notes
+    for command, words in (
+        ("clean", []),
+        ("prune", ["--keep", 0.25]),
+        ("report", []),
+        ("judge", []),
+    ):
+        shared = [*case.flags, *FAST, "--store", case.store, "--out", tmp_path / command]
+        code, said, _ = dris(command, case.path, *shared, *words)
+        assert code == 0
+        assert note in said
+    with pytest.warns(UserWarning, match="all are kept") as told:
+        RobustSelector(model="sgd_log", epochs=4, store=case.store).fit(
+            case.data().x, case.data().given()
+        )
+    assert note in str(told[0].message)
+
+
+def test_proxies_are_trained_once_for_all_doors(dris, folder, tmp_path):
+    case = made_case("noisy", folder)
+    asked(case, None)
+    values = by_command(dris, case, tmp_path, "prune", 0.25)
+    assert values["proxies"] == {"found": 3, "trained": 0, "imported": 0}
+
+
+# -- the twins: a door that composes for itself is caught ------------------------------------------
+
+
+def of_its_own(data, *, keep=None, rule="recommended", **how):
+    """A decision as a door might compose it: by the paper's rule, whatever the data suggest."""
+    found = decide(data, keep=keep, rule=rule, **how)
+    return decide_scored(found.scored, keep=keep or 0.9, rule="rank_variance")
+
+
+def with_the_judgements_limits(data, *, keep=None, rule="recommended", **how):
+    """Right rows, but the limit of another subset, as was printed once."""
+    found = decide(data, keep=keep, rule=rule, **how)
+    other = decide_scored(found.scored, keep=0.5, rule="rank_variance")
+    return replace(found, limits=other.limits)
+
+
+def without_notes(data, *, keep=None, rule="recommended", **how):
+    return replace(decide(data, keep=keep, rule=rule, **how), notes=())
+
+
+@pytest.mark.parametrize("command", DOORS)
+@pytest.mark.parametrize("wrong", [of_its_own, with_the_judgements_limits])
+def test_a_command_that_composes_for_itself_is_caught(
+    dris, folder, tmp_path, monkeypatch, command, wrong
+):
+    case, keep = made_case("noisy", folder), DOORS[command][0]
+    found = asked(case, keep)
+    monkeypatch.setattr("dris.decide.decision.decide", wrong)  # what the commands import
+    with pytest.raises(AssertionError):
+        through_command(dris, case, tmp_path, command, keep, found)
+
+
+@pytest.mark.parametrize("wrong", [of_its_own, with_the_judgements_limits])
+def test_an_estimator_that_composes_for_itself_is_caught(folder, monkeypatch, wrong):
+    case = made_case("noisy", folder)
+    monkeypatch.setattr("dris.integrations.sklearn.decide", wrong)
+    with pytest.raises(AssertionError):
+        through_sklearn(case, 0.25, asked(case, 0.25))
+
+
+def test_a_door_that_keeps_a_note_to_itself_is_caught(dris, folder, tmp_path, monkeypatch):
+    case = made_case("no rule is safe", folder)
+    found = asked(case, 0.25)
+    monkeypatch.setattr("dris.decide.decision.decide", without_notes)
+    monkeypatch.setattr("dris.integrations.sklearn.decide", without_notes)
+    with pytest.raises(AssertionError):
+        through_command(dris, case, tmp_path, "prune", 0.25, found)
+    with pytest.raises(AssertionError):
+        through_sklearn(case, 0.25, found)
+
+
+def test_a_page_that_chooses_for_itself_is_caught(folder, tmp_path, monkeypatch):
+    case = made_case("noisy", folder)
+    found = asked(case, 0.25)
+    others = decide_scored(found.scored, keep=0.25, rule="loss").kept
+    with pytest.raises(AssertionError):
+        check_page(write_page(replace(found, kept=others), tmp_path / "other.html"), found)
+    planted = replace(found.data, labels=found.scored.canaries[-1].planted)
+    with pytest.raises(AssertionError):  # planted labels shown as the given ones
+        check_page(write_page(replace(found, data=planted), tmp_path / "planted.html"), found)
+
+
+# -- no door has what it would need to compose ----------------------------------------------------
+
+COMPOSING = {
+    *("choose", "judge", "assess", "choice_of", "corruption_of", "suspects_of", "suspicion_of"),
+    *("data_limits", "subset_limits", "contamination_limit", "corruption_limit"),
+    *("score_data", "decide_scored", "plant_canaries", "keep_top"),
+}
+ROOT = Path(package.__file__).parent
+DOOR_FILES = (
+    *sorted((ROOT / "cli").glob("*.py")),
+    *sorted((ROOT / "report").glob("*.py")),
+    ROOT / "integrations" / "sklearn.py",
+)
+
+
+def composed(source):
+    """What a file imports of the steps between dynamics and a decision."""
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
+    names = {alias.name for node in nodes for alias in node.names}
+    return names & COMPOSING
+
+
+def test_no_door_imports_a_step_of_the_route():
+    assert {str(path): found for path in DOOR_FILES if (found := composed(path.read_text()))} == {}
+    assert len(DOOR_FILES) > 15
+
+
+def test_the_import_check_would_see_one():
+    assert composed("def f():\n    from dris.core.choose.rules import choose") == {"choose"}
+    assert composed("from dris.decide.decision import Decision, decide") == set()
