@@ -23,8 +23,8 @@ from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
 from dris.decide.scored import Settings
 from dris.integrations.choosing import EVERYTHING, RECOMMENDED, make_choice
-from dris.learn.estimators.standardized import as_single
 from dris.learn.record.array_like import refuse_other_index
+from dris.learn.standardized import as_single
 
 
 class RobustSelector(BaseEstimator):

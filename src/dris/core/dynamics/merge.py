@@ -1,11 +1,8 @@
 """What has to agree before proxies trained apart can stand in one `Dynamics`."""
 
-from dataclasses import replace
-
 import numpy as np
-from numpy.typing import NDArray
 
-from dris.core.dynamics.columns import PER_EXAMPLE, TRAJECTORIES
+from dris.core.dynamics.columns import PER_EXAMPLE
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 
@@ -23,6 +20,7 @@ def aligned_to(first: Dynamics, part: Dynamics, k: int) -> Dynamics:
         ("epochs summed", part.totals_epochs, first.totals_epochs),
         ("form (summary or full)", part.is_summary, first.is_summary),
         ("columns", sorted(part.columns), sorted(first.columns)),
+        ("folds (values out of fold)", bool(part.out_of_fold), bool(first.out_of_fold)),
     ):
         if a != b:
             raise InputError(f"part {k} cannot be merged: its {what} {a} differ from part 0's {b}")
@@ -32,7 +30,7 @@ def aligned_to(first: Dynamics, part: Dynamics, k: int) -> Dynamics:
             part.ids[order], np.sort(first.ids)
         ):
             raise InputError(f"part {k} cannot be merged: its example ids are not those of part 0")
-        part = _reordered(part, order[np.searchsorted(part.ids[order], first.ids)])
+        part = part.reordered(order[np.searchsorted(part.ids[order], first.ids)])
     for what, x, y in (
         ("labels", part.labels, first.labels),
         *((n, part.columns[n], first.columns[n]) for n in first.columns if n in PER_EXAMPLE),
@@ -40,16 +38,3 @@ def aligned_to(first: Dynamics, part: Dynamics, k: int) -> Dynamics:
         if (x is None) != (y is None) or (x is not None and not np.array_equal(x, np.asarray(y))):
             raise InputError(f"part {k} cannot be merged: its {what} differ from part 0's")
     return part
-
-
-def _reordered(part: Dynamics, order: NDArray[np.intp]) -> Dynamics:
-    totals = part.stored_totals
-    return replace(
-        part,
-        columns={
-            n: c[:, :, order] if n in TRAJECTORIES else c[order] for n, c in part.columns.items()
-        },
-        ids=part.ids[order],
-        labels=None if part.labels is None else part.labels[order],
-        stored_totals=None if totals is None else totals.pick((slice(None), order)),
-    )
