@@ -13,6 +13,7 @@ from dris.core.choose.importance import proportional
 from dris.core.choose.selection import remove_bottom
 from dris.learn.estimators import staged as estimators
 from dris.learn.estimators.predictions import penultimate_of
+from dris.learn.stacked.numpy_stack import NumpyStack
 from dris.learn.targets import step_batches
 
 SOURCE = Path(dris.__file__).parent
@@ -45,20 +46,31 @@ def last_layer_gradient_norm(hidden, weight, bias, label, step=1e-5):
     return math.sqrt(total)
 
 
-def test_the_gradient_norm_is_that_of_the_last_layer(monkeypatch):
+@pytest.mark.parametrize("model", ["mlp", "sklearn_mlp"])
+def test_the_gradient_norm_is_that_of_the_last_layer(model, monkeypatch):
     seen = {}
 
     def spy(network, x):
-        seen["network"], seen["hidden"] = network, penultimate_of(network, x)
+        weight, bias = network.coefs_[-1], network.intercepts_[-1]
+        seen.update(hidden=penultimate_of(network, x), weight=weight, bias=bias)
         return seen["hidden"]
 
     monkeypatch.setattr(estimators, "penultimate_of", spy)
+    asked = NumpyStack.answers
+
+    def watched(stack, *given, **how):
+        _, weight, bias = stack._layers(stack._weights.copy())
+        hidden = stack.units(stack._table._x)[0]
+        seen.update(hidden=hidden, weight=weight[0], bias=bias[0])
+        return asked(stack, *given, **how)
+
+    monkeypatch.setattr(NumpyStack, "answers", watched)
     x, y = blobs(3)
-    dynamics = dris.train_proxies(x, y, proxies=1, epochs=2, gradient_norm=True, workers=1)
-    recorded = dynamics.column("gradient_norm")[0, -1]
-    weight = np.asarray(seen["network"].coefs_[-1], dtype=np.float64)
-    bias = np.asarray(seen["network"].intercepts_[-1], dtype=np.float64)
-    hidden = np.asarray(seen["hidden"], dtype=np.float64)
+    how = {"proxies": 1, "epochs": 2, "model": model, "workers": 1}
+    recorded = dris.train_proxies(x, y, **how, gradient_norm=True).column("gradient_norm")[0, -1]
+    weight, bias, hidden = (
+        np.asarray(seen[name], dtype=np.float64) for name in ("weight", "bias", "hidden")
+    )
     by_hand = [last_layer_gradient_norm(hidden[i], weight, bias, y[i]) for i in range(3)]
     assert recorded[:3] == pytest.approx(by_hand, rel=1e-5)
     without_bias = recorded[:3] * np.linalg.norm(hidden[:3], axis=1)

@@ -19,12 +19,12 @@ N = 1500
 
 @pytest.fixture(scope="module")
 def world():
-    """Three separate blobs, every tenth label wrong, every 25th trusted, ids that are text."""
+    """Three separate blobs; every tenth label wrong, either way; every 25th trusted; text ids."""
     rng = np.random.default_rng(0)
     truth = np.arange(N) % 3
     x = rng.normal(size=(N, 4)) + 5 * np.eye(3, 4)[truth]
     wrong = np.arange(N) % 10 == 5
-    given = np.where(wrong, (truth + 1) % 3, truth)
+    given = np.where(wrong, (truth + 1 + np.arange(N) // 10 % 2) % 3, truth)
     ids = [f"r{i}" for i in range(N)]
     trusted = np.arange(N) % 25 == 1
     data = LabelledData.of(x, given, classes=("a", "b", "c"), ids=ids, trusted=trusted)

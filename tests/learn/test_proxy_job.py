@@ -25,7 +25,7 @@ from dris.core.errors import InputError  # noqa: E402
 from dris.learn.networks.models import Classifier  # noqa: E402
 from dris.learn.networks.models.dense import linear, mlp  # noqa: E402
 from dris.learn.proxies import train_proxies  # noqa: E402
-from dris.learn.proxy_job import Data, Job, key_of, rows_of, train  # noqa: E402
+from dris.learn.proxy_job import Data, Job, everyone_or_bag, key_of, train  # noqa: E402
 from dris.learn.recipe import Recipe  # noqa: E402
 from dris.learn.store.model_names import name_of  # noqa: E402
 from dris.learn.store.run_store import Store  # noqa: E402
@@ -92,6 +92,9 @@ def other_labels():
         ({"record": "scored"}, {}),
         ({"gradient_norm": True}, {}),
         ({"normalize": False}, {}),
+        ({"members": (0, 1)}, {}),
+        ({"patience": 2}, {}),
+        ({"pick": True}, {}),
         ({"recipe": Recipe(3, 16, 0.2)}, {}),
         ({"recipe": Recipe(3, 16, 0.1, weight_decay=0)}, {}),
         ({"recipe": Recipe(3, 16, 0.1, stop_epoch=2)}, {}),
@@ -204,19 +207,11 @@ def test_models_that_share_a_name_are_refused_where_there_is_a_store(tmp_path):
 # --- rows
 
 
-def test_folds_are_disjoint_and_cover_all_and_nobody_is_measured_by_who_trained_on_it():
-    parts = [rows_of(job(folds=4, fold=f), 30) for f in range(4)]
-    assert np.array_equal(np.sort(np.concatenate([m for _, m in parts])), np.arange(30))
-    for trained, measured in parts:
-        assert not np.intersect1d(trained, measured).size
-        assert len(trained) + len(measured) == 30
-
-
 def test_a_bag_has_its_exact_share_and_is_each_proxys_own():
-    a, b = (rows_of(job(bag=0.29, stream=("proxy", k)), 100) for k in range(2))
-    assert len(a[0]) == len(b[0]) == len(np.unique(a[0])) == 29
-    assert not np.array_equal(a[0], b[0])
-    assert np.array_equal(a[1], np.arange(100))
+    a, b = (everyone_or_bag(job(bag=0.29), ("proxy", k), 100) for k in range(2))
+    assert len(a) == len(b) == len(np.unique(a)) == 29
+    assert not np.array_equal(a, b)
+    assert np.array_equal(everyone_or_bag(job(), ("proxy", 0), 100), np.arange(100))
 
 
 # --- the store

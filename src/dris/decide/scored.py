@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from dris.core.certify.protocol import planted_by
 from dris.core.dynamics.history import Dynamics
-from dris.core.dynamics.merge import reordered
 from dris.core.errors import InputError
 from dris.core.ids import alignment
 from dris.core.noise.canaries import Canaries, plant_canaries
@@ -124,7 +123,7 @@ def scored_from(data: LabelledData, dynamics: Dynamics, settings: Settings = DEF
             f"the imported dynamics are of {there.size} examples, such as {there[0]}, and the data "
             f"has {wanted.size}, such as {wanted[0]}; name the data's column of the same ids with --id"
         )
-    own = reordered(dynamics, order)
+    own = dynamics.reordered(order)
     notes = ["dynamics were imported: no certificate"]
     others = 0 if own.labels is None else int((own.labels != data.labels).sum())
     if others:

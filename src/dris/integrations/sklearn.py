@@ -26,8 +26,8 @@ from dris.data.labelled import LabelledData
 from dris.decide.choice import EVERYTHING
 from dris.decide.decision import decide
 from dris.decide.settings import Settings
-from dris.learn.estimators.standardized import as_single
 from dris.learn.record.array_like import refuse_other_index
+from dris.learn.standardized import as_single
 
 
 class RobustSelector(BaseEstimator):

@@ -10,8 +10,14 @@ from dris.core.checks import checked_labels
 from dris.core.dynamics.columns import labels_for
 from dris.core.noise.flips import NoisyLabels, flip_labels
 from dris.core.streams import checked_seed
-from dris.learn.proxies import checked_inputs, checked_model, default_recipe, train_jobs
-from dris.learn.proxy_job import Data, DivergedError, Job
+from dris.learn.proxies import (
+    checked_inputs,
+    checked_model,
+    count_rows,
+    default_recipe,
+    train_jobs,
+)
+from dris.learn.proxy_job import Data, Job
 from dris.learn.recipe import Recipe
 from dris.learn.record.array_like import refuse_other_index
 from dris.learn.run.processes import Progress, devices_of
@@ -41,7 +47,7 @@ def attacker_norms(
     """
     data = checked_inputs(x)
     refuse_other_index(x, y)
-    labels = labels_for(checked_labels(y), len(data))
+    labels = labels_for(checked_labels(y), count_rows(data))
     job = Job(
         model=checked_model(model),
         stream=("attacker",),
@@ -53,9 +59,9 @@ def attacker_norms(
         device=devices_of(device)[0],
     )
     (found,) = train_jobs([job], Data(data, labels), store, workers=1, progress=progress)
-    if isinstance(found, DivergedError):
-        raise found
-    return np.asarray(found.snapshot("gradient_norm")[0], dtype=np.float64)
+    if found.dynamics is None:
+        raise found.broken[0]
+    return np.asarray(found.dynamics.snapshot("gradient_norm")[0], dtype=np.float64)
 
 
 def targeted_noise(

@@ -1,10 +1,12 @@
 """Train K proxies and join what each thinks of each example after every epoch."""
 
 import itertools
+import os
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,18 +15,31 @@ from numpy.typing import ArrayLike, NDArray
 
 from dris.core.checks import checked_count, checked_ids, checked_labels, count_of
 from dris.core.dynamics.arrayfile import made_folder
+from dris.core.dynamics.best_epoch import best_epoch
 from dris.core.dynamics.columns import TRAJECTORIES, labels_for, refuse_not_finite
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.ranks import normalized_ranks
 from dris.core.streams import checked_seed
 from dris.learn.estimators.staged import ESTIMATORS, is_estimator, resolve
-from dris.learn.estimators.standardized import as_table
-from dris.learn.proxy_job import Data, DivergedError, Job, train
+from dris.learn.folds import in_and_out
+from dris.learn.proxy_job import (
+    Data,
+    DivergedError,
+    Job,
+    Trained,
+    epochs_of,
+    folds_for,
+    train,
+)
 from dris.learn.recipe import Recipe
 from dris.learn.record.array_like import refuse_other_index
 from dris.learn.run.engine import LOCAL, Engine, checked_engine
 from dris.learn.run.processes import Progress, run_all
+from dris.learn.stacked.feature_table import as_features
+from dris.learn.stacked.head_models import HEADS, is_head
+from dris.learn.stacked.stacked_job import train_stacked
+from dris.learn.standardized import as_table
 from dris.learn.store.model_names import code_of, refuse_unnamed
 from dris.learn.store.run_store import Store
 
@@ -37,11 +52,12 @@ def train_proxies(
     epochs: int = 20,
     model: Any = "mlp",
     seed: int = 0,
-    scored_epoch: int | None = None,
+    scored_epoch: int | Literal["held_out"] | None = None,
     batch_size: int | None = None,
     recipe: Recipe | None = None,
     bag: float | None = None,
     cross_fit: int | None = None,
+    patience: int | None = None,
     record: Literal["all", "scored"] = "all",
     gradient_norm: bool = False,
     rival: bool = False,
@@ -60,34 +76,42 @@ def train_proxies(
     A proxy that diverges is left out with a warning that names it; the others go on.
 
     Args:
-        x: Features (N, D), images (N, C, H, W), or a map-style torch Dataset.
+        x: Features (N, D), also sparse ones for stacked models, images (N, C, H, W), or a
+            map-style torch Dataset.
         y: Given labels, integers 0..C-1; in pandas with the index of x.
         proxies: K. Two or more for rank variance.
         epochs: Passes over the data; each is recorded.
-        model: A name ("mlp", "sgd_log", "boosted_trees"; with torch "resnet20", "small_cnn", ...),
-            a scikit-learn classifier, a function (input_shape, classes) -> nn.Module, an import
+        model: A name ("mlp" and "linear_head", trained stacked; "sgd_log", "boosted_trees", ...;
+            with torch "resnet20", "small_cnn", ...), `dris.learn.stacked.head_models.Head`, a
+            scikit-learn classifier, a function (input_shape, classes) -> nn.Module, an import
             path "package.module:function", or a list of those, dealt out to the K proxies.
         seed: Every random stream is derived from it and from its purpose.
-        scored_epoch: Where snapshot scores look; half of the epochs unless given.
-        batch_size: Examples per step; 64 for scikit-learn, 128 for networks.
+        scored_epoch: Where snapshot scores look; half of the epochs unless given. "held_out":
+            where the mean loss out of fold is smallest, which needs `cross_fit`.
+        batch_size: Examples per step; 64 for stacked models and scikit-learn, 128 for networks.
         recipe: How networks train, in place of epochs, scored_epoch and batch_size.
         bag: Share of the examples that each proxy trains on, drawn anew for each proxy. For
             models without randomness of their own.
-        cross_fit: Number of folds; each example's values then come from models that did not
-            train on it, at that many times the cost.
+        cross_fit: Number of folds F, at F times the cost: each proxy is then F models. The columns
+            are the mean over the F - 1 models that trained on the example, and those of
+            `.out_of_fold` come from the one that did not. Equal rows share a fold.
+        patience: Stop all proxies when the held-out loss was not lowered for so many epochs
+            (stacked models, with scored_epoch="held_out"); there are fewer epochs then.
         record: "all" keeps every epoch in eval mode; "scored" only the scored one, with AUM and
             forgetting added up: O(K·N) memory. A network adds them up from its training batches,
-            a quarter cheaper; scikit-learn models after every epoch, the same as with "all".
+            a quarter cheaper; other models after every epoch, the same as with "all".
         gradient_norm: Also record the exact last-layer gradient norm.
         rival: Also record the likeliest class besides the label, to suggest labels by.
         standardize: Give each feature (or image channel) mean 0 and standard deviation 1.
         classes: Number of classes, when the largest label may be absent.
-        ids: Names of the examples, kept through everything; positions unless given.
+        ids: Names of the examples, kept through everything; positions unless given. Training goes
+            by their order, so that the same rows in another order give the same proxies.
         test: Held-out (x, y); each proxy's accuracy on them goes into the provenance.
-        workers: Processes to train in, all cores unless given; the result is the same.
+        workers: Processes, or for stacked models threads, to train in, all cores unless given;
+            the result is the same.
         device: "cpu" (one thread per process), "cuda" (one proxy per GPU at a time) or "cuda:1".
-        store: Folder that keeps finished proxies and, for networks, every epoch: killed work
-            goes on from there.
+        store: Folder that keeps finished proxies and, but for scikit-learn's, their epochs:
+            killed work goes on from there.
         progress: Called with (epochs done, epochs in all) as they finish.
         engine: "local", or "ray": each proxy is then a task on a Ray cluster, with the same
             result; `dris.learn.run.engine.Engine` names the cluster, and CPUs and GPUs per proxy.
@@ -105,10 +129,14 @@ def train_proxies(
         raise InputError("model is an empty list; name at least one")
     data = checked_inputs(x)
     refuse_other_index(x, y)
-    labels = labels_for(checked_labels(y, classes), len(data))
-    names = checked_ids(ids, len(data))
-    check_ways(bag, cross_fit, record, len(data))
-    how = [recipe or default_recipe(kind, epochs, batch_size, scored_epoch) for kind in kinds]
+    labels = labels_for(checked_labels(y, classes), count_rows(data))
+    names = checked_ids(ids, len(labels))
+    pick = scored_epoch == "held_out"
+    stacked = all(is_head(kind) for kind in kinds)
+    check_ways(bag, cross_fit, record, len(labels), stacked=stacked)
+    check_held_out(pick, patience, cross_fit, stacked=stacked)
+    at = None if isinstance(scored_epoch, str) else scored_epoch
+    how = [recipe or default_recipe(kind, epochs, batch_size, at) for kind in kinds]
     where = checked_engine(engine)
     places = where.devices(device)
     base = Job(
@@ -123,24 +151,46 @@ def train_proxies(
         gradient_norm=gradient_norm,
         rival=rival,
         normalize=standardize,
+        patience=patience,
+        pick=pick,
     )
+    # Proxy k has model k, and so on around.
+    of_kind = [[k for k in range(proxies) if k % len(kinds) == i] for i in range(len(kinds))]
     jobs = [
-        replace(
-            base,
-            model=kinds[k % len(kinds)],
-            recipe=how[k % len(kinds)],
-            stream=("proxy", k),
-            fold=fold,
-            device=places[k % len(places)],
-        )
-        for k in range(proxies)
-        for fold in range(cross_fit or 1)
+        job
+        for i, (kind, members) in enumerate(zip(kinds, of_kind, strict=True))
+        for job in jobs_of(replace(base, model=kind, recipe=how[i]), members, places)
     ]
-    held_out = Data(data, labels, *checked_test(test, data))
+    order = np.argsort(names, kind="stable")
+    moved = not np.array_equal(order, np.arange(len(order)))
+    inputs = rows_at(data, order) if moved else data
+    held_out = Data(inputs, labels[order] if moved else labels, *checked_test(test, data))
     # Nothing holds on to the single proxies once they are joined.
-    dynamics = joined(train_jobs(jobs, held_out, store, workers, progress, where), cross_fit or 1)
+    dynamics = joined(jobs, train_jobs(jobs, held_out, store, workers, progress, where), held_out)
+    if pick and record == "all":
+        dynamics = dynamics.at(best_epoch(dynamics))
     refuse_copies(dynamics)
+    if moved:
+        dynamics = dynamics.reordered(np.argsort(order))
     return replace(dynamics, ids=names)
+
+
+def jobs_of(base: Job, members: Sequence[int], places: Sequence[str]) -> list[Job]:
+    """The jobs of the proxies of one kind: one of them all, or one for each model to train.
+
+    >>> base = Job("mlp", (), 0, 2, Recipe(1, 1, 0.1), folds=2)
+    >>> len(jobs_of(base, [0, 1], ["cpu"])), len(jobs_of(replace(base, model="fc"), [0], ["cpu"]))
+    (1, 2)
+    """
+    if not members:
+        return []
+    if is_head(base.model):
+        return [replace(base, stream=("proxy",), members=tuple(members), device=places[0])]
+    return [
+        replace(base, stream=("proxy", k), fold=fold, device=places[k % len(places)])
+        for k in members
+        for fold in range(base.folds or 1)
+    ]
 
 
 def train_jobs(
@@ -150,8 +200,8 @@ def train_jobs(
     workers: int | None = None,
     progress: Progress | None = None,
     engine: Engine = LOCAL,
-) -> list[Dynamics | DivergedError]:
-    """Every job's dynamics, or what went wrong with it, in the order of the jobs."""
+) -> list[Trained]:
+    """Every job's dynamics, and what went wrong in it, in the order of the jobs."""
     kept = Store(store) if isinstance(store, str | Path) else store
     if kept is not None:
         made_folder(kept.root)  # here, in one sentence, rather than in every worker
@@ -159,30 +209,38 @@ def train_jobs(
             refuse_unnamed(job.model)
         # Here, not in a worker: what stands in a notebook has its source in this process only.
         jobs = [replace(job, code=code_of(job.model)) for job in jobs]
-    total = sum(job.recipe.stop for job in jobs)
+    total = sum(epochs_of(job) for job in jobs)
     gpus = len({job.device for job in jobs if job.device != "cpu"})
     with tempfile.TemporaryDirectory(prefix="dris-") as folder:
-        table = data
-        if any(is_estimator(job.model) for job in jobs):
-            # Ray has an object store of its own, and its nodes may share no disk.
-            where = Path(folder) if engine.name == "local" else None
-            table = as_table(data, jobs[0].normalize, where)
-        tasks = [(job, table if is_estimator(job.model) else data) for job in jobs]
+        # Ray has an object store of its own, and its nodes may share no disk.
+        where = Path(folder) if engine.name == "local" else None
+        prepared: dict[str, Data] = {}
+        tasks = []
+        for job in jobs:
+            kind = "head" if is_head(job.model) else "table" if is_estimator(job.model) else ""
+            if kind not in prepared:
+                make = {"head": as_features, "table": as_table, "": lambda d, *_: d}[kind]
+                prepared[kind] = make(data, job.normalize, where)
+            tasks.append((job, prepared[kind]))
         if engine.name == "ray":
             from dris.learn.run.ray_jobs import train_on_ray
 
             how: dict[str, Any] = {"workers": workers, "progress": progress, "total": total}
-            return train_on_ray(_attempt, tasks, kept, engine=engine, **how)
+            there = partial(_attempt, threads=max(1, int(engine.cpus)))
+            return train_on_ray(there, tasks, kept, engine=engine, **how)
+        # Stacked models share this process; others get processes of one thread each.
+        threads = (workers or os.cpu_count() or 1) if len(tasks) == 1 else 1
+        here = partial(_attempt, threads=threads)
         each = [(*task, kept) for task in tasks]
-        return run_all(
-            _attempt, each, workers=workers or gpus or None, progress=progress, total=total
-        )
+        return run_all(here, each, workers=workers or gpus or None, progress=progress, total=total)
 
 
 def _attempt(
-    job: Job, data: Data, store: Store | None, tick: Callable[[], None]
-) -> Dynamics | DivergedError:
-    left = job.recipe.stop
+    job: Job, data: Data, store: Store | None, tick: Callable[[], None], *, threads: int = 1
+) -> Trained:
+    if is_head(job.model):
+        return train_stacked(job, data, store, tick, threads=threads)
+    left = epochs_of(job)
 
     def counted() -> None:
         nonlocal left
@@ -190,11 +248,11 @@ def _attempt(
         tick()
 
     try:
-        return train(job, data, store, counted)
+        return Trained(train(job, data, store, counted))
     except DivergedError as error:
         for _ in range(left):  # epochs that will never come: progress still ends at its total
             tick()
-        return error
+        return Trained(None, {0: error})
 
 
 def default_recipe(
@@ -207,7 +265,11 @@ def default_recipe(
     """
     return Recipe(
         epochs=epochs,
-        batch_size=batch_size if batch_size is not None else 64 if is_estimator(model) else 128,
+        batch_size=batch_size
+        if batch_size is not None
+        else 64
+        if is_estimator(model) or is_head(model)
+        else 128,
         learning_rate=0.05,
         scored_epoch=scored_epoch,
     )
@@ -226,8 +288,8 @@ def checked_inputs(x: Any) -> Any:
                 "or is empty; read its examples into arrays first"
             )
         return x
-    if hasattr(x, "toarray"):
-        raise InputError("x is a sparse matrix, which proxies do not take; pass x.toarray()")
+    if hasattr(x, "tocsr"):
+        return _checked_sparse(x)
     a = np.asarray(x)
     if a.dtype.kind not in "fiub":
         raise InputError(f"x must be numbers, got {a.dtype}; encode text and categories first")
@@ -246,19 +308,54 @@ def checked_inputs(x: Any) -> Any:
     return a
 
 
+def _checked_sparse(x: Any) -> Any:
+    rows = x.tocsr()
+    if rows.dtype.kind not in "fiub":
+        raise InputError(f"x must be numbers, got {rows.dtype}; encode text and categories first")
+    if 0 in rows.shape:
+        raise InputError(f"x must be (examples, features) and not empty, got shape {rows.shape}")
+    if not np.isfinite(rows.data).all():
+        raise InputError("x must be finite, a sparse matrix holds NaN or infinity; remove them")
+    return rows
+
+
+def count_rows(x: Any) -> int:
+    """N, of an array, a sparse matrix or a Dataset.
+
+    >>> count_rows(np.zeros((3, 2)))
+    3
+    """
+    return int(x.shape[0]) if hasattr(x, "indptr") else len(x)
+
+
+def rows_at(x: Any, positions: NDArray[np.int64]) -> Any:
+    """Some examples of an array, a sparse matrix or a Dataset, in the order given.
+
+    >>> rows_at(np.array([[1.0], [2.0]]), np.array([1, 0])).tolist()
+    [[2.0], [1.0]]
+    """
+    if isinstance(x, np.ndarray) or hasattr(x, "indptr"):
+        return x[positions]
+    from torch.utils.data import Subset
+
+    return Subset(x, positions.tolist())
+
+
 def checked_model(model: Any) -> Any:
-    """A model that can be a proxy: an estimator, or what means a network.
+    """A model that can be a proxy: a head, an estimator, or what means a network.
 
     >>> checked_model("sgd_log").loss
     'log_loss'
     """
+    if is_head(model):
+        return model
     if is_estimator(model):
         return resolve(model)
     from dris.learn.networks.models import MODELS
     from dris.learn.networks.models.registry import checked_spec
 
     if isinstance(model, str) and ":" not in model and model not in MODELS:
-        names = ", ".join([*ESTIMATORS, *MODELS])
+        names = ", ".join([*HEADS, *ESTIMATORS, *MODELS])
         raise InputError(
             f"unknown model {model!r}; choose from {names}, or package.module:function"
         )
@@ -277,16 +374,20 @@ def checked_test(
         return None, None
     x = checked_inputs(test[0])
     refuse_other_index(*test)
-    if isinstance(x, np.ndarray) != isinstance(data, np.ndarray):
+    if hasattr(x, "shape") != hasattr(data, "shape") or hasattr(x, "indptr") != hasattr(
+        data, "indptr"
+    ):
         raise InputError("test must be an array where x is one and a Dataset where x is one")
-    if isinstance(x, np.ndarray) and x.shape[1:] != data.shape[1:]:
+    if hasattr(x, "shape") and x.shape[1:] != data.shape[1:]:
         raise InputError(
             f"test must be shaped like x, {data.shape[1:]} an example, got {x.shape[1:]}"
         )
-    return x, labels_for(test[1], len(x))
+    return x, labels_for(test[1], count_rows(x))
 
 
-def check_ways(bag: float | None, cross_fit: int | None, record: str, n: int) -> None:
+def check_ways(
+    bag: float | None, cross_fit: int | None, record: str, n: int, *, stacked: bool = False
+) -> None:
     """Refuse ways to train that do not exist for `n` examples, or not together."""
     if bag is not None:
         count_of(bag, n, "bag")
@@ -294,46 +395,79 @@ def check_ways(bag: float | None, cross_fit: int | None, record: str, n: int) ->
         raise InputError(f"cross_fit must be at most N = {n}, got {cross_fit}")
     if bag is not None and cross_fit is not None:
         raise InputError("bag and cross_fit cannot be combined; choose one")
-    if record == "scored" and (bag is not None or cross_fit is not None):
+    if record == "scored" and not stacked and (bag is not None or cross_fit is not None):
         raise InputError(
             'record="scored" reads the training batches, which a bag or a fold '
             'does not fill; use record="all"'
         )
 
 
-def joined(results: Sequence[Dynamics | DivergedError], folds: int) -> Dynamics:
+def check_held_out(
+    pick: bool, patience: int | None, cross_fit: int | None, *, stacked: bool
+) -> None:
+    """Refuse to pick an epoch, or to stop, by a loss that nobody measures."""
+    if pick and cross_fit is None:
+        raise InputError(
+            'scored_epoch="held_out" reads losses out of fold; ask for folds: cross_fit=4'
+        )
+    if patience is None:
+        return
+    checked_count(patience, "patience", at_least=1)
+    if not pick or not stacked:
+        raise InputError(
+            'patience stops stacked models ("mlp", "linear_head") by the loss out of fold; use '
+            'it with them and with cross_fit=4, scored_epoch="held_out"'
+        )
+
+
+def joined(jobs: Sequence[Job], results: Sequence[Trained], data: Data) -> Dynamics:
     """One `Dynamics` of all proxies that finished; the others are named in a warning."""
-    parts, missing = [], []
-    for k in range(0, len(results), folds):
-        mine = results[k : k + folds]
-        broken = next((r for r in mine if isinstance(r, DivergedError)), None)
-        if broken is not None:
-            missing.append(str(broken))
+    if len(jobs) == 1 and jobs[0].members and results[0].dynamics and not results[0].broken:
+        return results[0].dynamics
+    parts: dict[int, Dynamics] = {}
+    missing: dict[int, str] = {}
+    apart: dict[int, list[tuple[Job, Trained]]] = {}
+    for job, result in zip(jobs, results, strict=True):
+        if not job.members:
+            apart.setdefault(int(job.stream[1]), []).append((job, result))
+            continue
+        missing |= {job.members[i]: str(error) for i, error in result.broken.items()}
+        left = [k for i, k in enumerate(job.members) if i not in result.broken]
+        for i, k in enumerate(left if result.dynamics is not None else ()):
+            parts[k] = result.dynamics.only([i])  # type: ignore[union-attr]
+    for k, mine in apart.items():
+        errors = [str(error) for _, result in mine for error in result.broken.values()]
+        if errors:
+            missing[k] = errors[0]
         else:
-            parts.append(_joined_folds([r for r in mine if isinstance(r, Dynamics)]))
+            each = [result.dynamics for _, result in mine if result.dynamics is not None]
+            parts[k] = _joined_folds(mine[0][0], each, data)
+    told = [missing[k] for k in sorted(missing)]
     if not parts:
-        raise InputError(f"no proxy finished; {missing[0]}")
-    dynamics = Dynamics.merge(parts)
+        raise InputError(f"no proxy finished; {told[0]}")
+    dynamics = Dynamics.merge([parts[k] for k in sorted(parts)])
     if missing:
-        told = f"{len(parts)} of {len(parts) + len(missing)} proxies finished; {'; '.join(missing)}"
-        warnings.warn(told, stacklevel=3)
-        dynamics = replace(dynamics, provenance={**dynamics.provenance, "missing": missing})
+        warnings.warn(
+            f"{len(parts)} of {len(parts) + len(missing)} proxies finished; {'; '.join(told)}",
+            stacklevel=3,
+        )
+        dynamics = replace(dynamics, provenance={**dynamics.provenance, "missing": told})
     return dynamics
 
 
-def _joined_folds(folds: Sequence[Dynamics]) -> Dynamics:
-    """The folds of one proxy side by side, examples back in their order."""
-    if len(folds) == 1:
+def _joined_folds(job: Job, folds: Sequence[Dynamics], data: Data) -> Dynamics:
+    """The models of one proxy's folds as one proxy, in fold and out of fold."""
+    if job.folds is None:
         return folds[0]
-    order = np.argsort(np.concatenate([f.ids for f in folds]))
+    fold = folds_for(job, job.stream, data)
     first = folds[0]
-    columns = {
-        name: np.concatenate([f.columns[name] for f in folds], axis=2)[:, :, order]
+    each = {
+        name: np.stack([part.columns[name][0] for part in folds])
         for name in first.columns
         if name in TRAJECTORIES
     }
-    labels = np.concatenate([f.labels for f in folds if f.labels is not None])[order]
-    return replace(first, columns=columns, ids=np.arange(len(order)), labels=labels)
+    seen, unseen = ({n: c[None] for n, c in side.items()} for side in in_and_out(each, fold))
+    return replace(first, columns=seen, out_of_fold=replace(first, columns=unseen))
 
 
 def refuse_copies(dynamics: Dynamics) -> None:

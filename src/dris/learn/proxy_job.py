@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,9 +19,11 @@ from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.streams import rng_for
 from dris.learn.estimators.staged import Estimator, is_estimator, resolve
+from dris.learn.folds import copies_in, folds_of
 from dris.learn.networks.schedules import Passes, Schedule
 from dris.learn.recipe import Recipe
 from dris.learn.record.recorder import Recorder
+from dris.learn.stacked.head_models import head_of, is_head
 from dris.learn.store.model_names import name_of, parameters_of
 from dris.learn.store.run_store import Store, fingerprint
 from dris.learn.store.runs import Run
@@ -41,10 +43,12 @@ class DivergedError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One training: who, on which rows, measured where.
+    """One training: who, on which rows, and what is kept of it.
 
     `stream` names the random streams ("proxy", 2); `fold` counts folds when cross-fitting; `code`
-    is what `code_of` says of the model.
+    is what `code_of` says of the model. A job of stacked models trains all its folds, and a proxy
+    for each of `members`, whose streams are (*stream, member): they stop together when `patience`
+    epochs have not lowered the held-out loss, and with `pick` are scored where that was smallest.
     """
 
     model: Any
@@ -61,6 +65,9 @@ class Job:
     normalize: bool = True
     device: str = "cpu"
     code: str | None = None
+    members: tuple[int, ...] = ()
+    patience: int | None = None
+    pick: bool = False
 
     @property
     def who(self) -> str:
@@ -70,6 +77,19 @@ class Job:
         'proxy 2'
         """
         return " ".join(str(part) for part in self.stream)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trained:
+    """The proxies of a job that finished, and how the others broke, by their place in the job."""
+
+    dynamics: Dynamics | None
+    broken: Mapping[int, DivergedError] = field(default_factory=dict)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of them finished."""
+        return self.dynamics is not None and not self.broken
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +103,7 @@ class Data:
 
 
 def train(job: Job, data: Data, store: Store | None, tick: Callable[[], None]) -> Dynamics:
-    """The `Dynamics` of one job (K = 1) over the examples it measures, ids = positions.
+    """The `Dynamics` of one job (K = 1) over all examples, ids = positions.
 
     One thread, so that no bit depends on the machine's other work. `tick` is called after each
     epoch, also for those found in the store.
@@ -103,10 +123,34 @@ def train(job: Job, data: Data, store: Store | None, tick: Callable[[], None]) -
         return run.load()
 
 
+def models_of(job: Job) -> int:
+    """How many models a job trains.
+
+    >>> models_of(Job("mlp", ("proxy",), 0, 2, Recipe(1, 1, 0.1), folds=4, members=(0, 1, 2)))
+    12
+    """
+    return len(job.members) * (job.folds or 1) if job.members else 1
+
+
+def epochs_of(job: Job) -> int:
+    """How many epochs a job trains, counted once for each model.
+
+    >>> epochs_of(Job("mlp", ("proxy",), 0, 2, Recipe(5, 1, 0.1), members=(0, 1)))
+    10
+    """
+    return job.recipe.stop * models_of(job)
+
+
 def key_of(job: Job, data: Data) -> dict[str, Any]:
     """Everything that determines a job's bytes, as plain values."""
+    told = asdict(replace(job, model=name_of(job.model)))
+    for name, unset in (("members", ()), ("patience", None), ("pick", False)):
+        if told[name] == unset:  # so that runs from before these were there are still found
+            del told[name]
+    if job.folds is not None:
+        told["measured"] = "all"
     return {
-        **asdict(replace(job, model=name_of(job.model))),
+        **told,
         "parameters": parameters_of(job.model),
         "stream": list(job.stream),
         "data": _print_of(data.x),
@@ -115,22 +159,47 @@ def key_of(job: Job, data: Data) -> dict[str, Any]:
     }
 
 
-def rows_of(job: Job, n: int) -> tuple[Positions, Positions]:
-    """(rows to train on, rows to measure): all and all, a bag and all, or the rest and a fold.
+def everyone_or_bag(job: Job, stream: tuple[str | int, ...], n: int) -> Positions:
+    """The rows that a proxy without folds trains on.
 
-    >>> train, measured = rows_of(Job("mlp", ("proxy", 0), 0, 2, Recipe(1, 1, 0.1), folds=5), 10)
-    >>> len(train), len(measured), len(np.intersect1d(train, measured))
-    (8, 2, 0)
+    >>> job = Job("mlp", ("proxy", 0), 0, 2, Recipe(1, 1, 0.1), bag=0.4)
+    >>> len(everyone_or_bag(job, job.stream, 10))
+    4
     """
     everyone = np.arange(n, dtype=np.int64)
-    if job.bag is not None:
-        size = count_of(job.bag, n, "bag")
-        return np.sort(rng_for(job.seed, *job.stream, "bag").permutation(everyone)[:size]), everyone
-    if job.folds is None:
-        return everyone, everyone
-    shuffled = rng_for(job.seed, *job.stream, "folds").permutation(everyone)
-    fold = np.sort(np.array_split(shuffled, job.folds)[job.fold])
-    return np.setdiff1d(everyone, fold, assume_unique=True), fold
+    if job.bag is None:
+        return everyone
+    size = count_of(job.bag, n, "bag")
+    return np.sort(rng_for(job.seed, *stream, "bag").permutation(everyone)[:size])
+
+
+def folds_for(
+    job: Job,
+    stream: tuple[str | int, ...],
+    data: Data,
+    copies: Positions | None = None,
+) -> Positions:
+    """The fold of each example for one proxy; equal rows share one, labels are spread evenly.
+
+    `copies` is what `copies_of` says of the data, where somebody has asked it before.
+
+    >>> job = Job("mlp", ("proxy", 0), 0, 2, Recipe(1, 1, 0.1), folds=5)
+    >>> np.bincount(folds_for(job, job.stream, Data(np.eye(10), np.arange(10) % 2))).tolist()
+    [2, 2, 2, 2, 2]
+    """
+    rng = rng_for(job.seed, *stream, "folds")
+    same = copies_of(data) if copies is None else copies
+    return folds_of(data.y, same, job.folds or 1, rng=rng)
+
+
+def copies_of(data: Data) -> Positions:
+    """For each example the first one with the same features; itself in a Dataset.
+
+    >>> copies_of(Data(np.array([[1.0], [2.0], [1.0]]), np.array([0, 0, 1]))).tolist()
+    [0, 1, 0]
+    """
+    readable = isinstance(data.x, np.ndarray) or hasattr(data.x, "indptr")
+    return copies_in(data.x) if readable else np.arange(len(data.y))
 
 
 def provenance_of(job: Job, accuracy: float | None) -> dict[str, Any]:
@@ -140,8 +209,17 @@ def provenance_of(job: Job, accuracy: float | None) -> dict[str, Any]:
     >>> provenance_of(job, 0.9)["proxies"][0]["model"]
     'linear'
     """
-    made = {
-        "stream": list(job.stream),
+    return {"proxies": [made_by(job, job.stream, accuracy)]}
+
+
+def made_by(job: Job, stream: tuple[str | int, ...], accuracy: float | None) -> dict[str, Any]:
+    """How one proxy of a job was made, as plain values.
+
+    >>> made_by(Job("mlp", ("proxy",), 0, 2, Recipe(1, 1, 0.1)), ("proxy", 3), None)["stream"]
+    ['proxy', 3]
+    """
+    return {
+        "stream": list(stream),
         "model": name_of(job.model),
         "seed": job.seed,
         "recipe": asdict(job.recipe),
@@ -149,12 +227,13 @@ def provenance_of(job: Job, accuracy: float | None) -> dict[str, Any]:
         "folds": job.folds,
         "test_accuracy": accuracy,
     }
-    return {"proxies": [made]}
 
 
 def _print_of(x: Any) -> str:
     if isinstance(x, np.ndarray):
         return fingerprint(x)
+    if hasattr(x, "indptr"):
+        return fingerprint(x.data, x.indices, x.indptr, np.array(x.shape))
     from dris.learn.networks.sources import input_of
 
     # A Dataset is read once more: two of one kind and length would share a run otherwise.
@@ -163,7 +242,10 @@ def _print_of(x: Any) -> str:
 
 def _follow(job: Job, data: Data, run: Run | None, tick: Callable[[], None]) -> Dynamics:
     y = data.y
-    rows, measured = rows_of(job, len(data.x))
+    measured = np.arange(len(y), dtype=np.int64)
+    rows = everyone_or_bag(job, job.stream, len(y))
+    if job.folds is not None:
+        rows = np.flatnonzero(folds_for(job, job.stream, data) != job.fold)
     recipe = job.recipe
     recorder = Recorder(
         measured,
@@ -221,7 +303,20 @@ def _engine(job: Job, x: Any, y: NDArray[np.int64], rows: Positions) -> Any:
 def engine_of(
     job: Job, x: Any, y: NDArray[np.int64], schedule: Schedule, *, stream: tuple[str | int, ...]
 ) -> Any:
-    """The network or the estimator of a job, untrained, on a schedule."""
+    """The head, the network or the estimator of a job, untrained, on a schedule."""
+    if is_head(job.model):
+        from dris.learn.stacked.one_head import OneHead
+
+        return OneHead(
+            head_of(job.model),
+            x,
+            y,
+            job.classes,
+            job.recipe,
+            seed=job.seed,
+            stream=stream,
+            schedule=schedule,
+        )
     if is_estimator(job.model):
         return Estimator(
             resolve(job.model),
@@ -320,7 +415,7 @@ def one_thread(job: Job) -> Iterator[None]:
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(limits=1):
-        if is_estimator(job.model) or job.device != "cpu":
+        if is_estimator(job.model) or is_head(job.model) or job.device != "cpu":
             yield
             return
         import torch

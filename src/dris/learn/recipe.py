@@ -1,5 +1,6 @@
 """How a network is trained: one frozen recipe, and the paper's by name (appendix C)."""
 
+import math
 from dataclasses import dataclass
 
 from dris.core.checks import checked_count, exact
@@ -64,6 +65,16 @@ class Recipe:
     def stop(self) -> int:
         """The last epoch that is trained."""
         return self.epochs if self.stop_epoch is None else self.stop_epoch
+
+
+def cosine(recipe: Recipe, step: int, steps: int) -> float:
+    """The learning rate at a step: from the recipe's, along half a cosine, to zero.
+
+    >>> recipe = Recipe(epochs=1, batch_size=1, learning_rate=0.5)
+    >>> [round(cosine(recipe, step, 4), 3) for step in range(4)]
+    [0.5, 0.427, 0.25, 0.073]
+    """
+    return 0.5 * recipe.learning_rate * (1 + math.cos(math.pi * step / steps))
 
 
 PAPER_CIFAR_PROXY = Recipe(epochs=40, batch_size=128, learning_rate=0.05, scored_epoch=20)

@@ -15,7 +15,13 @@ from dris.core.streams import checked_seed
 from dris.learn.estimators.staged import is_estimator
 from dris.learn.feeds import Fixed
 from dris.learn.networks.schedules import StepParity
-from dris.learn.proxies import checked_inputs, checked_model, checked_test, default_recipe
+from dris.learn.proxies import (
+    checked_inputs,
+    checked_model,
+    checked_test,
+    count_rows,
+    default_recipe,
+)
 from dris.learn.proxy_job import Data, Job
 from dris.learn.recipe import Recipe
 from dris.learn.run.processes import Progress, devices_of
@@ -129,7 +135,7 @@ def checked_job(
     """A target's job and data from what a user passes, checked."""
     kind = checked_model(model)
     inputs = checked_inputs(x)
-    labels = labels_for(checked_labels(y, classes), len(inputs))
+    labels = labels_for(checked_labels(y, classes), count_rows(inputs))
     job = Job(
         model=kind,
         stream=("target",),

@@ -1,5 +1,7 @@
 """Dynamics: built from anything, the same to the last bit in whole and in summary."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.metrics import log_loss
 
 import oracles
+from dris.core.dynamics.best_epoch import best_epoch
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.formulas import SCORES
@@ -392,3 +395,89 @@ def test_a_missing_column_is_named_with_its_remedy():
             bare.column(name)
     with pytest.raises(InputError, match="known columns: loss"):
         bare.column("colour")
+
+
+# --- the twin out of fold
+
+
+def twins(ids=("a", "b", "c"), proxies=2, seed=0, **how):
+    rng = np.random.default_rng(seed)
+
+    def side():
+        return Dynamics.from_arrays(
+            loss=rng.random((proxies, 4, 3)),
+            margin=rng.normal(size=(proxies, 4, 3)),
+            correct=rng.random((proxies, 4, 3)) < 0.5,
+            ids=list(ids),
+            labels=[0, 1, 2],
+            **how,
+        )
+
+    return replace(side(), out_of_fold=side())
+
+
+def test_a_twin_has_its_partners_names_labels_and_scored_epoch():
+    both = twins()
+    named = replace(both.at(3), ids=np.array(["p", "q", "r"]), labels=np.array([2, 1, 0]))
+    assert named.out_of_fold.ids.tolist() == ["p", "q", "r"]
+    assert named.out_of_fold.labels.tolist() == [2, 1, 0]
+    assert named.out_of_fold.scored_epoch == 3
+    assert np.array_equal(named.unseen().loss, both.out_of_fold.loss)
+    assert "in fold and out of fold" in repr(named)
+    assert "out of fold" not in repr(named.out_of_fold)
+
+
+@pytest.mark.parametrize("summary", [False, True])
+def test_reordering_choosing_summing_and_saving_reach_the_twin(summary, tmp_path):
+    both = twins().summary() if summary else twins()
+    away = both.out_of_fold
+    for changed, alone in (
+        (both.reordered([2, 0]), away.reordered([2, 0])),
+        (both.only([1]), away.only([1])),
+        (both.summary(), away.summary()),
+        (Dynamics.load(both.save(tmp_path / "both")), away),
+        (Dynamics.merge([both.only([1]), both.only([0])]), away.only([1, 0])),
+    ):
+        twin = changed.out_of_fold
+        assert np.array_equal(twin.loss, alone.loss)
+        assert np.array_equal(twin.ids, alone.ids)
+        assert np.array_equal(twin.totals().margin, alone.totals().margin)
+        assert not np.array_equal(twin.loss, changed.loss)
+
+
+def test_parts_in_another_order_are_merged_with_their_twins():
+    one, two = twins(), twins(ids=("c", "a", "b"), seed=1)
+    two = replace(two, labels=np.array([2, 0, 1]))
+    merged = Dynamics.merge([one, two])
+    assert np.array_equal(merged.out_of_fold.loss[2:], two.out_of_fold.loss[:, :, [1, 2, 0]])
+    with pytest.raises(InputError, match=r"part 1 .* folds \(values out of fold\)"):
+        Dynamics.merge([one, replace(one, out_of_fold=None)])
+
+
+def test_a_twin_of_another_shape_is_refused():
+    both = twins()
+    with pytest.raises(InputError, match="shaped like the others"):
+        replace(both, out_of_fold=both.out_of_fold.only([0]))
+    with pytest.raises(InputError, match="shaped like the others"):
+        replace(both.summary(), out_of_fold=both.out_of_fold.at(1))
+
+
+def test_dynamics_without_a_twin_are_saved_in_the_bytes_they_always_had(tmp_path):
+    plain = replace(twins(), out_of_fold=None)
+    path = plain.save(tmp_path / "plain")
+    assert b"out_of_fold" not in path.read_bytes()
+    assert Dynamics.load(path).out_of_fold is None
+
+
+@pytest.mark.parametrize("broken", ["twin", "summary"])
+def test_the_best_epoch_needs_epochs_out_of_fold(broken):
+    both = twins()
+    assert best_epoch(both) == 1 + int(both.out_of_fold.loss.mean(axis=(0, 2)).argmin())
+    wrong = replace(both, out_of_fold=None) if broken == "twin" else both.summary()
+    with pytest.raises(InputError, match="out of fold" if broken == "twin" else "one epoch"):
+        best_epoch(wrong)
+
+
+def test_of_equally_good_epochs_the_first_is_best():
+    side = Dynamics.from_arrays(loss=[[[3.0, 1.0], [1.0, 1.0], [0.5, 1.5]]])
+    assert best_epoch(replace(side, out_of_fold=side)) == 2

@@ -231,7 +231,7 @@ def test_a_model_without_a_last_layer_has_no_gradient_norm(model):
 @pytest.mark.parametrize(
     ("model", "says"),
     [
-        ("resnet", "unknown model 'resnet'; choose from mlp"),
+        ("resnet", "unknown model 'resnet'; choose from sklearn_mlp"),
         (SGDClassifier, "got the class SGDClassifier; call it"),
         (3, "got int"),
         (None, "got NoneType"),

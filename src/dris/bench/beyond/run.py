@@ -163,7 +163,7 @@ def judge(study: Study, data: Loaded, noisy: NoisyLabels, seed: int, store: Path
     return Judged(
         plain=cache(lambda: trained(noisy.given, proxies=study.proxies)),
         planted=cache(lambda: trained(planted.given, proxies=study.proxies)),
-        unseen=cache(lambda: trained(noisy.given, proxies=1, cross_fit=2)),
+        unseen=cache(lambda: trained(noisy.given, proxies=1, cross_fit=2).unseen()),
         canaries=planted.flipped,
     )
 

@@ -190,7 +190,7 @@ def judged_by(
     return Judged(
         plain=cache(lambda: probes(noisy.given)),
         planted=cache(lambda: probes(planted.given)),
-        unseen=cache(lambda: probes(noisy.given, 2)),
+        unseen=cache(lambda: probes(noisy.given, 2).unseen()),
         canaries=planted.flipped,
     )
 

@@ -91,7 +91,9 @@ def judged(cell: Cell, data: Loaded, noisy: NoisyLabels, place: Place) -> Judged
     return Judged(
         plain=cache(lambda: proxies_of(cell, data, noisy.given, place, proxies=count)),
         planted=cache(lambda: proxies_of(cell, data, planted.given, place, proxies=count)),
-        unseen=cache(lambda: proxies_of(cell, data, noisy.given, place, proxies=1, cross_fit=2)),
+        unseen=cache(
+            lambda: proxies_of(cell, data, noisy.given, place, proxies=1, cross_fit=2).unseen()
+        ),
         canaries=planted.flipped,
     )
 

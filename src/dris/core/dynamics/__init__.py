@@ -1,6 +1,6 @@
 """What each proxy thought of each example, epoch by epoch: where training and deciding meet.
 
 In reading order: `history` (the noun `Dynamics`), `columns` (what is recorded), `trajectories`
-(from logits to columns), `merge` (proxies trained apart), `dynamics_file` and `arrayfile` (on
-disk).
+(from logits to columns), `merge` (proxies trained apart), `best_epoch` (which to score),
+`dynamics_file` and `arrayfile` (on disk).
 """

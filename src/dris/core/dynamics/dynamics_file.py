@@ -5,6 +5,7 @@ bytes.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ FORMAT = 1
 _KEPT = {np.dtype(code) for code in ("<f8", "<f4", "<i8", "<i4", "|b1", "|u1")}
 _ANY_NAME = "surrogatepass"  # ids may be file names, which need not be valid text
 _TOTALS = ("margin", "forgotten", "learned")
+_TWIN = "out_of_fold."  # before the names of the arrays that models outside the fold gave
 
 
 def write_dynamics(dynamics: Dynamics, path: Path) -> Path:
@@ -47,14 +49,11 @@ def read_dynamics(path: Path) -> Dynamics:
 
 
 def _arrays_of(dynamics: Dynamics) -> dict[str, NDArray[Any]]:
-    arrays = {f"column.{name}": column for name, column in dynamics.columns.items()}
+    arrays = _values_of(dynamics)
+    if dynamics.out_of_fold is not None:
+        arrays |= {f"{_TWIN}{name}": a for name, a in _values_of(dynamics.out_of_fold).items()}
     if dynamics.labels is not None:
         arrays["labels"] = dynamics.labels
-    if dynamics.stored_totals is not None:
-        for name in _TOTALS:
-            value = getattr(dynamics.stored_totals, name)
-            if value is not None:
-                arrays[f"totals.{name}"] = value
     if dynamics.ids.dtype.kind == "U":
         words = [str(i).encode(errors=_ANY_NAME) for i in dynamics.ids]
         arrays["ids"] = np.frombuffer(b"".join(words), dtype=np.uint8)
@@ -62,6 +61,17 @@ def _arrays_of(dynamics: Dynamics) -> dict[str, NDArray[Any]]:
     else:
         arrays["ids"] = dynamics.ids
     return {name: _kept(a) for name, a in arrays.items()}
+
+
+def _values_of(dynamics: Dynamics) -> dict[str, NDArray[Any]]:
+    """What the proxies said: columns, and totals where they are stored."""
+    arrays = {f"column.{name}": column for name, column in dynamics.columns.items()}
+    if dynamics.stored_totals is not None:
+        for name in _TOTALS:
+            value = getattr(dynamics.stored_totals, name)
+            if value is not None:
+                arrays[f"totals.{name}"] = value
+    return arrays
 
 
 def _kept(a: NDArray[Any]) -> NDArray[Any]:
@@ -78,16 +88,27 @@ def _dynamics_of(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> Dyna
         ids = np.array(
             [blob[a:b].decode(errors=_ANY_NAME) for a, b in zip([0, *ends], ends, strict=False)]
         )
-    totals = None
-    if about["totals_epochs"] is not None:
-        totals = Totals(about["totals_epochs"], *(arrays.get(f"totals.{n}") for n in _TOTALS))
-    held = {name: arrays.get(f"column.{name}") for name in TRAJECTORIES + PER_EXAMPLE}
-    return Dynamics(
-        columns={name: a for name, a in held.items() if a is not None},
+    found = Dynamics(
+        **_held(arrays, about["totals_epochs"]),
         ids=ids,
         epochs=tuple(about["epochs"]),
         scored_epoch=about["scored_epoch"],
         labels=arrays.get("labels"),
         provenance=about["provenance"],
-        stored_totals=totals,
     )
+    outside = {n.removeprefix(_TWIN): a for n, a in arrays.items() if n.startswith(_TWIN)}
+    if not outside:
+        return found
+    return replace(found, out_of_fold=replace(found, **_held(outside, about["totals_epochs"])))
+
+
+def _held(arrays: dict[str, NDArray[Any]], totals_epochs: int | None) -> dict[str, Any]:
+    """The inverse of `_values_of`."""
+    totals = None
+    if totals_epochs is not None:
+        totals = Totals(totals_epochs, *(arrays.get(f"totals.{n}") for n in _TOTALS))
+    columns = {name: arrays.get(f"column.{name}") for name in TRAJECTORIES + PER_EXAMPLE}
+    return {
+        "columns": {name: a for name, a in columns.items() if a is not None},
+        "stored_totals": totals,
+    }

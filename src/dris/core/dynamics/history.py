@@ -36,6 +36,9 @@ class Dynamics:
     Build one with `from_losses`, `from_logits`, `from_probabilities` or `from_arrays`; join
     proxies trained apart with `merge`; `save` and `load` it as one file.
 
+    Cross-fitted proxies have a twin, `out_of_fold`: the same columns, from models that did not
+    train on the example. Scores read the columns here; whoever wants the others passes the twin.
+
     >>> dynamics = Dynamics.from_losses([[0.1, 2.0, 0.7], [0.2, 1.0, 1.5]])
     >>> dynamics
     Dynamics(2 proxies, 1 epochs, 3 examples; loss; scored at epoch 1)
@@ -48,6 +51,30 @@ class Dynamics:
     labels: NDArray[np.int64] | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
     stored_totals: Totals | None = None
+    out_of_fold: "Dynamics | None" = None
+
+    def __post_init__(self) -> None:
+        """Keep the out-of-fold twin in step: the same shape, and this one's ids and labels."""
+        twin = self.out_of_fold
+        if twin is None:
+            return
+        shape, own = twin.columns["loss"].shape, self.columns["loss"].shape
+        if shape != own or twin.is_summary != self.is_summary:
+            raise InputError(
+                f"out-of-fold values must be shaped like the others, {own}, got {shape}; "
+                "reorder or summarise both: dynamics.reordered(...), dynamics.summary()"
+            )
+        # Not copied: only what names the axes is shared, so that replace(ids=...) reaches both.
+        twin = replace(
+            twin,
+            ids=self.ids,
+            labels=self.labels,
+            epochs=self.epochs,
+            scored_epoch=self.scored_epoch,
+            provenance={},
+            out_of_fold=None,
+        )
+        object.__setattr__(self, "out_of_fold", twin)
 
     # -- building ---------------------------------------------------------------------------
 
@@ -196,6 +223,7 @@ class Dynamics:
 
         first, *others = parts
         aligned = [first, *(aligned_to(first, part, k) for k, part in enumerate(others, 1))]
+        twins = [p.out_of_fold for p in aligned if p.out_of_fold is not None]
         columns = {
             name: np.concatenate([p.columns[name] for p in aligned])
             if name in TRAJECTORIES
@@ -207,6 +235,7 @@ class Dynamics:
             columns=columns,
             provenance={**first.provenance, "proxies": [e for p in aligned for e in _made(p)]},
             stored_totals=Totals.join([p.totals() for p in aligned]) if first.is_summary else None,
+            out_of_fold=cls.merge(twins) if twins else None,
         )
 
     def with_columns(self, **columns: ArrayLike) -> "Dynamics":
@@ -270,6 +299,22 @@ build the Dynamics from logits or probabilities, or pass margin=
             raise InputError(f"this needs {name}, which these dynamics do not hold; {remedy}")
         return self.columns[name]
 
+    def unseen(self) -> "Dynamics":
+        """The values out of fold, or an error saying how to get them.
+
+        >>> Dynamics.from_losses(np.eye(2)).unseen()
+        Traceback (most recent call last):
+        ...
+        dris.core.errors.InputError: this needs values out of fold, which these dynamics do not \
+hold; train with folds: train_proxies(..., cross_fit=4)
+        """
+        if self.out_of_fold is None:
+            raise InputError(
+                "this needs values out of fold, which these dynamics do not hold; "
+                "train with folds: train_proxies(..., cross_fit=4)"
+            )
+        return self.out_of_fold
+
     def snapshot(self, name: str) -> Column:
         """A (K, N) column at the scored epoch.
 
@@ -321,7 +366,13 @@ build the Dynamics from logits or probabilities, or pass margin=
             name: np.array(column[:, e : e + 1]) if name in TRAJECTORIES else column
             for name, column in self.columns.items()
         }
-        return replace(self, columns=kept, epochs=(self.scored_epoch,), stored_totals=self.totals())
+        return replace(
+            self,
+            columns=kept,
+            epochs=(self.scored_epoch,),
+            stored_totals=self.totals(),
+            out_of_fold=None if self.out_of_fold is None else self.out_of_fold.summary(),
+        )
 
     def only(self, proxies: Sequence[int]) -> "Dynamics":
         """The dynamics of some proxies, in the order given (nested ensembles, halves).
@@ -338,6 +389,26 @@ build the Dynamics from logits or probabilities, or pass margin=
             columns={n: c[chosen] if n in TRAJECTORIES else c for n, c in self.columns.items()},
             provenance={**self.provenance, "proxies": [made[k] for k in chosen]},
             stored_totals=self.stored_totals.pick(chosen) if self.stored_totals else None,
+            out_of_fold=None if self.out_of_fold is None else self.out_of_fold.only(chosen),
+        )
+
+    def reordered(self, order: ArrayLike) -> "Dynamics":
+        """The examples at these positions, in this order; everything that belongs to them follows.
+
+        >>> Dynamics.from_losses([[1.0, 2.0, 3.0]], ids=["a", "b", "c"]).reordered([2, 0]).ids
+        array(['c', 'a'], dtype='<U1')
+        """
+        at = np.asarray(order, dtype=np.intp)
+        totals, twin = self.stored_totals, self.out_of_fold
+        return replace(
+            self,
+            columns={
+                n: c[:, :, at] if n in TRAJECTORIES else c[at] for n, c in self.columns.items()
+            },
+            ids=self.ids[at],
+            labels=None if self.labels is None else self.labels[at],
+            stored_totals=None if totals is None else totals.pick((slice(None), at)),
+            out_of_fold=None if twin is None else twin.reordered(at),
         )
 
     # -- keeping ----------------------------------------------------------------------------
@@ -370,9 +441,10 @@ build the Dynamics from logits or probabilities, or pass margin=
 
     def __repr__(self) -> str:
         form = "summary of " if self.is_summary else ""
+        folds = "" if self.out_of_fold is None else ", in fold and out of fold"
         return (
             f"Dynamics({self.proxies} proxies, {form}{self.totals_epochs} epochs, "
-            f"{self.examples} examples; {', '.join(self.columns)}; "
+            f"{self.examples} examples; {', '.join(self.columns)}{folds}; "
             f"scored at epoch {self.scored_epoch})"
         )
 

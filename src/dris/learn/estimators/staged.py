@@ -41,7 +41,7 @@ def _boosted_trees() -> Any:
 
 
 ESTIMATORS: dict[str, Callable[[], Any]] = {
-    "mlp": _mlp,
+    "sklearn_mlp": _mlp,
     "sgd_log": lambda: _sgd("log_loss"),
     "sgd_hinge": lambda: _sgd("hinge"),
     "sgd_squared_hinge": lambda: _sgd("squared_hinge"),

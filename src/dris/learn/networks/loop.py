@@ -20,7 +20,7 @@ from dris.core.streams import rng_for, seed_for
 from dris.learn.networks.models import Classifier, build_model
 from dris.learn.networks.schedules import Passes, Schedule
 from dris.learn.networks.sources import PADDING, Positions, Source, crop_and_flip
-from dris.learn.recipe import Recipe
+from dris.learn.recipe import Recipe, cosine
 
 _MEASURED_AT_ONCE = 1024
 OnBatch = Callable[[Positions, Tensor], None]
@@ -248,16 +248,6 @@ class Network:
     def _precision(self) -> Any:
         on = self.recipe.mixed_precision and self._device.type == "cuda"
         return torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=on)
-
-
-def cosine(recipe: Recipe, step: int, steps: int) -> float:
-    """The learning rate at a step: from the recipe's, along half a cosine, to zero.
-
-    >>> recipe = Recipe(epochs=1, batch_size=1, learning_rate=0.5)
-    >>> [round(cosine(recipe, step, 4), 3) for step in range(4)]
-    [0.5, 0.427, 0.25, 0.073]
-    """
-    return 0.5 * recipe.learning_rate * (1 + math.cos(math.pi * step / steps))
 
 
 def _sum_of_finite(losses: list[Tensor], epoch: int, step: int) -> float:

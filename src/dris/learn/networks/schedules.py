@@ -28,6 +28,10 @@ class Schedule(Protocol):
         """Batches in an epoch."""
 
     @property
+    def largest(self) -> int:
+        """Examples in the longest of them."""
+
+    @property
     def weights(self) -> NDArray[np.float32] | None:
         """What the loss of each of the N examples counts; None when all count 1."""
 
@@ -46,6 +50,8 @@ class Passes:
         stream: Names the orders.
         equal: Batches of nearly equal size, none of one example where B > 2 (BatchNorm cannot
             take it); otherwise full ones and a rest.
+        batch_count: How many equal batches, ⌈rows / B⌉ unless given: those who step together
+            take as many steps, also where one has a row less.
 
     >>> passes = Passes(np.arange(5), 2, seed=0, stream=("x",))
     >>> [len(b) for b in passes.batches(1)], passes.steps
@@ -58,11 +64,17 @@ class Passes:
     stream: tuple[str | int, ...]
     equal: bool = True
     weights: None = None
+    batch_count: int | None = None
 
     @property
     def steps(self) -> int:
-        """⌈rows / B⌉."""
-        return -(-len(self.rows) // self.batch_size)
+        """⌈rows / B⌉, unless another number was asked for."""
+        return self.batch_count or -(-len(self.rows) // self.batch_size)
+
+    @property
+    def largest(self) -> int:
+        """Of equal batches the first, of others B."""
+        return -(-len(self.rows) // self.steps) if self.equal else self.batch_size
 
     def batches(self, epoch: int) -> list[Positions]:
         """One shuffled pass."""
@@ -106,6 +118,11 @@ class StepParity:
     def steps(self) -> int:
         """⌈N / B⌉, N the size of the whole data."""
         return -(-self.total // self.batch_size)
+
+    @property
+    def largest(self) -> int:
+        """B: all are full."""
+        return self.batch_size
 
     def batches(self, epoch: int) -> list[Positions]:
         """The epoch's piece of the endless order, found without the pieces before it."""
@@ -151,6 +168,11 @@ class Drawn:
     def steps(self) -> int:
         """⌈N / B⌉."""
         return -(-self.total // self.batch_size)
+
+    @property
+    def largest(self) -> int:
+        """Of nearly equal batches the first."""
+        return -(-self.total // self.steps)
 
     @cached_property
     def weights(self) -> NDArray[np.float32]:

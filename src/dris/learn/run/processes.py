@@ -65,9 +65,12 @@ def run_all(
                 total=total,
                 mark=mark,
             )
+    count = min(len(tasks), workers or os.cpu_count() or 1)
+    if count <= 1:
+        with _counting(progress, total) as ticker:
+            return [work(*task, ticker) for task in tasks]
     from joblib import Parallel, delayed
 
-    count = min(len(tasks), workers or os.cpu_count() or 1)
     with _counting(progress, total) as ticker:
         home = os.getpid()
         each = (delayed(_at_work)(home, sys.path, work, *task, ticker) for task in tasks)

@@ -9,10 +9,8 @@ store is not sent out at all.
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
 
-from dris.core.dynamics.history import Dynamics
-from dris.learn.proxy_job import Data, DivergedError, Job, key_of
+from dris.learn.proxy_job import Data, Job, Trained, epochs_of, key_of
 from dris.learn.run.engine import Engine
 from dris.learn.run.processes import Progress
 from dris.learn.run.ray_tasks import run_on_ray
@@ -20,7 +18,7 @@ from dris.learn.store.run_store import Store
 from dris.learn.store.runs import Run
 from dris.learn.store.visible_folder import Mark, marked
 
-Attempt = Callable[[Job, Data, Store | None, Callable[[], None]], Dynamics | DivergedError]
+Attempt = Callable[[Job, Data, Store | None, Callable[[], None]], Trained]
 
 
 def train_on_ray(
@@ -32,12 +30,12 @@ def train_on_ray(
     workers: int | None,
     progress: Progress | None,
     total: int,
-) -> list[Dynamics | DivergedError]:
+) -> list[Trained]:
     """`attempt(*task, store, tick)` for every task, but for those that the store holds."""
     runs = [None if store is None else store.run(key_of(*task)) for task in tasks]
-    found = {i: run.load() for i, run in enumerate(runs) if run is not None and run.done}
+    found = {i: Trained(run.load()) for i, run in enumerate(runs) if run is not None and run.done}
     left = [i for i in range(len(tasks)) if i not in found]
-    before = sum(tasks[i][0].recipe.stop for i in found)
+    before = sum(epochs_of(tasks[i][0]) for i in found)
 
     def told(done: int, total: int) -> None:
         if progress is not None:
@@ -69,22 +67,21 @@ def _on_node(
     data: Data,
     store: Store | None,
     tick: Callable[[], None],
-) -> tuple[Dynamics | DivergedError | None, float]:
+) -> tuple[Trained | None, float]:
     """What a job gives, None for dynamics that are in the store by now; and the seconds it took."""
     begin = time.monotonic()
     seen = store if mark is not None and mark.seen() else None
     result = attempt(job, data, seen, tick)
-    sent = None if seen is not None and isinstance(result, Dynamics) else result
+    sent = None if seen is not None and result.whole else result
     return sent, time.monotonic() - begin
 
 
-def _kept(run: Run | None, result: Any, seconds: float) -> Dynamics | DivergedError:
+def _kept(run: Run | None, result: Trained | None, seconds: float) -> Trained | None:
     """The result, from the disk where it is: dynamics in memory are those of one run at a time."""
-    if run is None or isinstance(result, DivergedError):
-        as_sent: Dynamics | DivergedError = result
-        return as_sent
-    if result is not None:
+    if run is None or (result is not None and not result.whole):
+        return result
+    if result is not None and result.dynamics is not None:
         with run.locked():
             if not run.done:
-                run.finish(result, seconds=seconds)
-    return run.load()
+                run.finish(result.dynamics, seconds=seconds)
+    return Trained(run.load())

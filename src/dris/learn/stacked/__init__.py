@@ -1,4 +1,7 @@
 """Many small models in the same matrix products.
 
-In reading order: `heads` (K heads on frozen features), `torch_stack` (their products in torch).
+In reading order: `head_models` (what is trained), `feature_table` (what it reads), `numpy_stack`
+(training), `stack_values` (what is recorded of it), `stack_record` (and kept), `stacked_job` (all
+of it, epoch by epoch), `one_head` (a target), `heads` (K heads on frozen features of several
+backbones), `torch_stack` (the same on a GPU).
 """

@@ -6,6 +6,7 @@ from typing import Any
 
 from dris.core.errors import InputError
 from dris.learn.estimators.staged import is_estimator
+from dris.learn.stacked.head_models import is_head
 from dris.learn.store.run_store import fingerprint
 
 
@@ -19,6 +20,8 @@ def name_of(model: Any) -> str:
     """
     if isinstance(model, str):
         return model
+    if is_head(model):
+        return repr(model)
     if is_estimator(model) and not isinstance(model, type):
         return " ".join(repr(model).split())
     if isinstance(model, partial):
@@ -37,7 +40,7 @@ def refuse_unnamed(model: Any) -> None:
     function = model
     while isinstance(function, partial):
         function = function.func
-    if isinstance(function, str) or is_estimator(function):
+    if isinstance(function, str) or is_estimator(function) or is_head(function):
         return
     unnamed = "<" in name_of(function) or not hasattr(function, "__qualname__")
     if unnamed or " at 0x" in name_of(model):
@@ -56,7 +59,8 @@ def code_of(model: Any) -> str | None:
     >>> code_of("resnet20") is None
     True
     """
-    if is_estimator(model) or (isinstance(model, str) and ":" not in model):
+    ours = isinstance(model, str) and ":" not in model
+    if ours or is_estimator(model) or is_head(model):
         return None
     from dris.learn.networks.models.registry import builder_of
 

@@ -21,7 +21,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -176,12 +176,25 @@ class Run:
                 f"epoch must be {self._saved + 1}, the one after the last saved, got {epoch}; "
                 "go on from run.checkpoint(), or start over at epoch 1"
             )
-        with _told(f"epoch {epoch} could not be saved, the epochs before it are kept"):
-            if epoch == 1:
+        self._save(epoch, [record], state)
+
+    def save_epochs(self, records: Sequence[Arrays], state: Arrays) -> None:
+        """Keep the records of the epochs after the last saved, and the state after all of them.
+
+        For epochs that are over sooner than they are saved: a kill costs those not saved yet.
+        """
+        self._must_hold("save_epochs")
+        self._save(self._saved + 1, records, state)
+
+    def _save(self, first: int, records: Sequence[Arrays], state: Arrays) -> None:
+        epochs = str(first) if len(records) == 1 else f"{first} and those after it"
+        with _told(f"epoch {epochs} could not be saved, the epochs before it are kept"):
+            if first == 1:
                 (self.folder / STATE).unlink(missing_ok=True)
-            self._write(_record(epoch), record, epoch)
-            self._write(STATE, state, epoch)
-        self._saved = epoch
+            for epoch, record in enumerate(records, first):
+                self._write(_record(epoch), record, epoch)
+            self._write(STATE, state, first + len(records) - 1)
+        self._saved = first + len(records) - 1
 
     def finish(self, result: Dynamics | Outcome, *, seconds: float) -> None:
         """Keep the result, drop the epochs; the time it took goes into a file of its own."""

@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from dris.core.dynamics.arrayfile import made_folder
 from dris.core.errors import InputError
 from dris.learn.estimators.staged import is_estimator
-from dris.learn.estimators.standardized import as_table
 from dris.learn.networks.schedules import Schedule
 from dris.learn.proxy_job import Data, DivergedError, Job, engine_of, key_of, one_thread, told_who
+from dris.learn.stacked.feature_table import as_features
+from dris.learn.stacked.head_models import is_head
+from dris.learn.standardized import as_table
 from dris.learn.store.model_names import code_of, name_of, refuse_unnamed
 from dris.learn.store.run_store import Store
 from dris.learn.store.runs import Outcome, Run
@@ -142,7 +144,10 @@ def follow(
     tick: Callable[[], None],
 ) -> TargetRun:
     """Train a target as its feed says; with a store, what is there already is not done again."""
-    data = as_table(data, job.normalize) if is_estimator(job.model) else data
+    if is_head(job.model):
+        data = as_features(data, job.normalize)
+    elif is_estimator(job.model):
+        data = as_table(data, job.normalize)
     if store is None:
         return _train(job, data, feed, None, tick)
     if is_estimator(job.model):

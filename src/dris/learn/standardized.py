@@ -1,4 +1,4 @@
-"""Features as scikit-learn wants them: float32 rows, each column with mean 0 and deviation 1.
+"""Features as tables want them: float32 rows, each column with mean 0 and deviation 1.
 
 Large data are standardised straight into a temporary file, which every worker maps: beside the
 data itself there is no second copy in memory, and none for each worker.
@@ -19,27 +19,41 @@ from dris.learn.record.array_like import divisor_of
 IN_MEMORY = 1 << 25  # bytes of features that stay in memory; more go into a file
 
 
-def as_table(data: Data, normalize: bool, folder: Path | None = None) -> Data:
-    """The data as scikit-learn wants it: float32 rows, images flattened, features standardized.
+def as_table(
+    data: Data, normalize: bool, folder: Path | None = None, *, constant: bool = False
+) -> Data:
+    """The data as a table: float32 rows, images flattened, features standardized.
 
-    With a folder, x that is large becomes a file there, mapped read-only.
+    With a folder, x that is large becomes a file there, mapped read-only. `constant` adds a last
+    column of ones, which a bias multiplies.
 
     >>> as_table(Data(np.array([[1.0, 5.0], [3.0, 5.0]]), np.array([0, 1])), True).x.tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
     """
     if not isinstance(data.x, np.ndarray):
-        raise InputError("scikit-learn models need an array, got a Dataset; use a torch model")
+        sparse = hasattr(data.x, "indptr")
+        raise InputError(
+            "this model needs an array, got a sparse matrix; use a stacked one or x.toarray()"
+            if sparse
+            else "this model needs an array, got a Dataset; use a torch model"
+        )
     flat = data.x.reshape(len(data.x), -1)
     mean, scale = _mean_and_scale(flat) if normalize else (0.0, 1.0)
 
     def prepared(x: NDArray[Any], folder: Path | None = None) -> NDArray[np.float32]:
         rows = x.reshape(len(x), -1)
-        if not normalize:
+        if not normalize and not constant:
             return as_single(rows)
-        parts = (as_single((rows[block] - mean) / scale) for block in _blocks(rows))
+        parts = (
+            as_single((rows[block] - mean) / scale if normalize else rows[block])
+            for block in _blocks(rows)
+        )
+        shape = (len(rows), rows.shape[1] + constant)
+        if constant:
+            parts = (np.pad(part, ((0, 0), (0, 1)), constant_values=1) for part in parts)
         if folder is not None and 4 * rows.size > IN_MEMORY:
-            return _in_file(parts, rows.shape, folder)
-        out = np.empty(rows.shape, dtype=np.float32)
+            return _in_file(parts, shape, folder)
+        out = np.empty(shape, dtype=np.float32)
         for block, part in zip(_blocks(rows), parts, strict=True):
             out[block] = part  # worked out in double precision, but never all of it at once
         return out

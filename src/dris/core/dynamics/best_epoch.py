@@ -1,0 +1,26 @@
+"""The epoch that scores should look at: where examples that nobody trained on are judged best."""
+
+import numpy as np
+
+from dris.core.dynamics.history import Dynamics
+from dris.core.errors import InputError
+
+
+def best_epoch(dynamics: Dynamics) -> int:
+    """The epoch of the smallest mean loss out of fold, over all proxies and examples.
+
+    Later epochs learn wrong labels by heart; earlier ones have not learned the right ones. Of
+    equal epochs the first. Needs values out of fold at every epoch.
+
+    >>> twin = Dynamics.from_arrays(loss=[[[2.0, 2.0], [1.0, 1.0], [3.0, 0.0]]])
+    >>> best_epoch(Dynamics(twin.columns, twin.ids, twin.epochs, 1, out_of_fold=twin))
+    2
+    """
+    loss = dynamics.unseen().loss
+    if dynamics.is_summary:
+        raise InputError(
+            "a summary holds one epoch, so there is none to pick; train with "
+            'scored_epoch="held_out", which picks it as it goes'
+        )
+    means = [loss[:, e].mean(dtype=np.float64) for e in range(loss.shape[1])]
+    return dynamics.epochs[int(np.argmin(means))]

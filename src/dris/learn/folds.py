@@ -1,0 +1,173 @@
+"""Which fold each example is in, and what the models of a proxy's folds say together.
+
+With F folds a proxy is F models. An example's values *in fold* are the mean over the F − 1 of
+them that trained on it (loss, margin, error norm, gradient norm); it counts as correct where that
+mean margin is above 0, and its rival is the class that most of them name, of equals the first.
+Its values *out of fold* come from the one model that did not train on it.
+"""
+
+from collections.abc import Mapping
+from heapq import heapreplace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.streams import rng_for
+
+Positions = NDArray[np.int64]
+_MIXED = np.uint64(0x9E3779B97F4A7C15)
+_AT_ONCE = 1 << 20
+
+
+def folds_of(
+    labels: NDArray[np.int64],
+    copies: Positions,
+    folds: int,
+    *,
+    rng: np.random.Generator,
+) -> Positions:
+    """The fold, 0..F-1, of each example.
+
+    Examples of the same group of `copies` share one: a copy that stays outside would be no
+    stranger. Folds are equally large but for one, unless copies are more than a fold holds, and
+    hold as many examples of each label as they can.
+
+    >>> fold = folds_of(np.array([0, 0, 0, 0, 1, 1, 1, 1]), np.array([0, 1, 2, 3, 4, 5, 4, 7]), 2,
+    ...                 rng=np.random.default_rng(0))
+    >>> np.bincount(fold).tolist(), bool(fold[4] == fold[6])
+    ([4, 4], True)
+    """
+    n = len(labels)
+    shuffled = rng.permutation(n)
+    group, sizes = np.unique(copies, return_inverse=True, return_counts=True)[1:]
+    alone = sizes[group] == 1
+    fold = np.full(n, -1, dtype=np.int64)
+    several = shuffled[~alone[shuffled]]
+    heads = several[np.unique(group[several], return_index=True)[1]]  # one member of each group
+    # The largest groups first, each to the emptiest fold; among equals by label, so that the
+    # groups of one label are dealt out in turn.
+    heads = rng.permutation(heads)
+    heads = heads[np.lexsort((labels[heads], -sizes[group[heads]]))]
+    where = np.full(len(sizes), -1, dtype=np.int64)
+    filled = [(0, f) for f in range(folds)]
+    for at, size in zip(group[heads].tolist(), sizes[group[heads]].tolist(), strict=True):
+        held, where[at] = filled[0]
+        heapreplace(filled, (held + size, int(where[at])))
+    fold[~alone] = where[group[~alone]]
+    rest = shuffled[alone[shuffled]]
+    rest = rest[np.argsort(labels[rest], kind="stable")]
+    held_by = {f: held for held, f in filled}
+    fold[rest] = _dealt(np.array([held_by[f] for f in range(folds)]), len(rest))
+    return fold
+
+
+def _dealt(filled: Positions, count: int) -> Positions:
+    """A fold for each of `count` examples in a row, so that folds end up equal and even.
+
+    Fold f's slots are spread evenly over the row; without copies that is 0, 1, …, F-1, 0, 1, ….
+
+    >>> _dealt(np.array([0, 0, 1]), 5).tolist()
+    [0, 1, 2, 0, 1]
+    """
+    wanted = np.zeros(len(filled), dtype=np.int64)
+    left, by_size = count, np.argsort(filled, kind="stable")
+    # Fill the emptiest to the level of the next, then all alike: water into unequal glasses.
+    level, width = filled[by_size], np.arange(1, len(filled) + 1)
+    deep = int((np.cumsum(level) + left >= width * level).sum())
+    total = int(level[:deep].sum()) + left
+    share, more = divmod(total, deep)
+    wanted[by_size[:deep]] = share - level[:deep] + (np.arange(deep) < more)
+    place = [(np.arange(size) + 0.5) / max(size, 1) for size in wanted.tolist()]
+    owner = np.repeat(np.arange(len(filled)), wanted)
+    return owner[np.argsort(np.concatenate(place), kind="stable")]
+
+
+def in_and_out(
+    columns: Mapping[str, NDArray[Any]], fold: Positions
+) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+    """Columns (fold, ..., example) of a proxy's models as its values in fold and out of fold.
+
+    >>> loss = np.array([[1.0, 20.0], [10.0, 2.0], [30.0, 4.0]])
+    >>> seen, unseen = in_and_out({"loss": loss}, np.array([0, 1]))
+    >>> seen["loss"].tolist(), unseen["loss"].tolist()
+    ([20.0, 12.0], [1.0, 2.0])
+    """
+    count, n = len(next(iter(columns.values()))), len(fold)
+    seen: dict[str, NDArray[Any]] = {}
+    unseen: dict[str, NDArray[Any]] = {}
+    for name, column in columns.items():
+        depth = (1,) * (column.ndim - 2)
+        trained = (np.arange(count)[:, None] != fold).reshape(count, *depth, n)
+        outside = np.broadcast_to(fold.reshape(1, *depth, n), (1, *column.shape[1:]))
+        unseen[name] = np.take_along_axis(column, outside, axis=0)[0]
+        if name == "rival":
+            seen[name] = _most_named(column, trained)
+        elif name != "correct":
+            seen[name] = np.multiply(column, trained).sum(axis=0) / column.dtype.type(count - 1)
+        elif count == 2:  # one model, which has decided ties by itself
+            seen[name] = np.take_along_axis(column, 1 - outside, axis=0)[0]
+    if "correct" in columns and count > 2:
+        seen["correct"] = seen["margin"] > 0
+    return {name: seen[name] for name in columns}, unseen
+
+
+def _most_named(rivals: NDArray[np.int32], trained: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """The class that most models which trained on the example name; of equals the first.
+
+    >>> _most_named(np.array([[2], [0], [2], [0]], np.int32), np.array([[True]] * 4)).tolist()
+    [0]
+    """
+    best = np.full(rivals.shape[1:], np.iinfo(np.int32).max, dtype=np.int32)
+    most = np.zeros(rivals.shape[1:], dtype=np.int64)
+    for own, counts in zip(rivals, trained, strict=True):
+        votes = ((rivals == own) & trained).sum(axis=0) * counts
+        wins = (votes > most) | ((votes == most) & (own < best) & (votes > 0))
+        best, most = np.where(wins, own, best), np.where(wins, votes, most)
+    return best
+
+
+def copies_in(x: Any) -> Positions:
+    """For each row the position of the first row equal to it, in float32 (by a 64-bit hash).
+
+    >>> copies_in(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]], dtype=np.float32)).tolist()
+    [0, 1, 0]
+    """
+    hashed = _sparse_hashes(x) if hasattr(x, "indptr") else _dense_hashes(x)
+    _, first, inverse = np.unique(hashed, return_index=True, return_inverse=True)
+    return np.asarray(first[inverse], dtype=np.int64)
+
+
+def _dense_hashes(x: NDArray[Any]) -> NDArray[np.uint64]:
+    flat = x.reshape(len(x), -1)
+    salt = _salt(flat.shape[1])
+    out = np.empty(len(flat), dtype=np.uint64)
+    step = max(1, _AT_ONCE // flat.shape[1])
+    for a in range(0, len(flat), step):
+        single = flat[a : a + step].astype(np.float32, order="C") + np.float32(0)  # so that -0 is 0
+        out[a : a + step] = _mixed(single.view(np.uint32)) @ salt
+    return out
+
+
+def _sparse_hashes(x: Any) -> NDArray[np.uint64]:
+    salt = _salt(x.shape[1])
+    out = np.zeros(x.shape[0], dtype=np.uint64)
+    step = _AT_ONCE // 64
+    for a in range(0, x.shape[0], step):
+        part = x[a : a + step]
+        bits = np.ascontiguousarray(part.data, dtype=np.float32).view(np.uint32)
+        terms = _mixed(bits) * salt[part.indices]
+        sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)))
+        out[a : a + part.shape[0]] = sums[part.indptr[1:]] - sums[part.indptr[:-1]]
+    return out
+
+
+def _salt(columns: int) -> NDArray[np.uint64]:
+    """An odd number for each column, the same in every run."""
+    return rng_for(0, "copies").integers(2**63, size=columns, dtype=np.uint64) | np.uint64(1)
+
+
+def _mixed(bits: NDArray[np.uint32]) -> NDArray[np.uint64]:
+    """Every bit of a word moved into every other place: floats end in many zeros."""
+    mixed = bits.astype(np.uint64) * _MIXED
+    return (mixed ^ (mixed >> np.uint64(29))) * _MIXED

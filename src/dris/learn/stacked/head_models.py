@@ -1,0 +1,44 @@
+"""The models that are trained stacked: linear, or with one hidden layer; by name or width."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from dris.core.checks import checked_count
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A softmax classifier on a table of features, with one hidden layer of ReLUs or none.
+
+    >>> Head(hidden=128)
+    Head(hidden=128)
+    """
+
+    hidden: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.hidden is not None:
+            # A plain number, also from NumPy's: it is part of a run's key.
+            object.__setattr__(self, "hidden", checked_count(self.hidden, "hidden", at_least=1))
+
+
+HEADS: dict[str, Head] = {"mlp": Head(hidden=64), "linear_head": Head()}
+
+
+def is_head(model: Any) -> bool:
+    """Whether a model is trained stacked.
+
+    >>> is_head("mlp"), is_head(Head(8)), is_head("resnet20")
+    (True, True, False)
+    """
+    return model in HEADS if isinstance(model, str) else isinstance(model, Head)
+
+
+def head_of(model: Any) -> Head:
+    """The head that a name means, or the head itself.
+
+    >>> head_of("mlp").hidden
+    64
+    """
+    head: Head = HEADS[model] if isinstance(model, str) else model
+    return head
