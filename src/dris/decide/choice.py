@@ -14,12 +14,12 @@ from dris.core.certify.protocol import data_limits, subset_limits
 from dris.core.certify.subset_limit import ContaminationLimit
 from dris.core.checks import count_of
 from dris.core.choose.gate import DEFAULT_GATED, canaries_needed
-from dris.core.choose.rules import CLEAN, RECOMMENDED, choose, rule_of
+from dris.core.choose.rules import CLEAN, LEAN, RECOMMENDED, choose, rule_of
 from dris.core.choose.selection import top_mask
 from dris.core.errors import InputError
 from dris.core.judge.judgement import Judgement
 from dris.core.judge.noise_checks import FEW_DOUBTED
-from dris.core.scores.formulas import aum_mean
+from dris.core.scores.suspicion import suspicion
 from dris.decide.scored import Scored
 from dris.decide.suspects import contradicted_labels
 
@@ -112,7 +112,7 @@ def corruption_of(scored: Scored) -> tuple[CorruptionLimit, ...]:
     """The limit on wrong labels in the data, one per kind of canaries."""
     if not scored.canaries:
         return ()
-    score = aum_mean(scored.dynamics)
+    score = -suspicion(scored.dynamics)
     return data_limits(score, scored.canaries, at_most=scored.settings.at_most)
 
 
@@ -132,6 +132,8 @@ def _plan(
     if judgement is None:
         if rule != RECOMMENDED:
             return rule, share, ()
+        if scored.dynamics.out_of_fold is not None:
+            return LEAN, share, ()
         cleanest = CLEANEST if "margin" in scored.dynamics.columns else "rank_variance"
         return cleanest, share, (f"no canaries: {cleanest} in place of a recommendation",)
     undoubted = (1 - judgement.doubted) * float((~scored.planted()).mean())
@@ -184,7 +186,7 @@ def _with_every_class(scored: Scored, mask: Mask, *, fixed: bool) -> tuple[Mask,
     if not short.size:
         return mask, ()
     mask, seed = mask.copy(), scored.settings.seed
-    margin, ids = aum_mean(scored.dynamics), scored.dynamics.ids
+    margin, ids = -suspicion(scored.dynamics), scored.dynamics.ids
     for label in short:
         out = np.flatnonzero((labels == label) & ~mask)
         cleanest, _ = top_mask(

@@ -11,20 +11,25 @@ from numpy.typing import NDArray
 from dris.core.certify.data_limit import CorruptionLimit
 from dris.core.certify.subset_limit import ContaminationLimit, widest
 from dris.core.choose.importance import Importance, importance
-from dris.core.choose.rules import CLEAN, RECOMMENDED
+from dris.core.choose.rules import CLEAN, RECOMMENDED, rule_of
 from dris.core.choose.selection import Subset
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.frozen import read_only
 from dris.core.judge.judgement import TOO_GOOD, Judgement, judge
+from dris.core.judge.wrong_share import WrongShare, wrong_share
 from dris.core.scores.formulas import SCORES
+from dris.core.scores.suspicion import unseen_probabilities
 from dris.data.labelled import LabelledData
 from dris.decide.choice import EVERYTHING, LITTLE, Choice, check_rule, choice_of
+from dris.decide.harm import Harm, measure_harm
 from dris.decide.scored import Scored, score_data, scored_from
 from dris.decide.settings import Settings
 from dris.decide.suspects import Suspects, suspects_of, suspicion_of
+from dris.learn.proxy_job import Data
 from dris.learn.run.engine import Engine
 from dris.learn.run.processes import Progress
+from dris.learn.stacked.feature_table import as_features
 from dris.learn.store.run_store import Store
 
 FEWEST = 20  # examples; with fewer, or one class, no proxy can be trained
@@ -45,6 +50,7 @@ class Decision:
         limits: On wrong labels among exactly the kept, one per kind of canaries.
         corruption: On wrong labels in all of the data, likewise.
         harm: Whether following the advice helps; None where it was not measured.
+        wrong: How many labels are wrong, as a range; None without folds.
         notes: What a person should know, a sentence each.
         short: How many fewer than asked for pass a gate.
         scored: The proxies behind it; None where there was too little data to train any.
@@ -65,7 +71,8 @@ class Decision:
     judgement: Judgement | None = None
     limits: tuple[ContaminationLimit, ...] = ()
     corruption: tuple[CorruptionLimit, ...] = ()
-    harm: None = None
+    harm: Harm | None = None
+    wrong: WrongShare | None = None
     notes: tuple[str, ...] = ()
     short: int = 0
     scored: Scored | None = None
@@ -156,7 +163,8 @@ class Decision:
             "dropped": len(self.data) - int(self.kept.size),
             "limits": [limit.to_dict() for limit in self.limits],
             "judgement": None if self.judgement is None else self.judgement.to_dict(),
-            "harm": self.harm,
+            "harm": None if self.harm is None else self.harm.to_dict(),
+            "wrong": None if self.wrong is None else [self.wrong.low, self.wrong.high],
             "classes": {name: list(counts) for name, counts in self.classes().items()},
             "notes": list(self.notes),
         }
@@ -179,6 +187,8 @@ class Decision:
         most = None if found is None else found.commonest()
         if most is not None:
             looks += f", most often {most[0]} that should be {most[1]} ({most[2]:,})"
+        if self.wrong is not None:
+            looks += f"; {self.wrong}"
         trusted = int(self.data.trusted.sum())
         stays = f", all {trusted:,} trusted among them" if trusted else ""
         said = [f"found  {looks}", f"kept   {self.kept.size:,} of {n:,} by {self.rule}{stays}"]
@@ -193,6 +203,8 @@ class Decision:
         elif limit is not None:
             why = f": {TOO_GOOD}" if self.limit_says == "not to be trusted" else ""
             said.append(f"limit  nothing of use is certified about what is kept{why}")
+        if self.harm is not None:
+            said.append(f"change {self.harm.says}: {self.harm}")
         if self.judgement is not None:
             said.append(f"why    {self.judgement.regime}: {self.judgement.reason}")
         return [*said, *(f"note   {note}" for note in self.notes)]
@@ -211,6 +223,8 @@ def decide(
     store: Store | str | Path | None = None,
     engine: Engine | str = "local",
     progress: Progress | None = None,
+    check_harm: bool = True,
+    estimator: Any = None,
 ) -> Decision:
     """Decide what to train on, which labels to look at, and what can be promised.
 
@@ -227,6 +241,8 @@ def decide(
         store: Folder that keeps finished proxies.
         engine: "local" or "ray".
         progress: Called with (epochs done, epochs in all).
+        check_harm: Measure whether following the advice helps, and keep everything where it harms.
+        estimator: A scikit-learn classifier to ask as well, for that measure.
 
     >>> import dris
     >>> rng = np.random.default_rng(0)
@@ -253,7 +269,8 @@ def decide(
         nothing = np.zeros(len(data))
         return Decision(data, everyone, nothing, None, EVERYTHING, keep, notes=(note,))
     if dynamics is not None:
-        return decide_scored(scored_from(data, dynamics, how), keep=keep, rule=rule)
+        found = decide_scored(scored_from(data, dynamics, how), keep=keep, rule=rule)
+        return with_harm(found, estimator=estimator) if check_harm else found
     if len(data) < LITTLE and rule == RECOMMENDED:
         how = replace(how, canaries=(), matrix=None)
     scored = score_data(
@@ -265,7 +282,87 @@ def decide(
         engine=engine,
         progress=progress,
     )
-    return decide_scored(scored, keep=keep, rule=rule)
+    found = decide_scored(scored, keep=keep, rule=rule)
+    return with_harm(found, estimator=estimator) if check_harm else found
+
+
+def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
+    """The decision with what following it changes; everything is kept where that is worse.
+
+    With an explicit α the size is honoured: only a rule that loses to a random subset of that
+    size is replaced, by that subset.
+    """
+    data, scored = decision.data, decision.scored
+    if decision.rule == EVERYTHING or scored is None or data.x.ndim != 2:
+        return decision
+    asked, seed = decision.keep, scored.settings.seed
+    epochs = min(scored.settings.epochs, scored.dynamics.scored_epoch + 1)
+    canaries = scored.settings.canaries if rule_of(decision.rule).needs_canaries else ()
+    models = scored.settings.models if scored.dynamics.out_of_fold is not None else ()
+    inner = replace(
+        scored.settings,
+        models=models,
+        proxies=2,
+        epochs=max(epochs, 2),
+        scored_epoch=None,
+        canaries=canaries,
+        matrix=scored.settings.matrix if canaries else None,
+    )
+
+    def again(at: NDArray[np.int64]) -> NDArray[np.int64]:
+        part = LabelledData.of(
+            data.x[at],
+            data.labels[at],
+            classes=data.classes,
+            ids=data.ids[at],
+            trusted=data.trusted[at],
+        )
+        again_scored = score_data(part, inner, workers=1)
+        return at[decide_scored(again_scored, keep=asked, rule=decision.rule).kept]
+
+    table = as_features(Data(data.x, data.labels), True).x
+    harm = measure_harm(
+        table,
+        data.labels,
+        data.names,
+        again,
+        random_too=asked is not None,
+        seed=seed,
+        estimators={} if estimator is None else {"estimator": estimator},
+    )
+    worse = harm.says == "harms"
+    if asked is None and worse:
+        note = f"dropping them would do harm, so everything is kept ({harm})"
+        return _everything(decision, harm, note)
+    if harm.against_random is not None and harm.against_random.below_zero:
+        lot = decide_scored(scored, keep=asked, rule="random")
+        note = (
+            f"{decision.rule} loses to a random subset of that size ({harm.against_random} points)"
+        )
+        return replace(lot, harm=harm, notes=(*lot.notes, note))
+    return replace(decision, harm=harm)
+
+
+def _everything(decision: Decision, harm: Harm, note: str) -> Decision:
+    suspects = decision.suspects
+    if suspects is not None:
+        suspects = replace(suspects, dropped=np.zeros(len(suspects), dtype=np.bool_))
+    everyone = np.arange(len(decision.data))
+    judgement = decision.judgement
+    if judgement is not None:
+        used = Subset(everyone, EVERYTHING, {}, len(decision.data))
+        judgement = replace(judgement, subset=used, certificates=())
+    return replace(
+        decision,
+        kept=everyone,
+        suspects=suspects,
+        rule=EVERYTHING,
+        limits=(),
+        judgement=judgement,
+        harm=harm,
+        short=0,
+        notes=(*decision.notes, note),
+    )
 
 
 def decide_scored(scored: Scored, *, keep: float | None, rule: str = RECOMMENDED) -> Decision:
@@ -298,10 +395,20 @@ def decide_scored(scored: Scored, *, keep: float | None, rule: str = RECOMMENDED
         judgement=judgement,
         limits=choice.limits,
         corruption=choice.corruption,
+        wrong=_wrong_share(scored),
         notes=(*scored.notes, *choice.notes),
         short=choice.short,
         scored=scored,
     )
+
+
+def _wrong_share(scored: Scored) -> WrongShare | None:
+    """The range of wrong labels, canaries aside: those are wrong on purpose."""
+    p = unseen_probabilities(scored.dynamics, len(scored.data.classes))
+    if p is None:
+        return None
+    own = ~scored.planted()
+    return wrong_share(p[own], scored.data.labels[own])
 
 
 __all__ = ["CLEAN", "EVERYTHING", "Decision", "decide", "decide_scored"]

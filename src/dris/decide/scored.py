@@ -20,15 +20,18 @@ from dris.core.ids import alignment
 from dris.core.noise.canaries import Canaries, plant_canaries
 from dris.core.scores.formulas import SCORES
 from dris.core.scores.suggestions import pilot_views, suggested_labels
+from dris.core.scores.suspicion import relative_to_class, unseen_probabilities
 from dris.core.streams import rng_for
 from dris.data.labelled import LabelledData
 from dris.decide.settings import DEFAULTS, Settings
 from dris.learn.proxies import train_proxies
 from dris.learn.run.engine import Engine
 from dris.learn.run.processes import Progress
+from dris.learn.stacked.head_models import is_head
 from dris.learn.store.run_store import Store
 
 LARGE = 5_000_000  # values per column (K·E·N) above which only the scored epoch is kept
+PATIENCE = 4  # epochs without a smaller held-out loss before proxies stop
 LINEAR_FROM = 200_000  # examples above which tables get linear proxies unless others are named
 ENOUGH, MOST_SHARE = 290, 0.1  # canaries of a kind on small data, but never more than this share
 _PILOTED = ("hard", "confusable")
@@ -63,9 +66,21 @@ class Scored:
         """True for every canary of any kind."""
         return planted_by(self.canaries, len(self.data))
 
+    def unseen(self) -> NDArray[np.float64] | None:
+        """What strangers think of each class, (N, C), relative to what is usual for the class.
+
+        Strangers are proxies that did not train on the example; None without folds.
+        """
+        p = unseen_probabilities(self.dynamics, len(self.data.classes))
+        shown = self.dynamics.labels
+        return None if p is None or shown is None else relative_to_class(p, shown)
+
     def suggested(self) -> NDArray[np.int64]:
         """The label that the proxies would give each example."""
-        return suggested_labels(self.dynamics)
+        likely = self.unseen()
+        if likely is None:
+            return suggested_labels(self.dynamics)
+        return np.asarray(likely.argmax(axis=1), dtype=np.int64)
 
     def scores(self) -> dict[str, NDArray[np.float64]]:
         """Every score that these dynamics can give, by name."""
@@ -121,7 +136,7 @@ def scored_from(data: LabelledData, dynamics: Dynamics, settings: Settings = DEF
         there, wanted = dynamics.ids, data.ids
         raise InputError(
             f"the imported dynamics are of {there.size} examples, such as {there[0]}, and the data "
-            f"has {wanted.size}, such as {wanted[0]}; name the data's column of the same ids with --id"
+            f"has {wanted.size}, such as {wanted[0]}; name the data's column of those ids with --id"
         )
     own = dynamics.reordered(order)
     notes = ["dynamics were imported: no certificate"]
@@ -167,10 +182,14 @@ def score_data(
         "store": store,
         "engine": engine,
     }
+    if chosen.scored_epoch is not None:
+        how["scored_epoch"] = chosen.scored_epoch
+    if chosen.folds is not None and all(is_head(model) for model in models):
+        how["cross_fit"] = min(chosen.folds, len(data))
+        if chosen.scored_epoch is None:
+            how |= {"scored_epoch": "held_out", "patience": PATIENCE}
     if chosen.proxies * chosen.epochs * len(data) > LARGE:
         how["record"] = "scored"
-    if len(data) > LINEAR_FROM and models == ("sgd_log",):
-        how["batch_size"] = 1024  # an SGDClassifier steps once per row whatever the batch
     x = data.x if data.x.ndim == 2 or not _sklearn(models) else data.x.reshape(len(data), -1)
     half = _share(progress, 2, 0) if piloted else progress
     pilot = None
@@ -188,11 +207,13 @@ def _planted(
 ) -> tuple[Canaries, ...]:
     """Canaries of every kind, one after the other, none on another or on a trusted label."""
     found: list[Canaries] = []
-    labels, avoid = data.labels, np.array(data.trusted)
+    # In the order of the ids: the same rows in another order get the same canaries.
+    order = np.argsort(data.ids, kind="stable")
+    labels, avoid = data.labels[order], np.array(data.trusted[order])
     for kind in settings.canaries:
         given: dict[str, Any] = {}
         if pilot is not None and kind in _PILOTED:
-            gap, top_two = pilot_views(pilot)
+            gap, top_two = (view[order] for view in pilot_views(pilot))
             given = {"top_two": top_two} if kind == "confusable" else {"gap": gap, "hardest": 0.25}
         if kind == "matrix":
             given = {"matrix": settings.matrix}
@@ -205,7 +226,7 @@ def _planted(
             avoid=avoid if avoid.any() else None,
             **given,
         )
-        found.append(canaries)
+        found.append(canaries.reordered(np.argsort(order)))
         labels, avoid = canaries.planted, avoid | canaries.mask()
     return tuple(found)
 
@@ -227,7 +248,7 @@ def _models(data: LabelledData, settings: Settings) -> tuple[tuple[Any, ...], tu
             "pip install 'dris[torch]' gives them small CNNs",
         )
     if len(data) > LINEAR_FROM:
-        return ("sgd_log",), (f"more than {LINEAR_FROM:,} rows: linear proxies, see --model",)
+        return ("linear_head",), (f"more than {LINEAR_FROM:,} rows: linear proxies, see --model",)
     return ("mlp",), ()
 
 

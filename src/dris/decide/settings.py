@@ -14,7 +14,11 @@ class Settings:
 
     Attributes:
         proxies: K.
-        epochs: Passes over the data; proxies are scored after half of them.
+        epochs: Passes over the data, at most.
+        folds: Each proxy of the stacked kind is as many models, each of which leaves a fold out,
+            so that every example is also judged by models that never saw it; None for none.
+        scored_epoch: Where scores look; by itself where the loss on held-out rows is smallest,
+            and training stops soon after; without folds after half of the epochs.
         models: Names of models, or classifiers of scikit-learn, dealt out to the proxies; chosen
             by the data when empty. A recipe can hold names only.
         seed: Of every random stream.
@@ -30,6 +34,8 @@ class Settings:
 
     proxies: int = 3
     epochs: int = 20
+    folds: int | None = 4
+    scored_epoch: int | None = None
     models: tuple[Any, ...] = ()
     seed: int = 0
     canaries: tuple[str, ...] = ("uniform",)
@@ -40,6 +46,12 @@ class Settings:
     def __post_init__(self) -> None:
         checked_count(self.proxies, "proxies", at_least=2)
         checked_count(self.epochs, "epochs", at_least=1)
+        if self.folds is not None:
+            checked_count(self.folds, "folds", at_least=2)
+        if self.scored_epoch is not None and not 1 <= self.scored_epoch <= self.epochs:
+            raise InputError(
+                f"scored_epoch must be in 1..{self.epochs}, the epochs, got {self.scored_epoch}"
+            )
         if not 0 < self.at_most <= 0.5:
             raise InputError(f"at_most must be in (0, 0.5], got {self.at_most}")
         if len(set(self.canaries) & set(KINDS)) < len(self.canaries):

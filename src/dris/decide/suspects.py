@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.frozen import read_only, same_value
-from dris.core.scores.formulas import aum_mean, consensus
-from dris.core.scores.suggestions import doubted_labels, guesses, suggested_labels
+from dris.core.scores.suggestions import doubted_labels, guesses
+from dris.core.scores.suspicion import ODDS, early_margin, suspicion
 from dris.decide.scored import Scored
 
 Mask = NDArray[np.bool_]
@@ -101,48 +101,64 @@ class Suspects:
 
 
 def suspicion_of(scored: Scored) -> NDArray[np.float64]:
-    """How much each *given* label looks wrong; larger is more.
+    """How much each *given* label looks wrong, in (0, 1]; larger is more.
 
-    The negated mean margin over epochs and proxies. A canary's margin is about the label that was
-    planted; its own label is judged by whether the proxies give it at the scored epoch.
+    That of the shown labels (`dris.core.scores.suspicion`). A canary was shown another label than
+    its own; its own is judged by how likely proxies find it that never saw it, or without folds
+    by whether they give it at the scored epoch.
     """
-    dynamics = scored.dynamics
-    if "margin" not in dynamics.columns:
-        return consensus(dynamics)
-    wary = -aum_mean(dynamics)
-    planted = scored.planted()
-    if planted.any():
-        at = np.flatnonzero(planted)
+    dynamics, planted = scored.dynamics, scored.planted()
+    wary = np.array(suspicion(dynamics))
+    if not planted.any() or "rival" not in dynamics.columns:
+        return wary
+    at, own = np.flatnonzero(planted), scored.data.labels[planted]
+    likely = scored.unseen()
+    if likely is None:
         strength = np.abs(dynamics.snapshot("margin")[:, at].astype(np.float64))
-        own = guesses(dynamics)[:, at] == scored.data.labels[at]
-        wary[at] = np.where(own, -strength, strength).mean(axis=0)
+        margin = np.where(guesses(dynamics)[:, at] == own, strength, -strength).mean(axis=0)
+        others = early_margin(dynamics)[~planted]
+    else:
+        margin = likely[at, own]
+        others = likely[~planted, scored.data.labels[~planted]]
+    # The place it would take among the others.
+    below = np.searchsorted(np.sort(others), margin, side="left")
+    wary[at] = np.maximum(1 - below / others.size, 1 / others.size)
     return wary
 
 
 def contradicted_labels(scored: Scored) -> Mask:
-    """Where at least half of the proxies give another label than the *given* one."""
-    dynamics = scored.dynamics
+    """Where the *given* label is more likely wrong than right, by the rule `clean`.
+
+    Without folds: where at least half of the proxies give another label.
+    """
+    dynamics, likely = scored.dynamics, scored.unseen()
+    if likely is not None:
+        given = scored.data.labels[:, None]
+        own = np.take_along_axis(likely, given, axis=1)[:, 0]
+        others = likely.copy()
+        np.put_along_axis(others, given, -np.inf, axis=1)
+        return np.asarray(others.max(axis=1) > ODDS * own)
     if "correct" not in dynamics.columns:
         return np.zeros(dynamics.examples, dtype=np.bool_)
     return doubted_labels(_right(scored))
 
 
-def suspects_of(scored: Scored, suspicion: NDArray[np.float64], kept: Mask) -> Suspects:
-    """Those that most proxies contradict, trusted ones aside; the most suspicious first."""
+def suspects_of(scored: Scored, wary: NDArray[np.float64], kept: Mask) -> Suspects:
+    """Those more likely wrong than right, trusted ones aside; the most suspicious first."""
     data, dynamics = scored.data, scored.dynamics
     at = np.flatnonzero(contradicted_labels(scored) & ~data.trusted)
-    order = at[np.argsort(-suspicion[at], kind="stable")]
+    order = at[np.argsort(-wary[at], kind="stable")]
     suggested = np.full(len(data), -1, dtype=np.int64)
     wrong = np.zeros(len(data), dtype=np.int64)
     if "rival" in dynamics.columns:
-        suggested = suggested_labels(dynamics)
+        suggested = scored.suggested()
     if at.size:
         wrong = (~_right(scored)).sum(axis=0)
     return Suspects(
         positions=order,
         given=data.labels[order],
         suggested=suggested[order],
-        suspicion=suspicion[order],
+        suspicion=wary[order],
         contradicted=wrong[order],
         dropped=~kept[order],
         ids=data.ids[order],
@@ -152,8 +168,9 @@ def suspects_of(scored: Scored, suspicion: NDArray[np.float64], kept: Mask) -> S
 
 
 def _right(scored: Scored) -> Mask:
-    """Whether each proxy gives the given label at the scored epoch, (K, N)."""
-    dynamics = scored.dynamics
+    """Whether each proxy gives the given label at the scored epoch, unseen if it can be, (K, N)."""
+    twin = scored.dynamics.out_of_fold
+    dynamics = scored.dynamics if twin is None else twin
     right = np.array(dynamics.snapshot("correct"))
     planted = scored.planted()
     if planted.any():

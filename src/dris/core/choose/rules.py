@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.checks import count_of
-from dris.core.choose.gate import CHOOSERS, DEFAULT_GATED, GatedRule, canaries_needed, gated
+from dris.core.choose.gate import (
+    CHOOSERS,
+    DEFAULT_GATED,
+    GatedRule,
+    canaries_needed,
+    gated,
+    uniform,
+)
 from dris.core.choose.selection import (
     Subset,
     keep_top,
@@ -33,17 +40,20 @@ from dris.core.scores.formulas import (
     Score,
     aum,
     aum_mean,
-    consensus,
+    el2n,
     hybrid,
     rank_variance,
 )
+from dris.core.scores.ranks import normalized_ranks
 from dris.core.scores.suggestions import doubted_labels
+from dris.core.scores.suspicion import suspicion, unlikely_labels, unseen_probabilities
 
 Mask = NDArray[np.bool_]
 # (dynamics, the canaries that may be looked at, α, seed)
 Chooses = Callable[[Dynamics, Mask | None, float, int], Subset]
 Ensemble = Literal["plain", "planted", "unseen"]
 RECOMMENDED, CLEAN = "recommended", "clean"
+LEAN: Literal["clean_lean"] = "clean_lean"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,23 +140,59 @@ def _coverage(dynamics: Dynamics, _: Mask | None, keep: float, seed: int) -> Sub
     )
 
 
-def _clean(dynamics: Dynamics, canaries: Mask | None, keep: float, seed: int) -> Subset:
-    """All but the suspects; where that is more than ⌊αN⌋, those with the largest mean margin.
+def suspect_labels(dynamics: Dynamics, canaries: Mask | None = None) -> Mask:
+    """Where a shown label is more likely wrong than right.
 
-    Without enough canaries for a gate, what most proxies contradict is suspect.
+    Out of fold: another class is more than twice as likely. Without out-of-fold values: most
+    proxies contradict the label, and a gate rejects it where canaries are enough to set one.
+
+    >>> d = Dynamics.from_logits(np.array([[[3.0, 0.0], [0.0, 2.0]]]), labels=[0, 0])
+    >>> suspect_labels(d).tolist()
+    [False, True]
     """
+    labels = dynamics.labels
+    if labels is not None and dynamics.out_of_fold is not None:
+        p = unseen_probabilities(dynamics)
+        if p is not None:
+            return unlikely_labels(p, labels, labels)
     suspect = doubted_labels(dynamics.snapshot("correct"))
     need = canaries_needed(DEFAULT_GATED.recall, DEFAULT_GATED.confidence)
     if canaries is not None and int(canaries.sum()) >= need:
         suspect &= ~DEFAULT_GATED.gate(dynamics, canaries).passed
-    rest = np.flatnonzero(~suspect)
-    count = min(count_of(keep, dynamics.examples), rest.size)
-    if not count:
-        raise InputError("every label is suspect to these proxies; train others")
-    score = aum_mean(dynamics)[rest] if "margin" in dynamics.columns else -consensus(dynamics)[rest]
-    inside, tied = top_mask(score, count, seed=seed, ids=dynamics.ids[rest])
-    found = {"fraction": float(keep), "suspects": int(suspect.sum()), "seed": seed}
-    return Subset(rest[inside], CLEAN, found, dynamics.examples, tied=tied.size)
+    return suspect
+
+
+def _cleaned(lean: float | None) -> Chooses:
+    """All but the suspects; of those the least suspicious, or by lot with a lean to the hard.
+
+    Where fewer than ⌊αN⌋ are left, the least suspicious of the suspects fill up.
+    """
+
+    def chosen(dynamics: Dynamics, canaries: Mask | None, keep: float, seed: int) -> Subset:
+        suspect, wary = suspect_labels(dynamics, canaries), suspicion(dynamics)
+        score = -wary
+        if lean is not None:
+            score = uniform(dynamics, seed)
+            if not suspect.all():
+                score[~suspect] += lean * normalized_ranks(el2n(dynamics)[~suspect])
+        rest = int((~suspect).sum())
+        count = count_of(keep, dynamics.examples)
+        if lean is None:  # clean: no more than what looks right
+            count = min(count, rest)
+        if not count:
+            raise InputError("every label is suspect to these proxies; train others")
+        score = np.where(suspect, -2 - wary, score)
+        mask, tied = top_mask(score, count, seed=seed, ids=dynamics.ids)
+        found = {
+            "fraction": float(keep),
+            "suspects": int(suspect.sum()),
+            "filled": max(0, count - rest),
+            "seed": seed,
+        }
+        name = CLEAN if lean is None else LEAN
+        return Subset(np.flatnonzero(mask), name, found, dynamics.examples, tied=tied.size)
+
+    return chosen
 
 
 _BY_CLASS = GatedRule(
@@ -159,8 +205,15 @@ RULES: dict[str, Rule] = {
         Rule(
             CLEAN,
             "clean",
-            "drop only what the gate rejects and most proxies contradict; all else stays",
-            _clean,
+            "drop only what is more likely wrong than right; all else stays",
+            _cleaned(None),
+            "planted",
+        ),
+        Rule(
+            LEAN,
+            "clean, leaning to the hard",
+            "drop what looks wrong, then mostly by lot with a lean to the hard",
+            _cleaned(0.5),
             "planted",
         ),
         Rule(

@@ -335,6 +335,21 @@ hold; train with folds: train_proxies(..., cross_fit=4)
             raise InputError(f"epoch {epoch} is not held; {what} {spans(self.epochs)}")
         return replace(self, scored_epoch=int(epoch))
 
+    def until(self, epoch: int) -> "Dynamics":
+        """The same dynamics up to a recorded epoch, scored there; nothing is copied.
+
+        >>> Dynamics.from_arrays(loss=np.ones((2, 4, 3))).until(3).epochs
+        (1, 2, 3)
+        """
+        end = self.epochs.index(self.at(epoch).scored_epoch) + 1
+        return replace(
+            self,
+            columns={n: c[:, :end] if n in TRAJECTORIES else c for n, c in self.columns.items()},
+            epochs=self.epochs[:end],
+            scored_epoch=int(epoch),
+            out_of_fold=None if self.out_of_fold is None else self.out_of_fold.until(epoch),
+        )
+
     def totals(self) -> Totals:
         """Sums over all recorded epochs, stored in a summary, added up here otherwise.
 

@@ -11,19 +11,28 @@ from dris.core.certify.data_limit import CorruptionLimit
 from dris.core.certify.protocol import data_limits, planted_by, subset_limits
 from dris.core.certify.subset_limit import ContaminationLimit, widest
 from dris.core.choose.gate import DEFAULT_GATED, NothingPassesError, canaries_needed
-from dris.core.choose.rules import choose
+from dris.core.choose.rules import LEAN, choose
 from dris.core.choose.selection import Subset
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.judge.assumption_checks import Mask
 from dris.core.judge.diagnostics import Check
 from dris.core.judge.noise_checks import HIDING, kinds_alike, starved_class
-from dris.core.judge.regimes import TESTS, UNUSABLE, Assessment, Regime, assess, memorised_until
+from dris.core.judge.regimes import (
+    BROKEN,
+    TESTS,
+    UNUSABLE,
+    Assessment,
+    Regime,
+    assess,
+    memorised_until,
+)
 from dris.core.noise.canaries import Canaries, without_canaries
-from dris.core.scores.formulas import aum_mean
 from dris.core.scores.suggestions import doubted_labels
+from dris.core.scores.suspicion import suspicion
 
 Rule = Literal[
+    "clean_lean",
     "gated",
     "gated_per_class",
     "rank_variance",
@@ -149,7 +158,7 @@ def judge(
     found = assess(dynamics, mark, given, keep=keep, level=each * TESTS, hidden=hidden)
     checks = {**found.checks, **_kinds(dynamics, kinds, each)}
     rule, reason = _recommended(dynamics, mark, found)
-    corruption = data_limits(aum_mean(dynamics), kinds, delta=delta, at_most=at_most)
+    corruption = data_limits(-suspicion(dynamics), kinds, delta=delta, at_most=at_most)
     subset = None
     certificates: tuple[ContaminationLimit, ...] = ()
     if rule != "train other proxies":
@@ -217,9 +226,14 @@ def _kinds(dynamics: Dynamics, kinds: Sequence[Canaries], level: float) -> dict[
 def _recommended(dynamics: Dynamics, mark: Mask, found: Assessment) -> tuple[Rule, str]:
     about = f"about {found.doubted:.0%} of the labels are doubted"
     need = canaries_needed(DEFAULT_GATED.recall, DEFAULT_GATED.confidence)
-    broken = [c for name, c in found.checks.items() if c.outcome == "fails" and name in UNUSABLE]
+    unseen = dynamics.out_of_fold is not None
+    # Who judges out of fold needs proxies that know something, not proxies that differ.
+    fatal = BROKEN if unseen else UNUSABLE
+    broken = [c for name, c in found.checks.items() if c.outcome == "fails" and name in fatal]
     if broken:
         return "train other proxies", f"{broken[0].name}: no; {broken[0].reason}"
+    if unseen:
+        return LEAN, f"{about}; drop what others find unlikely, then choose mostly by lot"
     if found.regime == "memorised":
         earlier = memorised_until(dynamics, mark)
         how = "train shorter" if earlier is None else f"score epoch {earlier}, or train shorter"

@@ -6,7 +6,7 @@ record tells which of them we planted. It says nothing about an attacker who hid
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,27 @@ class Canaries:
         mask = np.zeros(self.given.size, dtype=np.bool_)
         mask[self.positions] = True
         return mask
+
+    def reordered(self, order: Labels) -> "Canaries":
+        """The same canaries for the examples in another order.
+
+        >>> canaries = plant_canaries([0, 1] * 50, rng=np.random.default_rng(0))
+        >>> back = np.arange(100)[::-1]
+        >>> canaries.reordered(back).positions.tolist() == sorted(99 - canaries.positions)
+        True
+        """
+        place = np.empty(order.size, dtype=np.int64)
+        place[order] = np.arange(order.size)
+        moved = place[self.positions]
+        sorted_ = np.argsort(moved)
+        return replace(
+            self,
+            planted=self.planted[order],
+            given=self.given[order],
+            positions=moved[sorted_],
+            certifies=self.certifies[sorted_],
+            stratum=self.stratum[order],
+        )
 
     @property
     def choosing(self) -> "Choosing":

@@ -1,0 +1,234 @@
+"""Whether following the advice helps, told without the truth.
+
+The decision is made again inside each training fold, on that fold alone; models trained on what it
+keeps and models trained on everything are then asked about the rows that were held out. Agreement
+with *given* labels is all there is to compare by. It follows the truth unless wrong labels can be
+predicted from the features: then who repeats the errors agrees with them. Agreement beyond chance
+(peer prediction) is not taken in by errors that favour a class.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.streams import rng_for
+from dris.learn.folds import copies_in, folds_of
+from dris.learn.stacked.head_models import Head
+from dris.learn.stacked.row_models import guesses_after
+
+Positions = NDArray[np.int64]
+Says = Literal["helps", "harms", "cannot tell"]
+FOLDS, MOST = 4, 8_000  # rows beyond which a sample answers
+HEADS = {"linear": Head(), "hidden layer": Head(hidden=64)}
+SURE = 1.96  # standard errors on either side
+CONDITION = "true quality follows unless the wrong labels can be predicted from the features"
+# Positions to train on, of those given; made anew for each fold.
+Again = Callable[[Positions], Positions]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A difference in points (of 100), and its standard error."""
+
+    points: float
+    error: float
+
+    @property
+    def below_zero(self) -> bool:
+        """Whether the whole interval is: the one meaning of "worse"."""
+        return self.points + SURE * self.error < 0
+
+    @property
+    def above_zero(self) -> bool:
+        """Whether the whole interval is."""
+        return self.points - SURE * self.error > 0
+
+    def __str__(self) -> str:
+        return f"{self.points:+.1f} ± {self.error:.1f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """What changes on held-out rows when models train on what is kept instead of everything.
+
+    Attributes:
+        agreement: With the given labels.
+        beyond_chance: The same less what two strangers with these class shares would agree by.
+        models: `beyond_chance` of each model by name.
+        classes: Change in agreement among the examples given each class.
+        rows: How many held-out rows were asked about.
+        kept: Share of the rows that the decisions inside the folds kept, on average.
+        against_random: `beyond_chance` against random subsets of the same size; None for clean.
+    """
+
+    agreement: Change
+    beyond_chance: Change
+    models: dict[str, Change]
+    classes: dict[str, float]
+    rows: int
+    kept: float
+    against_random: Change | None = None
+    condition: str = field(default=CONDITION)
+
+    @property
+    def says(self) -> Says:
+        """Whether following the advice helps, by agreement beyond chance."""
+        if self.beyond_chance.below_zero:
+            return "harms"
+        return "helps" if self.beyond_chance.above_zero else "cannot tell"
+
+    @property
+    def disagree(self) -> bool:
+        """Whether the two measures point different ways: the errors favour a class then."""
+        plain, chance = self.agreement, self.beyond_chance
+        return (plain.below_zero and chance.above_zero) or (plain.above_zero and chance.below_zero)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, ready for JSON."""
+        return {**asdict(self), "says": self.says}
+
+    def __str__(self) -> str:
+        text = (
+            f"on held-out rows it changes agreement with the given labels by {self.agreement} "
+            f"points, beyond chance by {self.beyond_chance}; {self.condition}"
+        )
+        if self.disagree:
+            text += "; the two disagree, so the wrong labels favour a class: trust the second"
+        if self.against_random is not None:
+            text += f"; against a random subset of that size {self.against_random}"
+        return text
+
+
+def measure_harm(
+    x: Any,
+    given: NDArray[np.int64],
+    names: Sequence[str],
+    again: Again,
+    *,
+    random_too: bool = False,
+    seed: int = 0,
+    estimators: dict[str, Any] | None = None,
+    tick: Callable[[], None] = lambda: None,
+) -> Harm:
+    """Make the decision again in each of four folds, and compare what models learn from it.
+
+    Args:
+        x: Features on one scale, float32, dense or sparse.
+        given: The given labels, 0..C-1.
+        names: What the classes are called.
+        again: Decides anew on some of the positions: which of them to train on.
+        random_too: Also compare with a random subset of the size that was kept.
+        seed: Of folds, orders and weights.
+        estimators: Further models to ask, scikit-learn classifiers by name.
+        tick: Called after every decision and every epoch.
+    """
+    n, classes = len(given), len(names)
+    chosen = np.arange(n)
+    if n > MOST:
+        chosen = np.sort(rng_for(seed, "harm", "rows").permutation(n)[:MOST])
+    fold = folds_of(given[chosen], copies_in(x)[chosen], FOLDS, rng=rng_for(seed, "harm", "folds"))
+    arms: list[list[Positions]] = []
+    for f in range(FOLDS):
+        inside = chosen[fold != f]
+        kept = again(inside)
+        tick()
+        arms.append([inside, kept])
+        if random_too:
+            lot = rng_for(seed, "harm", "random", f).permutation(inside)[: len(kept)]
+            arms[-1].append(np.sort(lot))
+    width = len(arms[0])
+    rows = [at for arm in arms for at in arm]
+    guesses: dict[str, NDArray[np.int64]] = {}
+    for name, head in HEADS.items():
+        found = guesses_after(x, given, classes, rows, head=head, seed=seed, tick=tick)
+        guesses[name] = _held_out(found, fold, chosen, width)
+    for name, model in (estimators or {}).items():
+        guesses[name] = _fitted(model, x, given, arms, fold, chosen)
+    g = given[chosen]
+    every = np.stack(list(guesses.values()))  # (model, arm, row)
+    share = float(np.mean([len(arm[1]) / len(arm[0]) for arm in arms]))
+    plain = _change(every[:, 1] == g, every[:, 0] == g, fold)
+    return Harm(
+        agreement=plain,
+        beyond_chance=_beyond(every[:, 1], every[:, 0], g, fold, classes),
+        models={
+            name: _beyond(found[1][None], found[0][None], g, fold, classes)
+            for name, found in guesses.items()
+        },
+        classes={
+            names[c]: 100 * float((every[:, 1] == g)[:, g == c].mean())
+            - 100 * float((every[:, 0] == g)[:, g == c].mean())
+            for c in np.unique(g).tolist()
+        },
+        rows=len(chosen),
+        kept=share,
+        against_random=_beyond(every[:, 1], every[:, 2], g, fold, classes) if random_too else None,
+    )
+
+
+def _held_out(
+    found: NDArray[np.int64], fold: Positions, chosen: Positions, arms: int
+) -> NDArray[np.int64]:
+    """What the models of each arm say of the rows that their fold held out, (arm, row)."""
+    by_fold = found.reshape(FOLDS, arms, -1)[:, :, chosen]
+    found_there = np.take_along_axis(by_fold, fold[None, None], axis=0)
+    return np.asarray(found_there[0], dtype=np.int64)
+
+
+def _fitted(
+    model: Any,
+    x: Any,
+    given: NDArray[np.int64],
+    arms: list[list[Positions]],
+    fold: Positions,
+    chosen: Positions,
+) -> NDArray[np.int64]:
+    from sklearn.base import clone
+
+    found = np.empty((len(arms[0]), len(chosen)), dtype=np.int64)
+    for f, arm in enumerate(arms):
+        for a, at in enumerate(arm):
+            fitted = clone(model).fit(x[at], given[at])
+            found[a, fold == f] = fitted.predict(x[chosen[fold == f]])
+    return found
+
+
+def _change(after: NDArray[Any], before: NDArray[Any], fold: Positions) -> Change:
+    """The mean of paired differences (model, row), with the larger of two standard errors.
+
+    One counts rows as independent, the other folds: a decision that came out differently in one
+    fold moves all of its rows together.
+    """
+    paired = (after.astype(np.float64) - before.astype(np.float64)).mean(axis=0)
+    by_row = paired.std(ddof=1) / np.sqrt(paired.size)
+    means = np.array([paired[fold == f].mean() for f in range(FOLDS)])
+    by_fold = means.std(ddof=1) / np.sqrt(FOLDS)
+    return Change(100 * float(paired.mean()), 100 * float(max(by_row, by_fold)))
+
+
+def _beyond(
+    after: NDArray[np.int64],
+    before: NDArray[np.int64],
+    given: NDArray[np.int64],
+    fold: Positions,
+    classes: int,
+) -> Change:
+    """The change in P(f = g) − Σ_c P(f = c)·P(g = c), over models (model, row)."""
+    return _change(
+        np.stack([_influence(f, given, classes) for f in after]),
+        np.stack([_influence(f, given, classes) for f in before]),
+        fold,
+    )
+
+
+def _influence(
+    guess: NDArray[np.int64], given: NDArray[np.int64], classes: int
+) -> NDArray[np.float64]:
+    """What each row adds to agreement beyond chance: their mean is it, their spread its error."""
+    said = np.bincount(guess, minlength=classes) / guess.size
+    real = np.bincount(given, minlength=classes) / given.size
+    chance = float(said @ real)
+    return np.asarray((guess == given) - real[guess] - said[given] + chance, dtype=np.float64)
