@@ -13,8 +13,8 @@ class WrongShare:
     """A share of wrong labels from `low` to `high`, and why each end is where it is.
 
     `low` counts among examples that strangers are surest of, where a wrong label stands out, less
-    two standard errors; it is too low where wrong labels can be predicted from the features. `high` is the share that most
-    strangers contradict; it is too high where classes overlap.
+    two standard errors; it is too low where wrong labels can be predicted from the features.
+    `high` is the share that strangers contradict; it is too high where classes overlap.
     """
 
     low: float
@@ -27,8 +27,8 @@ class WrongShare:
 
     def __str__(self) -> str:
         return (
-            f"between {self.low:.1%} and {self.high:.1%} are (the first among those that proxies are "
-            "surest of, too few where errors follow the features; the second contradicted in all, "
+            f"between {self.low:.1%} and {self.high:.1%} are (the first among those that proxies "
+            "are surest of, too few where errors follow the features; the second contradicted in all, "
             "too many where classes overlap)"
         )
 

@@ -129,7 +129,7 @@ def relative_to_class(
     A class that proxies are shy of is not blamed for it. No mean counts for less than half of
     chance.
 
-    >>> relative_to_class(np.array([[0.8, 0.2], [0.6, 0.4]]), np.array([0, 1])).tolist()
+    >>> relative_to_class(np.array([[0.8, 0.2], [0.6, 0.4]]), np.array([0, 1])).round(2).tolist()
     [[1.0, 0.5], [0.75, 1.0]]
     """
     p = np.asarray(probabilities, dtype=np.float64)

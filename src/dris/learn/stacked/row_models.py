@@ -38,7 +38,7 @@ def guesses_after(
     they saw.
 
     Args:
-        x: Features, float32, on one scale; dense or sparse.
+        x: Features as `as_features` prepares them.
         labels: As given, 0..C-1.
         classes: C.
         rows: For each model the positions it trains on.
@@ -49,8 +49,9 @@ def guesses_after(
 
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(200) % 2
-    >>> x = (rng.normal(size=(200, 2)) + 4 * y[:, None]).astype(np.float32)
-    >>> half = guesses_after(x, y, 2, [np.arange(100)], head=Head())
+    >>> x = np.pad(rng.normal(size=(200, 2)) + 4 * y[:, None] - 2, ((0, 0), (0, 1)))
+    >>> x[:, 2] = 1  # what the bias multiplies
+    >>> half = guesses_after(x.astype(np.float32), y, 2, [np.arange(100)], head=Head())
     >>> bool((half[0, 100:] == y[100:]).mean() > 0.9)
     True
     """
