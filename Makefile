@@ -6,7 +6,7 @@ STAMP := .venv/installed
 BROWSER := .venv/browser-installed
 FRAMEWORKS := .venv/frameworks-installed
 
-.PHONY: help demo test test-all lint check bench clean
+.PHONY: help demo test test-all lint check bench mutants clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -46,6 +46,9 @@ check: lint test ## everything that CI runs
 
 bench: $(STAMP) ## speed and memory beside the plain way, each as a ratio in one run
 	$(BIN)/python benchmarks/run.py
+
+mutants: $(STAMP) ## which changed operators and numbers no test notices (an hour; not in CI)
+	OPENBLAS_NUM_THREADS=1 nice -n 19 $(BIN)/python tools/mutants.py
 
 clean: ## remove the virtual environment and everything generated
 	rm -rf .venv build demo-out bench-out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,6 +2,10 @@
 
 Exit codes: 0 done, 1 an input breaks a rule (one sentence on stderr), 2 wrong usage,
 70 an error of dris itself (--debug shows where), 130 interrupted.
+
+In reading order: `options` (one name, one meaning), `requests` (what all commands about data begin
+with), `data_commands` (clean, prune, score, weights, judge, report, rules), `audit_command`,
+`corrupt_command`, `trial_command`, `compare_command`, `rank_command`, `reproduce_command`, `talk`.
 """
 
 import sys

@@ -1,1 +1,5 @@
-"""dris inside the frameworks that people already train with, each behind an extra of its own."""
+"""dris inside the frameworks that people already train with, each behind an extra of its own.
+
+In reading order: `sklearn` (a classifier and a selector), `lightning` and `huggingface` (callbacks
+that record), `passes` (what those two share).
+"""

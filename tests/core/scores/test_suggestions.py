@@ -5,7 +5,12 @@ from dris.core.dynamics.history import Dynamics
 from dris.core.dynamics.trajectories import rivals_of
 from dris.core.errors import InputError
 from dris.core.noise.canaries import plant_canaries
-from dris.core.scores.suggestions import guesses, pilot_views, suggested_labels
+from dris.core.scores.suggestions import (
+    doubted_labels,
+    guesses,
+    pilot_views,
+    suggested_labels,
+)
 from dris.learn.proxies import train_proxies
 from dris.learn.record.recorder import Recorder
 
@@ -96,3 +101,31 @@ def test_rivals_survive_a_state_and_a_file(tmp_path):
     assert np.array_equal(saved.snapshot("rival"), rivals_of(logits, labels))
     with pytest.raises(InputError, match="other rival"):
         Recorder(20, labels=labels).load_state_dict(recorder.state_dict())
+
+
+def votes(guessed, margins, label=0):
+    """What proxies suggest that guess these classes by these margins, the label being 0."""
+    correct = np.array([[guess == label] for guess in guessed])
+    rival = np.array([[guess if guess != label else 1] for guess in guessed])
+    margin = np.array(
+        [[m if guess == label else -m] for guess, m in zip(guessed, margins, strict=True)]
+    )
+    dynamics = Dynamics.from_arrays(
+        loss=np.ones((len(guessed), 1)), labels=[label], correct=correct, rival=rival, margin=margin
+    )
+    return suggested_labels(dynamics).item()
+
+
+def test_between_equal_votes_and_equal_margins_the_smaller_class_wins_in_any_order():
+    assert votes([2, 1], [1.0, 1.0]) == votes([1, 2], [1.0, 1.0]) == 1
+    assert votes([0, 2], [1.0, 1.0]) == votes([2, 0], [1.0, 1.0]) == 0
+    assert votes([3, 1, 2], [2.0, 2.0, 2.0]) == 1
+    assert votes([1, 2], [1.0, 1.5]) == 2  # the twin: a larger margin goes first
+    assert votes([2, 1, 1], [9.0, 0.1, 0.1]) == 1  # and more votes before any margin
+    assert votes([2, 2, 1, 1], [1.0, 2.0, 1.5, 1.5]) == 1  # margins are summed
+
+
+def test_half_of_the_proxies_is_enough_to_doubt():
+    right = np.array([[True, True, False], [True, False, False]])
+    assert doubted_labels(right).tolist() == [False, True, True]
+    assert doubted_labels(np.array([[True], [True], [False]])).tolist() == [False]

@@ -2,5 +2,6 @@
 
 In reading order: `separation` (Theorem 1) and `wording` (in words), `theorems` (2 and 3),
 `hypergeometric` (one exact limit), `restored` (canaries that do not count), `data_limit` (in the
-data), `subset_limit` (in a subset), `random_audit` (a person checks a sample).
+data), `subset_limit` (in a subset), `protocol` (both, for what is used, δ split
+once), `random_audit` (a person checks a sample).
 """
