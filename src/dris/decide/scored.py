@@ -264,7 +264,7 @@ def score_data(
         how["record"] = "scored"
     if len(data) > LINEAR_FROM and models == ("sgd_log",):
         how["batch_size"] = 1024  # an SGDClassifier steps once per row whatever the batch
-    x = data.x if data.x.ndim == 2 or not _sklearn(models) else data.x.reshape(len(data), -1)
+    x = data.x
     half = _share(progress, 2, 0) if piloted else progress
     pilot = None
     if piloted:
@@ -322,12 +322,6 @@ def _models(data: LabelledData, settings: Settings) -> tuple[tuple[Any, ...], tu
     if len(data) > LINEAR_FROM:
         return ("sgd_log",), (f"more than {LINEAR_FROM:,} rows: linear proxies, see --model",)
     return ("mlp",), ()
-
-
-def _sklearn(models: Sequence[Any]) -> bool:
-    from dris.learn.estimators.staged import is_estimator
-
-    return all(is_estimator(model) for model in models)
 
 
 def _share(progress: Progress | None, parts: int, part: int) -> Progress | None:

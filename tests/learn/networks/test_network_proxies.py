@@ -17,12 +17,13 @@ from torch.utils.data import Dataset, IterableDataset, TensorDataset  # noqa: E4
 
 from dris.core.errors import InputError  # noqa: E402
 from dris.learn.attack import attacker_norms, targeted_noise  # noqa: E402
+from dris.learn.jobs import Data, Job, folds_for  # noqa: E402
 from dris.learn.networks.loop import Network  # noqa: E402
 from dris.learn.networks.models import Classifier  # noqa: E402
-from dris.learn.networks.models.dense import linear, mlp  # noqa: E402
+from dris.learn.networks.models.dense import fully_connected, linear  # noqa: E402
 from dris.learn.networks.sources import TensorSource  # noqa: E402
 from dris.learn.proxies import train_proxies  # noqa: E402
-from dris.learn.proxy_job import Data, Job, folds_for, train  # noqa: E402
+from dris.learn.proxy_job import train  # noqa: E402
 from dris.learn.recipe import Recipe  # noqa: E402
 
 CPU = torch.device("cpu")
@@ -67,7 +68,7 @@ def test_the_result_is_the_same_for_one_two_and_three_workers(tmp_path):
     how = {
         "data": images(n=30),
         "proxies": 4,
-        "model": ["small_cnn", "sgd_log", partial(mlp, hidden=(9,)), "linear"],
+        "model": ["small_cnn", "sgd_log", partial(fully_connected, hidden=(9,)), "linear"],
         "gradient_norm": True,
         "test": images(n=12, seed=1),
         "recipe": Recipe(epochs=2, batch_size=16, learning_rate=0.05),
@@ -175,8 +176,8 @@ def test_in_a_mix_each_kind_has_its_own_batch_size(order):
 def test_functions_lambdas_classes_and_partials_are_models(workers):
     made = [
         linear,
-        lambda shape, classes: mlp(shape, classes, hidden=(6,)),
-        partial(mlp, hidden=(5,)),
+        lambda shape, classes: fully_connected(shape, classes, hidden=(6,)),
+        partial(fully_connected, hidden=(5,)),
         lambda shape, classes: nn.Sequential(nn.Linear(shape[0], 4), nn.Linear(4, classes)),
     ]
     found = proxies(proxies=4, model=made, workers=workers)

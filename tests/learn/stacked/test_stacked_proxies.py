@@ -16,8 +16,8 @@ import dris
 from dris.core.dynamics.best_epoch import best_epoch
 from dris.core.errors import InputError
 from dris.learn.folds import copies_in
+from dris.learn.jobs import Data, Job, folds_for
 from dris.learn.proxies import train_proxies
-from dris.learn.proxy_job import Data, Job, folds_for
 from dris.learn.recipe import Recipe
 from dris.learn.stacked import numpy_stack, stacked_job
 from dris.learn.stacked.feature_table import SPARSE_LENGTH

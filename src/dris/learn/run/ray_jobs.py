@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 
-from dris.learn.proxy_job import Data, Job, Trained, epochs_of, key_of
+from dris.learn.job_keys import key_of
+from dris.learn.jobs import Data, Job, Trained, epochs_of
 from dris.learn.run.engine import Engine
 from dris.learn.run.processes import Progress
 from dris.learn.run.ray_tasks import run_on_ray
