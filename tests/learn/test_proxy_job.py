@@ -22,12 +22,12 @@ from torch.utils.data import TensorDataset  # noqa: E402
 import counted_training  # noqa: E402
 from counted_training import EPOCHS, STEPS, finished, killed_after, started, taken  # noqa: E402
 from dris.core.errors import InputError  # noqa: E402
+from dris.learn import proxy_job  # noqa: E402
 from dris.learn.job_keys import key_of  # noqa: E402
 from dris.learn.jobs import Data, Job, everyone_or_bag  # noqa: E402
 from dris.learn.networks.models import Classifier  # noqa: E402
 from dris.learn.networks.models.dense import fully_connected, linear  # noqa: E402
 from dris.learn.proxies import train_proxies  # noqa: E402
-from dris.learn.proxy_job import train  # noqa: E402
 from dris.learn.recipe import Recipe  # noqa: E402
 from dris.learn.store.model_names import name_of  # noqa: E402
 from dris.learn.store.run_store import Store  # noqa: E402
@@ -44,6 +44,10 @@ def job(**changed):
 def data(**changed):
     x, y = table()
     return Data(**{"x": x, "y": y, "test_x": x[:9], "test_y": y[:9], **changed})
+
+
+def train(*given):
+    return proxy_job.train(*given).dynamics
 
 
 def saved(dynamics, folder):

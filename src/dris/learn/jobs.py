@@ -71,10 +71,14 @@ class Job:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trained:
-    """The proxies of a job that finished, and how the others broke, by their place in the job."""
+    """The proxies of a job that finished, and how the others broke, by their place in the job.
+
+    `found` says that they were in the store, and nothing was trained.
+    """
 
     dynamics: Dynamics | None
     broken: Mapping[int, DivergedError] = field(default_factory=dict)
+    found: bool = False
 
     @property
     def whole(self) -> bool:

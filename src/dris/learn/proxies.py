@@ -218,12 +218,27 @@ def train_jobs(
 
             how: dict[str, Any] = {"workers": workers, "progress": progress, "total": total}
             there = partial(_attempt, threads=max(1, int(engine.cpus)))
-            return train_on_ray(there, tasks, kept, engine=engine, **how)
+            return _tallied(kept, jobs, train_on_ray(there, tasks, kept, engine=engine, **how))
         # Stacked models share this process; others get processes of one thread each.
         threads = (workers or os.cpu_count() or 1) if len(tasks) == 1 else 1
         here = partial(_attempt, threads=threads)
         each = [(*task, kept) for task in tasks]
-        return run_all(here, each, workers=workers or gpus or None, progress=progress, total=total)
+        many = workers or gpus or None
+        trained = run_all(here, each, workers=many, progress=progress, total=total)
+        return _tallied(kept, jobs, trained)
+
+
+def _tallied(store: Store | None, jobs: Sequence[Job], results: Sequence[Trained]) -> list[Trained]:
+    """The results, once the store has counted their proxies; a proxy's folds count as one."""
+    for job, result in zip(jobs, results, strict=True):
+        if store is None or job.fold:
+            continue
+        count = len(job.members) or 1
+        if result.found:
+            store.tally.found += count
+        else:
+            store.tally.trained += count - len(result.broken)
+    return list(results)
 
 
 def _attempt(
@@ -240,7 +255,7 @@ def _attempt(
         tick()
 
     try:
-        return Trained(train(job, data, store, counted))
+        return train(job, data, store, counted)
     except DivergedError as error:
         for _ in range(left):  # epochs that will never come: progress still ends at its total
             tick()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dris.core.dynamics.history import Dynamics
 from dris.learn.job_keys import key_of, made_by
-from dris.learn.jobs import Data, Job, Positions, everyone_or_bag, folds_for
+from dris.learn.jobs import Data, Job, Positions, Trained, epochs_of, everyone_or_bag, folds_for
 from dris.learn.networks.schedules import Passes
 from dris.learn.record.recorder import Recorder
 from dris.learn.store.run_store import Store
@@ -20,25 +20,40 @@ from dris.learn.trainer import Trainer
 from dris.learn.trainers import kind_of, one_thread, told_who
 
 
-def train(job: Job, data: Data, store: Store | None, tick: Callable[[], None]) -> Dynamics:
+def train(job: Job, data: Data, store: Store | None, tick: Callable[[], None]) -> Trained:
     """The `Dynamics` of one job (K = 1) over all examples, ids = positions.
 
     One thread, so that no bit depends on the machine's other work. `tick` is called after each
     epoch, also for those found in the store.
     """
+    return kept(job, data, store, tick, lambda run: Trained(_follow(job, data, run, tick)))
+
+
+def kept(
+    job: Job,
+    data: Data,
+    store: Store | None,
+    tick: Callable[[], None],
+    work: Callable[[Run | None], Trained],
+) -> Trained:
+    """What `work` gives for the job's run, or what the store holds of it; it keeps whole results."""
     if store is None:
-        return _follow(job, data, None, tick)
+        return work(None)
     run = store.run(key_of(job, data))
-    with run.locked():
-        if run.done:
-            found = run.load()
-            for _ in range(job.recipe.stop):
-                tick()
-            return found
-        begin = time.monotonic()
-        dynamics = _follow(job, data, run, tick)
-        run.finish(dynamics, seconds=time.monotonic() - begin)
-        return run.load()
+    found = run.found()
+    if found is None:
+        with run.locked():
+            found = run.found()  # another process may have been faster
+            if found is None:
+                begin = time.monotonic()
+                trained = work(run)
+                if trained.dynamics is None or trained.broken:
+                    return trained  # and not kept: the next one may have another rate
+                run.finish(trained.dynamics, seconds=time.monotonic() - begin)
+                return Trained(run.load())
+    for _ in range(epochs_of(job)):
+        tick()
+    return Trained(found, found=True)
 
 
 def _follow(job: Job, data: Data, run: Run | None, tick: Callable[[], None]) -> Dynamics:

@@ -160,6 +160,7 @@ def test_networks_and_estimators_make_one_ensemble():
     assert made[3] == "linear"
     for k in (0, 3):  # a network's training does not depend on its company
         alone = train(Job(made[k], ("proxy", k), 0, 3, RECIPE), Data(x, y), None, lambda: None)
+        alone = alone.dynamics
         np.testing.assert_array_equal(alone.loss[0], found.loss[k])
 
 
@@ -221,7 +222,7 @@ def test_cross_fitted_values_are_those_of_the_folds_networks():
     assert found.loss.shape == found.out_of_fold.loss.shape == (2, 4, 60)
     np.testing.assert_array_equal(found.labels, y)
     base = Job("linear", ("proxy", 1), 0, 3, RECIPE, folds=3, gradient_norm=True)
-    fits = [train(replace(base, fold=f), Data(x, y), None, lambda: None) for f in range(3)]
+    fits = [train(replace(base, fold=f), Data(x, y), None, lambda: None).dynamics for f in range(3)]
     fold = folds_for(base, base.stream, Data(x, y))
     for i in range(60):
         others = [fits[f].loss[0, :, i] for f in range(3) if f != fold[i]]
