@@ -22,10 +22,12 @@ from torch.utils.data import TensorDataset  # noqa: E402
 import counted_training  # noqa: E402
 from counted_training import EPOCHS, STEPS, finished, killed_after, started, taken  # noqa: E402
 from dris.core.errors import InputError  # noqa: E402
+from dris.learn import proxy_job  # noqa: E402
+from dris.learn.job_keys import key_of  # noqa: E402
+from dris.learn.jobs import Data, Job, everyone_or_bag  # noqa: E402
 from dris.learn.networks.models import Classifier  # noqa: E402
-from dris.learn.networks.models.dense import linear, mlp  # noqa: E402
+from dris.learn.networks.models.dense import fully_connected, linear  # noqa: E402
 from dris.learn.proxies import train_proxies  # noqa: E402
-from dris.learn.proxy_job import Data, Job, everyone_or_bag, key_of, train  # noqa: E402
 from dris.learn.recipe import Recipe  # noqa: E402
 from dris.learn.store.model_names import name_of  # noqa: E402
 from dris.learn.store.run_store import Store  # noqa: E402
@@ -42,6 +44,10 @@ def job(**changed):
 def data(**changed):
     x, y = table()
     return Data(**{"x": x, "y": y, "test_x": x[:9], "test_y": y[:9], **changed})
+
+
+def train(*given):
+    return proxy_job.train(*given).dynamics
 
 
 def saved(dynamics, folder):
@@ -81,7 +87,7 @@ def other_labels():
         ({"seed": 1}, {}),
         ({"model": "fc"}, {}),
         ({"model": linear}, {}),
-        ({"model": partial(mlp, hidden=(4,))}, {}),
+        ({"model": partial(fully_connected, hidden=(4,))}, {}),
         ({"model": SGDClassifier(alpha=1e-3)}, {}),
         ({"stream": ("proxy", 1)}, {}),
         ({"stream": ("attacker",)}, {}),
@@ -136,9 +142,10 @@ def test_an_edited_function_is_another_run(by, tmp_path, monkeypatch):
     known = set()
     for width in (4, 5, 5):
         source = (
-            "from dris.learn.networks.models.dense import mlp\n\n\ndef build(shape, classes):\n"
+            "from dris.learn.networks.models.dense import fully_connected\n\n\n"
+            "def build(shape, classes):\n"
+            f"    return fully_connected(shape, classes, hidden=({width},))\n"
         )
-        source += f"    return mlp(shape, classes, hidden=({width},))\n"
         path = tmp_path / f"edited_{by}.py"
         path.write_text(source)
         os.utime(path, (width, width))  # else Python may take the compiled file for current
@@ -170,8 +177,14 @@ class Builder:
         ("linear", "linear"),
         ("counted_training:first", "counted_training:first"),
         (linear, "dris.learn.networks.models.dense:linear"),
-        (partial(mlp, hidden=(4,)), "dris.learn.networks.models.dense:mlp(hidden=(4,))"),
-        (partial(partial(mlp), hidden=(4,)), "dris.learn.networks.models.dense:mlp(hidden=(4,))"),
+        (
+            partial(fully_connected, hidden=(4,)),
+            "dris.learn.networks.models.dense:fully_connected(hidden=(4,))",
+        ),
+        (
+            partial(partial(fully_connected), hidden=(4,)),
+            "dris.learn.networks.models.dense:fully_connected(hidden=(4,))",
+        ),
         (SGDClassifier(alpha=0.5), "SGDClassifier(alpha=0.5)"),
     ],
 )
@@ -193,7 +206,7 @@ def test_models_that_share_a_name_are_refused_where_there_is_a_store(tmp_path):
         local,
         partial(local),
         Builder(),
-        partial(mlp, hidden=Builder()),
+        partial(fully_connected, hidden=Builder()),
     ]
     for model in unnamed:
         named = {"proxies": 2, "epochs": 1, "model": model, "workers": 1}

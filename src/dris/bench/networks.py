@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from dris.learn.networks.models.dense import mlp
+from dris.learn.networks.models.dense import fully_connected
 
 
 def one_hidden_narrow(input_shape: tuple[int, ...], classes: int) -> nn.Module:
@@ -11,7 +11,7 @@ def one_hidden_narrow(input_shape: tuple[int, ...], classes: int) -> nn.Module:
     >>> one_hidden_narrow((20,), 2).head.in_features
     32
     """
-    return mlp(input_shape, classes, hidden=(32,))
+    return fully_connected(input_shape, classes, hidden=(32,))
 
 
 def one_hidden_wide(input_shape: tuple[int, ...], classes: int) -> nn.Module:
@@ -20,4 +20,4 @@ def one_hidden_wide(input_shape: tuple[int, ...], classes: int) -> nn.Module:
     >>> one_hidden_wide((20,), 2).head.in_features
     128
     """
-    return mlp(input_shape, classes, hidden=(128,))
+    return fully_connected(input_shape, classes, hidden=(128,))

@@ -167,7 +167,7 @@ class Request:
                 "--from names a file of scores, not of dynamics; dris score --from keeps them"
             )
         store = Store(self.store or self.out / "runs")
-        before, begin = _done(store), time.monotonic()
+        begin = time.monotonic()
         try:
             with bar("proxies") as progress, warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always", UserWarning)
@@ -191,9 +191,8 @@ class Request:
             self.talk.note(f"dris: {warning.message}")
         if dynamics is not None:
             return decision, {"found": 0, "trained": 0, "imported": dynamics.proxies}
-        trained = len(_done(store) - before)
-        made = 0 if decision.scored is None else decision.scored.trained
-        count = {"found": made - trained, "trained": trained, "imported": 0}
+        trained, there = store.tally.trained, store.tally.found
+        count = {"found": there, "trained": trained, "imported": 0}
         self.talk.note(
             f"proxies: {trained} trained, {count['found']} found in {store.root} "
             f"({time.monotonic() - begin:.1f} s)"
@@ -270,7 +269,3 @@ def takes_request(command: Callable[..., None], *names: str) -> Callable[..., No
     run.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in everything}
     return run
-
-
-def _done(store: Any) -> set[str]:
-    return {info.name for info in store.runs() if info.state == "done"}

@@ -26,7 +26,7 @@ from dris.decide.harm import Harm, measure_harm
 from dris.decide.scored import Scored, score_data, scored_from
 from dris.decide.settings import Settings
 from dris.decide.suspects import Suspects, suspects_of, suspicion_of
-from dris.learn.proxy_job import Data
+from dris.learn.jobs import Data
 from dris.learn.run.engine import Engine
 from dris.learn.run.processes import Progress
 from dris.learn.stacked.feature_table import as_features

@@ -5,7 +5,6 @@ the planted labels and never see the others.
 """
 
 import importlib.util
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -190,7 +189,7 @@ def score_data(
             how |= {"scored_epoch": "held_out", "patience": PATIENCE}
     if chosen.proxies * chosen.epochs * len(data) > LARGE:
         how["record"] = "scored"
-    x = data.x if data.x.ndim == 2 or not _sklearn(models) else data.x.reshape(len(data), -1)
+    x = data.x
     half = _share(progress, 2, 0) if piloted else progress
     pilot = None
     if piloted:
@@ -250,12 +249,6 @@ def _models(data: LabelledData, settings: Settings) -> tuple[tuple[Any, ...], tu
     if len(data) > LINEAR_FROM:
         return ("linear_head",), (f"more than {LINEAR_FROM:,} rows: linear proxies, see --model",)
     return ("mlp",), ()
-
-
-def _sklearn(models: Sequence[Any]) -> bool:
-    from dris.learn.estimators.staged import is_estimator
-
-    return all(is_estimator(model) for model in models)
 
 
 def _share(progress: Progress | None, parts: int, part: int) -> Progress | None:

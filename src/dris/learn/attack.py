@@ -10,18 +10,18 @@ from dris.core.checks import checked_labels
 from dris.core.dynamics.columns import labels_for
 from dris.core.noise.flips import NoisyLabels, flip_labels
 from dris.core.streams import checked_seed
+from dris.learn.jobs import Data, Job
 from dris.learn.proxies import (
     checked_inputs,
-    checked_model,
     count_rows,
     default_recipe,
     train_jobs,
 )
-from dris.learn.proxy_job import Data, Job
 from dris.learn.recipe import Recipe
 from dris.learn.record.array_like import refuse_other_index
 from dris.learn.run.processes import Progress, devices_of
 from dris.learn.store.run_store import Store
+from dris.learn.trainers import checked_model
 
 
 def attacker_norms(

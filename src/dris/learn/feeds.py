@@ -15,6 +15,7 @@ from dris.core.errors import InputError
 from dris.learn.networks.schedules import Drawn, Positions, Schedule
 from dris.learn.plans import Plan, Score, Seen, no_score, uniform
 from dris.learn.store.target_log import Arrays, Sampled
+from dris.learn.trainer import Trainer
 
 _log = logging.getLogger("dris")
 
@@ -31,7 +32,7 @@ class Fixed:
         """The schedule."""
         return self.schedule
 
-    def at(self, epoch: int, engine: Any) -> tuple[Schedule, Sampled]:
+    def at(self, epoch: int, trainer: Trainer) -> tuple[Schedule, Sampled]:
         """The schedule, whatever the epoch."""
         return self.schedule, self.sampled
 
@@ -100,11 +101,11 @@ class Online:
         """Uniform draws: nothing has been looked at yet."""
         return self._schedule()
 
-    def at(self, epoch: int, engine: Any) -> tuple[Schedule, Sampled]:
+    def at(self, epoch: int, trainer: Trainer) -> tuple[Schedule, Sampled]:
         """Look again where it is time, and say what the epoch draws from."""
         every = self._draws.refresh
         if epoch == 1 or (every is not None and (epoch - 1) % every == 0):
-            self._build(epoch, engine)
+            self._build(epoch, trainer)
         schedule, plan = self._schedule(), self._plan
         alarm = plan.concentration_size < self._draws.alarm_below
         if alarm and not self._alarmed:
@@ -145,9 +146,9 @@ class Online:
         self._plan = Importance(q, plain["rule"], plain["parameters"], self._draws.exponent)
         self._collapsed, self._alarmed = plain["collapsed"], plain["alarmed"]
 
-    def _build(self, epoch: int, engine: Any) -> None:
+    def _build(self, epoch: int, trainer: Trainer) -> None:
         def target() -> tuple[Score, Score]:
-            return losses_of(engine, self._pool, self._y, norms=self._draws.plan.norms)
+            return losses_of(trainer, self._pool, self._y, norms=self._draws.plan.norms)
 
         try:
             plan = self._draws.plan.build(replace(self._seen, target=target), self._draws.exponent)
@@ -168,10 +169,10 @@ class Online:
 
 
 def losses_of(
-    engine: Any, pool: Positions, y: NDArray[np.int64], *, norms: bool
+    trainer: Trainer, pool: Positions, y: NDArray[np.int64], *, norms: bool
 ) -> tuple[Score, Score]:
     """(loss, last-layer gradient norm if asked) of the pool; not finite if the network is not."""
-    logits, features = engine.measure(pool, hidden=norms)
+    logits, features = trainer.measure(pool, hidden=norms)
     with np.errstate(invalid="ignore", over="ignore"):
         found = trajectories_of(logits, y[pool])
         each = found["loss"].astype(np.float64)

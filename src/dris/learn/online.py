@@ -13,18 +13,17 @@ from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.formulas import loss, rank_variance
 from dris.core.streams import rng_for
-from dris.learn.estimators.staged import is_estimator
 from dris.learn.feeds import Draws, Fixed, Online, losses_of
+from dris.learn.jobs import Data, Job
 from dris.learn.networks.schedules import Passes, Positions
 from dris.learn.plans import Plan, Score, Seen, plan_named
-from dris.learn.proxies import checked_model
-from dris.learn.proxy_job import Data, Job, engine_of, one_thread
 from dris.learn.recipe import PAPER_RHO_REFERENCE, Recipe
 from dris.learn.run.processes import Progress
 from dris.learn.store.model_names import name_of
 from dris.learn.store.run_store import Store, fingerprint
 from dris.learn.store.target_log import Sampled, TargetRun, follow
 from dris.learn.targets import checked_job, counted
+from dris.learn.trainers import checked_model, kind_of, one_thread
 
 # A tenth of the smallest share of the data that the paper trains a target on (α = 0.25): each of
 # the examples that carry the draws is then seen 40 times an epoch.
@@ -166,8 +165,9 @@ def checked_network(model: Any) -> Any:
     >>> checked_network("linear")
     'linear'
     """
-    if is_estimator(model):
-        raise InputError("weighted draws train networks, got a scikit-learn model; use a torch one")
+    kind = kind_of(model)
+    if not kind.weighted:
+        raise InputError(f"weighted draws train networks, got a {kind.name}; use a torch one")
     return checked_model(model)
 
 
@@ -238,6 +238,8 @@ def _reference_loss(
     if trained.status == "diverged":
         return np.full(len(pool), np.nan)
     with one_thread(job):
-        engine = engine_of(job, data.x, data.y, passes, stream=job.stream)
-        engine.restore({f"model.{name}": a for name, a in trained.weights.items()})
-        return losses_of(engine, pool, data.y, norms=False)[0]
+        kind = kind_of(job.model)
+        ready = kind.prepare(data, job.normalize, None)
+        trainer = kind.build(job, ready, passes, job.stream)
+        trainer.restore({f"model.{name}": a for name, a in trained.weights.items()})
+        return losses_of(trainer, pool, data.y, norms=False)[0]

@@ -21,27 +21,17 @@ from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.ranks import normalized_ranks
 from dris.core.streams import checked_seed
-from dris.learn.estimators.staged import ESTIMATORS, is_estimator, resolve
 from dris.learn.folds import in_and_out
-from dris.learn.proxy_job import (
-    Data,
-    DivergedError,
-    Job,
-    Trained,
-    epochs_of,
-    folds_for,
-    train,
-)
+from dris.learn.job_keys import mark_of
+from dris.learn.jobs import Data, DivergedError, Job, Trained, epochs_of, folds_for
+from dris.learn.proxy_job import train
 from dris.learn.recipe import Recipe
 from dris.learn.record.array_like import refuse_other_index
 from dris.learn.run.engine import LOCAL, Engine, checked_engine
 from dris.learn.run.processes import Progress, run_all
-from dris.learn.stacked.feature_table import as_features
-from dris.learn.stacked.head_models import HEADS, is_head
-from dris.learn.stacked.stacked_job import train_stacked
-from dris.learn.standardized import as_table
 from dris.learn.store.model_names import code_of, refuse_unnamed
 from dris.learn.store.run_store import Store
+from dris.learn.trainers import checked_model, kind_of
 
 
 def train_proxies(
@@ -132,7 +122,7 @@ def train_proxies(
     labels = labels_for(checked_labels(y, classes), count_rows(data))
     names = checked_ids(ids, len(labels))
     pick = scored_epoch == "held_out"
-    stacked = all(is_head(kind) for kind in kinds)
+    stacked = all(kind_of(kind).train is not None for kind in kinds)
     check_ways(bag, cross_fit, record, len(labels), stacked=stacked)
     check_held_out(pick, patience, cross_fit, stacked=stacked)
     at = None if isinstance(scored_epoch, str) else scored_epoch
@@ -184,7 +174,7 @@ def jobs_of(base: Job, members: Sequence[int], places: Sequence[str]) -> list[Jo
     """
     if not members:
         return []
-    if is_head(base.model):
+    if kind_of(base.model).train is not None:
         return [replace(base, stream=("proxy",), members=tuple(members), device=places[0])]
     return [
         replace(base, stream=("proxy", k), fold=fold, device=places[k % len(places)])
@@ -215,31 +205,48 @@ def train_jobs(
         # Ray has an object store of its own, and its nodes may share no disk.
         where = Path(folder) if engine.name == "local" else None
         prepared: dict[str, Data] = {}
-        tasks = []
         for job in jobs:
-            kind = "head" if is_head(job.model) else "table" if is_estimator(job.model) else ""
-            if kind not in prepared:
-                make = {"head": as_features, "table": as_table, "": lambda d, *_: d}[kind]
-                prepared[kind] = make(data, job.normalize, where)
-            tasks.append((job, prepared[kind]))
+            kind = kind_of(job.model)
+            if kind.name not in prepared:
+                ready = kind.prepare(data, job.normalize, where)
+                if kept is not None:
+                    ready = replace(ready, mark=mark_of(ready))
+                prepared[kind.name] = ready
+        tasks = [(job, prepared[kind_of(job.model).name]) for job in jobs]
         if engine.name == "ray":
             from dris.learn.run.ray_jobs import train_on_ray
 
             how: dict[str, Any] = {"workers": workers, "progress": progress, "total": total}
             there = partial(_attempt, threads=max(1, int(engine.cpus)))
-            return train_on_ray(there, tasks, kept, engine=engine, **how)
+            return _tallied(kept, jobs, train_on_ray(there, tasks, kept, engine=engine, **how))
         # Stacked models share this process; others get processes of one thread each.
         threads = (workers or os.cpu_count() or 1) if len(tasks) == 1 else 1
         here = partial(_attempt, threads=threads)
         each = [(*task, kept) for task in tasks]
-        return run_all(here, each, workers=workers or gpus or None, progress=progress, total=total)
+        many = workers or gpus or None
+        trained = run_all(here, each, workers=many, progress=progress, total=total)
+        return _tallied(kept, jobs, trained)
+
+
+def _tallied(store: Store | None, jobs: Sequence[Job], results: Sequence[Trained]) -> list[Trained]:
+    """The results, once the store has counted their proxies; a proxy's folds count as one."""
+    for job, result in zip(jobs, results, strict=True):
+        if store is None or job.fold:
+            continue
+        count = len(job.members) or 1
+        if result.found:
+            store.tally.found += count
+        else:
+            store.tally.trained += count - len(result.broken)
+    return list(results)
 
 
 def _attempt(
     job: Job, data: Data, store: Store | None, tick: Callable[[], None], *, threads: int = 1
 ) -> Trained:
-    if is_head(job.model):
-        return train_stacked(job, data, store, tick, threads=threads)
+    at_once = kind_of(job.model).train
+    if at_once is not None:
+        return at_once(job, data, store, tick, threads)
     left = epochs_of(job)
 
     def counted() -> None:
@@ -248,7 +255,7 @@ def _attempt(
         tick()
 
     try:
-        return Trained(train(job, data, store, counted))
+        return train(job, data, store, counted)
     except DivergedError as error:
         for _ in range(left):  # epochs that will never come: progress still ends at its total
             tick()
@@ -265,11 +272,7 @@ def default_recipe(
     """
     return Recipe(
         epochs=epochs,
-        batch_size=batch_size
-        if batch_size is not None
-        else 64
-        if is_estimator(model) or is_head(model)
-        else 128,
+        batch_size=kind_of(model).batch_size if batch_size is None else batch_size,
         learning_rate=0.05,
         scored_epoch=scored_epoch,
     )
@@ -339,27 +342,6 @@ def rows_at(x: Any, positions: NDArray[np.int64]) -> Any:
     from torch.utils.data import Subset
 
     return Subset(x, positions.tolist())
-
-
-def checked_model(model: Any) -> Any:
-    """A model that can be a proxy: a head, an estimator, or what means a network.
-
-    >>> checked_model("sgd_log").loss
-    'log_loss'
-    """
-    if is_head(model):
-        return model
-    if is_estimator(model):
-        return resolve(model)
-    from dris.learn.networks.models import MODELS
-    from dris.learn.networks.models.registry import checked_spec
-
-    if isinstance(model, str) and ":" not in model and model not in MODELS:
-        names = ", ".join([*HEADS, *ESTIMATORS, *MODELS])
-        raise InputError(
-            f"unknown model {model!r}; choose from {names}, or package.module:function"
-        )
-    return checked_spec(model)
 
 
 def checked_test(

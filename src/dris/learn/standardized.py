@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.learn.proxy_job import Data
+from dris.learn.jobs import Data
 from dris.learn.record.array_like import divisor_of
 
 IN_MEMORY = 1 << 25  # bytes of features that stay in memory; more go into a file

@@ -12,21 +12,20 @@ from dris.core.choose.selection import Subset
 from dris.core.dynamics.columns import labels_for
 from dris.core.errors import InputError
 from dris.core.streams import checked_seed
-from dris.learn.estimators.staged import is_estimator
 from dris.learn.feeds import Fixed
+from dris.learn.jobs import Data, Job
 from dris.learn.networks.schedules import StepParity
 from dris.learn.proxies import (
     checked_inputs,
-    checked_model,
     checked_test,
     count_rows,
     default_recipe,
 )
-from dris.learn.proxy_job import Data, Job
 from dris.learn.recipe import Recipe
 from dris.learn.run.processes import Progress, devices_of
 from dris.learn.store.run_store import Store, fingerprint
 from dris.learn.store.target_log import Sampled, TargetRun, follow
+from dris.learn.trainers import checked_model, kind_of
 
 
 def train_target(
@@ -80,8 +79,7 @@ def train_target(
     job, data = checked_job(
         model, x, y, epochs, batch_size, recipe, seed, classes, test, standardize, device
     )
-    if is_estimator(job.model) and not hasattr(job.model, "partial_fit"):
-        raise InputError(f"{type(job.model).__name__} has no partial_fit, so it takes no steps")
+    kind_of(job.model).refuse_steps(job.model)
     marked = None if flagged is None else checked_mask(flagged, len(data.y), "flagged")
     if isinstance(subset, Subset) and subset.total != len(data.y):
         raise InputError(

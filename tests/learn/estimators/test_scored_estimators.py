@@ -3,8 +3,8 @@ import pytest
 
 from dris.core.errors import InputError
 from dris.core.scores.formulas import aum_mean, forgetting, grand, rank_variance
+from dris.learn.jobs import Data
 from dris.learn.proxies import train_proxies
-from dris.learn.proxy_job import Data
 from dris.learn.standardized import as_table
 
 

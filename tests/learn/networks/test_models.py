@@ -19,7 +19,7 @@ from dris.learn.networks.models import (  # noqa: E402
     count_parameters,
     multiply_adds,
 )
-from dris.learn.networks.models.dense import mlp  # noqa: E402
+from dris.learn.networks.models.dense import fully_connected  # noqa: E402
 
 RGB, GREY = (3, 32, 32), (1, 28, 28)
 CONVOLUTIONAL = sorted(set(MODELS) - {"linear", "fc"})
@@ -231,13 +231,13 @@ def test_vmap_refuses_a_model_that_writes_in_place():
 
 def test_dense_models_read_vectors_and_mlp_takes_any_widths():
     assert build_model("linear", (20,), 2, seed=0)(batch((20,))).shape == (4, 2)
-    model = build_model(partial(mlp, hidden=(32, 16, 8)), (20,), 2, seed=0)
+    model = build_model(partial(fully_connected, hidden=(32, 16, 8)), (20,), 2, seed=0)
     assert [m.out_features for m in model.modules() if isinstance(m, nn.Linear)] == [32, 16, 8, 2]
 
 
 def test_hidden_widths_below_one_are_refused():
     with pytest.raises(InputError, match=r"hidden widths must be 1 or more, got \(8, 0\)"):
-        mlp((20,), 2, hidden=(8, 0))
+        fully_connected((20,), 2, hidden=(8, 0))
 
 
 def test_shuffled_channels_are_a_concatenation_then_a_shuffle_of_two_groups():

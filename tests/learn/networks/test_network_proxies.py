@@ -17,12 +17,13 @@ from torch.utils.data import Dataset, IterableDataset, TensorDataset  # noqa: E4
 
 from dris.core.errors import InputError  # noqa: E402
 from dris.learn.attack import attacker_norms, targeted_noise  # noqa: E402
+from dris.learn.jobs import Data, Job, folds_for  # noqa: E402
 from dris.learn.networks.loop import Network  # noqa: E402
 from dris.learn.networks.models import Classifier  # noqa: E402
-from dris.learn.networks.models.dense import linear, mlp  # noqa: E402
+from dris.learn.networks.models.dense import fully_connected, linear  # noqa: E402
 from dris.learn.networks.sources import TensorSource  # noqa: E402
 from dris.learn.proxies import train_proxies  # noqa: E402
-from dris.learn.proxy_job import Data, Job, folds_for, train  # noqa: E402
+from dris.learn.proxy_job import train  # noqa: E402
 from dris.learn.recipe import Recipe  # noqa: E402
 
 CPU = torch.device("cpu")
@@ -67,7 +68,7 @@ def test_the_result_is_the_same_for_one_two_and_three_workers(tmp_path):
     how = {
         "data": images(n=30),
         "proxies": 4,
-        "model": ["small_cnn", "sgd_log", partial(mlp, hidden=(9,)), "linear"],
+        "model": ["small_cnn", "sgd_log", partial(fully_connected, hidden=(9,)), "linear"],
         "gradient_norm": True,
         "test": images(n=12, seed=1),
         "recipe": Recipe(epochs=2, batch_size=16, learning_rate=0.05),
@@ -159,6 +160,7 @@ def test_networks_and_estimators_make_one_ensemble():
     assert made[3] == "linear"
     for k in (0, 3):  # a network's training does not depend on its company
         alone = train(Job(made[k], ("proxy", k), 0, 3, RECIPE), Data(x, y), None, lambda: None)
+        alone = alone.dynamics
         np.testing.assert_array_equal(alone.loss[0], found.loss[k])
 
 
@@ -175,8 +177,8 @@ def test_in_a_mix_each_kind_has_its_own_batch_size(order):
 def test_functions_lambdas_classes_and_partials_are_models(workers):
     made = [
         linear,
-        lambda shape, classes: mlp(shape, classes, hidden=(6,)),
-        partial(mlp, hidden=(5,)),
+        lambda shape, classes: fully_connected(shape, classes, hidden=(6,)),
+        partial(fully_connected, hidden=(5,)),
         lambda shape, classes: nn.Sequential(nn.Linear(shape[0], 4), nn.Linear(4, classes)),
     ]
     found = proxies(proxies=4, model=made, workers=workers)
@@ -220,7 +222,7 @@ def test_cross_fitted_values_are_those_of_the_folds_networks():
     assert found.loss.shape == found.out_of_fold.loss.shape == (2, 4, 60)
     np.testing.assert_array_equal(found.labels, y)
     base = Job("linear", ("proxy", 1), 0, 3, RECIPE, folds=3, gradient_norm=True)
-    fits = [train(replace(base, fold=f), Data(x, y), None, lambda: None) for f in range(3)]
+    fits = [train(replace(base, fold=f), Data(x, y), None, lambda: None).dynamics for f in range(3)]
     fold = folds_for(base, base.stream, Data(x, y))
     for i in range(60):
         others = [fits[f].loss[0, :, i] for f in range(3) if f != fold[i]]

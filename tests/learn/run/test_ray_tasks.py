@@ -25,8 +25,8 @@ from dris.bench.trial import Trial, run_trial
 from dris.cli import main
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
+from dris.learn.jobs import DivergedError
 from dris.learn.proxies import train_proxies
-from dris.learn.proxy_job import DivergedError
 from dris.learn.run.engine import Engine
 from dris.learn.run.processes import run_all
 from dris.learn.sharded.sharded_ranks import rank_shards

@@ -1,5 +1,7 @@
 """Stacked proxies: an oracle, folds, ids, bytes whatever the machine does, and a kill."""
 
+import hashlib
+import logging
 import os
 import signal
 import subprocess
@@ -14,10 +16,11 @@ from scipy.sparse import csr_array
 
 import dris
 from dris.core.dynamics.best_epoch import best_epoch
+from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.learn.folds import copies_in
+from dris.learn.jobs import Data, Job, folds_for
 from dris.learn.proxies import train_proxies
-from dris.learn.proxy_job import Data, Job, folds_for
 from dris.learn.recipe import Recipe
 from dris.learn.stacked import numpy_stack, stacked_job
 from dris.learn.stacked.feature_table import SPARSE_LENGTH
@@ -427,6 +430,46 @@ def test_a_second_call_takes_the_result_from_the_store(how, tmp_path, monkeypatc
     assert seen[-1] == (total, total)
     with pytest.raises(pytest.fail.Exception):
         train(x, y, store=tmp_path, seed=1, **how)  # the twin
+
+
+@pytest.mark.parametrize("model", [Head(5), "sgd_log"], ids=str)
+def test_a_store_counts_the_proxies_that_it_held_and_those_that_were_trained(model, tmp_path):
+    x, y = toy()
+    store = Store(tmp_path)
+    how = {"model": model, "store": store}
+    train(x, y, proxies=3, cross_fit=2, **how)
+    assert (store.tally.found, store.tally.trained) == (0, 3)
+    train(x, y, proxies=3, cross_fit=2, **how)
+    assert (store.tally.found, store.tally.trained) == (3, 3)
+    train(x, y, proxies=2, seed=1, **how)
+    assert (store.tally.found, store.tally.trained) == (3, 5)
+
+
+def test_what_the_store_holds_is_read_once(tmp_path, monkeypatch):
+    x, y = toy()
+    train(x, y, store=tmp_path)
+    reads = []
+    real = hashlib.file_digest
+    monkeypatch.setattr(hashlib, "file_digest", lambda *a: reads.append(a) or real(*a))
+    loads = []
+    load = Dynamics.load
+    monkeypatch.setattr(Dynamics, "load", lambda path: loads.append(path) or load(path))
+    train(x, y, store=tmp_path)
+    assert (len(loads), reads) == (1, [])
+
+
+def test_a_damaged_result_is_trained_again(tmp_path, caplog):
+    x, y = toy()
+    first = bits(train(x, y, store=tmp_path))
+    (path,) = tmp_path.glob("*/dynamics.safetensors")
+    raw = bytearray(path.read_bytes())
+    raw[-3] ^= 1
+    path.write_bytes(raw)
+    store = Store(tmp_path)
+    with caplog.at_level(logging.WARNING, logger="dris"):
+        assert bits(train(x, y, store=store)) == first
+    assert "set aside" in caplog.text
+    assert store.tally.trained == 2
 
 
 class Killed(BaseException):

@@ -28,8 +28,8 @@ class WrongShare:
     def __str__(self) -> str:
         return (
             f"between {self.low:.1%} and {self.high:.1%} are (the first among those that proxies "
-            "are surest of, too few where errors follow the features; the second contradicted in all, "
-            "too many where classes overlap)"
+            "are surest of, too few where errors follow the features; the second contradicted in "
+            "all, too many where classes overlap)"
         )
 
 

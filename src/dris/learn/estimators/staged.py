@@ -152,6 +152,10 @@ class Estimator:
     def state(self) -> None:
         """Nothing: an estimator has no plain form, so a killed run of it starts over."""
 
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Never called: there is no state to go on from."""
+        raise InputError("a scikit-learn model has no state to go on from; train it again")
+
     def _fit_all_stages(self) -> None:
         rows = np.sort(np.concatenate(self.schedule.batches(1)))
         present = np.unique(self._labels[rows])

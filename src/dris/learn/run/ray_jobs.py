@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 
-from dris.learn.proxy_job import Data, Job, Trained, epochs_of, key_of
+from dris.learn.job_keys import key_of
+from dris.learn.jobs import Data, Job, Trained, epochs_of
 from dris.learn.run.engine import Engine
 from dris.learn.run.processes import Progress
 from dris.learn.run.ray_tasks import run_on_ray
@@ -33,7 +34,8 @@ def train_on_ray(
 ) -> list[Trained]:
     """`attempt(*task, store, tick)` for every task, but for those that the store holds."""
     runs = [None if store is None else store.run(key_of(*task)) for task in tasks]
-    found = {i: Trained(run.load()) for i, run in enumerate(runs) if run is not None and run.done}
+    held = {i: run.found() for i, run in enumerate(runs) if run is not None}
+    found = {i: Trained(d, found=True) for i, d in held.items() if d is not None}
     left = [i for i in range(len(tasks)) if i not in found]
     before = sum(epochs_of(tasks[i][0]) for i in found)
 

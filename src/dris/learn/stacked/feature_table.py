@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.learn.proxy_job import Data
+from dris.learn.jobs import Data
 from dris.learn.standardized import as_table
 
 Floats = NDArray[np.float32]

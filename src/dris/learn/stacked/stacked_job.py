@@ -12,26 +12,25 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.learn.networks.schedules import Passes
-from dris.learn.proxy_job import (
+from dris.learn.job_keys import made_by
+from dris.learn.jobs import (
     Data,
     DivergedError,
     Job,
     Trained,
     copies_of,
-    epochs_of,
     everyone_or_bag,
     folds_for,
-    key_of,
-    made_by,
-    one_thread,
 )
+from dris.learn.networks.schedules import Passes
+from dris.learn.proxy_job import kept
 from dris.learn.stacked.head_models import head_of
 from dris.learn.stacked.numpy_stack import Answers, NumpyStack
 from dris.learn.stacked.stack_record import StackRecord, Wanted
 from dris.learn.stacked.stack_values import Values
 from dris.learn.store.run_store import Store
 from dris.learn.store.runs import Run
+from dris.learn.trainers import one_thread
 
 SAVE_EVERY = 2.0  # seconds of training that a kill may cost; saving more often costs more
 
@@ -69,20 +68,7 @@ def train_stacked(
     job: Job, data: Data, store: Store | None, tick: Callable[[], None], *, threads: int = 1
 ) -> Trained:
     """All proxies of a job; `tick` is called once per model and epoch."""
-    if store is None:
-        return _follow(job, data, None, tick, threads)
-    run = store.run(key_of(job, data))
-    with run.locked():
-        if run.done:
-            for _ in range(epochs_of(job)):
-                tick()
-            return Trained(run.load())
-        begin = time.monotonic()
-        trained = _follow(job, data, run, tick, threads)
-        if trained.dynamics is None or trained.broken:
-            return trained  # and not kept: the next one may have other luck, or another rate
-        run.finish(trained.dynamics, seconds=time.monotonic() - begin)
-        return Trained(run.load())
+    return kept(job, data, store, tick, lambda run: _follow(job, data, run, tick, threads))
 
 
 def streams_of(job: Job) -> list[tuple[str | int, ...]]:

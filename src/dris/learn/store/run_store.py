@@ -31,6 +31,7 @@ __all__ = [
     "RunInfo",
     "RunState",
     "Store",
+    "Tally",
     "fingerprint",
 ]
 
@@ -78,8 +79,22 @@ class Cleaned:
     left: tuple[str, ...] = ()
 
 
+@dataclass(slots=True)
+class Tally:
+    """How many proxies were found in a store, and trained into it, since it was opened.
+
+    >>> Tally(found=2)
+    Tally(found=2, trained=0)
+    """
+
+    found: int = 0
+    trained: int = 0
+
+
 class Store:
     """The runs under one folder: DRIS_STORE, or dris/runs in the user's cache, unless given.
+
+    `tally` counts the proxies that `train_proxies` found here and trained, without reading a run.
 
     >>> import tempfile
     >>> from dris.core.dynamics.history import Dynamics
@@ -97,6 +112,7 @@ class Store:
         self.root = Path(root) if root is not None else _default_root()
         if self.root.exists() and not self.root.is_dir():
             raise InputError(f"the store must be a folder, {self.root} is a file; name another one")
+        self.tally = Tally()
 
     def run(self, key: Mapping[str, Any]) -> Run:
         """The run that `key` determines; the same key is the same run, in whatever order."""

@@ -115,8 +115,28 @@ class Run:
 
     def load(self) -> Dynamics:
         """The dynamics of a run that is done, memory-mapped."""
-        self._must_be_done()
-        return Dynamics.load(self.folder / DYNAMICS)
+        found = self.found()
+        if found is None:
+            raise InputError(f"{self.folder} holds no finished run; compute it first")
+        return found
+
+    def found(self) -> Dynamics | None:
+        """The dynamics if the run is done and whole, memory-mapped; every byte is read once.
+
+        No lock is needed: the mark `done` is written last, and what it marks is never changed.
+        """
+        try:
+            mark = json.loads((self.folder / DONE).read_bytes())
+            if (self.folder / DYNAMICS).stat().st_size != mark["bytes"]:
+                return None
+            return Dynamics.load(self.folder / DYNAMICS)
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+        ):  # InputError, for damage, is a ValueError
+            return None
 
     def outcome(self) -> Outcome:
         """The outcome of a run that is done, memory-mapped."""

@@ -17,15 +17,14 @@ from numpy.typing import NDArray
 
 from dris.core.dynamics.arrayfile import made_folder
 from dris.core.errors import InputError
-from dris.learn.estimators.staged import is_estimator
+from dris.learn.job_keys import key_of
+from dris.learn.jobs import Data, DivergedError, Job
 from dris.learn.networks.schedules import Schedule
-from dris.learn.proxy_job import Data, DivergedError, Job, engine_of, key_of, one_thread, told_who
-from dris.learn.stacked.feature_table import as_features
-from dris.learn.stacked.head_models import is_head
-from dris.learn.standardized import as_table
 from dris.learn.store.model_names import code_of, name_of, refuse_unnamed
 from dris.learn.store.run_store import Store
 from dris.learn.store.runs import Outcome, Run
+from dris.learn.trainer import Trainer
+from dris.learn.trainers import kind_of, one_thread, told_who
 
 _log = logging.getLogger("dris")
 Arrays = dict[str, NDArray[Any]]
@@ -126,7 +125,7 @@ class Feed(Protocol):
     def first(self) -> Schedule:
         """A schedule to build the network with."""
 
-    def at(self, epoch: int, engine: Any) -> tuple[Schedule, Sampled]:
+    def at(self, epoch: int, trainer: Trainer) -> tuple[Schedule, Sampled]:
         """The schedule of an epoch; may look at the network before it."""
 
     def state(self) -> Arrays:
@@ -144,15 +143,13 @@ def follow(
     tick: Callable[[], None],
 ) -> TargetRun:
     """Train a target as its feed says; with a store, what is there already is not done again."""
-    if is_head(job.model):
-        data = as_features(data, job.normalize)
-    elif is_estimator(job.model):
-        data = as_table(data, job.normalize)
+    kind = kind_of(job.model)
+    data = kind.prepare(data, job.normalize, None)
     if store is None:
         return _train(job, data, feed, None, tick)
-    if is_estimator(job.model):
+    if not kind.keeps_epochs:
         raise InputError(
-            "a store keeps networks, and a scikit-learn model has no plain form; leave store out"
+            f"a store keeps networks, and a {kind.name} has no plain form; leave store out"
         )
     refuse_unnamed(job.model)
     kept = store if isinstance(store, Store) else Store(store)
@@ -177,31 +174,31 @@ def _train(
     log: list[Epoch] = []
     broke = None
     with one_thread(job):
-        engine = engine_of(job, data.x, data.y, feed.first(), stream=job.stream)
+        trainer = kind_of(job.model).build(job, data, feed.first(), job.stream)
         checkpoint = run.checkpoint() if run is not None else None
         if checkpoint is not None:
             log = [_line(json.loads(r["log"].tobytes())) for r in checkpoint.records]
-            engine.restore(checkpoint.state)
+            trainer.restore(checkpoint.state)
             feed.restore(checkpoint.state)
         for _ in log:
             tick()
         for epoch in range(len(log) + 1, job.recipe.stop + 1):
             try:
                 with told_who(job, epoch):
-                    log.append(_one_epoch(engine, data, feed, epoch))
+                    log.append(_one_epoch(trainer, data, feed, epoch))
             except DivergedError as error:
                 _log.warning("%s", error)
                 broke = (epoch, error.step)
                 break
             if run is not None:
                 line = np.frombuffer(json.dumps(asdict(log[-1])).encode(), dtype=np.uint8)
-                run.save_epoch(epoch, {"log": line}, {**engine.state(), **feed.state()})
+                run.save_epoch(epoch, {"log": line}, {**(trainer.state() or {}), **feed.state()})
             tick()
         for _ in range(job.recipe.stop - len(log)):  # epochs that will never come
             tick()
     weights = {
         name.removeprefix("model."): a
-        for name, a in (engine.state() or {}).items()
+        for name, a in (trainer.state() or {}).items()
         if name.startswith("model.")
     }
     accuracy = log[-1].test_accuracy if log and broke is None else None
@@ -214,31 +211,31 @@ def _train(
         "seed": job.seed,
         "recipe": asdict(job.recipe),
     }
-    return TargetRun(status, accuracy, tuple(log), how, weights, engine.model, broke)
+    return TargetRun(status, accuracy, tuple(log), how, weights, trainer.model, broke)
 
 
-def _one_epoch(engine: Any, data: Data, feed: Feed, epoch: int) -> Epoch:
-    schedule, sampled = feed.at(epoch, engine)
-    engine.schedule = schedule
-    loss = engine.train_epoch(epoch)
-    engine.refuse_broken_weights()
+def _one_epoch(trainer: Trainer, data: Data, feed: Feed, epoch: int) -> Epoch:
+    schedule, sampled = feed.at(epoch, trainer)
+    trainer.schedule = schedule
+    loss = trainer.train_epoch(epoch)
+    trainer.refuse_broken_weights()
     seen = np.zeros(len(data.y), dtype=bool)
     for batch in schedule.batches(epoch):
         seen[batch] = True
-    accuracy = None if data.test_y is None else engine.accuracy(data.test_x, data.test_y)
+    accuracy = None if data.test_y is None else trainer.accuracy(data.test_x, data.test_y)
     return Epoch(epoch, loss, accuracy, int(seen.sum()), sampled)
 
 
 def _loaded(job: Job, data: Data, feed: Feed, outcome: Outcome) -> TargetRun:
     """A finished run from the store, its network built anew around the weights."""
     note = outcome.note
-    engine = engine_of(job, data.x, data.y, feed.first(), stream=job.stream)
+    trainer = kind_of(job.model).build(job, data, feed.first(), job.stream)
     weights = {name: np.array(a) for name, a in outcome.arrays.items()}
-    engine.restore({f"model.{name}": a for name, a in weights.items()})
+    trainer.restore({f"model.{name}": a for name, a in weights.items()})
     log = tuple(_line(line) for line in note["log"])
     broke = None if note["broke"] is None else tuple(note["broke"])
     return TargetRun(
-        note["status"], note["accuracy"], log, note["how"], weights, engine.model, broke
+        note["status"], note["accuracy"], log, note["how"], weights, trainer.model, broke
     )
 
 

@@ -21,15 +21,15 @@ def linear(input_shape: tuple[int, ...], classes: int) -> Classifier:
     return Classifier(nn.Flatten(), nn.Linear(prod(input_shape), classes))
 
 
-def mlp(
+def fully_connected(
     input_shape: tuple[int, ...], classes: int, *, hidden: Sequence[int] = (256, 128)
 ) -> Classifier:
-    """A multilayer perceptron with ReLUs; for other widths pass `partial(mlp, hidden=(512,))`.
+    """A multilayer perceptron with ReLUs; `partial(fully_connected, hidden=(512,))` is a wider one.
 
     No hidden widths make it `linear`.
     235,146 parameters, 234,752 multiply-adds on 1×28×28 with 10 classes.
 
-    >>> mlp((20,), 2, hidden=(64,)).head
+    >>> fully_connected((20,), 2, hidden=(64,)).head
     Linear(in_features=64, out_features=2, bias=True)
     """
     if any(width < 1 for width in hidden):

@@ -12,7 +12,7 @@ from torch import nn
 from dris.core.checks import checked_count
 from dris.core.errors import InputError
 from dris.core.streams import seed_for
-from dris.learn.networks.models.dense import linear, mlp
+from dris.learn.networks.models.dense import fully_connected, linear
 from dris.learn.networks.models.mobilenet import mobilenet_v2_x0_5
 from dris.learn.networks.models.resnet import resnet18, resnet20
 from dris.learn.networks.models.shufflenet import shufflenet_v2_x0_5
@@ -26,7 +26,7 @@ Builder = Callable[[tuple[int, ...], int], nn.Module]
 """
 
 MODELS: dict[str, Builder] = {
-    "fc": mlp,
+    "fc": fully_connected,
     "linear": linear,
     "mobilenet_v2_x0_5": mobilenet_v2_x0_5,
     "resnet18": resnet18,
