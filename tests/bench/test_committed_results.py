@@ -8,8 +8,8 @@ from dris.bench.beyond.page import page
 from dris.bench.beyond.records import read_results
 from dris.bench.beyond.setting import STUDIES
 from dris.bench.experiment import EXPERIMENTS, experiment_of
-from dris.bench.pages import claim_lines, write_index
 from dris.bench.records import read_records
+from dris.bench.results.pages import claim_lines, write_index
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 

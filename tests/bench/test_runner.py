@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-import dris.bench.kinds.static as static_kind
+import dris.bench.kinds.static_cell as static_kind
 from dris.bench.costs import cost_of
-from dris.bench.kinds.shared import Place
+from dris.bench.kinds.groups import Place
 from dris.bench.records import gather, read_records, write_records
 from dris.bench.runner import missing, run
 from dris.bench.scales import scale_of

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.bench.statistics import Compared, compare, mean_std
+from dris.bench.results.statistics import Compared, compare, mean_std
 from dris.core.choose.selection import keep_top
 from dris.core.dynamics.history import Dynamics
 from dris.core.judge.diagnostics import Outcome, contamination

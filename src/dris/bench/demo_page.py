@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from dris.bench import demo
-from dris.bench.figures import rank_variance_figure
-from dris.bench.paper_values import CIFAR10_TARGETED_25
-from dris.bench.statistics import mean_std
+from dris.bench.results.figures import rank_variance_figure
+from dris.bench.results.paper_values import CIFAR10_TARGETED_25
+from dris.bench.results.statistics import mean_std
 from dris.core.checks import count_of
 from dris.core.dynamics.arrayfile import made_folder
 from dris.core.scores.formulas import rank_variance

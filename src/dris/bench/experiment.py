@@ -1,15 +1,15 @@
-"""The experiments by name, each a module of `bench.paper`, and what each of them has."""
+"""The experiments by name, each a module of `bench.paper` or `bench.own`, and what each has."""
 
 import importlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, cast
 
-from dris.bench.claims import Claim
 from dris.bench.records import Records
+from dris.bench.results.claims import Claim
+from dris.bench.results.table import Table
 from dris.bench.scales import Scale
 from dris.bench.spec import Cell
-from dris.bench.tables import Table
 from dris.core.errors import InputError
 
 
@@ -51,6 +51,9 @@ EXPERIMENTS = {
     "verdict": "What dris judge says of each noise, and whether its limits hold (ours)",
 }
 
+_ELSEWHERE = {"online": "paper.online_draws"}
+"""Modules that are not called like their experiment: a module's name occurs once in `dris`."""
+
 
 def experiment_of(name: str) -> Experiment:
     """An experiment by name.
@@ -60,4 +63,5 @@ def experiment_of(name: str) -> Experiment:
     """
     if name not in EXPERIMENTS:
         raise InputError(f"experiment must be one of {', '.join(EXPERIMENTS)}, got {name!r}")
-    return cast(Experiment, importlib.import_module(f"dris.bench.paper.{name}"))
+    module = _ELSEWHERE.get(name, f"paper.{name}")
+    return cast(Experiment, importlib.import_module(f"dris.bench.{module}"))

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.bench.beyond.mlp import SmallMLP
-from dris.bench.loading import Loaded
-from dris.bench.statistics import Compared, compare, mean_std
+from dris.bench.cell_data import Loaded
+from dris.bench.results.statistics import Compared, compare, mean_std
 from dris.core.checks import checked_count, count_of, exact
 from dris.core.choose.gate import DEFAULT_GATED, NothingPassesError, canaries_needed
 from dris.core.dynamics.arrayfile import made_folder, write_atomically

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from dris.bench.figures import CLEAN, CORRUPTED, PALETTE, saved
-from dris.bench.statistics import mean_std
+from dris.bench.results.figures import CLEAN, CORRUPTED, PALETTE, saved
+from dris.bench.results.statistics import mean_std
 from dris.bench.trial import RULES, Attack, Cell, Split, Trial, steadiest, values, winners
 from dris.core.checks import count_of
 from dris.core.dynamics.arrayfile import write_atomically

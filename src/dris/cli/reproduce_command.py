@@ -10,7 +10,7 @@ from dris.cli.requests import again, engine_of
 from dris.cli.talk import Talk
 
 if TYPE_CHECKING:
-    from dris.bench.kinds.shared import Place
+    from dris.bench.kinds.groups import Place
     from dris.bench.runner import Record
     from dris.bench.spec import Cell
     from dris.learn.run.engine import Engine
@@ -63,9 +63,9 @@ def reproduce(
     Example: dris reproduce pruning --scale smoke --out reproduced
     """
     from dris.bench.experiment import EXPERIMENTS, experiment_of
-    from dris.bench.kinds.shared import Place
-    from dris.bench.pages import claim_lines, write_index, write_page
+    from dris.bench.kinds.groups import Place
     from dris.bench.records import gather, read_records
+    from dris.bench.results.pages import claim_lines, write_index, write_page
     from dris.bench.scales import scale_of
     from dris.core.errors import InputError
 

@@ -3,7 +3,7 @@ from functools import cache
 import pytest
 
 from dris.bench.experiment import experiment_of
-from dris.bench.kinds.shared import Place
+from dris.bench.kinds.groups import Place
 from dris.bench.records import gather
 from dris.bench.runner import run
 from dris.bench.scales import scale_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dris.bench.experiment import experiment_of
-from dris.bench.kinds.shared import Place
+from dris.bench.kinds.groups import Place
 from dris.bench.paper import contamination, diversity, kablation, keep, pruning, significance, times
 from dris.bench.records import Records, gather
 from dris.bench.rules import DEFAULT

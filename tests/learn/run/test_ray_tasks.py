@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import dris
-from dris.bench.kinds.shared import Place
+from dris.bench.kinds.groups import Place
 from dris.bench.runner import run
 from dris.bench.scales import scale_of
 from dris.bench.spec import CLEAN, Cell, Noise

@@ -8,9 +8,9 @@ import numpy as np
 
 from dris.bench.beyond.records import Column, Results
 from dris.bench.beyond.setting import KEEPS, SWEEP, TABLE
-from dris.bench.figures import PALETTE, saved
+from dris.bench.results.figures import PALETTE, saved
+from dris.bench.results.statistics import mean_std
 from dris.bench.rules import DEFAULT, NAMES
-from dris.bench.statistics import mean_std
 
 SHOWN = ("random", "el2n", "aum", "confident_learning", "rank_variance", DEFAULT)
 OUTCOMES = {

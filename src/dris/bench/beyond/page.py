@@ -10,9 +10,9 @@ from pathlib import Path
 from dris.bench.beyond.figures import difference_figure, keep_figure, rate_figure
 from dris.bench.beyond.records import Column, Results, read_results
 from dris.bench.beyond.setting import HARD, KEEPS, STUDIES, SWEEP, TABLE, Study, noises
+from dris.bench.results.statistics import compare, mean_std
 from dris.bench.rules import BASELINES, DEFAULT, FILLED, GATED, NAMES, VARIANTS
 from dris.bench.spec import Noise
-from dris.bench.statistics import compare, mean_std
 from dris.core.dynamics.arrayfile import made_folder, write_atomically
 
 TITLES = {

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dris.bench.beyond.mlp import SmallMLP
 from dris.bench.beyond.setting import Cell, Study, cells_of, noises
-from dris.bench.loading import Loaded
+from dris.bench.cell_data import Loaded
 from dris.bench.rules import BASELINES, GATED, RULES, VARIANTS, Judged, checked_rules
 from dris.bench.spec import Noise
 from dris.core.choose.selection import Subset

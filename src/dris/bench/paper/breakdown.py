@@ -13,16 +13,16 @@ between ε = 0.25 and 0.40, the proxies fit the corrupted less and less.
 from collections.abc import Sequence
 from pathlib import Path
 
-from dris.bench.claims import Claim, above, falling, together, within
-from dris.bench.curves import Panel, curve_panels
 from dris.bench.paper.pruning import KEEP, static
-from dris.bench.paper_values import BREAKDOWN, FITS_CORRUPTED
-from dris.bench.reading import Like, constant, crossed, inside, measured
 from dris.bench.records import Records
+from dris.bench.results.claims import Claim, above, falling, together, within
+from dris.bench.results.curves import Panel, curve_panels
+from dris.bench.results.paper_values import BREAKDOWN, FITS_CORRUPTED
+from dris.bench.results.reading import Like, constant, crossed, inside, measured
+from dris.bench.results.table import Printed, Table
 from dris.bench.rules import DEFAULT, NAMES
 from dris.bench.scales import Bed, Scale
 from dris.bench.spec import Cell, Noise
-from dris.bench.tables import Printed, Table
 
 TITLE = "Corruption rate"
 RATES = (0.10, 0.25, 0.40, 0.45, 0.50)

@@ -14,18 +14,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dris.bench.claims import Claim, above, together
-from dris.bench.figures import grouped_bars
 from dris.bench.paper import pruning
 from dris.bench.paper.breakdown import watched
 from dris.bench.paper.pruning import ATTACK, KEEP, RULES, data_of
-from dris.bench.paper_values import CONTAMINATION, PRUNING
-from dris.bench.reading import Like, constant, crossed, inside, measured
 from dris.bench.records import Records
+from dris.bench.results.claims import Claim, above, together
+from dris.bench.results.figures import grouped_bars
+from dris.bench.results.paper_values import CONTAMINATION, PRUNING
+from dris.bench.results.reading import Like, constant, crossed, inside, measured
+from dris.bench.results.table import Printed, Table
 from dris.bench.rules import DEFAULT, NAMES
 from dris.bench.scales import Scale
 from dris.bench.spec import Cell, Ensemble, Source
-from dris.bench.tables import Printed, Table
 from dris.learn.recipe import PAPER_CIFAR_ATTACKER, PAPER_CIFAR_PROXY
 
 TITLE = "Subset contamination"

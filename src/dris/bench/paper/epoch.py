@@ -14,16 +14,16 @@ than the others.
 from collections.abc import Sequence
 from pathlib import Path
 
-from dris.bench.claims import Claim, above
-from dris.bench.curves import Panel, curve_panels
 from dris.bench.paper.breakdown import watched
 from dris.bench.paper.pruning import ATTACK, static
-from dris.bench.reading import measured
 from dris.bench.records import Records
+from dris.bench.results.claims import Claim, above
+from dris.bench.results.curves import Panel, curve_panels
+from dris.bench.results.reading import measured
+from dris.bench.results.table import Table
 from dris.bench.rules import DEFAULT, NAMES
 from dris.bench.scales import SCALES, Scale
 from dris.bench.spec import Cell
-from dris.bench.tables import Table
 
 TITLE = "Scoring epoch"
 RULES = ("random", "el2n", "forgetting", "consensus", "aum", "rank_variance", DEFAULT)

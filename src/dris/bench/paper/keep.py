@@ -12,16 +12,16 @@ from α = 0.5 on CIFAR-10 and at α = 0.75 on CIFAR-100.
 from collections.abc import Sequence
 from pathlib import Path
 
-from dris.bench.claims import Claim, above
-from dris.bench.curves import Panel, curve_panels
 from dris.bench.paper.pruning import ATTACK, data_of, static
-from dris.bench.paper_values import KEEP_SWEEP
-from dris.bench.reading import Like, crossed
 from dris.bench.records import Records
+from dris.bench.results.claims import Claim, above
+from dris.bench.results.curves import Panel, curve_panels
+from dris.bench.results.paper_values import KEEP_SWEEP
+from dris.bench.results.reading import Like, crossed
+from dris.bench.results.table import Printed, Table
 from dris.bench.rules import DEFAULT, NAMES
 from dris.bench.scales import Scale
 from dris.bench.spec import Cell
-from dris.bench.tables import Printed, Table
 
 TITLE = "Keep fraction"
 KEEPS = (0.25, 0.5, 0.75)

@@ -12,14 +12,14 @@ targeted 25 %, DR-IS above AUM under targeted 25 %, Random above DR-IS on clean 
 from collections.abc import Sequence
 from pathlib import Path
 
-from dris.bench.claims import Claim, above
-from dris.bench.figures import grouped_bars
-from dris.bench.paper_values import PRUNING
 from dris.bench.records import Records
+from dris.bench.results.claims import Claim, above
+from dris.bench.results.figures import grouped_bars
+from dris.bench.results.paper_values import PRUNING
+from dris.bench.results.table import Table
 from dris.bench.rules import DEFAULT, NAMES
 from dris.bench.scales import Bed, Scale
 from dris.bench.spec import CLEAN, Cell, Noise
-from dris.bench.tables import Table
 
 TITLE = "Static pruning"
 NOISES = (CLEAN, Noise("uniform", 0.1), Noise("targeted", 0.1), Noise("targeted", 0.25))

@@ -14,18 +14,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dris.bench.claims import Claim, Outcome, above, untestable, within
-from dris.bench.figures import grouped_bars
 from dris.bench.paper import pruning
 from dris.bench.paper.pruning import RULES, data_of
-from dris.bench.paper_values import MINUTES
-from dris.bench.reading import constant
 from dris.bench.records import Records
+from dris.bench.results.claims import Claim, Outcome, above, untestable, within
+from dris.bench.results.figures import grouped_bars
+from dris.bench.results.paper_values import MINUTES
+from dris.bench.results.reading import constant
+from dris.bench.results.statistics import mean_std
+from dris.bench.results.table import Table
 from dris.bench.rules import DEFAULT, NAMES
 from dris.bench.scales import Scale
 from dris.bench.spec import Cell
-from dris.bench.statistics import mean_std
-from dris.bench.tables import Table
 
 TITLE = "Running times"
 # Multiply-adds of one forward pass over 3 × 32 × 32, ten classes for all but the last.

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dris.bench.figures import PALETTE, both
+from dris.bench.results.figures import PALETTE, both
+from dris.bench.results.statistics import mean_std
 from dris.bench.rules import DEFAULT, NAMES
-from dris.bench.statistics import mean_std
 
 Curves = Mapping[str, Mapping[float, Sequence[float]]]
 """By name and position, one number per seed."""

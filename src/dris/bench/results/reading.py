@@ -6,8 +6,8 @@ from operator import getitem
 from typing import Any
 
 from dris.bench.records import Records
-from dris.bench.statistics import mean_std
-from dris.bench.tables import Printed, Table
+from dris.bench.results.statistics import mean_std
+from dris.bench.results.table import Printed, Table
 
 Like = Mapping[str, Any]
 """Fields that a row must have, such as {"rule": "aum"}."""

@@ -1,7 +1,7 @@
 """The measured part of docs/scale.md and its figure, from what benchmarks/sharded.py recorded.
 
 python benchmarks/sharded.py --largest 8 --record docs/results/records/sharded.json
-python -m dris.bench.sharded_page docs
+python tools/sharded_page.py docs
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dris.bench.figures import growth_figure
+from dris.bench.results.figures import PALETTE, saved
 
 RECORD, PAGE, FIGURE = "results/records/sharded.json", "scale.md", "images/sharded.png"
 WAYS = {
@@ -20,7 +20,7 @@ WAYS = {
     "keep": "then the highest 30 % (`--keep 0.3`)",
 }
 _GOAL, _MACHINES, _CORES, _SHARD = 10**10, 8, 8, 5 * 10**6
-BEGIN = "<!-- measured: written by python -m dris.bench.sharded_page docs -->\n"
+BEGIN = "<!-- measured: written by python tools/sharded_page.py docs -->\n"
 END = "<!-- end of what is written -->\n"
 Row = Mapping[str, Any]
 
@@ -42,6 +42,25 @@ def write(docs: Path) -> None:
         },
         docs / FIGURE,
     )
+
+
+def growth_figure(ways: Mapping[str, Sequence[tuple[int, float, float]]], path: Path) -> Path:
+    """Processor seconds and memory in MB against N, a line for each way, both axes logarithmic."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.8), layout="constrained", dpi=110)
+    left, right = figure.subplots(1, 2)
+    for colour, (name, points) in zip(PALETTE, ways.items(), strict=False):
+        n, seconds, megabytes = zip(*points, strict=True)
+        left.plot(n, seconds, "o-", color=colour, label=name.replace("`", ""))
+        right.plot(n, megabytes, "o-", color=colour)
+    left.set(ylabel="processor time, s", title="Time grows with N")
+    right.set(ylabel="peaks of all processes, MB", title="Memory does not, out of core")
+    for axes in (left, right):
+        axes.set(xlabel="N, examples (K = 3)", xscale="log", yscale="log")
+        axes.grid(alpha=0.3)
+    figure.legend(loc="outside lower center", ncols=len(ways), frameon=False)
+    return saved(figure, path)
 
 
 def rows_of(record: Mapping[str, Any]) -> dict[tuple[int, str], Row]:

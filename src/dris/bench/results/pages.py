@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from dris.bench.claims import Claim, Outcome
 from dris.bench.experiment import EXPERIMENTS, Experiment, experiment_of
 from dris.bench.records import Records, write_records
+from dris.bench.results.claims import Claim, Outcome
 from dris.bench.scales import SCALES
 from dris.core.dynamics.arrayfile import made_folder, write_atomically
 

@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dris.bench.beds import ONLINE
-from dris.bench.claims import Claim, above, within
-from dris.bench.panels import course_panels
-from dris.bench.paper_values import CIFAR10_ONLINE
 from dris.bench.records import Records
+from dris.bench.results.claims import Claim, above, within
+from dris.bench.results.panels import course_panels
+from dris.bench.results.paper_values import CIFAR10_ONLINE
+from dris.bench.results.table import Table
 from dris.bench.scales import Scale
 from dris.bench.spec import CLEAN, Cell, Noise
-from dris.bench.tables import Table
 
 TITLE = "Online importance sampling"
 CUTS = {

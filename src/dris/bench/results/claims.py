@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from dris.bench.statistics import compare, mean_std
+from dris.bench.results.statistics import compare, mean_std
 
 Outcome = Literal["reproduced", "contradicted", "undecided", "not testable at this scale"]
 BySeed = Mapping[int, float]

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dris.bench.kinds.ensemble import (
+from dris.bench.kinds.ensemble_cell import (
     EDGES,
     PLAIN,
     findings,
@@ -14,7 +14,7 @@ from dris.bench.kinds.ensemble import (
     sizes_up_to,
     until,
 )
-from dris.bench.kinds.shared import Place
+from dris.bench.kinds.groups import Place
 from dris.bench.paper.breakdown import attack, watched
 from dris.bench.rules import DEFAULT
 from dris.bench.scales import SCALES

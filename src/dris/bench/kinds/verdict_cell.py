@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from dris.bench.kinds.shared import Finding, Place, prepared
+from dris.bench.kinds.groups import Finding, Place, prepared
 from dris.bench.spec import Cell
 from dris.core.judge.judgement import judge
 from dris.core.noise.canaries import Canaries

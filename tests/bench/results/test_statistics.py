@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from dris.bench.statistics import compare, mean_std
+from dris.bench.results.statistics import compare, mean_std
 
 
 def test_the_paired_p_is_scipys_one_sided_p():

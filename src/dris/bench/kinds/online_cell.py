@@ -10,8 +10,8 @@ from functools import cache
 
 import numpy as np
 
-from dris.bench.kinds.shared import Finding, Place, corrupted, timed
-from dris.bench.loading import Loaded
+from dris.bench.cell_data import Loaded
+from dris.bench.kinds.groups import Finding, Place, corrupted, timed
 from dris.bench.spec import Cell
 from dris.core.choose.importance import Importance, importance
 from dris.core.dynamics.history import Dynamics

@@ -2,8 +2,8 @@
 
 from matplotlib.colors import to_rgba
 
-from dris.bench import figures
-from dris.bench.tables import Table
+from dris.bench.results import figures
+from dris.bench.results.table import Table
 
 
 def table(rows):

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.bench.statistics import mean_std
-from dris.bench.tables import Table
+from dris.bench.results.statistics import mean_std
+from dris.bench.results.table import Table
 from dris.core.judge.diagnostics import Gap
 
 # Colour-blind safe (Okabe and Ito).
@@ -132,25 +132,6 @@ def saved(figure: Any, path: Path) -> Path:
     with rc_context({"svg.hashsalt": "dris"}):  # the same bytes from the same numbers
         figure.savefig(path, metadata=drawn)
     return path
-
-
-def growth_figure(ways: Mapping[str, Sequence[tuple[int, float, float]]], path: Path) -> Path:
-    """Processor seconds and memory in MB against N, a line for each way, both axes logarithmic."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.8), layout="constrained", dpi=110)
-    left, right = figure.subplots(1, 2)
-    for colour, (name, points) in zip(PALETTE, ways.items(), strict=False):
-        n, seconds, megabytes = zip(*points, strict=True)
-        left.plot(n, seconds, "o-", color=colour, label=name.replace("`", ""))
-        right.plot(n, megabytes, "o-", color=colour)
-    left.set(ylabel="processor time, s", title="Time grows with N")
-    right.set(ylabel="peaks of all processes, MB", title="Memory does not, out of core")
-    for axes in (left, right):
-        axes.set(xlabel="N, examples (K = 3)", xscale="log", yscale="log")
-        axes.grid(alpha=0.3)
-    figure.legend(loc="outside lower center", ncols=len(ways), frameon=False)
-    return saved(figure, path)
 
 
 def _histograms(

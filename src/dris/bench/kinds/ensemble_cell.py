@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.bench.kinds.shared import Finding, Place, prepared, timed
+from dris.bench.kinds.groups import Finding, Place, prepared, timed
 from dris.bench.rules import DEFAULT, Judged, rule_of
 from dris.bench.spec import Cell
 from dris.core.certify.separation import certify

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.bench.loading import Loaded, loaded
+from dris.bench.cell_data import Loaded, loaded
 from dris.bench.rules import Judged
 from dris.bench.spec import Cell
 from dris.core.dynamics.history import Dynamics

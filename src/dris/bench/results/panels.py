@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.bench.figures import CLEAN, CORRUPTED, PALETTE, both
 from dris.bench.records import Records
+from dris.bench.results.figures import CLEAN, CORRUPTED, PALETTE, both
+from dris.bench.results.statistics import mean_std
+from dris.bench.results.table import Table
 from dris.bench.spec import Noise
-from dris.bench.statistics import mean_std
-from dris.bench.tables import Table
 
 Lines = Mapping[str, Mapping[float, Sequence[float]]]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dris.bench.statistics import mean_std
+from dris.bench.results.statistics import mean_std
 
 Key = tuple[str, str]
 Printed = tuple[float, float | None]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.bench.kinds.shared import Finding, Place, timed
+from dris.bench.kinds.groups import Finding, Place, timed
 from dris.bench.spec import CLEAN, Cell, Noise
 from dris.core.choose.importance import Importance, importance
 from dris.core.choose.selection import keep_top

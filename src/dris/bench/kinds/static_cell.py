@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from dris.bench.kinds.shared import Finding, Place, prepared, timed
+from dris.bench.kinds.groups import Finding, Place, prepared, timed
 from dris.bench.rules import rule_of
 from dris.bench.spec import Cell
 from dris.learn.targets import train_target

@@ -1,7 +1,7 @@
 import pytest
 
-from dris.bench.claims import Claim, above, falling, together
-from dris.bench.tables import Table
+from dris.bench.results.claims import Claim, above, falling, together
+from dris.bench.results.table import Table
 
 HIGH, LOW, MIXED = {0: 0.9, 1: 0.8, 2: 0.9}, {0: 0.5, 1: 0.4, 2: 0.4}, {0: 0.9, 1: 0.2, 2: 0.6}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dris.bench.sharded_page import BEGIN, END, FIGURE, PAGE, RECORD, measured, write
+from sharded_page import BEGIN, END, FIGURE, PAGE, RECORD, measured, write
 
 DOCS = Path(__file__).parents[2] / "docs"
 

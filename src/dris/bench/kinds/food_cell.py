@@ -17,7 +17,7 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from dris.bench.backbones import PARTS, fine_tuned
-from dris.bench.kinds.shared import Finding, Place, timed
+from dris.bench.kinds.groups import Finding, Place, timed
 from dris.bench.rules import Judged, rule_of
 from dris.bench.spec import CLEAN, Cell, Source, Target
 from dris.core.dynamics.history import Dynamics

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.bench.kinds.shared import Finding, Place, corrupted, proxies_of, timed
-from dris.bench.loading import loaded
+from dris.bench.cell_data import loaded
+from dris.bench.kinds.groups import Finding, Place, corrupted, proxies_of, timed
 from dris.bench.spec import Cell
 from dris.core.choose.selection import keep_top
 from dris.core.dynamics.history import Dynamics

@@ -4,11 +4,12 @@ import pytest
 pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
 
 from dris.bench.beds import ONLINE
-from dris.bench.kinds.online import found_in, plan_of, redrawn
-from dris.bench.kinds.shared import Place
-from dris.bench.panels import course_panels
-from dris.bench.paper import online, smoothing
+from dris.bench.kinds.groups import Place
+from dris.bench.kinds.online_cell import found_in, plan_of, redrawn
+from dris.bench.paper import online_draws as online
+from dris.bench.paper import smoothing
 from dris.bench.records import Records
+from dris.bench.results.panels import course_panels
 from dris.bench.scales import scale_of
 from dris.bench.spec import CLEAN
 from dris.core.choose.importance import Importance
