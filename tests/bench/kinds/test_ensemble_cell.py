@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dris.bench.cell_data import Place
 from dris.bench.kinds.ensemble_cell import (
     EDGES,
     PLAIN,
@@ -14,9 +15,7 @@ from dris.bench.kinds.ensemble_cell import (
     sizes_up_to,
     until,
 )
-from dris.bench.kinds.groups import Place
 from dris.bench.paper.breakdown import attack, watched
-from dris.bench.rules import DEFAULT
 from dris.bench.scales import SCALES
 from dris.core.dynamics.history import Dynamics
 from dris.core.judge.diagnostics import empirical_gap
@@ -96,16 +95,16 @@ def test_until_an_epoch_forgets_what_came_after(dynamics):
     assert (SCORES["aum"](until(dynamics, 3)) != SCORES["aum"](dynamics)).any()
 
 
-def test_a_plain_cell_trains_no_canaries_and_all_adds_the_gated_rule(tmp_path):
+def test_a_plain_cell_trains_no_canaries_and_gated_adds_the_gated_rule(tmp_path):
     pytest.importorskip("torch")
     bed = SCALES["smoke"].beds[0]
     cell = watched(bed, attack(0.25), 0, "plain")
     plain = next(findings([cell], Place(tmp_path))).found
     assert len(list(tmp_path.iterdir())) == 1 + 3
-    whole = next(findings([replace(cell, rule="all")], Place(tmp_path))).found
+    whole = next(findings([replace(cell, rule="plain+gated")], Place(tmp_path))).found
     assert len(list(tmp_path.iterdir())) == 1 + 3 + 3
     assert list(plain["contamination"]) == list(PLAIN)
-    assert list(whole["contamination"]) == [*PLAIN, DEFAULT]
+    assert list(whole["contamination"]) == [*PLAIN, "gated"]
     assert whole["epochs"] == [1, 2, 3, 4]
     # Scored at epoch 2: the last epoch is all that sums over epochs see, the second what snapshots.
     for rule, at in (("rank_variance", 1), ("el2n", 1), ("aum", 3), ("forgetting", 3)):

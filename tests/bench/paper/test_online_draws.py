@@ -4,7 +4,7 @@ import pytest
 pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
 
 from dris.bench.beds import ONLINE
-from dris.bench.kinds.groups import Place
+from dris.bench.cell_data import Place
 from dris.bench.kinds.online_cell import found_in, plan_of, redrawn
 from dris.bench.paper import online_draws as online
 from dris.bench.paper import smoothing

@@ -1,10 +1,9 @@
 """What an ensemble makes of the noise: compact measures of the proxies, without any target.
 
 A cell's rule says how far the measures go: "plain" stops at the rules that need no canaries,
-"all" adds the default gated rule, whose proxies have to be trained for it.
+"plain+gated" adds the default gated rule, whose proxies have to be trained for it.
 """
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.bench.kinds.groups import Finding, Place, prepared, timed
-from dris.bench.rules import DEFAULT, Judged, rule_of
+from dris.bench.cell_data import Place
+from dris.bench.kinds.groups import Ensembles, Finding, prepared, timed
 from dris.bench.spec import Cell
 from dris.core.certify.separation import certify
+from dris.core.choose.gate import NothingPassesError
 from dris.core.choose.selection import keep_top
 from dris.core.dynamics.columns import TRAJECTORIES
 from dris.core.dynamics.history import Dynamics
@@ -37,19 +37,18 @@ Mask = NDArray[np.bool_]
 def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
     """The measures of every cell of one group."""
     shared: dict[str, float] = {}
-    _, noisy, judged = prepared(cells, place, shared)
+    _, noisy, ensembles = prepared(cells, place, shared)
     bad = noisy.flipped
     for cell in cells:
         seconds = dict(shared)
         with timed(seconds, "proxies"):
-            dynamics = judged.plain()
-        with timed(seconds, "measuring"), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".* pass the gate, fewer than")
+            dynamics = ensembles.plain()
+        with timed(seconds, "measuring"):
             found = {
                 **measures(dynamics, bad),
                 "auroc": {rule: auroc(SCORES[rule](dynamics), ~bad) for rule in PLAIN},
                 "nested": nested(dynamics, bad, cell.keep, cell.seed),
-                **_by_rule(cell, judged, bad),
+                **_by_rule(cell, ensembles, bad),
             }
         yield Finding(cell, found, seconds)
 
@@ -134,23 +133,29 @@ def histogram(variance: NDArray[np.float64]) -> list[int]:
     return counts
 
 
-def _by_rule(cell: Cell, judged: Judged, bad: Mask) -> dict[str, Any]:
-    """Each rule's contamination, and the same had the proxies been looked at after epoch s."""
-    dynamics = judged.plain()
-    rules = (*PLAIN, DEFAULT) if cell.rule == "all" else PLAIN
+def _by_rule(cell: Cell, ensembles: Ensembles, bad: Mask) -> dict[str, Any]:
+    """Each rule's contamination, and the same had the proxies been looked at after epoch s.
 
-    def dirt(rule: str, seen: Judged) -> float:
-        return contamination(rule_of(rule)(seen, cell.keep, cell.seed).indices, bad)
+    None where nothing passes a rule's gate.
+    """
+    dynamics = ensembles.plain()
+    rules = (*PLAIN, "gated") if cell.rule == "plain+gated" else PLAIN
 
-    def seen(epoch: int) -> Judged:
+    def dirt(rule: str, seen: Ensembles) -> float | None:
+        try:
+            return contamination(seen.subset(rule, cell.keep, cell.seed).indices, bad)
+        except NothingPassesError:
+            return None
+
+    def seen(epoch: int) -> Ensembles:
         return replace(
-            judged,
+            ensembles,
             plain=lambda: until(dynamics, epoch),
-            planted=lambda: until(judged.planted(), epoch),
+            planted=lambda: until(ensembles.planted(), epoch),
         )
 
     return {
-        "contamination": {rule: dirt(rule, judged) for rule in rules},
+        "contamination": {rule: dirt(rule, ensembles) for rule in rules},
         "epochs": list(dynamics.epochs),
         "by_epoch": {rule: [dirt(rule, seen(e)) for e in dynamics.epochs] for rule in rules},
     }

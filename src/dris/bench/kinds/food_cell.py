@@ -4,10 +4,9 @@ The models of a cell's ensemble are backbones, each with one probe on its featur
 "package.module:NAME", of which NAME_trunk stays frozen and NAME_tail learns.
 """
 
-import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache, partial
+from dataclasses import replace
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -17,15 +16,14 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from dris.bench.backbones import PARTS, fine_tuned
-from dris.bench.kinds.groups import Finding, Place, timed
-from dris.bench.rules import Judged, rule_of
+from dris.bench.cell_data import Loaded, Place
+from dris.bench.kinds.groups import Ensembles, Finding, corrupted_cell, ensembles_of, timed
 from dris.bench.spec import CLEAN, Cell, Source, Target
 from dris.core.dynamics.history import Dynamics
-from dris.core.noise.flips import NoisyLabels, flip_labels
+from dris.core.noise.flips import NoisyLabels
 from dris.core.streams import rng_for, seed_for
 from dris.data.known.catalogue import load
 from dris.data.known.food101 import decode_images
-from dris.learn.attack import attacker_norms
 from dris.learn.networks.features import extract_features
 from dris.learn.networks.models import build_model
 from dris.learn.networks.sources import DatasetSource, TensorSource
@@ -36,15 +34,8 @@ from dris.learn.targets import train_target
 AT_ONCE = 2 << 30  # bytes of images or maps that are held in memory
 
 
-@dataclass(frozen=True, slots=True)
-class Pictures:
-    """Training and test images, decoded or as data sets that decode on the way."""
-
-    x: Any
-    y: NDArray[np.int64]
-    test_x: Any
-    test_y: NDArray[np.int64]
-    classes: int
+Pictures = Loaded
+"""Training and test images, decoded or as data sets that decode on the way."""
 
 
 class Decoded(Dataset[Any]):
@@ -68,8 +59,13 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
     with timed(shared, "features"):
         features = [features_of(model, data, place) for model in first.ensemble.models]
     with timed(shared, "attacker"):
-        noisy = corrupted(first, data, place)
-    judged = judged_by(first, data, noisy, features, place)
+        noisy = corrupted_cell(
+            first,
+            data,
+            place,
+            seen=lambda: ("linear", features_of(first.ensemble.attacker, data, place)[0]),
+        )
+    ensembles = probed(first, data, noisy, features, place)
     with timed(shared, "maps"):
         model, x, test_x = learned(_target_of(first), data, place)
     train = partial(_target, model, device=place.device, classes=data.classes)
@@ -79,9 +75,8 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
             candidates = candidate_noise(first, data, train, x, test_x)
     for cell in cells:
         seconds = dict(shared)
-        with warnings.catch_warnings(), timed(seconds, "scoring"):
-            warnings.filterwarnings("ignore", message=".* pass the gate, fewer than")
-            kept = rule_of(cell.rule)(judged, cell.keep, cell.seed)
+        with timed(seconds, "scoring"):
+            kept = ensembles.subset(cell.rule, cell.keep, cell.seed)
         with timed(seconds, "target"):
             run = train(
                 x, noisy.given, kept, _target_of(cell), cell.seed, test=(test_x, data.test_y)
@@ -138,45 +133,21 @@ def features_of(
     return train, test
 
 
-def corrupted(cell: Cell, data: Pictures, place: Place) -> NoisyLabels:
-    """The labels under the cell's noise; the attacker is a probe on its backbone's features."""
-    if cell.noise == CLEAN:
-        return NoisyLabels(data.y, data.y, {"kind": "none"})
-    norms = attacker_norms(
-        features_of(cell.ensemble.attacker, data, place)[0],
-        data.y,
-        model="linear",
-        recipe=cell.ensemble.attack,
-        seed=cell.seed,
-        device=place.device,
-        store=place.store,
-    )
-    return flip_labels(
-        data.y, cell.noise.rate, kind="targeted", norms=norms, seed=cell.seed, classes=data.classes
-    )
-
-
-def judged_by(
+def probed(
     cell: Cell,
     data: Pictures,
     noisy: NoisyLabels,
     features: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]],
     place: Place,
-) -> Judged:
+) -> Ensembles:
     """One linear probe per backbone, as the rules want to see them."""
-    planted = flip_labels(
-        noisy.given,
-        cell.ensemble.canaries,
-        seed=seed_for(cell.seed, "canaries"),
-        classes=data.classes,
-    )
     train, test = zip(*features, strict=True)
 
-    def probes(labels: NDArray[np.int64], folds: int | None = None) -> Dynamics:
+    def probes(labels: NDArray[np.int64], count: int, folds: int | None) -> Dynamics:
         return train_heads(
             list(train),
             labels,
-            heads=cell.ensemble.count if folds is None else 1,
+            heads=count,
             recipe=cell.ensemble.recipe,
             seed=cell.seed,
             cross_fit=folds,
@@ -187,12 +158,7 @@ def judged_by(
             device=place.device,
         )
 
-    return Judged(
-        plain=cache(lambda: probes(noisy.given)),
-        planted=cache(lambda: probes(planted.given)),
-        unseen=cache(lambda: probes(noisy.given, 2)),
-        canaries=planted.flipped,
-    )
+    return ensembles_of(cell, noisy.given, data.classes, probes)
 
 
 def learned(target: Target, data: Pictures, place: Place) -> tuple[Any, Any, Any]:

@@ -1,38 +1,27 @@
-"""What every kind of cell needs: where things lie, the noisy labels, and the ensembles."""
+"""What every kind of cell needs: the noisy labels, the ensembles, and what a rule keeps of them."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.bench.cell_data import Loaded, loaded
-from dris.bench.rules import Judged
-from dris.bench.spec import Cell
+from dris.bench.cell_data import Loaded, Place, loaded
+from dris.bench.spec import CLEAN, Cell, Noise
+from dris.core.choose.rules import choose, rule_of
+from dris.core.choose.selection import Subset
 from dris.core.dynamics.history import Dynamics
+from dris.core.noise.canaries import Canaries, plant_canaries, without_canaries
 from dris.core.noise.flips import NoisyLabels, flip_labels
-from dris.core.streams import seed_for
+from dris.core.streams import rng_for
 from dris.learn.attack import attacker_norms
 from dris.learn.proxies import train_proxies
 
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where data sets and training runs lie, and what trains."""
-
-    store: Path
-    data_dir: Path | None = None
-    device: str = "cpu"
-
-    def absolute(self) -> "Place":
-        """The same place, wherever one stands."""
-        data_dir = None if self.data_dir is None else self.data_dir.absolute()
-        return replace(self, store=self.store.absolute(), data_dir=data_dir)
+Labels = NDArray[np.int64]
 
 
 @dataclass(slots=True)
@@ -56,55 +45,124 @@ def timed(seconds: dict[str, float], what: str) -> Iterator[None]:
     seconds[f"{what} cpu"] = round(time.process_time() - cpu, 2)
 
 
-def corrupted(cell: Cell, data: Loaded, place: Place) -> NoisyLabels:
-    """The labels under the cell's noise; the attacker is trained once per seed."""
-    noise, ensemble = cell.noise, cell.ensemble
-    if noise.kind == "clean":
-        return NoisyLabels(data.y, data.y, {"kind": "none"})
-    if noise.kind != "targeted":
-        return flip_labels(
-            data.y, noise.rate, kind=noise.kind, seed=cell.seed, classes=data.classes
+def model_of(name: str) -> Any:
+    """A cell's model as `dris.learn` takes it: one of the bench's own, or the name itself.
+
+    >>> model_of("small_mlp").hidden, model_of("resnet20")
+    (64, 'resnet20')
+    """
+    if not name.startswith("small_mlp"):
+        return name
+    from dris.bench.small_mlp import MODELS  # scikit-learn, which no table needs
+
+    return MODELS[name]
+
+
+def corrupted(
+    y: Labels,
+    noise: Noise,
+    *,
+    seed: int,
+    classes: int,
+    norms: Callable[[], NDArray[np.float64]] | None = None,
+) -> NoisyLabels:
+    """The labels under a noise; one that aims asks for the norms that it hits the largest of.
+
+    >>> corrupted(np.array([0, 1, 0, 1]), Noise("uniform", 0.5), seed=0, classes=2).rate
+    0.5
+    """
+    if noise == CLEAN:
+        return NoisyLabels(y, y, {"kind": "none"})
+    if norms is None:
+        return flip_labels(y, noise.rate, kind=noise.kind, seed=seed, classes=classes)
+    return flip_labels(y, noise.rate, kind="targeted", norms=norms(), seed=seed, classes=classes)
+
+
+def corrupted_cell(
+    cell: Cell, data: Loaded, place: Place, *, seen: Callable[[], tuple[Any, Any]] | None = None
+) -> NoisyLabels:
+    """A cell's labels under its noise; the attacker is trained once per seed.
+
+    `seen` is the attacker's model and what it looks at, where that is not the cell's own.
+    """
+
+    def norms() -> NDArray[np.float64]:
+        model, x = (model_of(cell.ensemble.attacker), data.x) if seen is None else seen()
+        return attacker_norms(
+            x,
+            data.y,
+            model=model,
+            recipe=cell.ensemble.attack,
+            seed=cell.seed,
+            device=place.device,
+            store=place.store,
         )
-    norms = attacker_norms(
-        data.x,
-        data.y,
-        model=ensemble.attacker,
-        recipe=ensemble.attack,
-        seed=cell.seed,
-        device=place.device,
-        store=place.store,
-    )
-    return flip_labels(
-        data.y, noise.rate, kind="targeted", norms=norms, seed=cell.seed, classes=data.classes
-    )
+
+    aims = norms if cell.noise.kind == "targeted" else None
+    return corrupted(data.y, cell.noise, seed=cell.seed, classes=data.classes, norms=aims)
 
 
-def judged(cell: Cell, data: Loaded, noisy: NoisyLabels, place: Place) -> Judged:
-    """The ensembles that the rules of a group look at."""
-    planted = flip_labels(
-        noisy.given,
-        cell.ensemble.canaries,
-        seed=seed_for(cell.seed, "canaries"),
-        classes=data.classes,
+@dataclass(frozen=True, slots=True)
+class Ensembles:
+    """What the proxies said of one noisy data set; each ensemble trains when it is asked for.
+
+    Attributes:
+        plain: Proxies on the given labels, for the rules without canaries.
+        planted: Proxies on the labels with canaries, for the gated rules.
+        unseen: Proxies judging only what they did not train on, for confident learning.
+        canaries: Those of `planted`; half of them choose, as in the product.
+    """
+
+    plain: Callable[[], Dynamics]
+    planted: Callable[[], Dynamics]
+    unseen: Callable[[], Dynamics]
+    canaries: Canaries
+
+    def subset(self, rule: str, keep: float, seed: int) -> Subset:
+        """What a rule keeps, by the ensemble it runs on; no canary is kept."""
+        ensemble = rule_of(rule).ensemble
+        dynamics: Dynamics = getattr(self, ensemble)()
+        if ensemble != "planted":
+            return choose(rule, dynamics, keep=keep, seed=seed)
+        choosing = np.zeros(dynamics.examples, dtype=np.bool_)
+        choosing[self.canaries.choosing.positions] = True
+        chosen = choose(rule, dynamics, keep=keep, choosing=choosing, seed=seed)
+        return without_canaries(chosen, self.canaries)
+
+
+def ensembles_of(
+    cell: Cell,
+    given: Labels,
+    classes: int,
+    train: Callable[[Labels, int, int | None], Dynamics],
+) -> Ensembles:
+    """The three ensembles of a cell by what trains one: labels, how many, in how many folds."""
+    canaries = plant_canaries(
+        given,
+        share=cell.ensemble.canaries,
+        rng=rng_for(cell.seed, "canaries", "uniform"),
+        classes=classes,
     )
     count = cell.ensemble.count
-    return Judged(
-        plain=cache(lambda: proxies_of(cell, data, noisy.given, place, proxies=count)),
-        planted=cache(lambda: proxies_of(cell, data, planted.given, place, proxies=count)),
-        unseen=cache(lambda: proxies_of(cell, data, noisy.given, place, proxies=1, cross_fit=2)),
-        canaries=planted.flipped,
+    return Ensembles(
+        plain=cache(lambda: train(given, count, None)),
+        planted=cache(lambda: train(canaries.planted, count, None)),
+        unseen=cache(lambda: train(given, 1, 2)),
+        canaries=canaries,
     )
 
 
 def proxies_of(
-    cell: Cell, data: Loaded, labels: NDArray[np.int64], place: Place, **how: Any
+    cell: Cell, data: Loaded, labels: Labels, place: Place, count: int, folds: int | None = None
 ) -> Dynamics:
     """The cell's proxies, trained on these labels or taken from the store."""
     return train_proxies(
         data.x,
         labels,
-        model=list(cell.ensemble.models),
+        proxies=count,
+        model=[model_of(name) for name in cell.ensemble.models],
         recipe=cell.ensemble.recipe,
+        cross_fit=folds,
         # Random draws hash (seed, id); ids that carry the seed redraw them.
         ids=np.arange(len(labels)) + cell.seed * len(labels),
         classes=data.classes,
@@ -114,15 +172,19 @@ def proxies_of(
         workers=1,
         device=place.device,
         store=place.store,
-        **how,
     )
 
 
 def prepared(
     cells: Sequence[Cell], place: Place, seconds: dict[str, float]
-) -> tuple[Loaded, NoisyLabels, Judged]:
+) -> tuple[Loaded, NoisyLabels, Ensembles]:
     """The data, noisy labels and ensembles that a group of cells shares."""
-    data = loaded(cells[0].source, place.data_dir)
+    first = cells[0]
+    data = loaded(first.source, place)
     with timed(seconds, "attacker"):
-        noisy = corrupted(cells[0], data, place)
-    return data, noisy, judged(cells[0], data, noisy, place)
+        noisy = corrupted_cell(first, data, place)
+
+    def train(labels: Labels, count: int, folds: int | None) -> Dynamics:
+        return proxies_of(first, data, labels, place, count, folds)
+
+    return data, noisy, ensembles_of(first, noisy.given, data.classes, train)

@@ -10,8 +10,8 @@ from functools import cache
 
 import numpy as np
 
-from dris.bench.cell_data import Loaded
-from dris.bench.kinds.groups import Finding, Place, corrupted, timed
+from dris.bench.cell_data import Loaded, Place
+from dris.bench.kinds.groups import Finding, corrupted_cell, timed
 from dris.bench.spec import Cell
 from dris.core.choose.importance import Importance, importance
 from dris.core.dynamics.history import Dynamics
@@ -30,7 +30,7 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
     first, shared = cells[0], dict[str, float]()
     data = redrawn(first, place)
     with timed(shared, "attacker"):
-        noisy = corrupted(first, data, place)
+        noisy = corrupted_cell(first, data, place)
 
     @cache
     def dynamics() -> Dynamics:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.bench.cell_data import loaded
-from dris.bench.kinds.groups import Finding, Place, corrupted, proxies_of, timed
+from dris.bench.cell_data import Place, loaded
+from dris.bench.kinds.groups import Finding, corrupted_cell, proxies_of, timed
 from dris.bench.spec import Cell
 from dris.core.choose.selection import keep_top
 from dris.core.dynamics.history import Dynamics
@@ -23,10 +23,10 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
     """Gap and histograms for growing K, contamination of each rule's subset, of each ensemble."""
     for cell in cells:
         seconds: dict[str, float] = {}
-        data = loaded(cell.source, place.data_dir)
-        noisy = corrupted(cell, data, place)
+        data = loaded(cell.source, place)
+        noisy = corrupted_cell(cell, data, place)
         with timed(seconds, "proxies"):
-            dynamics = proxies_of(cell, data, noisy.given, place, proxies=cell.ensemble.count)
+            dynamics = proxies_of(cell, data, noisy.given, place, cell.ensemble.count)
         yield Finding(cell, measured(dynamics, noisy.flipped, cell.keep, cell.seed), seconds)
 
 

@@ -3,18 +3,19 @@
 What the paper leaves open, and every reading tried: docs/decisions/15-synthetic-study.md.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.bench.kinds.groups import Finding, Place, timed
+from dris.bench.cell_data import Place
+from dris.bench.kinds.groups import Finding, corrupted, timed
 from dris.bench.spec import CLEAN, Cell, Noise
 from dris.core.choose.importance import Importance, importance
 from dris.core.choose.selection import keep_top
 from dris.core.judge.diagnostics import contamination
-from dris.core.noise.flips import NoisyLabels, flip_labels
+from dris.core.noise.flips import NoisyLabels
 from dris.core.scores.ranks import rank_variance
 from dris.core.streams import seed_for
 from dris.data.known.mixture import hyperplane_mixture
@@ -108,11 +109,14 @@ def make_runs(examples: int, seed: int, recipe: HingeRecipe) -> tuple[Runs, Floa
     sign: Floats = np.where(made.y == 1, 1.0, -1.0)
     order = in_passes([np.arange(examples)], examples, [seed_for(seed, "synthetic", "attacker")])
     attacker = descend(x[None], sign[None], order, recipe=recipe)
-    norms = {
-        "targeted": gradient_norms(attacker, x[None], sign[None])[0],
-        "longest": np.linalg.norm(x, axis=1),
+    aims: dict[str, Callable[[], Floats]] = {
+        "targeted": lambda: gradient_norms(attacker, x[None], sign[None])[0],
+        "longest": lambda: np.linalg.norm(x, axis=1),
     }
-    noisy = tuple(_noisy(made.y, column, seed, norms.get(column.kind)) for column in COLUMNS)
+    noisy = tuple(
+        corrupted(made.y, column, seed=seed, classes=2, norms=aims.get(column.kind))
+        for column in COLUMNS
+    )
     runs = Runs(
         np.repeat(x[None], len(COLUMNS), axis=0),
         np.stack([np.where(n.given == 1, 1.0, -1.0) for n in noisy]),
@@ -121,14 +125,6 @@ def make_runs(examples: int, seed: int, recipe: HingeRecipe) -> tuple[Runs, Floa
         seed,
     )
     return runs, attacker[0]
-
-
-def _noisy(y: NDArray[np.int64], column: Noise, seed: int, norms: Floats | None) -> NoisyLabels:
-    if column == CLEAN:
-        return NoisyLabels(y, y, {"kind": "none"})
-    if norms is None:
-        return flip_labels(y, column.rate, kind=column.kind, seed=seed)
-    return flip_labels(y, column.rate, kind="targeted", norms=norms, seed=seed)
 
 
 def proxy_losses(runs: Runs, count: int, recipe: HingeRecipe) -> Floats:

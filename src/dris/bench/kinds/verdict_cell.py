@@ -2,33 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
-from dris.bench.kinds.groups import Finding, Place, prepared
+from dris.bench.cell_data import Place
+from dris.bench.kinds.groups import Finding, prepared
 from dris.bench.spec import Cell
 from dris.core.judge.judgement import judge
-from dris.core.noise.canaries import Canaries
-from dris.core.streams import rng_for
 
 
 def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
     """Regime, rule, limits, and the shares of wrong labels that they speak of."""
-    data, noisy, judged = prepared(cells, place, {})
-    positions = np.flatnonzero(judged.canaries)
-    dynamics = judged.planted()
+    _, noisy, ensembles = prepared(cells, place, {})
     for cell in cells:
-        part = rng_for(cell.seed, "canaries", "parts").permutation(positions.size)
-        canaries = Canaries(
-            planted=np.asarray(dynamics.labels),
-            given=noisy.given,
-            positions=positions,
-            certifies=part < positions.size // 2,
-            stratum=np.zeros(len(noisy.given), dtype=np.int64),
-            restores=1 / (data.classes - 1),
-            kind="uniform",
-            parameters={"share": cell.ensemble.canaries},
-        )
-        found = judge(dynamics, canaries, keep=cell.keep, seed=cell.seed)
+        found = judge(ensembles.planted(), ensembles.canaries, keep=cell.keep, seed=cell.seed)
         kept = None if found.subset is None else found.subset.indices
         yield Finding(
             cell,

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from dris.bench.results.figures import PALETTE, both
 from dris.bench.results.statistics import mean_std
-from dris.bench.rules import DEFAULT, NAMES
+from dris.core.choose.rules import title_of
 
 Curves = Mapping[str, Mapping[float, Sequence[float]]]
 """By name and position, one number per seed."""
 
-_RULES = ("random", "el2n", "forgetting", "consensus", "aum", "rank_variance", DEFAULT)
-COLOURS = dict(zip((NAMES[rule] for rule in _RULES), ("#777777", *PALETTE), strict=True))
+_RULES = ("random", "el2n", "forgetting", "consensus", "aum", "rank_variance", "gated")
+COLOURS = dict(zip((title_of(rule) for rule in _RULES), ("#777777", *PALETTE), strict=True))
+COLOURS["gated, all canaries"] = COLOURS["gated"]
 """A rule has the same colour in every figure; the order is that of static pruning's bars."""
 
 
@@ -27,15 +28,21 @@ class Panel:
     paper: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
 
 
-def curve_panels(panels: Sequence[Panel], path: Path) -> Path:
-    """Panels side by side, a curve keeping its colour in all of them; PNG, and SVG beside it."""
+def curve_panels(panels: Sequence[Panel], path: Path, *, wide: int | None = None) -> Path:
+    """Panels side by side, or `wide` a row; a curve keeps its colour. PNG, and SVG beside it."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(4.2 * len(panels), 4), layout="constrained", dpi=90)
+    across = len(panels) if wide is None else min(wide, len(panels))
+    high = -(-len(panels) // across)
+    size = (4.2 * across, 4 if high == 1 else 3.4 * high)
+    figure = Figure(figsize=size, layout="constrained", dpi=90 if high == 1 else 60)
     names = list(dict.fromkeys(name for panel in panels for name in panel.curves))
     others = [name for name in names if name not in COLOURS]
     colours = {**COLOURS, **dict(zip(others, ("#000000", *PALETTE), strict=False))}
-    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+    grid = figure.subplots(high, across, squeeze=False).ravel()
+    for axes in grid[len(panels) :]:
+        axes.set_visible(False)
+    for axes, panel in zip(grid, panels, strict=False):
         for name, curve in panel.curves.items():
             at = [x for x in sorted(curve) if len(curve[x])]
             means, stds = zip(*(mean_std(curve[x]) for x in at), strict=True) if at else ((), ())
@@ -49,5 +56,5 @@ def curve_panels(panels: Sequence[Panel], path: Path) -> Path:
     shown = [first.plot([], [], "o-", color=colours[n], label=n)[0] for n in names]
     if any(panel.paper for panel in panels):
         shown += first.plot([], [], "D:", color="#333333", mfc="none", label="paper")
-    figure.legend(handles=shown, loc="outside lower center", ncols=2 * len(panels), frameon=False)
+    figure.legend(handles=shown, loc="outside lower center", ncols=2 * across, frameon=False)
     return both(figure, path)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from dris.bench.experiment import EXPERIMENTS, Experiment, experiment_of
+from dris.bench.experiment import EXPERIMENTS, OURS, Experiment, experiment_of
 from dris.bench.records import Records, write_records
 from dris.bench.results.claims import Claim, Outcome
 from dris.bench.scales import SCALES
@@ -18,6 +18,11 @@ _SIGNS: dict[Outcome, str] = {
     "undecided": "· undecided",
     "not testable at this scale": "– not testable at this scale",
 }
+
+_OLDER = (
+    'Where a rule ends in "all canaries", all of them set its gate. The rule that ships sets it by '
+    "half of them and certifies by the others; these records are older and say nothing of that."
+)
 
 
 def write_page(name: str, records: Records, folder: Path) -> Path:
@@ -39,11 +44,13 @@ def write_page(name: str, records: Records, folder: Path) -> Path:
         f"{_cut(experiment, records.scale)}. Mean ± sample standard deviation (number of seeds); "
         "the paper's own numbers stand small in brackets. Written by the command above from "
         f"[its records](records/{name}.json), made with "
-        f"{', '.join(f'{n} {v}' for n, v in records.versions.items())}; "
+        f"{', '.join(f'{n} {v}' for n, v in records.versions.items()) or 'unrecorded versions'}; "
         f"[the tables as LaTeX](tables/{name}.tex).",
     ]
     if len(records.rows) < records.cells:
         lines += ["", f"{len(records.rows)} of its {records.cells} cells were run."]
+    if any("all canaries" in row for table in tables for row in (table.title, *table.rows)):
+        lines += ["", _OLDER]
     for table in tables:
         lines += ["", f"## {table.title}", "", table.markdown()]
     for path in drawn:
@@ -68,15 +75,18 @@ def write_index(folder: Path, scale: str) -> Path:
         "|---|" + "---:|" * len(_SIGNS),
     ]
     totals: Counter[str] = Counter()
+    rows = {}
     for name in EXPERIMENTS:
         path = folder / f"claims/{name}.json"
         if path.is_file():
             told = json.loads(path.read_text())
             counts = Counter(claim["outcome"] for claim in told["claims"])
-            totals += counts
+            totals += counts if name not in OURS else Counter()
             numbers = " | ".join(str(counts[outcome]) for outcome in _SIGNS)
-            lines.append(f"| [{told['title']}]({name}.md) | {numbers} |")
+            rows[name] = f"| [{told['title']}]({name}.md) | {numbers} |"
+    lines += [row for name, row in rows.items() if name not in OURS]
     lines.append("| in all | " + " | ".join(str(totals[outcome]) for outcome in _SIGNS) + " |")
+    lines += [row.replace("| [", "| ours, apart: [", 1) for n, row in rows.items() if n in OURS]
     return _write(folder / "README.md", "\n".join(lines) + "\n")
 
 

@@ -1,6 +1,6 @@
 """Numbers out of records in the shapes that tables, curves and claims want."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import getitem
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from dris.bench.records import Records
 from dris.bench.results.statistics import mean_std
 from dris.bench.results.table import Printed, Table
+from dris.core.choose.rules import title_of
 
 Like = Mapping[str, Any]
 """Fields that a row must have, such as {"rule": "aum"}."""
@@ -52,14 +53,44 @@ def crossed(
     )
 
 
-def measured(records: Records, pick: Callable[[Found], float], **like: Any) -> dict[int, float]:
-    """One number of what was measured of an ensemble, by seed.
+_BY_ALL = {
+    "gated": "gate:early_margin:0.9:half_el2n:all",
+    "gated_filled": "gate:early_margin:0.9:half_el2n:fill:all",
+}
+
+
+def as_recorded(records: Records, rule: str) -> str:
+    """A rule by the name that the records have it under: in old ones all canaries set its gate.
+
+    >>> found = Records("", "", ({"rule": "gate:margin:0.9:el2n:all", "found": {}},))
+    >>> as_recorded(found, "gate:margin:0.9:el2n"), as_recorded(found, "gated")
+    ('gate:margin:0.9:el2n:all', 'gated')
+    """
+    old = _BY_ALL.get(rule, f"{rule}:all")
+    known = {row["rule"] for row in records.rows if "rule" in row}
+    for row in records.where(kind="ensemble"):
+        known |= set(row["found"].get("contamination", ()))
+    return old if old in known else rule
+
+
+def shown(records: Records, rules: Sequence[str]) -> dict[str, str]:
+    """Rules as the records have them, by name, each with its title.
+
+    >>> shown(Records("", "", ()), ["aum"])
+    {'aum': 'AUM, top'}
+    """
+    return {name: title_of(name) for name in (as_recorded(records, rule) for rule in rules)}
+
+
+def measured(records: Records, pick: Callable[[Found], Any], **like: Any) -> dict[int, Any]:
+    """One number of what was measured of an ensemble, by seed, where there is one.
 
     >>> row = {"kind": "ensemble", "seed": 0, "found": {"fits": [0.5, 0.7]}}
     >>> measured(Records("", "", (row,)), lambda found: max(found["fits"]))
     {0: 0.7}
     """
-    return {r["seed"]: pick(r["found"]) for r in records.where(kind="ensemble", **like)}
+    found = {r["seed"]: pick(r["found"]) for r in records.where(kind="ensemble", **like)}
+    return {seed: value for seed, value in found.items() if value is not None}
 
 
 def inside(*path: str) -> Callable[[Found], Any]:

@@ -7,19 +7,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dris.bench import trial as bench
-from dris.bench.trial import (
+from dris.bench.cell_data import Place
+from dris.bench.kinds import groups, static_cell
+from dris.bench.own.trial import (
     RULES,
-    Attack,
-    Cell,
     Trial,
     canary_share,
+    cells,
     hold_out,
     run_trial,
     steadiest,
+    told,
     winners,
 )
-from dris.bench.trial_page import NAMES, markdown, write_trial
+from dris.bench.own.trial_page import NAMES, markdown, write_trial
+from dris.bench.records import Records
+from dris.bench.spec import Noise
 from dris.cli import main
 from dris.core.choose.gate import DEFAULT_GATED, NothingPassesError, canaries_needed
 from dris.core.errors import InputError
@@ -35,18 +38,29 @@ def blobs(n=400, trusted=None):
     return LabelledData.of(x, y, classes=("a", "b", "c"), trusted=trusted)
 
 
-def made_cells(accuracy):
+def made_up(accuracy, by_seed=lambda rule, seed: 0.01 * seed):
     """Three seeds of every rule, by attack and rule a mean; seeds differ by a hundredth."""
-    return [
-        Cell(attack, rule, seed, mean + 0.01 * seed, 0.1, 50)
+    rows = tuple(
+        {
+            "noise": str(attack),
+            "rule": rule,
+            "seed": seed,
+            "found": {"accuracy": mean + by_seed(rule, seed), "contamination": 0.1, "size": 50},
+        }
         for attack, rules in accuracy.items()
         for rule, mean in zip(RULES, rules, strict=True)
         for seed in range(3)
-    ]
+    )
+    return Records("trial", "own", rows)
 
 
-NONE, UNIFORM = Trial().attacks[:2]
-CELLS = made_cells({NONE: (0.5, 0.9, 0.6, 0.7, 0.8), UNIFORM: (0.5, 0.1, 0.6, 0.7, 0.65)})
+NONE, UNIFORM, TARGETED = Trial().attacks
+MEANS = {
+    NONE: (0.5, 0.9, 0.6, 0.7, 0.8),
+    UNIFORM: (0.5, 0.1, 0.6, 0.7, 0.65),
+    TARGETED: (0.5, 0.1, 0.6, 0.7, 0.65),
+}
+FOUND = made_up(MEANS)
 
 
 def test_no_test_example_is_trained_on():
@@ -81,26 +95,23 @@ def test_the_gate_gets_the_canaries_that_it_needs(n):
 
 
 def test_winners_are_the_highest_means_and_identical_gaps_decide():
-    first, second = winners(CELLS)
+    first, second, _ = winners(FOUND)
     assert (first.rule, first.next, second.rule) == ("el2n", "gated", "rank_variance")
     assert first.lead.outcome == "above"
-    noisy = [
-        replace(c, accuracy=c.accuracy + (0.4 if c.seed else -0.4) * (c.rule == "el2n"))
-        for c in CELLS
-    ]
+    noisy = made_up(MEANS, lambda rule, seed: (0.4 if seed else -0.4) * (rule == "el2n"))
     assert winners(noisy)[0].lead.outcome == "undecided"  # the twin: spread undoes the decision
 
 
 def test_the_steadiest_rule_is_never_far_from_the_best():
-    rule, loss = steadiest(CELLS)
+    rule, loss = steadiest(FOUND)
     assert rule == "gated"
     assert loss == pytest.approx(0.1)
 
 
 def test_the_page_bolds_the_best_of_each_column_and_states_seeds():
-    text = markdown(CELLS, hold_out(blobs()), Trial())
+    text = markdown(FOUND, hold_out(blobs()), Trial())
     rows = [line for line in text.splitlines() if line.startswith("| ")][1:]
-    assert [line.count("**") for line in rows] == [0, 2, 0, 2, 0]
+    assert [line.count("**") for line in rows] == [0, 2, 0, 4, 0]
     assert "91.0 ± 1.0" in rows[1]
     assert "over 3 seeds" in text
 
@@ -132,43 +143,52 @@ def test_a_trial_runs_resumes_without_training_and_is_not_overwritten(
     def refuse(*_, **__):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr(bench, "score_data", refuse)
-    monkeypatch.setattr(bench, "train_target", refuse)
+    monkeypatch.setattr(groups, "train_proxies", refuse)
+    monkeypatch.setattr(static_cell, "train_target", refuse)
     assert dris("--force") == first
-    min((tmp_path / "trial-out/runs/cells").iterdir()).unlink()
+    records = (tmp_path / "trial-out/runs/records").glob("*.json")
+    min(path for path in records if ".time" not in path.name).unlink()
     assert "trained again" in dris("--force")  # the twin: a lost cell does train
 
 
 def test_proxies_see_the_attack_and_targets_never_see_canaries(tmp_path, monkeypatch):
     seen = []
-    real = bench.train_target
+    real = static_cell.train_target
 
     def spy(model, x, y, subset, **how):
-        seen.append((np.asarray(y), np.asarray(subset)))
+        seen.append((np.asarray(y), subset.indices))
         return real(model, x, y, subset, **how)
 
-    monkeypatch.setattr(bench, "train_target", spy)
-    cells, split = run_trial(blobs(300), replace(TINY, epochs=1), store=tmp_path, workers=1)
-    trained = [cell for cell in cells if cell.size]
-    for cell, (labels, subset) in zip(trained, seen, strict=True):
-        assert (labels != split.y).mean() == pytest.approx(cell.attack.rate)
-        assert (labels != split.y)[subset].mean() == pytest.approx(cell.contamination)
+    monkeypatch.setattr(static_cell, "train_target", spy)
+    records, split = run_trial(blobs(300), replace(TINY, epochs=1), store=tmp_path, workers=1)
+    trained = [row for row in records.rows if row["found"]["size"]]
+    for row, (labels, subset) in zip(trained, seen, strict=True):
+        rate = 0.0 if row["noise"] == "clean" else TINY.rate
+        assert (labels != split.y).mean() == pytest.approx(rate)
+        dirt = row["found"]["contamination"]
+        assert (labels != split.y)[subset].mean() == pytest.approx(dirt, abs=1e-6)
 
 
 def test_a_gate_that_lets_nothing_through_is_a_result_and_is_said(monkeypatch, tmp_path):
-    def closed(self, rule, keep):
+    def closed(self, rule, keep, seed):
         if rule == "gated":
             raise NothingPassesError("no example is left: 0 of 240 pass the gate")
-        return real(self, rule, keep)
+        return real(self, rule, keep, seed)
 
-    real = bench.Scored.choose
-    monkeypatch.setattr(bench.Scored, "choose", closed)
+    real = groups.Ensembles.subset
+    monkeypatch.setattr(groups.Ensembles, "subset", closed)
     tiny = replace(TINY, epochs=1)
-    cells, split = run_trial(blobs(300), tiny, store=tmp_path, workers=1)
-    gated = [cell for cell in cells if cell.rule == "gated"]
-    assert {cell.size for cell in gated} == {0}
-    assert all(cell.accuracy < 0.6 for cell in gated)  # three classes, one is guessed
-    assert "nothing at all in 9" in markdown(cells, split, tiny)
+    records, split = run_trial(blobs(300), tiny, store=tmp_path, workers=1)
+    assert set(records.values("size", rule="gated")) == {0}
+    guessed = records.values("accuracy", rule="gated")
+    assert all(accuracy < 0.6 for accuracy in guessed)  # three classes, one is guessed
+    assert "nothing at all in 9" in markdown(records, split, tiny)
+
+
+def test_other_data_are_other_cells():
+    one, other = (cells(TINY, hold_out(blobs(n))) for n in (300, 310))
+    assert not {cell.key for cell in one} & {cell.key for cell in other}
+    assert {told(cell.noise) for cell in one} == {"as given", "uniform 25 %", "targeted 25 %"}
 
 
 def test_images_go_through_a_network(tmp_path):
@@ -177,10 +197,11 @@ def test_images_go_through_a_network(tmp_path):
     y = np.arange(200) % 2
     x = rng.integers(0, 100, size=(200, 1, 8, 8), dtype=np.uint8) + (100 * y[:, None, None, None])
     data = LabelledData.of(x.astype(np.uint8), y, classes=("dark", "light"))
-    split = hold_out(data)
-    attack = Attack("targeted", 0.25)
+    split, trial = hold_out(data), Trial(epochs=1)
     assert split.images
-    assert bench.attacked(split, Trial(epochs=1), attack, 0, tmp_path).rate == 0.25
+    cell = next(c for c in cells(trial, split) if c.noise == Noise("targeted", 0.25))
+    assert cell.ensemble.models == ("small_cnn",)
+    assert groups.corrupted_cell(cell, split, Place(tmp_path)).rate == 0.25
 
 
 @pytest.mark.parametrize(
@@ -203,5 +224,5 @@ def test_too_little_data_is_refused():
 
 
 def test_all_three_files_are_written(tmp_path):
-    write_trial(CELLS, hold_out(blobs()), Trial(), tmp_path)
+    write_trial(FOUND, hold_out(blobs()), Trial(), tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(NAMES)

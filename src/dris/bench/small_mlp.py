@@ -1,8 +1,8 @@
 """One hidden layer in NumPy: scikit-learn's MLPClassifier without its cost per step.
 
-The study takes hundreds of thousands of steps on small batches, where MLPClassifier spends nine
-tenths of its time on checks. Same initial weights' distribution, loss, penalty and momentum; a
-test holds that the same weights and batches give the same weights.
+Experiments on tables take hundreds of thousands of steps on small batches, where MLPClassifier
+spends nine tenths of its time on checks. Same initial weights' distribution, loss, penalty and
+momentum; a test holds that the same weights and batches give the same weights.
 """
 
 from itertools import pairwise
@@ -91,3 +91,10 @@ def _softmax(logits: Floats) -> Floats:
     raised = np.exp(logits - logits.max(axis=1, keepdims=True))
     shares: Floats = raised / raised.sum(axis=1, keepdims=True)
     return shares
+
+
+MODELS = {
+    "small_mlp": SmallMLP(hidden=64, learning_rate=0.02),
+    "small_mlp_128": SmallMLP(hidden=128, learning_rate=0.05),
+}
+"""By the names that cells hold: proxies and attackers, and targets."""

@@ -1,33 +1,36 @@
 """What `dris trial` leaves behind: a table in Markdown, the numbers as JSON, a figure."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from dris.bench.results.figures import CLEAN, CORRUPTED, PALETTE, saved
+from dris.bench.own.trial import RULES, Split, Trial, steadiest, told, values, winners
+from dris.bench.records import Records
+from dris.bench.results.figures import CLEAN as BLUE
+from dris.bench.results.figures import CORRUPTED, PALETTE, saved
 from dris.bench.results.statistics import mean_std
-from dris.bench.trial import RULES, Attack, Cell, Split, Trial, steadiest, values, winners
+from dris.bench.spec import CLEAN, Noise
 from dris.core.checks import count_of
+from dris.core.choose.rules import title_of
 from dris.core.dynamics.arrayfile import write_atomically
 
 NAMES = ("trial.json", "trial.md", "trial.png")
 
 
-def write_trial(cells: Sequence[Cell], split: Split, trial: Trial, out: Path) -> dict[str, Any]:
+def write_trial(records: Records, split: Split, trial: Trial, out: Path) -> dict[str, Any]:
     """Write the three files into a folder that is there; returns what the JSON file holds."""
-    found = result_of(cells, split, trial)
+    found = result_of(records, split, trial)
     text = json.dumps(found, indent=1) + "\n"
     write_atomically(out / NAMES[0], [text.encode()])
-    write_atomically(out / NAMES[1], [markdown(cells, split, trial).encode()])
-    trial_figure(cells, out / NAMES[2])
+    write_atomically(out / NAMES[1], [markdown(records, split, trial).encode()])
+    trial_figure(records, trial, out / NAMES[2])
     return found
 
 
-def result_of(cells: Sequence[Cell], split: Split, trial: Trial) -> dict[str, Any]:
+def result_of(records: Records, split: Split, trial: Trial) -> dict[str, Any]:
     """Setting, cells, winners and notes as values that JSON can hold."""
-    rule, loss = steadiest(cells)
+    rule, loss = steadiest(records, trial)
     return {
         "trial": asdict(trial),
         "train": len(split.y),
@@ -35,70 +38,74 @@ def result_of(cells: Sequence[Cell], split: Split, trial: Trial) -> dict[str, An
         "notes": list(split.notes),
         "winners": [
             {
-                "attack": str(w.attack),
+                "attack": told(w.attack),
                 "rule": w.rule,
                 "next": w.next,
                 "lead": w.lead.difference,
                 "p": w.lead.p,
                 "decided": w.lead.outcome == "above",
             }
-            for w in winners(cells)
+            for w in winners(records, trial)
         ],
         "steadiest": {"rule": rule, "worst_loss": loss},
-        "cells": [{**asdict(cell), "attack": str(cell.attack)} for cell in cells],
+        "cells": [
+            {"attack": told(attack), "rule": row["rule"], "seed": row["seed"]}
+            | {name: row["found"][name] for name in ("accuracy", "contamination", "size")}
+            for attack in trial.attacks
+            for row in records.where(noise=attack)
+        ],
     }
 
 
-def sentences(cells: Sequence[Cell], split: Split, trial: Trial) -> list[str]:
+def sentences(records: Records, split: Split, trial: Trial) -> list[str]:
     """What the trial says, in words."""
-    rule, loss = steadiest(cells)
-    steady = f"never far behind: {RULES[rule]}, at most {100 * loss:.1f} points below the best"
+    rule, loss = steadiest(records, trial)
+    steady = f"never far behind: {title_of(rule)}, at most {100 * loss:.1f} points below the best"
     return [
-        *(str(winner) for winner in winners(cells)),
-        steady if loss > 0 else f"highest mean in every column: {RULES[rule]}",
-        *_short(cells, count_of(trial.keep, len(split.y))),
+        *(str(winner) for winner in winners(records, trial)),
+        steady if loss > 0 else f"highest mean in every column: {title_of(rule)}",
+        *_short(records, count_of(trial.keep, len(split.y))),
         *split.notes,
     ]
 
 
-def _short(cells: Sequence[Cell], asked: int) -> list[str]:
+def _short(records: Records, asked: int) -> list[str]:
     """Rules that kept less than half of what was asked, and how often."""
-    told = []
-    for rule, name in RULES.items():
-        mine = [cell.size for cell in cells if cell.rule == rule]
+    found = []
+    for rule in RULES:
+        mine = records.values("size", rule=rule)
         short = sum(size < asked / 2 for size in mine)
         if short:
             none = mine.count(0)
             nothing = f", nothing at all in {none} (then the commonest class is guessed)"
-            told.append(
-                f"{name} kept less than half of the {asked:,} asked for in {short} of "
+            found.append(
+                f"{title_of(rule)} kept less than half of the {asked:,} asked for in {short} of "
                 f"{len(mine)} runs{nothing if none else ''}: little passes its gate here"
             )
-    return told
+    return found
 
 
-def grid(cells: Sequence[Cell]) -> tuple[list[str], list[list[str]]]:
+def grid(records: Records, trial: Trial) -> tuple[list[str], list[list[str]]]:
     """Heads and rows of the table: accuracy ± std, corrupted share beside it, best marked **."""
-    attacks = list(dict.fromkeys(cell.attack for cell in cells))
-    best = {w.attack: w.rule for w in winners(cells)}
+    best = {w.attack: w.rule for w in winners(records, trial)}
     heads = ["rule"]
-    for attack in attacks:
-        heads += [f"{attack}: accuracy", *([] if attack.kind == "none" else ["corrupt"])]
+    for attack in trial.attacks:
+        heads += [f"{told(attack)}: accuracy", *([] if attack == CLEAN else ["corrupt"])]
     rows = []
-    for rule, name in RULES.items():
-        row = [name]
-        for attack in attacks:
-            reached = _percent(cells, attack, rule, "accuracy")
+    for rule in RULES:
+        row = [title_of(rule)]
+        for attack in trial.attacks:
+            reached = _percent(records, attack, rule, "accuracy")
             row.append(f"**{reached}**" if best[attack] == rule else reached)
-            if attack.kind != "none":
-                row.append(_percent(cells, attack, rule, "contamination"))
+            if attack != CLEAN:
+                row.append(_percent(records, attack, rule, "contamination"))
         rows.append(row)
     return heads, rows
 
 
-def markdown(cells: Sequence[Cell], split: Split, trial: Trial) -> str:
+def markdown(records: Records, split: Split, trial: Trial) -> str:
     """The page: what was done, the table, what it says."""
-    heads, rows = grid(cells)
+    heads, rows = grid(records, trial)
     lines = [
         "# Which rule wins on this data",
         "",
@@ -111,16 +118,16 @@ def markdown(cells: Sequence[Cell], split: Split, trial: Trial) -> str:
         "|---" + "|---:" * (len(heads) - 1) + "|",
         *(f"| {' | '.join(row)} |" for row in rows),
         "",
-        *(f"- {line}" for line in sentences(cells, split, trial)),
+        *(f"- {line}" for line in sentences(records, split, trial)),
         "",
         "![What each rule reached](trial.png)",
     ]
     return "\n".join(lines) + "\n"
 
 
-def lines_of(cells: Sequence[Cell], split: Split, trial: Trial) -> list[str]:
+def lines_of(records: Records, split: Split, trial: Trial) -> list[str]:
     """The table and its sentences for a terminal; an asterisk marks the best of a column."""
-    heads, rows = grid(cells)
+    heads, rows = grid(records, trial)
     plain = [[c.replace("**", "*", 1).replace("**", "") for c in row] for row in (heads, *rows)]
     widths = [max(len(row[i]) for row in plain) for i in range(len(heads))]
     return [
@@ -133,29 +140,29 @@ def lines_of(cells: Sequence[Cell], split: Split, trial: Trial) -> list[str]:
             )
             for row in plain
         ),
-        *sentences(cells, split, trial),
+        *sentences(records, split, trial),
     ]
 
 
-def trial_figure(cells: Sequence[Cell], path: Path) -> Path:
+def trial_figure(records: Records, trial: Trial, path: Path) -> Path:
     """Accuracy of every rule under every attack, a dot per seed, and what got through."""
     from matplotlib.figure import Figure
 
-    attacks = list(dict.fromkeys(cell.attack for cell in cells))
+    attacks = trial.attacks
     figure = Figure(figsize=(3.6 * len(attacks), 3.6), layout="constrained", dpi=120)
     panels = figure.subplots(1, len(attacks), sharey=True, squeeze=False)[0]
     names = list(RULES)[::-1]
-    lowest = min(cell.accuracy for cell in cells)
+    lowest = min(row["found"]["accuracy"] for row in records.rows)
     left = max(0.0, 100 * lowest - 15)
     for axes, attack in zip(panels, attacks, strict=True):
         for row, rule in enumerate(names):
-            reached = [100 * v for v in values(cells, attack, rule, "accuracy")]
+            reached = [100 * v for v in values(records, attack, rule, "accuracy")]
             mean = mean_std(reached)[0]
-            colour = PALETTE[2] if rule == "gated" else CLEAN
+            colour = PALETTE[2] if rule == "gated" else BLUE
             axes.barh(row, mean - left, left=left, color=colour, alpha=0.5)
             axes.plot(reached, [row] * len(reached), "k.", markersize=4)
-            if attack.kind != "none":
-                dirt = 100 * mean_std(values(cells, attack, rule, "contamination"))[0]
+            if attack != CLEAN:
+                dirt = 100 * mean_std(values(records, attack, rule, "contamination"))[0]
                 axes.annotate(
                     f"{dirt:.0f} %",
                     (1.04, row),
@@ -164,7 +171,7 @@ def trial_figure(cells: Sequence[Cell], path: Path) -> Path:
                     color=CORRUPTED,
                     annotation_clip=False,
                 )
-        if attack.kind != "none":
+        if attack != CLEAN:
             axes.annotate(
                 "corrupt",
                 (1.02, 1.02),
@@ -172,11 +179,11 @@ def trial_figure(cells: Sequence[Cell], path: Path) -> Path:
                 color=CORRUPTED,
                 annotation_clip=False,
             )
-        axes.set_yticks(range(len(names)), [RULES[rule] for rule in names])
-        axes.set(xlim=(left, 100), xlabel="test accuracy, %", title=str(attack))
+        axes.set_yticks(range(len(names)), [title_of(rule) for rule in names])
+        axes.set(xlim=(left, 100), xlabel="test accuracy, %", title=told(attack))
     return saved(figure, path)
 
 
-def _percent(cells: Sequence[Cell], attack: Attack, rule: str, what: str) -> str:
-    mean, spread = mean_std(values(cells, attack, rule, what))
+def _percent(records: Records, attack: Noise, rule: str, what: str) -> str:
+    mean, spread = mean_std(values(records, attack, rule, what))
     return f"{100 * mean:.1f} ± {100 * spread:.1f}"
