@@ -3,7 +3,7 @@
 Each way runs in processes of its own, on two workers: ranks from histograms, ranks from a sort
 on disk, and the same in memory (read everything, `rank_variance`, write). Processor time stands
 beside wall-clock, since a machine may be shared. `--record FILE` keeps the numbers; the page
-docs/scale.md and its figure are made from them by `python -m dris.bench.sharded_page`. The
+docs/scale.md and its figure are made from them by `python tools/sharded_page.py`. The
 default stops at 10^6; 10^8 takes some minutes, 3 GB of disk, and 5 GB more for the sort.
 """
 

@@ -4,12 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from dris.bench.beyond.page import page
-from dris.bench.beyond.records import read_results
-from dris.bench.beyond.setting import STUDIES
 from dris.bench.experiment import EXPERIMENTS, experiment_of
-from dris.bench.pages import claim_lines, write_index
 from dris.bench.records import read_records
+from dris.bench.results.pages import claim_lines, write_index
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
@@ -39,9 +36,3 @@ def test_the_index_counts_the_claims_of_all_pages(tmp_path):
         (tmp_path / "claims" / path.name).write_bytes(path.read_bytes())
     write_index(tmp_path, "cpu")
     assert (tmp_path / "README.md").read_text() == (folder / "README.md").read_text()
-
-
-def test_the_page_on_gated_selection_is_what_its_records_say():
-    paths = [RESULTS / "records" / f"beyond-{name}.json" for name in STUDIES]
-    told = page([read_results(path) for path in paths if path.exists()])
-    assert told == (RESULTS / "beyond.md").read_text()

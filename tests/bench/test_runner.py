@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-import dris.bench.kinds.static as static_kind
+import dris.bench.kinds.static_cell as static_kind
+from dris.bench.cell_data import Place
 from dris.bench.costs import cost_of
-from dris.bench.kinds.shared import Place
-from dris.bench.records import gather, read_records, write_records
+from dris.bench.paper import times
+from dris.bench.records import ROWS, Records, gather, read_records, write_records
 from dris.bench.runner import missing, run
 from dris.bench.scales import scale_of
 from dris.bench.spec import CLEAN, Cell, Noise
@@ -59,6 +60,13 @@ def test_a_cell_is_its_content():
     ):
         assert other.key != a.key
     assert static("aum").key == a.key
+
+
+def test_cells_that_ran_before_a_field_was_added_keep_their_keys():
+    keys = {cell.key for cell in times.cells(scale_of("cpu"))}
+    assert {"bcbad74758cc8c8d", "fe18a964a67a8cb0"} <= keys
+    a = static("aum")
+    assert replace(a, source=replace(a.source, own="0a1b")).key != a.key
 
 
 def test_deleting_one_record_computes_just_that_cell(finished, tmp_path, monkeypatch):
@@ -111,6 +119,17 @@ def test_records_written_and_read_back_are_the_same(finished, tmp_path):
     assert read_records(write_records(found, tmp_path / "a.json")) == found
     assert found.values("size", rule="aum", noise=CLEAN) == [100]
     assert found.values("size", rule="aum", noise=Noise("targeted", 0.25)) == []
+
+
+def test_many_rows_go_into_several_files_and_come_back(tmp_path):
+    rows = tuple({"seed": n, "found": {}} for n in range(2 * ROWS + 1))
+    many = Records("beyond", "cpu", rows, {}, len(rows))
+    path = write_records(many, tmp_path / "beyond.json")
+    names = sorted(p.name for p in tmp_path.iterdir())
+    assert names == ["beyond-2.json", "beyond-3.json", "beyond.json"]
+    assert read_records(path) == many
+    few = replace(many, rows=rows[:1])
+    assert read_records(write_records(few, path)) == few  # what was left over is gone
 
 
 def test_a_cost_is_by_count_until_something_was_measured(finished, tmp_path):

@@ -366,7 +366,7 @@ def test_weights_are_the_papers_probabilities_among_those_kept_or_all_but_canari
     assert at.tolist() == np.flatnonzero(~scored.planted()).tolist()
     by_hand = importance(scored.scores()["loss"][at], smoothing=0.3, weight_exponent=0.5)
     assert (plan.weights == by_hand.weights).all()
-    with pytest.raises(InputError, match="weights need a score, one of .*, got 'gated'"):
+    with pytest.raises(InputError, match=r"weights need a score, one of .*, got 'gated'"):
         found.weights("gated")
 
 

@@ -75,7 +75,7 @@ def _probes(place: str, models: tuple[str, ...], batch_size: int, canaries: floa
 FOOD = {
     "smoke": _food(
         Source("digits", 200, 100),
-        _probes("backbones", ("random_narrow", "random_wide"), 16, 0.2),
+        _probes("backbones", ("random_narrow", "random_wide"), 16, 0.3),
         "dris.bench.backbones:random",
         replace(PAPER_FOOD_TARGET_NATURAL, epochs=2, augment=False),
         replace(PAPER_FOOD_TARGET_ATTACKED, epochs=1, augment=False),

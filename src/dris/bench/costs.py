@@ -23,6 +23,7 @@ _SHAPES: dict[str, tuple[int, tuple[int, ...], int]] = {
 # Seconds of a cell whose target is no network trained from scratch, proxies included.
 _SECONDS = {
     "hinge": 30.0,
+    "small_mlp_128": 1.5,
     "dris.bench.backbones:random": 0.5,
     "dris.bench.backbones:efficientnet_lite0": 40.0,
     "dris.bench.torchvision_backbones:resnet50": 7200.0,

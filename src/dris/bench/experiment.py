@@ -1,15 +1,16 @@
-"""The experiments by name, each a module of `bench.paper`, and what each of them has."""
+"""The experiments by name, each a module of `bench.paper` or `bench.own`, and what each has."""
 
 import importlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, cast
 
-from dris.bench.claims import Claim
 from dris.bench.records import Records
+from dris.bench.results.claims import Claim
+from dris.bench.results.table import Table
 from dris.bench.scales import Scale
 from dris.bench.spec import Cell
-from dris.bench.tables import Table
 from dris.core.errors import InputError
 
 
@@ -49,7 +50,14 @@ EXPERIMENTS = {
     "smoothing": "The smoothing of DR-IS-online (paper, appendix C; item 14)",
     "epoch": "The scoring epoch, which the paper leaves open (item 16)",
     "verdict": "What dris judge says of each noise, and whether its limits hold (ours)",
+    "beyond": "Gated selection beside the other rules, on tables and features (ours)",
 }
+
+OURS = ("beyond",)
+"""Experiments whose claims are all ours: many, and counted apart from the paper's."""
+
+_ELSEWHERE = {"online": "paper.online_draws", "beyond": "own.beyond"}
+"""Modules that are not called like their experiment: a module's name occurs once in `dris`."""
 
 
 def experiment_of(name: str) -> Experiment:
@@ -60,4 +68,48 @@ def experiment_of(name: str) -> Experiment:
     """
     if name not in EXPERIMENTS:
         raise InputError(f"experiment must be one of {', '.join(EXPERIMENTS)}, got {name!r}")
-    return cast(Experiment, importlib.import_module(f"dris.bench.paper.{name}"))
+    module = _ELSEWHERE.get(name, f"paper.{name}")
+    return cast(Experiment, importlib.import_module(f"dris.bench.{module}"))
+
+
+def narrowed(
+    cells: Sequence[Cell],
+    *,
+    data: Sequence[str] = (),
+    rules: Sequence[str] = (),
+    noises: Sequence[str] = (),
+    examples: int | None = None,
+    backbone: str | None = None,
+) -> list[Cell]:
+    """The cells of some data sets, rules and noises, on fewer examples or other features if asked.
+
+    A data set is its name, or name:examples; "default" is the default gated rule; a noise is clean
+    or kind:rate.
+    """
+
+    def kept(what: str, wanted: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[bool]:
+        known = dict.fromkeys(name for each in names for name in each)
+        if unknown := [name for name in wanted if name not in known]:
+            raise InputError(f"{what} must be one of {', '.join(known)}, got {unknown[0]!r}")
+        return [not wanted or any(name in wanted for name in each) for each in names]
+
+    sources = [cell.source for cell in cells]
+    asked = [
+        kept("data", data, [(s.name, f"{s.name}:{s.examples or 'all'}") for s in sources]),
+        kept("rule", ["gated" if r == "default" else r for r in rules], [(c.rule,) for c in cells]),
+        kept("noise", noises, [(_written(cell),) for cell in cells]),
+    ]
+    found = [cell for cell, *wanted in zip(cells, *asked, strict=True) if all(wanted)]
+    if examples is not None:
+        found = [replace(c, source=replace(c.source, examples=examples)) for c in found]
+    if backbone is not None:
+        found = [
+            replace(c, source=replace(c.source, backbone=backbone)) if c.source.backbone else c
+            for c in found
+        ]
+    return list(dict.fromkeys(found))
+
+
+def _written(cell: Cell) -> str:
+    noise = cell.noise
+    return noise.kind if noise.kind == "clean" else f"{noise.kind}:{noise.rate:g}"

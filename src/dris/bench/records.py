@@ -1,5 +1,6 @@
 """Records read back: rows that tables, figures and claims ask for numbers, by seed."""
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from dris.data.writer import OWN, Writer
 from dris.learn.recipe import Recipe
 
 Row = dict[str, Any]
+ROWS = 1_000
+"""Of one file: a repository wants no large ones."""
 
 
 def row_of(record: Mapping[str, Any]) -> Row:
@@ -86,16 +89,26 @@ def gather(
 
 
 def write_records(found: Records, path: Path, *, writer: Writer = OWN) -> Path:
-    """One line per row, so that a change shows as a line."""
+    """One line per row, so that a change shows as a line; many rows go into several files.
+
+    The files after `NAME.json` are `NAME-2.json` and so on, each with the same head.
+    """
     head = {
         "experiment": found.experiment,
         "scale": found.scale,
         "cells": found.cells,
         "versions": dict(found.versions),
     }
-    lines = ",\n".join(json.dumps(row) for row in found.rows)
-    text = json.dumps(head)[:-1] + f', "rows": [\n{lines}\n]}}\n'
-    return writer.write(path, [text.encode()])
+    parts = range(0, max(len(found.rows), 1), ROWS)
+    for number, start in enumerate(parts, 1):
+        lines = ",\n".join(json.dumps(row) for row in found.rows[start : start + ROWS])
+        text = json.dumps(head)[:-1] + f', "rows": [\n{lines}\n]}}\n'
+        writer.write(_part(path, number), [text.encode()])
+    for number in itertools.count(len(parts) + 1):  # of an earlier, longer run
+        if not _part(path, number).exists():
+            return path
+        writer.remove(_part(path, number))
+    raise AssertionError
 
 
 def read_records(path: Path) -> Records:
@@ -103,7 +116,15 @@ def read_records(path: Path) -> Records:
     if not path.is_file():
         raise InputError(f"{path}: no such file; run the experiment first")
     found = json.loads(path.read_text())
-    rows: Sequence[Row] = found["rows"]
+    rows: list[Row] = found["rows"]
+    for number in itertools.count(2):
+        if not _part(path, number).is_file():
+            break
+        rows += json.loads(_part(path, number).read_text())["rows"]
     return Records(
         found["experiment"], found["scale"], tuple(rows), found["versions"], found["cells"]
     )
+
+
+def _part(path: Path, number: int) -> Path:
+    return path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")

@@ -8,14 +8,14 @@ import importlib
 import json
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import dris
-from dris.bench.kinds.shared import Finding, Findings, Place
+from dris.bench.cell_data import Place
+from dris.bench.kinds.groups import Finding, Findings
 from dris.bench.spec import Cell
 from dris.core.dynamics.arrayfile import made_folder, write_atomically
 from dris.learn.run.engine import Engine
@@ -23,13 +23,13 @@ from dris.learn.run.processes import Progress, run_all
 
 Record = dict[str, Any]
 KINDS = {
-    "ensemble": "dris.bench.kinds.ensemble",
-    "static": "dris.bench.kinds.static",
-    "food": "dris.bench.kinds.food",
-    "online": "dris.bench.kinds.online",
-    "proxytypes": "dris.bench.kinds.proxytypes",
-    "synthetic": "dris.bench.kinds.synthetic",
-    "verdict": "dris.bench.kinds.verdict",
+    "ensemble": "dris.bench.kinds.ensemble_cell",
+    "static": "dris.bench.kinds.static_cell",
+    "food": "dris.bench.kinds.food_cell",
+    "online": "dris.bench.kinds.online_cell",
+    "proxytypes": "dris.bench.kinds.proxytypes_cell",
+    "synthetic": "dris.bench.kinds.synthetic_cell",
+    "verdict": "dris.bench.kinds.verdict_cell",
 }
 
 
@@ -94,7 +94,7 @@ def _group(
 def _write(folder: Path, finding: Finding) -> None:
     """The seconds first: a record that is there has them."""
     path = _path(folder, finding.cell)
-    record = {"cell": asdict(finding.cell), "found": finding.found, "versions": versions()}
+    record = {"cell": finding.cell.content, "found": finding.found, "versions": versions()}
     seconds = (json.dumps(finding.seconds) + "\n").encode()
     write_atomically(path.with_suffix(".time.json"), [seconds])
     write_atomically(path, [(json.dumps(record, indent=1) + "\n").encode()])

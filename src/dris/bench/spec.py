@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from dris.learn.recipe import Recipe
 
@@ -19,7 +20,7 @@ class Noise:
     rate: float
 
     def __str__(self) -> str:
-        return self.kind if self.kind == "clean" else f"{self.kind} {100 * self.rate:.0f} %"
+        return self.kind if self.kind == "clean" else f"{self.kind} {100 * self.rate:g} %"
 
 
 CLEAN = Noise("clean", 0.0)
@@ -27,7 +28,7 @@ CLEAN = Noise("clean", 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A known data set, whole or cut down.
+    """A known data set, whole or cut down, or somebody's own.
 
     Attributes:
         name: As `dris data` lists it.
@@ -35,6 +36,7 @@ class Source:
         tests: How many test examples are drawn, all when None.
         side: Pixels of a side, images averaged over blocks; None leaves them.
         backbone: Frozen features by this function instead of images.
+        own: Fingerprint of a person's own data, which the runner is handed beside the cells.
 
     >>> str(Source("cifar10", 8_000, 5_000, 16))
     'cifar10, 8,000 examples, 16 × 16 pixels'
@@ -45,6 +47,7 @@ class Source:
     tests: int | None = None
     side: int | None = None
     backbone: str | None = None
+    own: str | None = None
 
     def __str__(self) -> str:
         parts = [self.name]
@@ -101,7 +104,6 @@ class Cell:
     >>> from dataclasses import replace
     >>> how = Recipe(4, 64, 0.05)
     >>> proxies = Ensemble(("fc",), 3, how, "fc", how)
-    >>> from dataclasses import replace
     >>> a = Cell("static", Source("digits"), CLEAN, proxies, "aum", 0.25, Target("fc", how), 0)
     >>> len(a.key), a.key == replace(a, seed=1).key, a.group == replace(a, keep=0.5).group
     (16, False, True)
@@ -119,7 +121,15 @@ class Cell:
     @property
     def key(self) -> str:
         """A hash of everything in the cell: the name of its record."""
-        return _hash(asdict(self))
+        return key_of(self.content)
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The cell as values that JSON can hold."""
+        content = asdict(self)
+        if self.source.own is None:  # a later field: where it is empty, keys are as before it
+            del content["source"]["own"]
+        return content
 
     @property
     def group(self) -> tuple[str, Source, Noise, Ensemble, int]:
@@ -127,5 +137,6 @@ class Cell:
         return self.kind, self.source, self.noise, self.ensemble, self.seed
 
 
-def _hash(content: object) -> str:
+def key_of(content: object) -> str:
+    """The hash of a cell as JSON holds it."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

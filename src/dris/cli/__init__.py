@@ -66,10 +66,9 @@ def demo(
 
     Example: dris demo --seeds 3 --out demo-out
     """
-    from dris.bench.demo import Setting
-    from dris.bench.demo_page import show
+    from dris.bench.own.demo import show
 
-    show(Setting(seeds=tuple(range(seeds))), out=out, workers=workers)
+    show(seeds, out=out, workers=workers)
 
 
 @app.command()

@@ -36,7 +36,7 @@ def corrupt(
     matrix: each label is redrawn from its row of --matrix, whatever the rate.
     Example: dris corrupt data.csv --label y --rate 0.2 --kind targeted --out noisy.csv
     """
-    from dris.bench.corrupting import corrupted, truth_beside
+    from dris.bench.own.known_noise import corrupted, truth_beside
     from dris.core.dynamics.arrayfile import made_folder
     from dris.core.errors import InputError
     from dris.data.outputs import write_data, write_ids

@@ -10,7 +10,7 @@ from dris.cli.requests import again, engine_of
 from dris.cli.talk import Talk
 
 if TYPE_CHECKING:
-    from dris.bench.kinds.shared import Place
+    from dris.bench.cell_data import Place
     from dris.bench.runner import Record
     from dris.bench.spec import Cell
     from dris.learn.run.engine import Engine
@@ -32,6 +32,23 @@ def reproduce(
     ] = "cpu",
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Seeds of every cell.", metavar="N")
+    ] = None,
+    data: Annotated[
+        list[str] | None, typer.Option(help="Only this data set; may be repeated.", metavar="NAME")
+    ] = None,
+    rule: Annotated[
+        list[str] | None, typer.Option(help="Only this rule; may be repeated.", metavar="NAME")
+    ] = None,
+    noise: Annotated[
+        list[str] | None,
+        typer.Option(help="Only clean, or such as uniform:0.1; may be repeated.", metavar="NOISE"),
+    ] = None,
+    examples: Annotated[
+        int | None, typer.Option(min=1, help="Draw so many training examples.", metavar="N")
+    ] = None,
+    backbone: Annotated[
+        str | None,
+        typer.Option(help="Other frozen features.", metavar="MODULE:FUNCTION"),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the cells and what they would cost.")
@@ -62,10 +79,16 @@ def reproduce(
     Pages go to OUT/SCALE/results. Interrupted, the same command goes on.
     Example: dris reproduce pruning --scale smoke --out reproduced
     """
-    from dris.bench.experiment import EXPERIMENTS, experiment_of
-    from dris.bench.kinds.shared import Place
-    from dris.bench.pages import INDEX, claim_lines, page_files, write_index, write_page
+    from dris.bench.cell_data import Place
+    from dris.bench.experiment import EXPERIMENTS, experiment_of, narrowed
     from dris.bench.records import gather, read_records
+    from dris.bench.results.pages import (
+        INDEX,
+        claim_lines,
+        page_files,
+        write_index,
+        write_page,
+    )
     from dris.bench.scales import scale_of
     from dris.core.errors import InputError
     from dris.data.writer import OWN
@@ -81,7 +104,18 @@ def reproduce(
         raise InputError("name an experiment or say --all; dris reproduce --list names them")
     modules = {name: experiment_of(name) for name in wanted}
     size, folder = scale_of(scale, seeds), out / scale
-    cells = {name: module.cells(size) for name, module in modules.items()}
+    whole = {name: module.cells(size) for name, module in modules.items()}
+    cells = {
+        name: narrowed(
+            part,
+            data=data or (),
+            rules=rule or (),
+            noises=noise or (),
+            examples=examples,
+            backbone=backbone,
+        )
+        for name, part in whole.items()
+    }
     if dry_run:
         return _tell_cost(talk, cells, folder, device)
     claims = {}
@@ -100,7 +134,7 @@ def reproduce(
     for name in wanted:
         if records is None:
             mine = [found[cell.key] for cell in cells[name] if cell.key in found]
-            rows = gather(name, scale, mine, len(cells[name]))
+            rows = gather(name, scale, mine, len(whole[name]))
             if not mine:
                 talk.note(f"{name}: no cell is finished yet")
                 continue

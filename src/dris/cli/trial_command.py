@@ -32,8 +32,8 @@ def trial(
     command goes on.
     Example: dris trial data.csv --label y --out trial-out
     """
-    from dris.bench.trial import Trial, run_trial
-    from dris.bench.trial_page import NAMES, lines_of, write_trial
+    from dris.bench.own.trial import Trial, run_trial
+    from dris.bench.own.trial_page import NAMES, lines_of, write_trial
     from dris.core.dynamics.arrayfile import made_folder
     from dris.learn.run.bars import bar
 
@@ -44,7 +44,7 @@ def trial(
     store = made_folder(out) / "runs"
     try:
         with bar("attacks, proxies, targets") as progress:
-            cells, split = run_trial(
+            records, split = run_trial(
                 found,
                 setting,
                 store=store,
@@ -55,8 +55,8 @@ def trial(
     except KeyboardInterrupt:
         ask.talk.note(f"what is finished is kept in {store}; to go on: {again()}")
         raise
-    result = write_trial(cells, split, setting, out, writer=writer)
-    for line in lines_of(cells, split, setting):
+    result = write_trial(records, split, setting, out, writer=writer)
+    for line in lines_of(records, split, setting):
         ask.talk.say(line)
     ask.talk.say(f"wrote {', '.join(str(out / name) for name in NAMES)}")
     ask.talk.result({"command": "trial", **result})

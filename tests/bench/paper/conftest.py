@@ -2,8 +2,8 @@ from functools import cache
 
 import pytest
 
+from dris.bench.cell_data import Place
 from dris.bench.experiment import experiment_of
-from dris.bench.kinds.shared import Place
 from dris.bench.records import gather
 from dris.bench.runner import run
 from dris.bench.scales import scale_of

@@ -7,8 +7,8 @@ torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris
 
 from dris.bench import torchvision_backbones  # noqa: E402
 from dris.bench.backbones import random_trunk  # noqa: E402
-from dris.bench.kinds import food as kind  # noqa: E402
-from dris.bench.kinds.shared import Place  # noqa: E402
+from dris.bench.cell_data import Place  # noqa: E402
+from dris.bench.kinds import food_cell as kind  # noqa: E402
 from dris.bench.paper import food  # noqa: E402
 from dris.bench.scales import scale_of  # noqa: E402
 from dris.core.errors import InputError  # noqa: E402

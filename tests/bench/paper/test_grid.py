@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dris.bench.cell_data import Place
 from dris.bench.experiment import experiment_of
-from dris.bench.kinds.shared import Place
 from dris.bench.paper import contamination, diversity, kablation, keep, pruning, significance, times
 from dris.bench.records import Records, gather
-from dris.bench.rules import DEFAULT
 from dris.bench.runner import run
 from dris.bench.scales import SCALES, Bed
 from dris.bench.spec import Ensemble, Source, Target
@@ -49,7 +48,7 @@ def reproduced(name, scale, out, place):
     """The texts of the claims that reproduce; the gated rule, which is ours, is left out."""
     pytest.importorskip("torch")
     experiment = experiment_of(name)
-    cells = [cell for cell in experiment.cells(scale) if cell.rule != DEFAULT]
+    cells = [cell for cell in experiment.cells(scale) if cell.rule != "gated"]
     cells = [replace(c, rule="plain") if c.kind == "ensemble" else c for c in cells]
     records = gather(name, "smoke", run(cells, out=out, place=place, workers=1))
     return {c.text for c in experiment.claims(records) if c.outcome == "reproduced"}
@@ -128,7 +127,7 @@ def test_who_waits_for_the_proxies_pays_and_ensembles_from_the_store_are_not_cou
         timed("rank_variance", "clean", 0, 0.5, 30.0),
         timed("random", "clean", 1, 1.0, 20.0),
         timed("rank_variance", "clean", 1, 0.5, 20.0),
-        timed(DEFAULT, "clean", 0, 200.0, 20.0),
+        timed("gated", "clean", 0, 200.0, 20.0),
     ]
     records = Records("times", "cpu", tuple(rows))
     assert times.waited(records, "cifar10") == {("clean", 0): 90.0}

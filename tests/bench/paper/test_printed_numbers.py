@@ -1,8 +1,9 @@
 """The paper's printed numbers, as records: they must reproduce its claims, and swapped must not."""
 
-from dris.bench.paper import food, online, synthetic
-from dris.bench.paper_values import CIFAR10_ONLINE, FOOD
+from dris.bench.paper import food, synthetic
+from dris.bench.paper import online_draws as online
 from dris.bench.records import Records
+from dris.bench.results.paper_values import CIFAR10_ONLINE, FOOD
 
 JITTER = {0: -0.001, 1: 0.0, 2: 0.001}
 

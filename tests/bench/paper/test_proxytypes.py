@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dris.bench.beds import TYPES
-from dris.bench.kinds.proxytypes import histogram, measured, sizes
+from dris.bench.kinds.proxytypes_cell import histogram, measured, sizes
 from dris.bench.paper.proxytypes import NAMES
 from dris.core.dynamics.history import Dynamics
 from dris.learn.proxies import checked_model

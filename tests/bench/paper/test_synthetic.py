@@ -1,7 +1,7 @@
 import numpy as np
 
-from dris.bench.kinds.shared import Place
-from dris.bench.kinds.synthetic import COLUMNS, disagreement, findings, make_runs, proxy_losses
+from dris.bench.cell_data import Place
+from dris.bench.kinds.synthetic_cell import COLUMNS, disagreement, findings, make_runs, proxy_losses
 from dris.bench.paper.synthetic import METHODS, cells, printed
 from dris.bench.scales import scale_of
 from dris.bench.spec import CLEAN, Noise

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 import dris
-from dris.bench.kinds.shared import Place
+from dris.bench.cell_data import Place
+from dris.bench.own.trial import Trial, run_trial
 from dris.bench.runner import run
 from dris.bench.scales import scale_of
 from dris.bench.spec import CLEAN, Cell, Noise
-from dris.bench.trial import Trial, run_trial
 from dris.cli import main
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData

@@ -13,21 +13,29 @@ between ε = 0.25 and 0.40, the proxies fit the corrupted less and less.
 from collections.abc import Sequence
 from pathlib import Path
 
-from dris.bench.claims import Claim, above, falling, together, within
-from dris.bench.curves import Panel, curve_panels
 from dris.bench.paper.pruning import KEEP, static
-from dris.bench.paper_values import BREAKDOWN, FITS_CORRUPTED
-from dris.bench.reading import Like, constant, crossed, inside, measured
 from dris.bench.records import Records
-from dris.bench.rules import DEFAULT, NAMES
+from dris.bench.results.claims import Claim, above, falling, together, within
+from dris.bench.results.curves import Panel, curve_panels
+from dris.bench.results.paper_values import BREAKDOWN, FITS_CORRUPTED
+from dris.bench.results.reading import (
+    Like,
+    as_recorded,
+    constant,
+    crossed,
+    inside,
+    measured,
+    shown,
+)
+from dris.bench.results.table import Printed, Table
 from dris.bench.scales import Bed, Scale
 from dris.bench.spec import Cell, Noise
-from dris.bench.tables import Printed, Table
+from dris.core.choose.rules import title_of
 
 TITLE = "Corruption rate"
 RATES = (0.10, 0.25, 0.40, 0.45, 0.50)
 HIGH = RATES[2:]
-RULES = ("random", "el2n", "aum", "rank_variance", DEFAULT)
+RULES = ("random", "el2n", "aum", "rank_variance", "gated")
 _QUANTITIES = {"accuracy": ("test accuracy", 0), "contamination": ("corrupt in the subset", 1)}
 
 
@@ -54,14 +62,14 @@ def attack(rate: float) -> Noise:
     return Noise("targeted", rate)
 
 
-def watched(bed: Bed, noise: Noise, seed: int, rules: str = "all") -> Cell:
+def watched(bed: Bed, noise: Noise, seed: int, rules: str = "plain+gated") -> Cell:
     """The measures of a bed's ensemble under noise."""
     return Cell("ensemble", bed.source, noise, bed.ensemble, rules, KEEP, None, seed)
 
 
 def tables(records: Records) -> Sequence[Table]:
     """Accuracy, contamination, and the proxies' accuracy on the corrupted, by ε."""
-    rows = {NAMES[rule]: {"rule": rule} for rule in RULES}
+    rows = {title: {"rule": rule} for rule, title in shown(records, RULES).items()}
     columns = {f"ε = {rate:.2f}": {"noise": attack(rate)} for rate in RATES}
 
     def table(what: str, percent: bool) -> Table:
@@ -113,14 +121,14 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
             "corruption rate ε",
             f"{name}, %",
             {
-                NAMES[rule]: {
+                title: {
                     rate: [100 * v for v in records.values(what, rule=rule, noise=attack(rate))]
                     for rate in RATES
                 }
-                for rule in RULES
+                for rule, title in shown(records, RULES).items()
             },
             {
-                NAMES[rule]: {
+                title_of(rule): {
                     rate: values[at] * (100 if at else 1) for rate, values in known.items()
                 }
                 for rule, known in BREAKDOWN.items()
@@ -150,9 +158,10 @@ def claims(records: Records) -> Sequence[Claim]:
         return records.by_seed(what, rule=rule, noise=attack(rate))
 
     def over(larger: str, smaller: str, rate: float) -> Claim:
-        text = f"ε = {rate:.2f}: {NAMES[larger]} above {NAMES[smaller]}"
+        text = f"ε = {rate:.2f}: {title_of(larger)} above {title_of(smaller)}"
         return above(text, by("accuracy", larger, rate), by("accuracy", smaller, rate))
 
+    gated = as_recorded(records, "gated")
     ours, dirt = "rank_variance", by("contamination", "rank_variance", 0.5)
     clean = [by("contamination", "aum", rate) for rate in RATES]
     return [
@@ -189,8 +198,8 @@ def claims(records: Records) -> Sequence[Claim]:
         ),
         *(
             together(
-                f"ours: {NAMES[DEFAULT]} above {NAMES[rival]} at every ε ≥ 0.40",
-                [over(DEFAULT, rival, rate) for rate in HIGH],
+                f"ours: {title_of(gated)} above {title_of(rival)} at every ε ≥ 0.40",
+                [over(gated, rival, rate) for rate in HIGH],
             )
             for rival in ("aum", ours)
         ),

@@ -14,18 +14,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dris.bench.claims import Claim, above, together
-from dris.bench.figures import grouped_bars
 from dris.bench.paper import pruning
 from dris.bench.paper.breakdown import watched
 from dris.bench.paper.pruning import ATTACK, KEEP, RULES, data_of
-from dris.bench.paper_values import CONTAMINATION, PRUNING
-from dris.bench.reading import Like, constant, crossed, inside, measured
 from dris.bench.records import Records
-from dris.bench.rules import DEFAULT, NAMES
+from dris.bench.results.claims import Claim, above, together
+from dris.bench.results.figures import grouped_bars
+from dris.bench.results.paper_values import CONTAMINATION, PRUNING
+from dris.bench.results.reading import (
+    Like,
+    as_recorded,
+    constant,
+    crossed,
+    inside,
+    measured,
+    shown,
+)
+from dris.bench.results.table import Printed, Table
 from dris.bench.scales import Scale
 from dris.bench.spec import Cell, Ensemble, Source
-from dris.bench.tables import Printed, Table
+from dris.core.choose.rules import title_of
 from dris.learn.recipe import PAPER_CIFAR_ATTACKER, PAPER_CIFAR_PROXY
 
 TITLE = "Subset contamination"
@@ -69,7 +77,7 @@ def ensembles(records: Records) -> dict[str, Like]:
 
 def tables(records: Records) -> Sequence[Table]:
     """Contamination and accuracy of the targets' subsets; then the ensembles, proxy by proxy."""
-    rows = {NAMES[rule]: {"rule": rule} for rule in RULES}
+    rows = {title: {"rule": rule} for rule, title in shown(records, RULES).items()}
     columns = {data: {"data": data} for data in data_of(records)}
 
     def dirt(row: Like, column: Like) -> Printed | None:
@@ -119,13 +127,13 @@ def _measured(records: Records, title: str, like: Like) -> list[Table]:
     return [
         Table(
             f"{title}; {first['note']}" if "note" in first else title,
-            [NAMES[rule] for rule in rules],
+            [title_of(rule) for rule in rules],
             [dirty, found],
             {
-                **{(NAMES[rule], dirty): values("contamination", rule) for rule in rules},
-                **{(NAMES[rule], found): values("auroc", rule) for rule in first["auroc"]},
+                **{(title_of(rule), dirty): values("contamination", rule) for rule in rules},
+                **{(title_of(rule), found): values("auroc", rule) for rule in first["auroc"]},
             },
-            {(NAMES[rule], dirty): (value, None) for rule, value in known.items()},
+            {(title_of(rule), dirty): (value, None) for rule, value in known.items()},
             best=None,
             percent=False,
             digits=3,
@@ -150,7 +158,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
 
 def claims(records: Records) -> Sequence[Claim]:
     """The paper's reading of table 2, per data set."""
-    found = []
+    found, gated = [], as_recorded(records, "gated")
     for data in data_of(records):
 
         def dirt(rule: str, data: str = data) -> dict[int, float]:
@@ -160,7 +168,10 @@ def claims(records: Records) -> Sequence[Claim]:
         found += [
             together(
                 f"{data}: EL2N and consensus keep more corrupted than clean examples",
-                [above(NAMES[r], dirt(r), constant(0.5, dirt(r))) for r in ("el2n", "consensus")],
+                [
+                    above(title_of(r), dirt(r), constant(0.5, dirt(r)))
+                    for r in ("el2n", "consensus")
+                ],
             ),
             above(
                 f"{data}: DR-IS keeps less corruption than Random",
@@ -175,9 +186,9 @@ def claims(records: Records) -> Sequence[Claim]:
                 dirt("rank_variance"),
             ),
             above(
-                f"ours: {data}: {NAMES[DEFAULT]} keeps less corruption than DR-IS",
+                f"ours: {data}: {title_of(gated)} keeps less corruption than DR-IS",
                 dirt("rank_variance"),
-                dirt(DEFAULT),
+                dirt(gated),
             ),
         ]
     return found

@@ -19,17 +19,17 @@ from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
-from dris.bench.claims import Claim, Outcome, above, together, untestable, within
-from dris.bench.figures import PALETTE, both
 from dris.bench.paper.breakdown import watched
 from dris.bench.paper.pruning import ATTACK, static
-from dris.bench.paper_values import DIVERSITY
-from dris.bench.reading import Found, constant, inside, measured
 from dris.bench.records import Records
+from dris.bench.results.claims import Claim, Outcome, above, together, untestable, within
+from dris.bench.results.figures import PALETTE, both
+from dris.bench.results.paper_values import DIVERSITY
+from dris.bench.results.reading import Found, constant, inside, measured
+from dris.bench.results.statistics import mean_std
+from dris.bench.results.table import Table
 from dris.bench.scales import SCALES, Bed, Scale
 from dris.bench.spec import Cell
-from dris.bench.statistics import mean_std
-from dris.bench.tables import Table
 from dris.learn.recipe import Recipe
 
 TITLE = "Proxy diversity"

@@ -14,19 +14,19 @@ than the others.
 from collections.abc import Sequence
 from pathlib import Path
 
-from dris.bench.claims import Claim, above
-from dris.bench.curves import Panel, curve_panels
 from dris.bench.paper.breakdown import watched
 from dris.bench.paper.pruning import ATTACK, static
-from dris.bench.reading import measured
 from dris.bench.records import Records
-from dris.bench.rules import DEFAULT, NAMES
+from dris.bench.results.claims import Claim, above
+from dris.bench.results.curves import Panel, curve_panels
+from dris.bench.results.reading import measured, shown
+from dris.bench.results.table import Table
 from dris.bench.scales import SCALES, Scale
 from dris.bench.spec import Cell
-from dris.bench.tables import Table
+from dris.core.choose.rules import title_of
 
 TITLE = "Scoring epoch"
-RULES = ("random", "el2n", "forgetting", "consensus", "aum", "rank_variance", DEFAULT)
+RULES = ("random", "el2n", "forgetting", "consensus", "aum", "rank_variance", "gated")
 
 
 def looks(scale: Scale) -> dict[int, str]:
@@ -63,7 +63,7 @@ def dirt(records: Records, rule: str, epoch: int) -> dict[int, float]:
 
 def tables(records: Records) -> Sequence[Table]:
     """DR-IS's accuracy, then every rule's contamination, by s."""
-    tried = looks(SCALES[records.scale])
+    tried, rules = looks(SCALES[records.scale]), shown(records, RULES)
     columns = {epoch: f"s = {epoch}" for epoch in tried}
     return [
         Table(
@@ -78,11 +78,11 @@ def tables(records: Records) -> Sequence[Table]:
         ),
         Table(
             f"{ATTACK}: fraction corrupt in the subset",
-            [NAMES[rule] for rule in RULES],
+            list(rules.values()),
             list(columns.values()),
             {
-                (NAMES[rule], columns[epoch]): list(dirt(records, rule, epoch).values())
-                for rule in RULES
+                (title, columns[epoch]): list(dirt(records, rule, epoch).values())
+                for rule, title in rules.items()
                 for epoch in tried
             },
             best="smallest",
@@ -102,11 +102,11 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
             "scoring epoch s",
             "corrupt in the subset, %",
             {
-                NAMES[rule]: {
+                title: {
                     epoch: [100 * value for value in dirt(records, rule, epoch).values()]
                     for epoch in epochs
                 }
-                for rule in RULES
+                for rule, title in shown(records, RULES).items()
             },
         ),
         Panel(
@@ -114,7 +114,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
             "scoring epoch s",
             "test accuracy, %",
             {
-                NAMES["rank_variance"]: {
+                title_of("rank_variance"): {
                     epoch: [100 * value for value in records.values("accuracy", rule=rule)]
                     for epoch, rule in looks(SCALES[records.scale]).items()
                 }

@@ -19,14 +19,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dris.bench.beds import FOOD
-from dris.bench.claims import Claim, above, within
-from dris.bench.panels import bar_panels
-from dris.bench.paper_values import FOOD as PAPER
 from dris.bench.records import Records
-from dris.bench.rules import DEFAULT, NAMES
+from dris.bench.results.claims import Claim, above, within
+from dris.bench.results.panels import bar_panels
+from dris.bench.results.paper_values import FOOD as PAPER
+from dris.bench.results.reading import as_recorded, shown
+from dris.bench.results.table import Printed, Table
 from dris.bench.scales import Scale
 from dris.bench.spec import CLEAN, Cell, Noise
-from dris.bench.tables import Printed, Table
+from dris.core.choose.rules import title_of
 
 TITLE = "Food-101"
 CUTS = {
@@ -40,7 +41,7 @@ CUTS = {
     "paper": "nothing is cut: all 101 classes, torchvision's networks, 50 and 25 epochs",
 }
 ATTACK = Noise("targeted", 0.25)
-RULES = ("random", "el2n", "aum", "rank_variance", DEFAULT)
+RULES = ("random", "el2n", "aum", "rank_variance", "gated")
 KEEP = 0.5
 E1, E2 = "E1: natural noise", "E2: and targeted 25 %"
 
@@ -57,15 +58,16 @@ def cells(scale: Scale) -> list[Cell]:
 
 def tables(records: Records) -> Sequence[Table]:
     """Accuracy, and what is suspect or corrupt in the half that is kept."""
-    rows = [NAMES[rule] for rule in RULES]
+    rules = shown(records, RULES)
+    rows = list(rules.values())
     return [
         Table(
             "Food-101: test accuracy (%)",
             rows,
             [E1, E2],
             {
-                (NAMES[rule], column): records.values("accuracy", rule=rule, noise=noise)
-                for rule in RULES
+                (title, column): records.values("accuracy", rule=rule, noise=noise)
+                for rule, title in rules.items()
                 for column, noise in ((E1, CLEAN), (E2, ATTACK))
             },
             _printed(0),
@@ -75,8 +77,8 @@ def tables(records: Records) -> Sequence[Table]:
             rows,
             [E1, E2],
             {
-                (NAMES[rule], column): records.values(what, rule=rule, noise=noise)
-                for rule in RULES
+                (title, column): records.values(what, rule=rule, noise=noise)
+                for rule, title in rules.items()
                 for column, noise, what in (
                     (E1, CLEAN, "candidates"),
                     (E2, ATTACK, "contamination"),
@@ -92,7 +94,7 @@ def tables(records: Records) -> Sequence[Table]:
 
 def _printed(what: int) -> dict[tuple[str, str], Printed]:
     return {
-        (NAMES[rule], column): values[what]
+        (title_of(rule), column): values[what]
         for column, setting in ((E1, "E1"), (E2, "E2"))
         for rule, values in PAPER[setting].items()
     }
@@ -113,11 +115,12 @@ def claims(records: Records) -> Sequence[Claim]:
     def at(rule: str, noise: Noise, what: str = "accuracy") -> dict[int, float]:
         return records.by_seed(what, rule=rule, noise=noise)
 
+    gated = as_recorded(records, "gated")
     chance = at("random", CLEAN, "candidates_in_data")
     ours = [
         above(
-            f"ours: {title}: {NAMES[DEFAULT]} above {NAMES[rival]}",
-            at(DEFAULT, noise),
+            f"ours: {title}: {title_of(gated)} above {title_of(rival)}",
+            at(gated, noise),
             at(rival, noise),
         )
         for title, noise in (("E1", CLEAN), ("E2", ATTACK))

@@ -14,15 +14,15 @@ of the proposal, that it degrades gently.
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dris.bench.claims import Claim, above, falling, together
-from dris.bench.curves import Curves, Panel, curve_panels
 from dris.bench.paper.pruning import ATTACK, static
-from dris.bench.paper_values import HYBRID
-from dris.bench.reading import Like, crossed
 from dris.bench.records import Records
+from dris.bench.results.claims import Claim, above, falling, together
+from dris.bench.results.curves import Curves, Panel, curve_panels
+from dris.bench.results.paper_values import HYBRID
+from dris.bench.results.reading import Like, crossed
+from dris.bench.results.table import Printed, Table
 from dris.bench.scales import Scale
 from dris.bench.spec import CLEAN, Cell, Noise
-from dris.bench.tables import Printed, Table
 
 TITLE = "Hybrid scores"
 NOISES = (CLEAN, ATTACK)

@@ -17,16 +17,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dris.bench.claims import Claim, above, together, untestable, within
-from dris.bench.figures import CLEAN, CORRUPTED, both
-from dris.bench.kinds.ensemble import EDGES
+from dris.bench.kinds.ensemble_cell import EDGES
 from dris.bench.paper.breakdown import attack, watched
-from dris.bench.reading import Found, constant, measured
 from dris.bench.records import Records
+from dris.bench.results.claims import Claim, above, together, untestable, within
+from dris.bench.results.figures import CLEAN, CORRUPTED, both
+from dris.bench.results.reading import Found, constant, measured
+from dris.bench.results.statistics import mean_std
+from dris.bench.results.table import Table
 from dris.bench.scales import Scale
 from dris.bench.spec import Cell
-from dris.bench.statistics import mean_std
-from dris.bench.tables import Table
 
 TITLE = "How many proxies"
 RATE = 0.1

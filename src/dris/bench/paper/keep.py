@@ -12,20 +12,20 @@ from α = 0.5 on CIFAR-10 and at α = 0.75 on CIFAR-100.
 from collections.abc import Sequence
 from pathlib import Path
 
-from dris.bench.claims import Claim, above
-from dris.bench.curves import Panel, curve_panels
 from dris.bench.paper.pruning import ATTACK, data_of, static
-from dris.bench.paper_values import KEEP_SWEEP
-from dris.bench.reading import Like, crossed
 from dris.bench.records import Records
-from dris.bench.rules import DEFAULT, NAMES
+from dris.bench.results.claims import Claim, above
+from dris.bench.results.curves import Panel, curve_panels
+from dris.bench.results.paper_values import KEEP_SWEEP
+from dris.bench.results.reading import Like, as_recorded, crossed, shown
+from dris.bench.results.table import Printed, Table
 from dris.bench.scales import Scale
 from dris.bench.spec import Cell
-from dris.bench.tables import Printed, Table
+from dris.core.choose.rules import title_of
 
 TITLE = "Keep fraction"
 KEEPS = (0.25, 0.5, 0.75)
-RULES = ("random", "el2n", "consensus", "aum", "rank_variance", DEFAULT)
+RULES = ("random", "el2n", "consensus", "aum", "rank_variance", "gated")
 _OVERTAKEN = {"cifar10": (0.5, 0.75), "cifar100": (0.75,)}
 """Where the paper has AUM above DR-IS."""
 
@@ -43,7 +43,7 @@ def cells(scale: Scale) -> list[Cell]:
 
 def tables(records: Records) -> Sequence[Table]:
     """Accuracy, then contamination, by rule and α."""
-    rows = {NAMES[rule]: {"rule": rule} for rule in RULES}
+    rows = {title: {"rule": rule} for rule, title in shown(records, RULES).items()}
     found = []
     for data in data_of(records):
         columns = {f"α = {keep:g}": {"data": data, "keep": keep} for keep in KEEPS}
@@ -77,17 +77,17 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
             "keep fraction α",
             "test accuracy, %",
             {
-                NAMES[rule]: {
+                title: {
                     keep: [
                         100 * value
                         for value in records.values("accuracy", data=data, rule=rule, keep=keep)
                     ]
                     for keep in KEEPS
                 }
-                for rule in RULES
+                for rule, title in shown(records, RULES).items()
             },
             {
-                NAMES[rule]: {keep: mean for keep, (mean, _) in zip(KEEPS, printed, strict=True)}
+                title_of(rule): {keep: mean for keep, (mean, _) in zip(KEEPS, printed, strict=True)}
                 for rule, printed in KEEP_SWEEP.get(data, {}).items()
             },
         )
@@ -98,7 +98,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
 
 def claims(records: Records) -> Sequence[Claim]:
     """The paper's reading of table 6, per data set and α."""
-    found = []
+    found, gated = [], as_recorded(records, "gated")
     for data in data_of(records):
         for keep in KEEPS:
 
@@ -107,8 +107,8 @@ def claims(records: Records) -> Sequence[Claim]:
                     records.by_seed("accuracy", data=data, rule=rule, keep=keep)
                     for rule in (larger, smaller)
                 ]
-                ours = "ours: " if DEFAULT in (larger, smaller) else ""
-                text = f"{ours}{data}, α = {keep:g}: {NAMES[larger]} above {NAMES[smaller]}"
+                ours = "ours: " if gated in (larger, smaller) else ""
+                text = f"{ours}{data}, α = {keep:g}: {title_of(larger)} above {title_of(smaller)}"
                 return above(text, *pair)
 
             found += [
@@ -120,5 +120,5 @@ def claims(records: Records) -> Sequence[Claim]:
                 found.append(over("aum", "rank_variance"))
             else:
                 found.append(over("rank_variance", "aum"))
-            found += [over(DEFAULT, "rank_variance"), over(DEFAULT, "aum")]
+            found += [over(gated, "rank_variance"), over(gated, "aum")]
     return found

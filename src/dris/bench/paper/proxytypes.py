@@ -18,14 +18,14 @@ from pathlib import Path
 import numpy as np
 
 from dris.bench.beds import TYPES
-from dris.bench.claims import Claim, above, within
-from dris.bench.figures import gap_figure
-from dris.bench.kinds.proxytypes import sizes
-from dris.bench.panels import histogram_panels
+from dris.bench.kinds.proxytypes_cell import sizes
 from dris.bench.records import Records, Row
+from dris.bench.results.claims import Claim, above, within
+from dris.bench.results.figures import gap_figure
+from dris.bench.results.panels import histogram_panels
+from dris.bench.results.table import Table
 from dris.bench.scales import Scale
 from dris.bench.spec import Cell, Noise
-from dris.bench.tables import Table
 from dris.core.judge.diagnostics import Gap
 
 TITLE = "Proxy types"

@@ -12,19 +12,20 @@ targeted 25 %, DR-IS above AUM under targeted 25 %, Random above DR-IS on clean 
 from collections.abc import Sequence
 from pathlib import Path
 
-from dris.bench.claims import Claim, above
-from dris.bench.figures import grouped_bars
-from dris.bench.paper_values import PRUNING
 from dris.bench.records import Records
-from dris.bench.rules import DEFAULT, NAMES
+from dris.bench.results.claims import Claim, above
+from dris.bench.results.figures import grouped_bars
+from dris.bench.results.paper_values import PRUNING
+from dris.bench.results.reading import as_recorded, shown
+from dris.bench.results.table import Table
 from dris.bench.scales import Bed, Scale
 from dris.bench.spec import CLEAN, Cell, Noise
-from dris.bench.tables import Table
+from dris.core.choose.rules import title_of
 
 TITLE = "Static pruning"
 NOISES = (CLEAN, Noise("uniform", 0.1), Noise("targeted", 0.1), Noise("targeted", 0.25))
 ATTACK = NOISES[-1]
-RULES = ("random", "el2n", "forgetting", "consensus", "aum", "rank_variance", DEFAULT)
+RULES = ("random", "el2n", "forgetting", "consensus", "aum", "rank_variance", "gated")
 KEEP = 0.25
 
 
@@ -52,21 +53,25 @@ def tables(records: Records) -> Sequence[Table]:
 
 def _table(records: Records, data: str) -> Table:
     printed = PRUNING.get(data, {})
-    rules = [r for r in RULES if r in printed or records.where(data=data, rule=r, keep=KEEP)]
+    rules = {
+        rule: title
+        for rule, title in shown(records, RULES).items()
+        if rule in printed or records.where(data=data, rule=rule, keep=KEEP)
+    }
     return Table(
         f"{data}: test accuracy (%) at keep fraction {KEEP}",
-        [NAMES[rule] for rule in rules],
+        list(rules.values()),
         [str(noise) for noise in NOISES],
         {
-            (NAMES[rule], str(noise)): records.values(
+            (title, str(noise)): records.values(
                 "accuracy", data=data, noise=noise, rule=rule, keep=KEEP
             )
-            for rule in rules
+            for rule, title in rules.items()
             for noise in NOISES
         },
         {
-            (NAMES[rule], str(noise)): value
-            for rule in rules
+            (title, str(noise)): value
+            for rule, title in rules.items()
             for noise, value in zip(NOISES, printed.get(rule, ()), strict=False)
         },
     )
@@ -85,7 +90,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
 
 def claims(records: Records) -> Sequence[Claim]:
     """The paper's reading of table 1, per data set."""
-    found = []
+    found, gated = [], as_recorded(records, "gated")
     for data in data_of(records):
 
         def reached(rule: str, noise: Noise, data: str = data) -> dict[int, float]:
@@ -110,8 +115,8 @@ def claims(records: Records) -> Sequence[Claim]:
         text = f"{data}, clean: Random above AUM's easiest quarter"
         found.append(above(text, reached("random", CLEAN), reached("aum", CLEAN)))
         for rival in ("rank_variance", "aum"):
-            text = f"ours: {data}, {ATTACK}: {NAMES[DEFAULT]} above {NAMES[rival]}"
-            found.append(above(text, reached(DEFAULT, ATTACK), reached(rival, ATTACK)))
+            text = f"ours: {data}, {ATTACK}: {title_of(gated)} above {title_of(rival)}"
+            found.append(above(text, reached(gated, ATTACK), reached(rival, ATTACK)))
     return found
 
 

@@ -14,15 +14,15 @@ from pathlib import Path
 
 import numpy as np
 
-from dris.bench.claims import Claim, above
-from dris.bench.figures import paired_points
 from dris.bench.paper.pruning import ATTACK, static
-from dris.bench.paper_values import PAIRED
 from dris.bench.records import Records
+from dris.bench.results.claims import Claim, above
+from dris.bench.results.figures import paired_points
+from dris.bench.results.paper_values import PAIRED
+from dris.bench.results.statistics import compare
+from dris.bench.results.table import Table
 from dris.bench.scales import Scale
 from dris.bench.spec import CLEAN, Cell
-from dris.bench.statistics import compare
-from dris.bench.tables import Table
 
 TITLE = "DR-IS against Random, paired over seeds"
 NOISES = (CLEAN, ATTACK)

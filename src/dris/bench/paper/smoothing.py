@@ -13,14 +13,14 @@ attack in the paper.
 from collections.abc import Sequence
 from pathlib import Path
 
-from dris.bench.claims import Claim, within
-from dris.bench.panels import line_panels
-from dris.bench.paper.online import CUTS as CUTS
-from dris.bench.paper.online import online
+from dris.bench.paper.online_draws import CUTS as CUTS
+from dris.bench.paper.online_draws import online
 from dris.bench.records import Records
+from dris.bench.results.claims import Claim, within
+from dris.bench.results.panels import line_panels
+from dris.bench.results.table import Table
 from dris.bench.scales import Scale
 from dris.bench.spec import CLEAN, Cell, Noise
-from dris.bench.tables import Table
 
 TITLE = "The smoothing of DR-IS-online"
 NOISES = (CLEAN, Noise("targeted", 0.25))

@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dris.bench.beds import SYNTHETIC
-from dris.bench.claims import Claim, above, within
-from dris.bench.kinds.synthetic import COLUMNS
-from dris.bench.panels import bar_panels
-from dris.bench.paper_values import SYNTHETIC as PAPER
+from dris.bench.kinds.synthetic_cell import COLUMNS
 from dris.bench.records import Records
+from dris.bench.results.claims import Claim, above, within
+from dris.bench.results.panels import bar_panels
+from dris.bench.results.paper_values import SYNTHETIC as PAPER
+from dris.bench.results.table import Printed, Table
 from dris.bench.scales import Scale
 from dris.bench.spec import CLEAN, Cell, Noise
-from dris.bench.tables import Printed, Table
 
 TITLE = "The synthetic study"
 CUTS = {

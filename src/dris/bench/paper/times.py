@@ -14,18 +14,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dris.bench.claims import Claim, Outcome, above, untestable, within
-from dris.bench.figures import grouped_bars
 from dris.bench.paper import pruning
 from dris.bench.paper.pruning import RULES, data_of
-from dris.bench.paper_values import MINUTES
-from dris.bench.reading import constant
 from dris.bench.records import Records
-from dris.bench.rules import DEFAULT, NAMES
+from dris.bench.results.claims import Claim, Outcome, above, untestable, within
+from dris.bench.results.figures import grouped_bars
+from dris.bench.results.paper_values import MINUTES
+from dris.bench.results.reading import as_recorded, constant, shown
+from dris.bench.results.statistics import mean_std
+from dris.bench.results.table import Table
 from dris.bench.scales import Scale
 from dris.bench.spec import Cell
-from dris.bench.statistics import mean_std
-from dris.bench.tables import Table
+from dris.core.choose.rules import title_of
 
 TITLE = "Running times"
 # Multiply-adds of one forward pass over 3 × 32 × 32, ten classes for all but the last.
@@ -79,7 +79,7 @@ def waited(records: Records, data: str) -> dict[Group, float]:
     """
     found: dict[Group, float] = {}
     for rule in RULES:
-        if rule != DEFAULT:
+        if rule != "gated":
             for group, wait in clocked(records, data, rule, "scoring cpu").items():
                 found[group] = max(found.get(group, 0.0), wait)
     return trained(found)
@@ -109,7 +109,7 @@ def tables(records: Records) -> Sequence[Table]:
         "3 proxies": waited,
         "rank variance of them": _scoring,
         "3 proxies with canaries, gated": lambda r, d: trained(
-            clocked(r, d, DEFAULT, "scoring cpu")
+            clocked(r, d, as_recorded(r, "gated"), "scoring cpu")
         ),
     }
     return [
@@ -142,17 +142,18 @@ def tables(records: Records) -> Sequence[Table]:
 
 def minutes(records: Records, data: str) -> Table:
     """Minutes per target by rule, over seeds and noises; the paper's are of one A100."""
+    rules = shown(records, RULES)
     clocks = {"CPU": "target cpu", "clock": "target"}
     return Table(
         f"{data}: minutes per target, proxies not counted (the paper's: clock, one A100)",
-        [NAMES[rule] for rule in RULES],
+        list(rules.values()),
         list(clocks),
         {
-            (NAMES[rule], name): [s / 60 for s in clocked(records, data, rule, clock).values()]
-            for rule in RULES
+            (title, name): [s / 60 for s in clocked(records, data, rule, clock).values()]
+            for rule, title in rules.items()
             for name, clock in clocks.items()
         },
-        {(NAMES[rule], "clock"): printed for rule, printed in MINUTES.get(data, {}).items()},
+        {(title_of(rule), "clock"): printed for rule, printed in MINUTES.get(data, {}).items()},
         best=None,
         percent=False,
     )

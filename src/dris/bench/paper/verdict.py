@@ -12,13 +12,13 @@ targeted noise; where a limit breaks there, the check "hiding" has to fail.
 from collections.abc import Sequence
 from pathlib import Path
 
-from dris.bench.claims import Claim, above
-from dris.bench.figures import grouped_bars
 from dris.bench.paper.pruning import NOISES, data_of
 from dris.bench.records import Records, Row
+from dris.bench.results.claims import Claim, above
+from dris.bench.results.figures import grouped_bars
+from dris.bench.results.table import Table
 from dris.bench.scales import Scale
 from dris.bench.spec import CLEAN, Cell, Noise
-from dris.bench.tables import Table
 
 TITLE = "The verdict on known noise"
 HEAVIER = (Noise("targeted", 0.4), Noise("targeted", 0.5))

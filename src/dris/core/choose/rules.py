@@ -359,6 +359,23 @@ def _gate_of(name: str, words: list[str]) -> Rule:
     return Rule(name, title, "a gate in full", _gated(how, fill=fill), "planted", True)
 
 
+def title_of(name: str) -> str:
+    """What tables call a rule, also one that only old records hold.
+
+    There ":all" at the end of a gated rule's name says that all canaries set its gate; now half of
+    them do, and the others certify.
+
+    >>> title_of("aum"), title_of("gate:early_margin:0.9:half_el2n:all")
+    ('AUM, top', 'gated, all canaries')
+    """
+    known = name.removesuffix(":all")
+    short = {_IN_FULL: "gated", f"{_IN_FULL}:fill": "gated_filled"}.get(known, known)
+    return rule_of(short).title + (", all canaries" if known != name else "")
+
+
+_IN_FULL = f"gate:{DEFAULT_GATED.detector}:{DEFAULT_GATED.recall:g}:{DEFAULT_GATED.chooser}"
+
+
 def choose(
     rule: str,
     dynamics: Dynamics,

@@ -1,0 +1,255 @@
+"""Pretrained backbones: linear probes judge, the last block of a target learns (paper, table 4).
+
+The models of a cell's ensemble are backbones, each with one probe on its features. The target is
+"package.module:NAME", of which NAME_trunk stays frozen and NAME_tail learns.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+from torch.utils.data import Dataset
+
+from dris.bench.backbones import PARTS, fine_tuned
+from dris.bench.cell_data import Loaded, Place
+from dris.bench.kinds.groups import Ensembles, Finding, corrupted_cell, ensembles_of, timed
+from dris.bench.spec import CLEAN, Cell, Source, Target
+from dris.core.dynamics.history import Dynamics
+from dris.core.noise.flips import NoisyLabels
+from dris.core.streams import rng_for, seed_for
+from dris.data.known.catalogue import load
+from dris.data.known.food101 import decode_images
+from dris.learn.networks.features import extract_features
+from dris.learn.networks.models import build_model
+from dris.learn.networks.sources import DatasetSource, TensorSource
+from dris.learn.stacked.heads import train_heads
+from dris.learn.store.target_log import TargetRun
+from dris.learn.targets import train_target
+
+AT_ONCE = 2 << 30  # bytes of images or maps that are held in memory
+
+
+Pictures = Loaded
+"""Training and test images, decoded or as data sets that decode on the way."""
+
+
+class Decoded(Dataset[Any]):
+    """Images decoded each time they are asked for."""
+
+    def __init__(self, paths: NDArray[np.str_], side: int) -> None:
+        self._paths, self._side = paths, side
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def __getitem__(self, at: int) -> NDArray[np.uint8]:
+        image: NDArray[np.uint8] = decode_images(self._paths[at : at + 1], self._side)[0]
+        return image
+
+
+def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
+    """Accuracy, injected corruption and candidate noise of every rule's subset."""
+    first, shared = cells[0], dict[str, float]()
+    data = pictures(first.source, place)
+    with timed(shared, "features"):
+        features = [features_of(model, data, place) for model in first.ensemble.models]
+    with timed(shared, "attacker"):
+        noisy = corrupted_cell(
+            first,
+            data,
+            place,
+            seen=lambda: ("linear", features_of(first.ensemble.attacker, data, place)[0]),
+        )
+    ensembles = probed(first, data, noisy, features, place)
+    with timed(shared, "maps"):
+        model, x, test_x = learned(_target_of(first), data, place)
+    train = partial(_target, model, device=place.device, classes=data.classes)
+    candidates = None
+    if first.noise == CLEAN:
+        with timed(shared, "reference"):
+            candidates = candidate_noise(first, data, train, x, test_x)
+    for cell in cells:
+        seconds = dict(shared)
+        with timed(seconds, "scoring"):
+            kept = ensembles.subset(cell.rule, cell.keep, cell.seed)
+        with timed(seconds, "target"):
+            run = train(
+                x, noisy.given, kept, _target_of(cell), cell.seed, test=(test_x, data.test_y)
+            )
+        found = {
+            "accuracy": float(run.accuracy or 0.0),
+            "contamination": float(noisy.flipped[kept.indices].mean()),
+            "size": len(kept.indices),
+        }
+        if candidates is not None:
+            found |= {
+                "candidates": float(candidates[kept.indices].mean()),
+                "candidates_in_data": float(candidates.mean()),
+            }
+        yield Finding(cell, found, seconds)
+
+
+@lru_cache(maxsize=1)
+def pictures(source: Source, place: Place) -> Pictures:
+    """The images of a source; digits are drawn as grey pictures of 8 × 8 pixels."""
+    data = load(source.name, data_dir=place.data_dir)
+    train, tests = (
+        np.sort(rng_for(0, source.name, "pictures").permutation(len(y))[:wanted])
+        for wanted, y in ((source.examples, data.train_y), (source.tests, data.test_y))
+    )
+    return Pictures(
+        _images(data.train_x[train], source.side),
+        data.train_y[train],
+        _images(data.test_x[tests], source.side),
+        data.test_y[tests],
+        len(data.classes),
+    )
+
+
+def _images(x: NDArray[Any], side: int | None) -> Any:
+    if x.dtype.kind != "U":
+        grey = np.rint(255 / 16 * x).astype(np.uint8).reshape(-1, 1, 8, 8)
+        return np.repeat(grey, 3, axis=1)
+    side = 224 if side is None else side
+    if 3 * side**2 * len(x) > AT_ONCE:
+        return Decoded(x, side)
+    return decode_images(x, side)
+
+
+def features_of(
+    model: str, data: Pictures, place: Place
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """A backbone's features of the training and test images, kept in the store."""
+    network = _built(model, data)
+    train, test = (
+        extract_features(network, x, batch_size=64, device=place.device, store=place.store)
+        for x in (data.x, data.test_x)
+    )
+    return train, test
+
+
+def probed(
+    cell: Cell,
+    data: Pictures,
+    noisy: NoisyLabels,
+    features: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]],
+    place: Place,
+) -> Ensembles:
+    """One linear probe per backbone, as the rules want to see them."""
+    train, test = zip(*features, strict=True)
+
+    def probes(labels: NDArray[np.int64], count: int, folds: int | None) -> Dynamics:
+        return train_heads(
+            list(train),
+            labels,
+            heads=count,
+            recipe=cell.ensemble.recipe,
+            seed=cell.seed,
+            cross_fit=folds,
+            classes=data.classes,
+            # Random draws hash (seed, id); ids that carry the seed redraw them.
+            ids=np.arange(len(labels)) + cell.seed * len(labels),
+            test=(list(test), data.test_y),
+            device=place.device,
+        )
+
+    return ensembles_of(cell, noisy.given, data.classes, probes)
+
+
+def learned(target: Target, data: Pictures, place: Place) -> tuple[Any, Any, Any]:
+    """What is trained, and on what: the tail on the trunk's maps, or all of it on images.
+
+    The trunk never changes, so its maps are computed once where they can be held; both ways train
+    the same tail on the same numbers.
+    """
+    trunk, tail = (f"{target.model}_{part}" for part in PARTS)
+    network = _built(trunk, data).eval()
+    with torch.inference_mode():
+        shape = tuple(network(torch.zeros(1, *_shape(data))).shape[1:])
+    if 4 * int(np.prod(shape)) * len(data.y) > AT_ONCE:
+        return partial(fine_tuned, target.model), data.x, data.test_x
+    flat = nn.Sequential(network, nn.Flatten())
+    maps, test_maps = (
+        np.asarray(
+            extract_features(flat, x, batch_size=64, device=place.device, store=place.store)
+        ).reshape(-1, *shape)
+        for x in (data.x, data.test_x)
+    )
+    return tail, maps, test_maps
+
+
+def candidate_noise(
+    cell: Cell, data: Pictures, train: Any, x: Any, test_x: Any
+) -> NDArray[np.bool_]:
+    """Training examples whose label a reference trained on the test set would not give.
+
+    Mostly the reference's own mistakes: the paper flags a quarter of the data where about 5 % are
+    thought to be wrong. It takes as many steps as a target.
+    """
+    target, times = _target_of(cell), -(-len(data.y) // len(data.test_y))
+    recipe = replace(target.recipe, epochs=times * target.recipe.epochs)
+    reference = replace(target, recipe=recipe)
+    seed = seed_for(cell.seed, "reference")
+    run = train(test_x, data.test_y, np.arange(len(data.test_y)), reference, seed)
+    labels: NDArray[np.bool_] = predicted(run, x) != data.y
+    return labels
+
+
+def predicted(run: TargetRun, x: Any) -> NDArray[np.int64]:
+    """The class that a trained target gives to each example."""
+    device = next(run.model.parameters()).device
+    every = np.array_split(np.arange(len(x)), -(-len(x) // 256))
+    run.model.eval()
+    with torch.inference_mode():
+        source = (
+            TensorSource(x, device, normalize=False)
+            if isinstance(x, np.ndarray)
+            else DatasetSource(x, device)
+        )
+        parts = [run.model(batch).argmax(dim=1).cpu().numpy() for batch in source.batches(every)]
+    return np.concatenate(parts)
+
+
+def _target(
+    model: Any,
+    x: Any,
+    y: NDArray[np.int64],
+    kept: Any,
+    target: Target,
+    seed: int,
+    *,
+    device: str,
+    classes: int,
+    test: tuple[Any, NDArray[np.int64]] | None = None,
+) -> TargetRun:
+    return train_target(
+        model,
+        x,
+        y,
+        kept,
+        recipe=target.recipe,
+        seed=seed,
+        classes=classes,
+        test=test,
+        standardize=False,
+        device=device,
+    )
+
+
+def _target_of(cell: Cell) -> Target:
+    if cell.target is None:
+        raise ValueError("a food cell needs a target")
+    return cell.target
+
+
+def _built(model: str, data: Pictures) -> nn.Module:
+    return build_model(model, _shape(data), data.classes, seed=0)
+
+
+def _shape(data: Pictures) -> tuple[int, ...]:
+    return tuple(np.shape(data.x[0]))

@@ -1,0 +1,122 @@
+"""A target trained on weighted draws from a plan (paper, algorithm 2).
+
+A cell's rule is a plan, the exponent of its weights and the smoothing ξ: "uniform", "dr_is:0",
+"dr_is:1:0.05"; exponent 1 and ξ = 0.1 unless said. Here seeds differ in their examples too.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from dris.bench.cell_data import Loaded, Place
+from dris.bench.kinds.groups import Finding, corrupted_cell, timed
+from dris.bench.spec import Cell
+from dris.core.choose.importance import Importance, importance
+from dris.core.dynamics.history import Dynamics
+from dris.core.scores.formulas import rank_variance
+from dris.core.streams import rng_for
+from dris.data.known.catalogue import load
+from dris.learn.online import train_online
+from dris.learn.plans import SMOOTHING
+from dris.learn.proxies import train_proxies
+from dris.learn.recipe import PAPER_RHO_REFERENCE
+from dris.learn.store.target_log import TargetRun
+
+
+def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
+    """Accuracy, and how the draws concentrated, of every plan of one group."""
+    first, shared = cells[0], dict[str, float]()
+    data = redrawn(first, place)
+    with timed(shared, "attacker"):
+        noisy = corrupted_cell(first, data, place)
+
+    @cache
+    def dynamics() -> Dynamics:
+        return train_proxies(
+            data.x,
+            noisy.given,
+            proxies=first.ensemble.count,
+            model=list(first.ensemble.models),
+            recipe=first.ensemble.recipe,
+            record="scored",
+            seed=first.seed,
+            classes=data.classes,
+            test=(data.test_x, data.test_y),
+            workers=1,
+            device=place.device,
+            store=place.store,
+        )
+
+    drawn = rng_for(0, first.source.name, "test").permutation(len(data.test_y))
+    tests = drawn[: first.source.tests]
+    for cell in cells:
+        if cell.target is None:
+            raise ValueError("an online cell needs a target")
+        seconds = dict(shared)
+        with timed(seconds, "scoring"):
+            proxies = dynamics()
+        plan, exponent = plan_of(cell.rule, proxies)
+        with timed(seconds, "target"):
+            run = train_online(
+                cell.target.model,
+                data.x,
+                noisy.given,
+                plan=plan,
+                dynamics=proxies,
+                weight_exponent=exponent,
+                # As in the paper, the reference is the attacker's network.
+                reference=cell.ensemble.attacker,
+                reference_recipe=replace(PAPER_RHO_REFERENCE, augment=cell.target.recipe.augment),
+                recipe=cell.target.recipe,
+                seed=cell.seed,
+                classes=data.classes,
+                test=(data.test_x[tests], data.test_y[tests]),
+                flagged=noisy.flipped if noisy.flipped.any() else None,
+                device=place.device,
+                store=place.store,
+            )
+        yield Finding(cell, found_in(run), seconds)
+
+
+def redrawn(cell: Cell, place: Place) -> Loaded:
+    """The cell's examples, drawn anew for its seed, and every test example."""
+    data = load(cell.source.name, data_dir=place.data_dir)
+    order = rng_for(cell.seed, cell.source.name, "examples").permutation(len(data.train_y))
+    chosen = np.sort(order[: cell.source.examples])
+    x, y = data.train_x[chosen], data.train_y[chosen]
+    return Loaded(x, y, data.test_x, data.test_y, len(data.classes))
+
+
+def plan_of(rule: str, proxies: Dynamics) -> tuple[str | Importance, float | None]:
+    """A plan and the exponent of its weights; another ξ than the usual is a plan made by hand.
+
+    >>> plan_of("standard_is:0", Dynamics.from_losses([[0.1], [0.2]]))
+    ('standard_is', 0.0)
+    """
+    parts = rule.split(":")
+    name, exponent, smoothing = parts + ["", "1", str(SMOOTHING)][len(parts) :]
+    if float(smoothing) == SMOOTHING:
+        return name, float(exponent)
+    plan = importance(
+        rank_variance(proxies), smoothing=float(smoothing), weight_exponent=float(exponent)
+    )
+    return plan, None
+
+
+def found_in(run: TargetRun) -> dict[str, object]:
+    """What a record keeps of a target: where it ended, its course, how its draws concentrated."""
+    sampled = [line.sampled for line in run.log]
+    sizes = [s.concentration_size for s in sampled]
+    flagged = [s.flagged_mass for s in sampled if s.flagged_mass is not None]
+    return {
+        "accuracy": float(run.accuracy or 0.0),
+        "diverged": run.status == "diverged",
+        "alarm": any(s.alarm for s in sampled),
+        "collapsed": any(s.collapsed is not None for s in sampled),
+        "smallest_concentration": min(sizes, default=0.0),
+        "corrupt_draws": float(np.mean(flagged)) if flagged else 0.0,
+        "accuracy_by_epoch": [round(line.test_accuracy or 0.0, 4) for line in run.log],
+        "concentration_by_epoch": [round(size) for size in sizes],
+    }

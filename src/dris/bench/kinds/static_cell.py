@@ -1,0 +1,69 @@
+"""A target trained on what a rule keeps (paper, algorithm 1)."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from dris.bench.cell_data import Loaded, Place
+from dris.bench.kinds.groups import Finding, model_of, prepared, timed
+from dris.bench.spec import Cell
+from dris.core.choose.gate import NothingPassesError
+from dris.core.choose.selection import Subset
+from dris.core.noise.flips import NoisyLabels
+from dris.learn.targets import train_target
+
+
+def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
+    """Accuracy, contamination and size of every cell of one group."""
+    shared: dict[str, float] = {}
+    data, noisy, ensembles = prepared(cells, place, shared)
+    for cell in cells:
+        seconds = dict(shared)
+        try:
+            with timed(seconds, "scoring"):
+                subset = ensembles.subset(cell.rule, cell.keep, cell.seed)
+        except NothingPassesError:
+            yield Finding(cell, guessed(data, noisy), seconds)
+            continue
+        with timed(seconds, "target"):
+            accuracy = reached(cell, data, noisy, subset, place)
+        kept = subset.indices
+        found: dict[str, Any] = {
+            "accuracy": accuracy,
+            "contamination": float(noisy.flipped[kept].mean()),
+            "size": len(kept),
+            "smallest_class": int(np.bincount(noisy.given[kept], minlength=data.classes).min()),
+        }
+        if "passed" in subset.parameters:
+            found |= {name: subset.parameters.get(name, 0) for name in ("passed", "short")}
+        yield Finding(cell, found, seconds)
+
+
+def reached(cell: Cell, data: Loaded, noisy: NoisyLabels, subset: Subset, place: Place) -> float:
+    """Test accuracy of the cell's target, trained for as many steps as on all the data."""
+    if cell.target is None:
+        raise ValueError("a static cell needs a target")
+    run = train_target(
+        model_of(cell.target.model),
+        data.x,
+        noisy.given,
+        subset,
+        recipe=cell.target.recipe,
+        seed=cell.seed,
+        classes=data.classes,
+        test=(data.test_x, data.test_y),
+        device=place.device,
+    )
+    return float(run.accuracy or 0.0)
+
+
+def guessed(data: Loaded, noisy: NoisyLabels) -> dict[str, Any]:
+    """What a rule that keeps nothing comes to: the most common class is guessed."""
+    common = np.bincount(noisy.given, minlength=data.classes).argmax()
+    return {
+        "accuracy": float((data.test_y == common).mean()),
+        "contamination": 0.0,
+        "size": 0,
+        "smallest_class": 0,
+    }

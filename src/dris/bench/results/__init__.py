@@ -1,0 +1,6 @@
+"""From records to what a reader sees, in reading order.
+
+statistics (means, paired tests), claims (what the paper says, held against records), table, reading
+(numbers out of records), paper_values (what the paper prints), figures, curves and panels (the
+pictures), pages (an experiment's page and the index).
+"""

@@ -1,0 +1,127 @@
+"""An experiment's results as a page, LaTeX tables and figures, all from its records alone."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from dris.bench.experiment import EXPERIMENTS, OURS, Experiment, experiment_of
+from dris.bench.records import Records, write_records
+from dris.bench.results.claims import Claim, Outcome
+from dris.bench.results.figures import drawn_into
+from dris.bench.scales import SCALES
+from dris.core.dynamics.arrayfile import made_folder
+from dris.data.writer import OWN, Writer
+
+INDEX = "README.md"
+_SIGNS: dict[Outcome, str] = {
+    "reproduced": "✔ reproduced",
+    "contradicted": "✘ contradicted",
+    "undecided": "· undecided",
+    "not testable at this scale": "– not testable at this scale",
+}
+
+_OLDER = (
+    'Where a rule ends in "all canaries", all of them set its gate. The rule that ships sets it by '
+    "half of them and certifies by the others; these records are older and say nothing of that."
+)
+
+
+def page_files(name: str, folder: Path) -> list[Path]:
+    """What `write_page` writes, but for figures and the records themselves."""
+    return [folder / part for part in (f"{name}.md", f"tables/{name}.tex", f"claims/{name}.json")]
+
+
+def write_page(name: str, records: Records, folder: Path, *, writer: Writer = OWN) -> Path:
+    """An experiment's page, with LaTeX tables, figures, claims and records in folders below.
+
+    Returns the page's path. All of it comes from the records: no run is needed.
+    """
+    experiment = experiment_of(name)
+    for part in ("images", "tables", "claims", "records"):
+        made_folder(folder / part)
+    with drawn_into(folder / "images", writer) as scratch:
+        drawn = [path.name for path in experiment.figures(records, scratch)]
+    tables, claims = experiment.tables(records), experiment.claims(records)
+    lines = [
+        f"# {experiment.TITLE}",
+        "",
+        f"    dris reproduce {name} --scale {records.scale}",
+        "",
+        f"{_first_sentence(experiment.__doc__)} Scale {records.scale}: "
+        f"{_cut(experiment, records.scale)}. Mean ± sample standard deviation (number of seeds); "
+        "the paper's own numbers stand small in brackets. Written by the command above from "
+        f"[its records](records/{name}.json), made with "
+        f"{', '.join(f'{n} {v}' for n, v in records.versions.items()) or 'unrecorded versions'}; "
+        f"[the tables as LaTeX](tables/{name}.tex).",
+    ]
+    if len(records.rows) < records.cells:
+        lines += ["", f"{len(records.rows)} of its {records.cells} cells were run."]
+    if any("all canaries" in row for table in tables for row in (table.title, *table.rows)):
+        lines += ["", _OLDER]
+    for table in tables:
+        lines += ["", f"## {table.title}", "", table.markdown()]
+    for figure in drawn:
+        lines += ["", f"![{Path(figure).stem}](images/{figure})"]
+    lines += ["", "## Claims", "", *claim_lines(claims), ""]
+    page, latex, outcomes = page_files(name, folder)
+    told = {"title": experiment.TITLE, "claims": [asdict(claim) for claim in claims]}
+    texts = {
+        latex: "\n\n".join(table.latex() for table in tables) + "\n",
+        outcomes: json.dumps(told, indent=1) + "\n",
+        page: "\n".join(lines),
+    }
+    write_records(records, folder / f"records/{name}.json", writer=writer)
+    for path, text in texts.items():
+        writer.write(path, [text.encode()])
+    return page
+
+
+def write_index(folder: Path, scale: str, *, writer: Writer = OWN) -> Path:
+    """A page that lists every experiment with a page in the folder, and how its claims ended."""
+    lines = [
+        "# The paper's experiments",
+        "",
+        f"Scale {scale}: {SCALES[scale].cut}. Each page is one command; a claim is reproduced or "
+        "contradicted when a paired one-sided t test over seeds says so at 0.05.",
+        "",
+        f"| experiment | {' | '.join(_SIGNS)} |",
+        "|---|" + "---:|" * len(_SIGNS),
+    ]
+    totals: Counter[str] = Counter()
+    rows = {}
+    for name in EXPERIMENTS:
+        path = folder / f"claims/{name}.json"
+        if path.is_file():
+            told = json.loads(path.read_text())
+            counts = Counter(claim["outcome"] for claim in told["claims"])
+            totals += counts if name not in OURS else Counter()
+            numbers = " | ".join(str(counts[outcome]) for outcome in _SIGNS)
+            rows[name] = f"| [{told['title']}]({name}.md) | {numbers} |"
+    lines += [row for name, row in rows.items() if name not in OURS]
+    lines.append("| in all | " + " | ".join(str(totals[outcome]) for outcome in _SIGNS) + " |")
+    lines += [row.replace("| [", "| ours, apart: [", 1) for n, row in rows.items() if n in OURS]
+    return writer.write(folder / INDEX, [("\n".join(lines) + "\n").encode()])
+
+
+def claim_lines(claims: Sequence[Claim]) -> list[str]:
+    """The claims one by one, after how many ended in which way.
+
+    >>> claim_lines([Claim("a > b", "undecided", "p = 0.2")])[-1]
+    '- · undecided: a > b (p = 0.2)'
+    """
+    counts = Counter(claim.outcome for claim in claims)
+    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in _SIGNS if counts[outcome])
+    head = f"{len(claims)} claims, paired over seeds, one-sided at 0.05: {told}."
+    return [head, "", *(f"- {_SIGNS[c.outcome]}: {c.text} ({c.evidence})" for c in claims)]
+
+
+def _cut(experiment: Experiment, scale: str) -> str:
+    """How the scale differs from the paper; an experiment off the shared grid says it itself."""
+    cuts: dict[str, str] = getattr(experiment, "CUTS", {})
+    return cuts.get(scale, SCALES[scale].cut)
+
+
+def _first_sentence(text: str | None) -> str:
+    return " ".join((text or "").split("\n\n")[0].split())

@@ -1,0 +1,75 @@
+"""What every rule of the bench keeps: the product's rules, on the ensemble that each runs on."""
+
+import numpy as np
+import pytest
+
+from dris.bench.kinds.groups import Ensembles, corrupted
+from dris.bench.own.beyond import GATED, UNGATED, VARIANTS
+from dris.bench.paper.pruning import RULES
+from dris.bench.spec import CLEAN, Noise
+from dris.core.choose.rules import choose, rule_of
+from dris.core.dynamics.history import Dynamics
+from dris.core.noise.canaries import plant_canaries
+
+EVERY = tuple(dict.fromkeys((*UNGATED, *GATED, *VARIANTS, *RULES)))
+
+
+def world(n=400, seed=0):
+    """Proxies that see a tenth of wrong labels and three tenths of canaries for what they are."""
+    rng = np.random.default_rng(seed)
+    true, ids = np.arange(n) % 3, np.arange(n) + 5000
+    bad = rng.permutation(n) < n // 10
+    given = np.where(bad, (true + 1) % 3, true)
+    canaries = plant_canaries(given, share=0.3, rng=rng, classes=3)
+
+    def dynamics(labels, k=3):
+        z = rng.normal(size=(k, 4, n, 3)) + 8 * np.eye(3)[true]
+        return Dynamics.from_logits(z, labels, ids=ids)
+
+    parts = dynamics(given), dynamics(canaries.planted), dynamics(given, 1)
+    return Ensembles(*(lambda part=part: part for part in parts), canaries=canaries), bad
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_rule_keeps_its_share_and_gated_ones_no_canary(name):
+    told, bad = world()
+    subset = told.subset(name, 0.25, 0)
+    assert subset == told.subset(name, 0.25, 0)
+    if rule_of(name).ensemble != "planted":
+        assert len(subset) == 100
+        return
+    assert not told.canaries.mask()[subset.indices].any()
+    assert subset.parameters["chosen"] == 100
+    assert bad[subset.indices].mean() < 0.1  # the share in all the data
+
+
+def test_a_gate_is_set_by_the_choosing_half_alone():
+    told, _ = world()
+    whole = choose("gated", told.planted(), keep=0.25, choosing=told.canaries.mask(), seed=0)
+    half = told.subset("gated", 0.25, 0)
+    assert half.parameters["cut"] != whole.parameters["cut"]
+    choosing = np.zeros(400, dtype=bool)
+    choosing[told.canaries.choosing.positions] = True
+    product = choose("gated", told.planted(), keep=0.25, choosing=choosing, seed=0)
+    kept = product.indices[~told.canaries.mask()[product.indices]]
+    assert half.indices.tolist() == kept.tolist()
+
+
+def test_rules_that_prefer_the_hard_keep_the_corrupted():
+    told, bad = world()
+    assert bad[told.subset("el2n", 0.1, 0).indices].mean() > 0.8
+    assert bad[told.subset("gate:margin:0.9:el2n", 0.1, 0).indices].mean() < 0.1
+
+
+def test_confident_learning_removes_what_looks_mislabelled():
+    told, bad = world()
+    assert bad[told.subset("confident_learning_remove", 0.75, 0).indices].mean() < 0.02
+    assert bad[told.subset("random", 0.75, 0).indices].mean() > 0.05
+
+
+def test_a_noise_that_aims_hits_the_largest_norms_and_another_asks_for_none():
+    y = np.arange(8) % 2
+    aimed = corrupted(y, Noise("targeted", 0.25), seed=0, classes=2, norms=lambda: np.arange(8.0))
+    assert np.flatnonzero(aimed.flipped).tolist() == [6, 7]
+    assert corrupted(y, Noise("uniform", 0.25), seed=0, classes=2).flipped.sum() == 2
+    assert not corrupted(y, CLEAN, seed=0, classes=2).flipped.any()

@@ -1,0 +1,30 @@
+"""Paired comparisons agree with scipy and stay undecided without evidence."""
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_rel
+
+from dris.bench.results.statistics import compare, mean_std
+
+
+def test_the_paired_p_is_scipys_one_sided_p():
+    ours, theirs = [0.81, 0.83, 0.80, 0.84], [0.75, 0.80, 0.74, 0.79]
+    expected = ttest_rel(ours, theirs, alternative="greater").pvalue
+    assert compare(ours, theirs).p == pytest.approx(expected)
+    assert compare(theirs, ours).p == pytest.approx(expected)
+    assert compare(theirs, ours).outcome == "below"
+
+
+def test_noise_and_single_seeds_are_undecided():
+    assert compare([0.5, 0.6], [0.6, 0.5]).outcome == "undecided"
+    assert compare([0.9], [0.1]).outcome == "undecided"
+    assert compare([0.5, 0.5], [0.5, 0.5]).outcome == "undecided"
+
+
+def test_constant_differences_decide():
+    assert compare([0.5, 0.75], [0.25, 0.5]).outcome == "above"
+
+
+def test_std_is_the_sample_one():
+    assert mean_std([1.0, 2.0, 4.0])[1] == pytest.approx(np.std([1, 2, 4], ddof=1))
+    assert mean_std([3.0]) == (3.0, 0.0)
