@@ -113,7 +113,7 @@ Path_ = tuple[tuple[str, int | None], ...]
 
 
 def _places(tree: ast.Module) -> Iterator[tuple[str, Path_]]:
-    """Every expression that may change, by the function it is in; words and types are left alone."""
+    """Every expression that may change, by the function it is in; not words, not types."""
     stack: list[tuple[ast.AST, str, Path_]] = [(tree, "", ())]
     while stack:
         node, where, path = stack.pop()

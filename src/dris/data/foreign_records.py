@@ -27,8 +27,9 @@ def import_records(paths: PathLike | Sequence[PathLike]) -> Dynamics | ScoreFile
     """Read dynamics that were recorded elsewhere, or the score where only that is kept.
 
     What `Dynamics.save` wrote comes back as it was. A loss matrix (.npy, .npz with the array "loss"
-    and maybe "ids", .csv) gives `Dynamics` of K proxies; a folder of `dynamics_epoch_*.jsonl` gives those of one proxy, and several folders
-    are joined by their ids; `aum_values.csv` gives a `ScoreFile` with the score "aum".
+    and maybe "ids", .csv) gives `Dynamics` of K proxies; a folder of `dynamics_epoch_*.jsonl` gives
+    those of one proxy, and several folders are joined by their ids; `aum_values.csv` gives a
+    `ScoreFile` with the score "aum".
     """
     found = [_one(path) for path in files_of(paths)]
     if len(found) == 1:
