@@ -26,7 +26,7 @@ def main() -> None:
     better = robust.score(x_test, y_test)
 
     kept = robust.kept_
-    print(*str(robust.verdict_).splitlines()[:3], sep="\n")
+    print(*robust.decision_.lines()[:3], sep="\n")
     print(f"kept {len(kept)} of {len(y_train)} examples by {robust.rule_}")
     print(f"wrong labels: {noisy.flipped[kept].mean():.1%} of those, 25.0% of all")
     print(f"test accuracy: {bare:.1%} bare, {better:.1%} robust")

@@ -17,9 +17,8 @@ def made_scored(
     """Ten classes, a tenth of the labels wrong, and three proxies that see most of them.
 
     `stray` choosing canaries have got their true label back, `loved` ones a label that the proxies
-    believe in above all. The last `rare` examples are an eleventh class, by `hated` harder than
-    the others.
-    Returns the scored data and a mask of the wrong labels.
+    believe in above all. The last `rare` examples are an eleventh class, by `hated` harder than the
+    others. Returns the scored data and a mask of the wrong labels.
     """
     rng = np.random.default_rng(0)
     truth = np.arange(n) % 10

@@ -1,4 +1,4 @@
-"""One decision, whoever asks: Python, every command, scikit-learn and the page give the same.
+"""One decision, whoever asks: a contract over Python, every command, scikit-learn and the page.
 
 The same data and settings give the same rule, rows, limits and notes through every door; a door
 that composes for itself is caught.

@@ -16,7 +16,7 @@ import copy
 import importlib.util
 import os
 import random
-import signal
+import resource
 import sys
 import time
 from collections import Counter
@@ -51,7 +51,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "core/certify/wording": ("tests/core/certify/test_separation.py",),
 }
-LIMIT = 120  # seconds for one mutant; one that does not end is noticed
+LIMIT = 120  # seconds of computing for one mutant; one that does not end is noticed
 
 _COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -113,7 +113,7 @@ Path_ = tuple[tuple[str, int | None], ...]
 
 
 def _places(tree: ast.Module) -> Iterator[tuple[str, Path_]]:
-    """Every expression that may change, by the function it is in; words and types stay."""
+    """Every expression that may change, by the function it is in; not words, not types."""
     stack: list[tuple[ast.AST, str, Path_]] = [(tree, "", ())]
     while stack:
         node, where, path = stack.pop()
@@ -207,7 +207,7 @@ def run(mutant: Mutant | None, tests: list[str]) -> int:
     child = os.fork()
     if child:
         return child
-    signal.alarm(LIMIT)
+    resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)

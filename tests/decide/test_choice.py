@@ -389,7 +389,7 @@ def test_bad_options_are_refused_before_anything_trains(monkeypatch, options, wo
 
 
 def test_what_is_no_data_is_refused():
-    with pytest.raises(InputError, match=r"must be what dris.read_data returns, got ndarray"):
+    with pytest.raises(InputError, match=r"must be what dris\.read_data returns, got ndarray"):
         decide(np.zeros((3, 3)))
 
 

@@ -1,9 +1,10 @@
 """The one route from data to a decision; no door composes it again.
 
-In reading order: `settings` (what decides the result beside the data), `scored` (data, proxies and
-canaries), `suspects` (what looks wrong, one suspicion for every door), `choice` (which rows, and
-the limits on exactly those), `decision` (the noun, and `decide`), `issues` (suspects for a
-spreadsheet), `audit` and `ticks` (what a person checks), `corrections` (what a person corrects).
+In reading order: `settings` (what decides the result beside the data), `scored` (data, proxies
+and canaries), `suspects` (what looks wrong, one suspicion for every door), `choice` (which rows,
+and the limits on exactly those), `harm` (whether following the advice helps), `decision` (the
+noun, and `decide`), `issues` (suspects for a spreadsheet), `audit` and `ticks` (what a person
+checks), `corrections` (what a person corrects).
 """
 
 from dris._door import make_callable

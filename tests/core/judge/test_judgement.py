@@ -173,3 +173,60 @@ def test_numbers_out_of_range_are_refused(more):
     dynamics = dris.Dynamics.from_logits(logits, canaries.planted)
     with pytest.raises(dris.InputError, match="must be in"):
         dris.judge(dynamics, canaries, **more)
+
+
+def two_kinds(noise=0.2):
+    logits, first, true = world(noise=noise)
+    rng = np.random.default_rng(9)
+    second = plant_canaries(first.planted, share=0.06, rng=rng, classes=C, avoid=first.mask())
+    second = replace(second, kind="hard")
+    dynamics = dris.Dynamics.from_logits(logits, second.planted)
+    return dynamics, (first, second), true
+
+
+def test_every_kind_of_canaries_shares_the_level_with_the_tests():
+    """Four tests and one more for each further kind: level/4, then level/5."""
+    dynamics, kinds, _ = two_kinds()
+    found = dris.judge(dynamics, kinds, keep=0.25, level=0.5).checks
+    assert "Fisher's exact test at 0.1," in found["uniform and hard"].reason
+    assert "exact one-sided test at 0.1" in found["memorised"].reason
+    assert "rank test at 0.1," in found["natural"].reason
+    first = dris.Dynamics.from_logits(world(noise=0.2)[0], kinds[0].planted)
+    alone = dris.judge(first, kinds[0], keep=0.25, level=0.5).checks
+    assert "exact one-sided test at 0.12" in alone["memorised"].reason
+    assert "uniform and hard" not in alone
+
+
+def test_delta_is_that_of_both_limits_together():
+    dynamics, kinds, _ = two_kinds()
+    for delta in (0.05, 0.2):
+        found = dris.judge(dynamics, kinds, keep=0.25, delta=delta)
+        assert [limit.delta for limit in found.certificates] == [delta, delta]
+        assert [limit.delta for limit in found.corruption] == [delta / 2, delta / 2]
+    assert dris.judge(dynamics, kinds, keep=0.25).certificate.delta == 0.05
+    told = dris.judge(dynamics, kinds, keep=0.25, at_most=0.3)
+    assert [limit.at_most for limit in told.corruption] == [0.3, 0.3]
+
+
+def test_canaries_of_no_kind_are_in_the_subset_or_in_its_limit():
+    dynamics, kinds, true = two_kinds()
+    found = dris.judge(dynamics, kinds, keep=0.25)
+    assert not found.subset.mask()[np.r_[kinds[0].positions, kinds[1].positions]].any()
+    assert [limit.left for limit in found.certificates] == [len(found.subset)] * 2
+    wrong = kinds[0].given != true
+    for limit in found.certificates:
+        assert wrong[found.subset.indices].sum() <= limit.wrong
+
+
+def test_hidden_canaries_do_not_count_as_doubted_labels():
+    dynamics, kinds, _ = two_kinds(noise=0.0)
+    found = dris.judge(dynamics, kinds, keep=0.25)
+    assert found.doubted < 0.02  # all canaries are doubted: a tenth, were they counted
+    assert found.regime == "clean"
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0])
+def test_a_level_is_strictly_between_0_and_1(level):
+    dynamics, kinds, _ = two_kinds()
+    with pytest.raises(dris.InputError, match=r"level must be in \(0, 1\)"):
+        dris.judge(dynamics, kinds, keep=0.25, level=level)

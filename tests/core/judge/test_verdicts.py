@@ -66,7 +66,10 @@ def test_an_empty_review_is_a_review():
         (lambda: Review(np.array([0]), ("wrong",), np.array([-2])), "only a wrong label"),
         (lambda: Review(np.array([0, 0]), ("right",) * 2, np.array([-1, -1])), "unique"),
         (lambda: Review(np.array([0]), ("wrong",), np.array([0.5])), "whole number"),
-        (lambda: apply_review([0, 1], Review(np.array([7]), ("right",), np.array([-1]))), "no id"),
+        (
+            lambda: apply_review([0, 1], Review(np.array([7]), ("right",), np.array([-1]))),
+            "unknown id 7",
+        ),
         (
             lambda: apply_review(
                 [0, 1], Review(np.array([0]), ("wrong",), np.array([5])), classes=2
