@@ -11,6 +11,7 @@ from dris.core.choose.rules import RULES, choose
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.formulas import aum_mean, rank_variance
+from dris.core.scores.suspicion import suspicion
 from dris.data.labelled import LabelledData
 from dris.decide import decision as route
 from dris.decide.choice import HALF, PASS_SHARE, check_rule, choice_of, corruption_of
@@ -332,7 +333,7 @@ def test_limits_count_exactly_the_kept_rows_and_hold(keep, kind):
 def test_limits_of_a_prune_are_those_of_the_protocol():
     scored, _ = made_scored()
     found = decide_scored(scored, keep=0.5)
-    corruption = data_limits(aum_mean(scored.dynamics), scored.canaries)
+    corruption = data_limits(-suspicion(scored.dynamics), scored.canaries)
     chosen = choose("gated", scored.dynamics, keep=0.5, choosing=scored.choosing())
     assert found.corruption == corruption == corruption_of(scored)
     assert found.limits == subset_limits(chosen, scored.canaries, corruption)
@@ -376,7 +377,10 @@ def test_weights_are_the_papers_probabilities_among_those_kept_or_all_but_canari
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"rule": "best"}, "rule must be one of clean, gated, .*, got 'best'; dris rules explains"),
+        (
+            {"rule": "best"},
+            "rule must be one of clean, clean_lean, .*, got 'best'; dris rules explains",
+        ),
         ({"keep": 1.5}, r"keep must be in \(0, 1\], got 1.5"),
         ({"keep": 0.0001}, "keep = 0.0001 of 2000 examples is none"),
         ({"rule": "gated", "settings": Settings(canaries=())}, "needs canaries to set its gate"),

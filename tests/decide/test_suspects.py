@@ -5,7 +5,9 @@ import pytest
 
 from dris.core.dynamics.history import Dynamics
 from dris.core.noise.canaries import Canaries
-from dris.core.scores.formulas import aum_mean, consensus
+from dris.core.scores.formulas import consensus
+from dris.core.scores.ranks import normalized_ranks
+from dris.core.scores.suspicion import suspicion as of_shown
 from dris.data.labelled import LabelledData
 from dris.decide.scored import Scored, scored_from
 from dris.decide.settings import Settings
@@ -43,11 +45,11 @@ def by_hand():
     return Scored(data, dynamics, (canaries,), Settings())
 
 
-def test_suspicion_is_the_negated_margin_and_a_canarys_own_label_decides_its_own():
+def test_suspicion_is_the_reversed_rank_of_the_margin_and_a_canarys_own_label_decides_its_own():
     scored = by_hand()
     found = suspicion_of(scored)
-    assert found[:4] == pytest.approx([-3, 4 / 3, -1 / 3, 1 / 3])
-    assert found[4] == pytest.approx((-4 - 2 + 3) / 3)  # two of three give b
+    assert found[:4] == pytest.approx([0.2, 0.8, 0.4, 0.6])  # margins 3, -4/3, 1/3, -1/3
+    assert found[4] == pytest.approx(1 / 4)  # two of three give b, by 1: one of four is surer
     assert found.dtype == np.float64
 
 
@@ -106,7 +108,7 @@ def test_most_suspects_are_wrong_and_most_suggestions_right_canaries_rows_includ
     own = scored.planted()[found.positions]
     assert 0 < own.sum() < wrong[scored.planted()].sum() * 2  # wrong labels under canaries, too
     free = ~scored.planted()
-    assert (suspicion[free] == -aum_mean(scored.dynamics)[free]).all()
+    assert (suspicion[free] == of_shown(scored.dynamics)[free]).all()
     names, other, count = found.commonest()
     pairs = [(one.given, one.suggested) for one in found]
     assert count == max(pairs.count(pair) for pair in set(pairs)) == pairs.count((names, other))
@@ -115,6 +117,6 @@ def test_most_suspects_are_wrong_and_most_suggestions_right_canaries_rows_includ
 def test_losses_alone_are_ranked_and_nothing_is_contradicted():
     scored, _ = made_scored()
     only = scored_from(scored.data, Dynamics.from_losses(scored.dynamics.snapshot("loss")))
-    assert (suspicion_of(only) == consensus(only.dynamics)).all()
+    assert (suspicion_of(only) == normalized_ranks(consensus(only.dynamics))).all()
     assert not contradicted_labels(only).any()
     assert len(suspects_of(only, suspicion_of(only), np.ones(2000, dtype=bool))) == 0

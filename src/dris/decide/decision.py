@@ -293,7 +293,8 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
     size is replaced, by that subset.
     """
     data, scored = decision.data, decision.scored
-    if decision.rule == EVERYTHING or scored is None or data.x.ndim != 2:
+    few = len(data) < LITTLE
+    if few or decision.rule == EVERYTHING or scored is None or data.x.ndim != 2:
         return decision
     asked, seed = decision.keep, scored.settings.seed
     epochs = min(scored.settings.epochs, scored.dynamics.scored_epoch + 1)
@@ -330,6 +331,8 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
         seed=seed,
         estimators={} if estimator is None else {"estimator": estimator},
     )
+    if harm is None:
+        return decision
     worse = harm.says == "harms"
     if asked is None and worse:
         note = f"dropping them would do harm, so everything is kept ({harm})"

@@ -112,8 +112,10 @@ def measure_harm(
     seed: int = 0,
     estimators: dict[str, Any] | None = None,
     tick: Callable[[], None] = lambda: None,
-) -> Harm:
+) -> Harm | None:
     """Make the decision again in each of four folds, and compare what models learn from it.
+
+    None where so many rows are copies of each other that there are no four folds.
 
     Args:
         x: Features on one scale, float32, dense or sparse.
@@ -130,6 +132,8 @@ def measure_harm(
     if n > MOST:
         chosen = np.sort(rng_for(seed, "harm", "rows").permutation(n)[:MOST])
     fold = folds_of(given[chosen], copies_in(x)[chosen], FOLDS, rng=rng_for(seed, "harm", "folds"))
+    if np.bincount(fold, minlength=FOLDS).max() > (len(chosen) + 1) // 2:
+        return None
     arms: list[list[Positions]] = []
     for f in range(FOLDS):
         inside = chosen[fold != f]

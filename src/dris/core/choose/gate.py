@@ -116,7 +116,9 @@ def _first(dynamics: Dynamics, epochs: int) -> Dynamics:
     """The losses and margins of the first epochs; nothing is copied."""
     columns = {name: dynamics.column(name)[:, :epochs] for name in ("loss", "margin")}
     until = dynamics.epochs[:epochs]
-    return replace(dynamics, columns=columns, epochs=until, scored_epoch=until[-1])
+    return replace(
+        dynamics, columns=columns, epochs=until, scored_epoch=until[-1], out_of_fold=None
+    )
 
 
 # A detector may come in several variants; the canaries say which of them serves best.
