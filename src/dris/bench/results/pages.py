@@ -9,6 +9,7 @@ from pathlib import Path
 from dris.bench.experiment import EXPERIMENTS, OURS, Experiment, experiment_of
 from dris.bench.records import Records, write_records
 from dris.bench.results.claims import Claim, Outcome
+from dris.bench.results.table import Table
 from dris.bench.scales import SCALES
 from dris.core.dynamics.arrayfile import made_folder, write_atomically
 
@@ -35,6 +36,24 @@ def write_page(name: str, records: Records, folder: Path) -> Path:
         made_folder(folder / part)
     drawn = experiment.figures(records, folder / "images")
     tables, claims = experiment.tables(records), experiment.claims(records)
+    text = page_text(name, records, tables, claims, [path.name for path in drawn])
+    _write(folder / f"tables/{name}.tex", "\n\n".join(table.latex() for table in tables) + "\n")
+    told = {"title": experiment.TITLE, "claims": [asdict(claim) for claim in claims]}
+    _write(folder / f"claims/{name}.json", json.dumps(told, indent=1) + "\n")
+    write_records(records, folder / f"records/{name}.json")
+    return _write(folder / f"{name}.md", text)
+
+
+def page_text(
+    name: str,
+    records: Records,
+    tables: Sequence[Table],
+    claims: Sequence[Claim],
+    images: Sequence[str],
+) -> str:
+    """The page as Markdown, every letter of it."""
+    experiment = experiment_of(name)
+    versions = ", ".join(f"{n} {v}" for n, v in records.versions.items())
     lines = [
         f"# {experiment.TITLE}",
         "",
@@ -43,8 +62,7 @@ def write_page(name: str, records: Records, folder: Path) -> Path:
         f"{_first_sentence(experiment.__doc__)} Scale {records.scale}: "
         f"{_cut(experiment, records.scale)}. Mean ± sample standard deviation (number of seeds); "
         "the paper's own numbers stand small in brackets. Written by the command above from "
-        f"[its records](records/{name}.json), made with "
-        f"{', '.join(f'{n} {v}' for n, v in records.versions.items()) or 'unrecorded versions'}; "
+        f"[its records](records/{name}.json), made with {versions or 'unrecorded versions'}; "
         f"[the tables as LaTeX](tables/{name}.tex).",
     ]
     if len(records.rows) < records.cells:
@@ -53,14 +71,9 @@ def write_page(name: str, records: Records, folder: Path) -> Path:
         lines += ["", _OLDER]
     for table in tables:
         lines += ["", f"## {table.title}", "", table.markdown()]
-    for path in drawn:
-        lines += ["", f"![{path.stem}]({path.relative_to(folder).as_posix()})"]
-    lines += ["", "## Claims", "", *claim_lines(claims), ""]
-    _write(folder / f"tables/{name}.tex", "\n\n".join(table.latex() for table in tables) + "\n")
-    told = {"title": experiment.TITLE, "claims": [asdict(claim) for claim in claims]}
-    _write(folder / f"claims/{name}.json", json.dumps(told, indent=1) + "\n")
-    write_records(records, folder / f"records/{name}.json")
-    return _write(folder / f"{name}.md", "\n".join(lines))
+    for image in images:
+        lines += ["", f"![{Path(image).stem}](images/{image})"]
+    return "\n".join([*lines, "", "## Claims", "", *claim_lines(claims), ""])
 
 
 def write_index(folder: Path, scale: str) -> Path:
