@@ -56,8 +56,12 @@ EXPERIMENTS = {
 OURS = ("beyond",)
 """Experiments whose claims are all ours: many, and counted apart from the paper's."""
 
-_ELSEWHERE = {"online": "paper.online_draws", "beyond": "own.beyond"}
-"""Modules that are not called like their experiment: a module's name occurs once in `dris`."""
+_ELSEWHERE = {
+    "online": "paper.online_draws",
+    "verdict": "own.verdict",
+    "beyond": "own.beyond",
+}
+"""Modules of another room, or of another name: a module's name occurs once in `dris`."""
 
 
 def experiment_of(name: str) -> Experiment:

@@ -215,7 +215,9 @@ def test_a_trial_finds_the_cells_that_it_finds_here(cluster, tmp_path):
     tiny = Trial(epochs=1, examples=240, proxies=2)
     here, _ = run_trial(data, tiny, store=tmp_path / "here", workers=1)
     there, _ = run_trial(data, tiny, store=tmp_path / "there", engine=on(cluster))
-    assert there == here
+    assert [row | {"seconds": {}} for row in there.rows] == [
+        row | {"seconds": {}} for row in here.rows
+    ]
 
 
 def test_shards_ranked_on_the_cluster_are_those_ranked_here(cluster, tmp_path):

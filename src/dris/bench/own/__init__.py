@@ -1,1 +1,6 @@
-"""On people's own data: known_noise (a corrupted copy of it)."""
+"""Experiments that are not the paper's, by the same runner, in reading order.
+
+demo (`dris demo`, on digits), trial and trial_page (`dris trial`, on a person's own data), beyond
+(gated rules beside the others), verdict (whether the limits of `dris judge` hold), known_noise (a
+corrupted copy of a person's data, for `dris corrupt`).
+"""

@@ -10,6 +10,7 @@ from dris.bench.experiment import EXPERIMENTS, OURS, Experiment, experiment_of
 from dris.bench.records import Records, write_records
 from dris.bench.results.claims import Claim, Outcome
 from dris.bench.results.figures import drawn_into
+from dris.bench.results.table import Table
 from dris.bench.scales import SCALES
 from dris.core.dynamics.arrayfile import made_folder
 from dris.data.writer import OWN, Writer
@@ -44,6 +45,29 @@ def write_page(name: str, records: Records, folder: Path, *, writer: Writer = OW
     with drawn_into(folder / "images", writer) as scratch:
         drawn = [path.name for path in experiment.figures(records, scratch)]
     tables, claims = experiment.tables(records), experiment.claims(records)
+    page, latex, outcomes = page_files(name, folder)
+    told = {"title": experiment.TITLE, "claims": [asdict(claim) for claim in claims]}
+    texts = {
+        latex: "\n\n".join(table.latex() for table in tables) + "\n",
+        outcomes: json.dumps(told, indent=1) + "\n",
+        page: page_text(name, records, tables, claims, drawn),
+    }
+    write_records(records, folder / f"records/{name}.json", writer=writer)
+    for path, text in texts.items():
+        writer.write(path, [text.encode()])
+    return page
+
+
+def page_text(
+    name: str,
+    records: Records,
+    tables: Sequence[Table],
+    claims: Sequence[Claim],
+    images: Sequence[str],
+) -> str:
+    """The page as Markdown, every letter of it."""
+    experiment = experiment_of(name)
+    versions = ", ".join(f"{n} {v}" for n, v in records.versions.items())
     lines = [
         f"# {experiment.TITLE}",
         "",
@@ -52,8 +76,7 @@ def write_page(name: str, records: Records, folder: Path, *, writer: Writer = OW
         f"{_first_sentence(experiment.__doc__)} Scale {records.scale}: "
         f"{_cut(experiment, records.scale)}. Mean ± sample standard deviation (number of seeds); "
         "the paper's own numbers stand small in brackets. Written by the command above from "
-        f"[its records](records/{name}.json), made with "
-        f"{', '.join(f'{n} {v}' for n, v in records.versions.items()) or 'unrecorded versions'}; "
+        f"[its records](records/{name}.json), made with {versions or 'unrecorded versions'}; "
         f"[the tables as LaTeX](tables/{name}.tex).",
     ]
     if len(records.rows) < records.cells:
@@ -62,20 +85,9 @@ def write_page(name: str, records: Records, folder: Path, *, writer: Writer = OW
         lines += ["", _OLDER]
     for table in tables:
         lines += ["", f"## {table.title}", "", table.markdown()]
-    for figure in drawn:
-        lines += ["", f"![{Path(figure).stem}](images/{figure})"]
-    lines += ["", "## Claims", "", *claim_lines(claims), ""]
-    page, latex, outcomes = page_files(name, folder)
-    told = {"title": experiment.TITLE, "claims": [asdict(claim) for claim in claims]}
-    texts = {
-        latex: "\n\n".join(table.latex() for table in tables) + "\n",
-        outcomes: json.dumps(told, indent=1) + "\n",
-        page: "\n".join(lines),
-    }
-    write_records(records, folder / f"records/{name}.json", writer=writer)
-    for path, text in texts.items():
-        writer.write(path, [text.encode()])
-    return page
+    for image in images:
+        lines += ["", f"![{Path(image).stem}](images/{image})"]
+    return "\n".join([*lines, "", "## Claims", "", *claim_lines(claims), ""])
 
 
 def write_index(folder: Path, scale: str, *, writer: Writer = OWN) -> Path:
