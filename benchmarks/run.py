@@ -18,7 +18,7 @@ BENCHMARKS = (
     "recorder",
     "proxies",
     "memory",
-    "heads",
+    "stacked",
     "reading",
     "targets",
     "scale",

@@ -36,7 +36,7 @@ def kept(
     tick: Callable[[], None],
     work: Callable[[Run | None], Trained],
 ) -> Trained:
-    """What `work` gives for the job's run, or what the store holds; whole results are kept."""
+    """What `work` gives for the run of a job, or what the store holds; it keeps whole results."""
     if store is None:
         return work(None)
     run = store.run(key_of(job, data))
