@@ -217,7 +217,8 @@ def run(mutant: Mutant | None, tests: list[str]) -> int:
 
         if mutant is not None:
             sys.meta_path.insert(0, Finder(mutant))  # type: ignore[arg-type]
-        quick = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"]
+        # pytest would load files that it rewrites by itself, past the changed module.
+        quick = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--assert=plain"]
         code = int(pytest.main([*quick, *tests]))
     finally:
         os._exit(code)
@@ -283,9 +284,13 @@ def main() -> None:
     if given.sample is not None:
         todo = random.Random(0).sample(todo, min(given.sample, len(todo)))
     for module in sorted({m.module for m in todo}):
-        child = run(None, tests_of(module))
-        if os.waitpid(child, 0)[1]:
+        if os.waitpid(run(None, tests_of(module)), 0)[1]:
             sys.exit(f"{module}: its tests fail without any change; {' '.join(tests_of(module))}")
+        broken = Mutant(module, "", 0, "", ast.parse("raise RuntimeError"))
+        if not os.waitpid(run(broken, tests_of(module)), 0)[1]:
+            sys.exit(
+                f"{module}: its tests do not load what is changed, so nothing would be noticed"
+            )
     of, left = Counter[str](), Counter[str]()
     for mutant, survived in tried(todo, given.workers):
         of[mutant.module] += 1
