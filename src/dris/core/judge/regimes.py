@@ -125,15 +125,20 @@ class Assessment:
 
     checks: Mapping[str, Check]
     doubted: float
+    cross_fitted: bool = False
 
     @property
     def regime(self) -> Regime:
         """The first that applies.
 
+        Who judges out of fold needs no proxies that differ, nor ones that forget.
+
         Copies make every other check meaningless. A broken proxy shows as inversion as well,
         which says more: how it hurts.
         """
         fails = {name for name, check in self.checks.items() if check.outcome == "fails"}
+        if self.cross_fitted:
+            fails -= NARROW | {"memorised"}
         if fails & NARROW:
             return "proxies unusable"
         if "memorised" in fails:
@@ -203,7 +208,8 @@ def assess(
         doubted=doubted,
         share=doubted_share(doubted, mark, further),
     )
-    return Assessment({name: check(seen) for name, check in CHECKS.items()}, seen.share)
+    found = {name: check(seen) for name, check in CHECKS.items()}
+    return Assessment(found, seen.share, dynamics.out_of_fold is not None)
 
 
 def memorised_until(dynamics: Dynamics, planted: Mask) -> int | None:
