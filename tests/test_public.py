@@ -24,6 +24,7 @@ PINNED = [
     "normalized_ranks",
     "plant_canaries",
     "rank_variance",
+    "read_data",
     "targeted_noise",
     "train_online",
     "train_proxies",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dris.core.scores.formulas import SCORES as SCORES
     from dris.core.scores.ranks import normalized_ranks as normalized_ranks
     from dris.core.scores.ranks import rank_variance as rank_variance
+    from dris.data.reader import read_data as read_data
     from dris.integrations.sklearn import RobustClassifier as RobustClassifier
     from dris.integrations.sklearn import RobustSelector as RobustSelector
     from dris.learn.attack import targeted_noise as targeted_noise
@@ -53,6 +54,7 @@ _HOMES = {
     "normalized_ranks": "dris.core.scores.ranks",
     "plant_canaries": "dris.core.noise.canaries",
     "rank_variance": "dris.core.scores.ranks",
+    "read_data": "dris.data.reader",
     "targeted_noise": "dris.learn.attack",
     "train_online": "dris.learn.online",
     "train_proxies": "dris.learn.proxies",
@@ -75,6 +77,7 @@ __all__ = [
     "normalized_ranks",
     "plant_canaries",
     "rank_variance",
+    "read_data",
     "targeted_noise",
     "train_online",
     "train_proxies",

@@ -51,7 +51,7 @@ def draw(
     if n is not None and limit is not None:
         raise InputError("--n and --limit both say how many to check; pass one of them")
     refuse_existing([out, beside(out)], force=ask.force)
-    data = ask.read()
+    data = ask.read_marks()
     count = min(60, len(data)) if n is None else n
     if limit is not None:
         needed = audit_size(size=len(data), share=limit, delta=delta, expected_wrong=expect_wrong)
@@ -169,7 +169,7 @@ def apply(
 
     refuse_existing([out], force=ask.force)
     ticks = read_ticks(review)
-    found, talk = ask.read(), ask.talk
+    found, talk = ask.read_marks(), ask.talk
     made_folder(out.parent)
     done = write_reviewed(found, ticks, out, trusted=ask.trusted, force=ask.force)
     talk.say(

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from dris.decide.scored import Scored
 
 RECOMMENDED = "recommended"
-_SUFFIXES = {"parquet": ".parquet", "huggingface": ".parquet", "npz": ".npz", "npy": ".npz"}
 RuleOrVerdict = Annotated[
     str, typer.Option("--rule", metavar="NAME", help="Such as gated, rank_variance, aum_mean.")
 ]
@@ -104,6 +103,7 @@ def prune(
     from dris.core.certify.subset_limit import widest
     from dris.core.checks import count_of
     from dris.core.judge.judgement import TOO_GOOD
+    from dris.data.formats import suffix_for
     from dris.data.outputs import write_data, write_ids
 
     if written not in ("data", "ids", "column"):
@@ -111,7 +111,7 @@ def prune(
     _check_rule(ask, rule)
     data = ask.read()
     count_of(keep, len(data), "keep")
-    suffix = ".csv" if written == "ids" else _SUFFIXES.get(data.origin.format, ".csv")
+    suffix = ".csv" if written == "ids" else suffix_for(data)
     (kept_file, *report_file) = ask.files(f"kept{suffix}", *([] if no_report else ["report.html"]))
     scored, proxies = ask.score(data)
     verdict = scored.judge(keep) if scored.canaries else None

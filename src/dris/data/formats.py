@@ -121,16 +121,32 @@ _JSON = (".jsonl", ".ndjson")
 
 FORMATS: tuple[Format, ...] = (
     Format(
-        "parquet", "Parquet", (".parquet", ".pq"), (".parquet", ".pq"), write_parquet, _parquet,
+        "parquet",
+        "Parquet",
+        (".parquet", ".pq"),
+        (".parquet", ".pq"),
+        write_parquet,
+        _parquet,
         several=True,
     ),
     Format(
-        "csv", "CSV", (*_LINES, *_PACKED, ".zip"), _LINES, write_csv, open_csv, several=True,
+        "csv",
+        "CSV",
+        (*_LINES, *_PACKED, ".zip"),
+        _LINES,
+        write_csv,
+        open_csv,
+        several=True,
         look=_csv_look,
     ),
     Format(
-        "jsonlines", "JSON lines", (*_JSON, *(s + ".gz" for s in _JSON)), _JSON, write_jsonlines,
-        open_jsonlines, several=True,
+        "jsonlines",
+        "JSON lines",
+        (*_JSON, *(s + ".gz" for s in _JSON)),
+        _JSON,
+        write_jsonlines,
+        open_jsonlines,
+        several=True,
     ),
     Format("excel", "Excel", (".xlsx", ".xlsm"), (".xlsx",), write_excel, open_excel),
     Format("npz", "NPZ", (".npz",), (".npz",), write_npz, read=_npz),
@@ -171,5 +187,3 @@ def suffix_for(data: LabelledData) -> str:
 
 def _together() -> str:
     return " or ".join(entry.title for entry in FORMATS if entry.several)
-
-

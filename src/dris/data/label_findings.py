@@ -24,7 +24,8 @@ def examined(data: LabelledData, more: Sequence[LabelFinding] = ()) -> LabelledD
     ['spellings', 'few']
     """
     counts = np.bincount(data.labels, minlength=len(data.classes))
-    groups = row_groups(row_keys(data.x))
+    keys = data.groups if data.groups is not None else row_keys(data.x)
+    groups = row_groups(keys) if data.x.size else None
     found = [
         *more,
         *_leaks(data),
@@ -107,7 +108,7 @@ def row_keys(x: NDArray[np.float32] | NDArray[np.uint8]) -> NDArray[np.uint64]:
     return keys
 
 
-def row_groups(keys: NDArray[np.uint64]) -> NDArray[np.int64] | None:
+def row_groups(keys: NDArray[np.integer]) -> NDArray[np.int64] | None:
     """Numbers that are shared by equal rows, in the order of their first; None if all differ."""
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     if len(first) == len(keys):
@@ -178,9 +179,7 @@ def _repeated(data: LabelledData, groups: NDArray[np.int64]) -> list[LabelFindin
     torn = low < high
     found = []
     again = int((size - 1).sum())
-    text = (
-        f"{_rows(again)} {'repeats' if again == 1 else 'repeat'} the features of another exactly"
-    )
+    text = f"{_rows(again)} {'repeats' if again == 1 else 'repeat'} the features of another exactly"
     found.append(LabelFinding("duplicate", again, text, _where(size[groups] > 1)))
     if torn.any():
         at = np.flatnonzero(torn[groups])

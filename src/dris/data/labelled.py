@@ -14,8 +14,17 @@ from dris.core.frozen import read_only, same_value
 
 Value = int | str | bool
 How = Literal[
-    *("number", "gap", "yes/no", "days", "hours", "one-hot", "hashed"),
-    *("text", "sentence", "vector", "image"),
+    "number",
+    "gap",
+    "yes/no",
+    "days",
+    "hours",
+    "one-hot",
+    "hashed",
+    "text",
+    "sentence",
+    "vector",
+    "image",
 ]
 
 

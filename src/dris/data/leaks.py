@@ -1,6 +1,6 @@
 """Columns that repeat the given label, or nearly determine it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,19 +46,19 @@ def leaks_in(
     codes: Mapping[str, NDArray[np.int32]],
     labels: NDArray[np.int64],
     classes: int,
-    keys: Callable[[], NDArray[np.uint64]],
+    keys: NDArray[np.uint64],
 ) -> list[Leak]:
     """Columns that tell nearly all of the label, each with how much.
 
-    `keys` gives numbers of the rows, by which a sample is drawn whatever their order.
+    `keys` are numbers of the rows, by which a sample is drawn whatever their order.
     """
     if len(labels) < ENOUGH or classes > len(labels) // 4:
         return []
     drawn: NDArray[np.int64] | slice = slice(None)
     if len(labels) > _SAMPLE:
-        drawn = np.argsort(keys(), kind="stable")[:_SAMPLE]
+        drawn = np.argsort(keys, kind="stable")[:_SAMPLE]
     some = labels[drawn]
-    found = []
+    found: list[Leak] = []
     at = 0
     for feature in features:
         begin, at = at, at + feature.width
@@ -72,8 +72,10 @@ def leaks_in(
             share = determined(np.searchsorted(edges, column), some, classes)
         else:
             continue
-        if share >= NAMED and feature.how != "gap" and not any(
-            leak.column == feature.column for leak in found
+        if (
+            share >= NAMED
+            and feature.how != "gap"
+            and not any(leak.column == feature.column for leak in found)
         ):
             found.append(Leak(feature.column, share, values and share >= LEFT_OUT))
     return found

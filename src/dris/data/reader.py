@@ -172,5 +172,3 @@ def _same_files(files: Sequence[Path]) -> list[LabelFinding]:
             found.append(LabelFinding("same file", 1, text))
         seen.setdefault(key, path)
     return found
-
-

@@ -79,8 +79,8 @@ def image_column(rows: Rows, columns: Columns) -> str | None:
         if _bytes_in(kind) is not None or (is_text(kind) and is_image(_first(rows, name))):
             if columns.features is not None and len(chosen) > 1:
                 raise InputError(
-                    f"column {one_line(name)!r} of {where_of(rows)} holds images, which are learned "
-                    f"from alone; name it alone, or not at all, in --features"
+                    f"column {one_line(name)!r} of {where_of(rows)} holds images, which are "
+                    "learned from alone; name it alone, or not at all, in --features"
                 )
             return name
     return None
@@ -118,7 +118,10 @@ def read_image_table(
         ),
         paths=paths,
         shown=None if rows.files else rows,
-        notes=(*marks.notes, *[f"learned from the images alone, not from {listed(beside)}"] * bool(beside)),
+        notes=(
+            *marks.notes,
+            *[f"learned from the images alone, not from {listed(beside)}"] * bool(beside),
+        ),
     )
 
 

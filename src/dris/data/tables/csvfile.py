@@ -5,6 +5,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -152,7 +153,7 @@ class CsvRows:
     def _tidied(self, path: Path, table: Any, as_text: Sequence[str]) -> Any:
         """Empty cells of text are missing, whole numbers are numbers; an open quote is refused."""
         columns = []
-        for name, column in zip(table.schema.names, table.columns, strict=True):
+        for column in table.columns:
             if pa.types.is_string(column.type):
                 columns.append(pc.if_else(pc.equal(column, ""), None, column))
             elif pa.types.is_integer(column.type):
@@ -175,8 +176,8 @@ class CsvRows:
             found = itertools.islice(records(path, self.separator), row + self.header, None)
             return next(found)[2]
 
-    def _understood(self, path: Path) -> "_Understood":
-        return _Understood(path, self.separator, len(self.names))
+    def _understood(self, path: Path) -> AbstractContextManager[None]:
+        return _understood(path, self.separator, len(self.names))
 
 
 class WrittenRows:
@@ -204,24 +205,21 @@ class WrittenRows:
         return self._rows.place(row)
 
 
-class _Understood:
-    """Turns what Arrow says of a broken file into the line and the remedy."""
-
-    def __init__(self, path: Path, separator: str, width: int) -> None:
-        self.path, self.separator, self.width = path, separator, width
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if not isinstance(error, pa.ArrowException):
-            return
-        with reading(self.path, "CSV file in UTF-8"):
-            _refuse_ragged(self.path, self.separator, self.width)
-        raise InputError(
-            f"{self.path} cannot be read ({one_line(error)}); check that it is a whole CSV file in "
-            "UTF-8"
-        ) from None
+@contextmanager
+def _understood(path: Path, separator: str, width: int) -> Iterator[None]:
+    """Turn what Arrow says of a broken file into the line and the remedy."""
+    try:
+        yield
+        return
+    except pa.ArrowException as error:
+        whole = "check that it is a whole CSV file in UTF-8"
+        told = f"{path} cannot be read ({one_line(error)}); {whole}"
+    try:
+        with reading(path, "CSV file in UTF-8"):
+            _refuse_ragged(path, separator, width)
+    except InputError as clearer:
+        told = str(clearer)
+    raise InputError(told) from None
 
 
 def open_csv(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> CsvRows:

@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 
 from dris.core.errors import InputError
 from dris.data.files import listed, one_line, refuse_larger_than_memory
+from dris.data.label_findings import row_keys
 from dris.data.labelled import Feature
 from dris.data.tables.label_columns import plain
 from dris.data.tables.number_survey import NumberSurvey, number_blocks, survey_numbers
 from dris.data.tables.roles import Columns
 from dris.data.tables.word_columns import Encoder, LeftOut, encoder_of, fill_with_median
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Rows(Protocol):
@@ -51,6 +54,7 @@ class Encoded:
     """The features of all rows, how they were made, and what is to be said about it.
 
     `codes` are columns of words as whole numbers, by name: a label might be repeated in them.
+    `keys` differ for rows whose features do.
     """
 
     x: NDArray[np.float32]
@@ -58,6 +62,7 @@ class Encoded:
     notes: tuple[str, ...]
     left_out: tuple[LeftOut, ...]
     codes: dict[str, NDArray[np.int32]]
+    keys: NDArray[np.uint64]
 
 
 def encoded(rows: Rows, names: Sequence[str], columns: Columns) -> Encoded:
@@ -114,7 +119,11 @@ def encoded(rows: Rows, names: Sequence[str], columns: Columns) -> Encoded:
         survey.refuse_gaps(rows, used, others)
     x, features = _filled(rows, used, survey, words, columns)
     notes = [*survey.notes(rows, used, marked=columns.missing == "mark"), *notes]
-    return Encoded(x, features, (*notes, *_said(out)), tuple(out), codes)
+    keys = row_keys(x)
+    for encoder in words.values():
+        if encoder.keys is not None:
+            keys = keys * _ODD + encoder.keys
+    return Encoded(x, features, (*notes, *_said(out)), tuple(out), codes, keys)
 
 
 def _filled(

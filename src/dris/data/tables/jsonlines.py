@@ -82,5 +82,3 @@ def _broken(path: Path, error: Exception) -> InputError:
     return InputError(
         f"{path} cannot be read ({one_line(error)}); give each key one kind of value throughout"
     )
-
-

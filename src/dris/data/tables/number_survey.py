@@ -138,9 +138,7 @@ def survey_numbers(rows: "Rows", names: Sequence[str]) -> NumberSurvey:
     return survey
 
 
-def number_blocks(
-    rows: "Rows", names: Sequence[str]
-) -> Iterator[tuple[int, NDArray[np.float64]]]:
+def number_blocks(rows: "Rows", names: Sequence[str]) -> Iterator[tuple[int, NDArray[np.float64]]]:
     """Blocks (rows, columns) of float64, NaN where a cell is missing, with their first row.
 
     What does not fit into float32 is infinite.

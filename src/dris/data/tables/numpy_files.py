@@ -16,7 +16,7 @@ from dris.core.checks import checked_ids, first_not_finite
 from dris.core.errors import InputError
 from dris.data.files import fingerprint_of, listed, one_line, reading, refuse_larger_than_memory
 from dris.data.label_findings import merged
-from dris.data.labelled import Feature, LabelledData, Origin
+from dris.data.labelled import Feature, LabelledData, Origin, Value
 from dris.data.problems import Problems
 from dris.data.tables.label_columns import ids_of, labels_of, refuse_one_class, trusted_of
 from dris.data.tables.roles import Columns
@@ -148,7 +148,9 @@ def _assembled(
                 f"{n} labels; all need one row for each example"
             )
     problems = Problems(files[0])
-    labels, classes, notes = np.zeros(0, np.int64), (), []
+    labels = np.zeros(0, np.int64)
+    classes: tuple[Value, ...] = ()
+    notes: list[str] = []
     with problems.collected():
         labels, classes = labels_of(_column(y), label, y.place)
         if columns.merge_spellings:
@@ -248,8 +250,9 @@ def fill_gaps(x: NDArray[np.float32], missing: str, where: str) -> str:
     if missing == "refuse":
         row, column = (int(i) for i in np.argwhere(gone)[0])
         raise InputError(
-            f"{count:,} numbers in {where} are missing or not finite, the first in column {column}, "
-            f"row {row} (the first is 0); fill them in, or let them be with --missing mark"
+            f"{count:,} numbers in {where} are missing or not finite, the first in column "
+            f"{column}, row {row} (the first is 0); fill them in, or allow them with "
+            "--missing mark"
         )
     for column in columns.tolist():
         fill_with_median(x[:, column])

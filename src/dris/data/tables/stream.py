@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dris.core.checks import checked_ids
 from dris.core.errors import InputError
 from dris.data.files import fingerprint_of, reading
-from dris.data.label_findings import merged, row_keys
+from dris.data.label_findings import merged
 from dris.data.labelled import Feature, LabelledData, Origin
 from dris.data.leaks import leaks_in
 from dris.data.problems import Problems
@@ -182,9 +182,7 @@ def _assembled(
 ) -> LabelledData:
     """Marks and features as one object, without columns that repeat the label."""
     x, features = found.x, found.features
-    leaks = leaks_in(
-        x, features, found.codes, marks.labels, len(marks.classes), lambda: row_keys(x)
-    )
+    leaks = leaks_in(x, features, found.codes, marks.labels, len(marks.classes), found.keys)
     if columns.features is not None:
         leaks = [replace(leak, left_out=False) for leak in leaks]
     gone = {leak.column for leak in leaks if leak.left_out}
@@ -197,7 +195,8 @@ def _assembled(
     aside = [n for n in rows.schema.names if columns.features is None and n in INDEX_COLUMNS]
     notes = (*marks.notes, *found.notes, *(f"column {n!r} is an index, left out" for n in aside))
     data = _data(rows, label, columns, marks, x, features, notes)
-    return replace(data, leaks=tuple(leaks))
+    _, groups = np.unique(found.keys, return_inverse=True)
+    return replace(data, leaks=tuple(leaks), groups=groups)
 
 
 def without_columns(x: NDArray[np.float32], keep: NDArray[np.bool_]) -> NDArray[np.float32]:

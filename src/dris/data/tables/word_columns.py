@@ -23,6 +23,7 @@ from dris.data.tables.dates import (
 )
 from dris.data.tables.label_columns import is_text
 from dris.data.tables.written_numbers import written_numbers
+from dris.data.text.ngrams import all_keys
 
 if TYPE_CHECKING:
     from dris.data.tables.encoding import Rows
@@ -49,7 +50,8 @@ class LeftOut:
 class Encoder:
     """How one column becomes numbers: `put` writes those of all its cells into a part of x.
 
-    `codes` are its values as whole numbers, where they are few enough to repeat a label.
+    `codes` are its values as whole numbers, where they are few enough to repeat a label; `keys`
+    tell cells apart that may get the same numbers.
     """
 
     features: tuple[Feature, ...]
@@ -58,6 +60,7 @@ class Encoder:
     codes: NDArray[np.int32] | None = None
     gaps: int = 0
     first_gap: int = -1
+    keys: NDArray[np.uint64] | None = None
 
 
 def encoder_of(
@@ -128,7 +131,11 @@ def _words(name: str, cells: Any, rows: "Rows", columns: "Columns") -> Encoder |
         "place each, the others share some"
     )
     return Encoder(
-        (feature,), lambda c, out: put_hashed(trimmed(c), feature, out), (note,), codes=codes
+        (feature,),
+        lambda c, out: put_hashed(trimmed(c), feature, out),
+        (note,),
+        codes=codes,
+        keys=all_keys(cells),
     )
 
 
@@ -239,11 +246,12 @@ def _text(name: str, cells: Any, columns: "Columns") -> Encoder | LeftOut:
         feature = Feature(name, "sentence", MODEL.width)
         note = f"{name}: text, read by {MODEL.name} (sentence embeddings)"
         return Encoder((feature,), put_sentences, (note,))
-    found = fit_components(cells)
+    keys = all_keys(cells)
+    found = fit_components(cells, keys)
     if found is None:
         return LeftOut(name, "is text in which no word occurs twice")
     note = f"{name}: text, read as {found.width} components of its words and characters"
-    return Encoder((Feature(name, "text", found.width),), found.put, (note,))
+    return Encoder((Feature(name, "text", found.width),), found.put, (note,), keys=keys)
 
 
 def _yes(words: list[str]) -> str | None:

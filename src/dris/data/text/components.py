@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.data.text.ngrams import BUCKETS, hashed_ngrams, normal, text_keys
+from dris.data.text.ngrams import BUCKETS, hashed_ngrams, normal
 
 MOST = 256  # numbers a text becomes
 SAMPLE = 12_000  # different texts that the components are found on
@@ -37,15 +37,16 @@ class TextComponents:
             out[begin : begin + len(part)] = counts @ self.axes
 
 
-def fit_components(cells: Any, most: int = MOST) -> TextComponents | None:
+def fit_components(cells: Any, keys: NDArray[np.uint64], most: int = MOST) -> TextComponents | None:
     """Components of a column of texts; None when no word occurs twice.
 
-    They are found on up to 12,000 different texts, drawn by their content: the order of the rows
+    They are found on up to 12,000 different texts, drawn by their `keys`: the order of the rows
     changes nothing, not even a rounding.
 
     >>> import pyarrow as pa
+    >>> from dris.data.text.ngrams import all_keys
     >>> texts = pa.array(["red cat", "red dog", "blue cat", "blue dog"] * 2)
-    >>> found = fit_components(texts)
+    >>> found = fit_components(texts, all_keys(texts))
     >>> out = np.zeros((8, found.width), dtype=np.float32)
     >>> found.put(texts, out)
     >>> bool((out[:4] == out[4:]).all())
@@ -53,7 +54,8 @@ def fit_components(cells: Any, most: int = MOST) -> TextComponents | None:
     """
     from sklearn.utils.extmath import randomized_svd
 
-    texts = _drawn(cells)
+    _, first = np.unique(keys, return_index=True)
+    texts = normal(cells.take(first[:SAMPLE]))
     column, weight, words = _vocabulary(texts)
     if not len(weight):
         return None
@@ -63,16 +65,6 @@ def fit_components(cells: Any, most: int = MOST) -> TextComponents | None:
         counts, n_components=size, n_iter=_SWEEPS, random_state=0, power_iteration_normalizer="QR"
     )
     return TextComponents(column, weight, words, np.ascontiguousarray(axes.T, dtype=np.float32))
-
-
-def _drawn(cells: Any) -> Any:
-    """The different texts with the smallest keys, in the order of their keys."""
-    keys = np.empty(len(cells), dtype=np.uint64)
-    for begin in range(0, len(cells), _CHUNK):
-        part = cells.slice(begin, _CHUNK)
-        keys[begin : begin + len(part)] = text_keys(normal(part))
-    _, first = np.unique(keys, return_index=True)
-    return normal(cells.take(first[:SAMPLE]))
 
 
 def _vocabulary(texts: Any) -> tuple[NDArray[np.int32], NDArray[np.float32], int]:
@@ -92,9 +84,7 @@ def _vocabulary(texts: Any) -> tuple[NDArray[np.int32], NDArray[np.float32], int
     return column, np.concatenate(weights).astype(np.float32), words
 
 
-def _matrix(
-    texts: Any, column: NDArray[np.int32], weight: NDArray[np.float32], words: int
-) -> Any:
+def _matrix(texts: Any, column: NDArray[np.int32], weight: NDArray[np.float32], words: int) -> Any:
     """(texts, columns) of TF-IDF, words and characters of each text of length one."""
     from scipy.sparse import coo_matrix
 
@@ -108,7 +98,7 @@ def _matrix(
     counts = coo_matrix((ones, (at, where)), shape=(len(texts), len(weight))).tocsr()
     counts.data = (1 + np.log(counts.data)) * weight[counts.indices]
     row = np.repeat(np.arange(len(texts)), np.diff(counts.indptr))
-    family = 2 * row + (counts.indices >= words)
-    norm = np.sqrt(np.bincount(family, weights=counts.data**2, minlength=2 * len(texts)))
-    counts.data = (counts.data / norm[family]).astype(np.float32)
+    part = 2 * row + (counts.indices >= words)
+    norm = np.sqrt(np.bincount(part, weights=counts.data**2, minlength=2 * len(texts)))
+    counts.data = (counts.data / norm[part]).astype(np.float32)
     return counts

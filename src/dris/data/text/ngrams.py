@@ -17,6 +17,7 @@ CHARACTERS = (3, 4, 5)
 _BASE = np.uint64(0x9E3779B97F4A7C15)  # odd, so that it has an inverse modulo 2^64
 _MIX = np.uint64(0xD6E8FEB86659FD93)
 _SPACE = 32
+_TEXTS = 1 << 14  # texts at once
 _PIECE = 1 << 22  # code points of one running sum
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]  # text, bucket
@@ -32,11 +33,21 @@ def normal(cells: Any) -> Any:
     return pc.utf8_lower(pc.utf8_normalize(words, form="NFKC"))
 
 
+def all_keys(cells: Any) -> NDArray[np.uint64]:
+    """The key of each text of a column, some at a time."""
+    keys = np.empty(len(cells), dtype=np.uint64)
+    for begin in range(0, len(cells), _TEXTS):
+        part = cells.slice(begin, _TEXTS)
+        keys[begin : begin + len(part)] = text_keys(normal(part))
+    return keys
+
+
 def text_keys(texts: Any) -> NDArray[np.uint64]:
     """A number for each text, by which some are drawn whatever their order.
 
-    >>> bool(text_keys(pa.array(["a", "b", "a"], pa.large_string()))[0] % 2 in (0, 1))
-    True
+    >>> keys = text_keys(pa.array(["a", "b", "a"], pa.large_string()))
+    >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
+    (True, False)
     """
     keys = np.empty(len(texts), dtype=np.uint64)
     for begin, end, codes, starts in _pieces(texts):

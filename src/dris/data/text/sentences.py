@@ -83,9 +83,7 @@ def _kept(texts: list[str]) -> NDArray[np.float32]:
 
 def _embedded(texts: list[str]) -> NDArray[np.float32]:
     model = _model()
-    values = model.encode(
-        texts, batch_size=_BATCH, show_progress_bar=False, convert_to_numpy=True
-    )
+    values = model.encode(texts, batch_size=_BATCH, show_progress_bar=False, convert_to_numpy=True)
     return np.asarray(values, dtype=np.float32)
 
 
