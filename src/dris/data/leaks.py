@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dris.data.labelled import Feature, Leak
 
-NAMED = 0.98  # of what the commonest class does not explain: from here on a column is named
+NAMED = 0.95  # of what the commonest class does not explain: from here on a column is named
 LEFT_OUT = 0.995  # and from here on left out, where it is a list of values
 ENOUGH = 50  # rows: with fewer, an honest column may do so
 _SAMPLE = 20_000  # rows by which a column of numbers is judged

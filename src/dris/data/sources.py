@@ -24,6 +24,7 @@ from dris.data.tables.roles import Columns
 
 _WIDE = 512  # columns of a sparse matrix, above which it becomes components
 _COMPONENTS = 256
+_ROWS = 12_000  # about as many rows of a sparse matrix have a say in its components
 
 
 def read_source(
@@ -134,7 +135,7 @@ def _from_array(source: Any, labels: Any, columns: Columns) -> LabelledData:
 
 def _from_sparse(source: Any, labels: Any, columns: Columns) -> LabelledData:
     """A narrow matrix as it is, a wide one as components that do not depend on its rows' order."""
-    from sklearn.utils.extmath import randomized_svd
+    from dris.data.text.components import main_axes
 
     matrix = source.tocsr().astype(np.float32)
     n, width = matrix.shape
@@ -142,10 +143,8 @@ def _from_sparse(source: Any, labels: Any, columns: Columns) -> LabelledData:
         return _from_array(matrix.toarray(), labels, columns)
     size = min(_COMPONENTS, max(2, n // 4))
     order = np.lexsort((matrix.getnnz(axis=1), np.asarray(matrix.sum(axis=1)).ravel()))
-    _, _, axes = randomized_svd(
-        matrix[order], n_components=size, n_iter=1, random_state=0, power_iteration_normalizer="QR"
-    )
-    x = np.asarray(matrix @ axes.T, dtype=np.float32)
+    drawn = order[:: max(1, len(order) // _ROWS)]
+    x = np.asarray(matrix @ main_axes(matrix[drawn], size), dtype=np.float32)
     note = f"the sparse matrix with {width:,} columns became {size} components"
     return _data(x, labels, columns, "vector", [note])
 

@@ -21,6 +21,7 @@ _DATES = (
     *("%d %b %Y", "%b %d, %Y", "%b %d %Y", "%d-%b-%Y", "%Y-%b-%d", "%Y-%m", "%b %Y"),
     *("%d.%m.%y", "%m/%d/%y", "%d/%m/%y", "%d-%b-%y"),
 )
+_SHORT_YEAR = r"^\d{1,2}[./-](\d{1,2}|[A-Za-z]{3})[./-]\d{2}(\s|$)"  # 4.2.1 is a version
 _TIMES = ("", " %H:%M:%S", " %H:%M", " %I:%M:%S %p", " %I:%M %p")
 PARTS = ("day", "weekday sin", "weekday cos", "year sin", "year cos")
 CLOCK = ("hour sin", "hour cos")
@@ -113,6 +114,9 @@ def _parsed(cells: Any, style: str) -> Any:
         except pa.ArrowInvalid:  # 2024-02-31
             times = _each(kept, zone)
     else:
+        if "%y" in style:
+            mask = pc.match_substring_regex(cells, _SHORT_YEAR)
+            cells = pc.if_else(pc.fill_null(mask, False), cells, None)
         times = pc.strptime(cells, format=style, unit="us", error_is_null=True)
     micros = times.cast(pa.int64())
     usual = pc.and_(

@@ -101,9 +101,9 @@ def encoded(rows: Rows, names: Sequence[str], columns: Columns) -> Encoded:
             words.pop(copy.column, None)
             codes.pop(copy.column, None)
     elif out:
+        reasons = "; ".join(f"column {one_line(o.column)!r} {o.why}" for o in out[:6])
         raise InputError(
-            f"{where_of(rows)} cannot be learned from as asked: "
-            f"{listed([f'column {o.column!r} {o.why}' for o in out])}; "
+            f"{where_of(rows)} cannot be learned from as asked: {reasons}; "
             "name other columns with --features"
         )
     gone = {one.column for one in out}

@@ -97,17 +97,17 @@ def _words(name: str, cells: Any, rows: "Rows", columns: "Columns") -> Encoder |
     there = len(cells) - cells.null_count
     if not there:
         return LeftOut(name, "is empty in every row")
-    length = float(pc.mean(pc.utf8_length(cells)).as_py())
-    if length <= _SHORT:
-        found = _numbers(name, cells, rows, columns) or _written_dates(name, cells, rows, columns)
-        if found is not None:
-            return found
     values = pc.value_counts(cells.drop_null())
     words, counts = values.field("values"), values.field("counts")
     different = len(words)
     asked = columns.features is not None
     if different == 1 and not cells.null_count and not asked:
         return LeftOut(name, f"is {one_line(repr(words[0].as_py()), 40)} in every row")
+    length = float(pc.mean(pc.utf8_length(cells)).as_py())
+    if length <= _SHORT:
+        found = _numbers(name, cells, rows, columns) or _written_dates(name, cells, rows, columns)
+        if found is not None:
+            return found
     codes = _codes(cells)
     if different == 2 and not cells.null_count:
         yes = _yes(words.to_pylist())
