@@ -61,7 +61,8 @@ def train_proxies(
 
     Args:
         x: Features (N, D), images (N, C, H, W), or a map-style torch Dataset.
-        y: Given labels, integers 0..C-1; in pandas with the index of x.
+        y: Given labels, integers 0..C-1, or strings, whose sorted values then stand in the
+            provenance as "classes"; in pandas with the index of x.
         proxies: K. Two or more for rank variance.
         epochs: Passes over the data; each is recorded.
         model: A name ("mlp", "sgd_log", "boosted_trees"; with torch "resnet20", "small_cnn", ...),
@@ -105,7 +106,8 @@ def train_proxies(
         raise InputError("model is an empty list; name at least one")
     data = checked_inputs(x)
     refuse_other_index(x, y)
-    labels = labels_for(checked_labels(y, classes), len(data))
+    y, words = numbered(y)
+    labels = labels_for(checked_labels(y, classes or len(words) or None), len(data))
     names = checked_ids(ids, len(data))
     check_ways(bag, cross_fit, record, len(data))
     how = [recipe or default_recipe(kind, epochs, batch_size, scored_epoch) for kind in kinds]
@@ -115,7 +117,7 @@ def train_proxies(
         model=None,
         stream=(),
         seed=checked_seed(seed),
-        classes=int(labels.max()) + 1 if classes is None else int(classes),
+        classes=int(classes or len(words) or int(labels.max()) + 1),
         recipe=how[0],
         bag=bag,
         folds=cross_fit,
@@ -136,11 +138,36 @@ def train_proxies(
         for k in range(proxies)
         for fold in range(cross_fit or 1)
     ]
+    if test is not None and words:
+        test = (test[0], numbered(test[1], words)[0])
     held_out = Data(data, labels, *checked_test(test, data))
     # Nothing holds on to the single proxies once they are joined.
     dynamics = joined(train_jobs(jobs, held_out, store, workers, progress, where), cross_fit or 1)
     refuse_copies(dynamics)
+    if words:
+        dynamics = replace(dynamics, provenance={**dynamics.provenance, "classes": list(words)})
     return replace(dynamics, ids=names)
+
+
+def numbered(y: Any, words: tuple[str, ...] = ()) -> tuple[Any, tuple[str, ...]]:
+    """Labels that are strings as positions in their sorted values, and these; others as they are.
+
+    >>> numbered(["dog", "cat", "dog"])
+    (array([1, 0, 1]), ('cat', 'dog'))
+    >>> numbered([1, 0])
+    ([1, 0], ())
+    """
+    values = np.asarray(y)
+    if values.dtype == object and all(isinstance(v, str) for v in values.ravel().tolist()):
+        values = values.astype(np.str_)
+    if values.dtype.kind not in "UT" or values.ndim != 1:  # text of a fixed and of any width
+        return y, ()
+    known = words or tuple(np.unique(values).tolist())
+    places = {word: place for place, word in enumerate(known)}
+    other = next((v for v in values.tolist() if v not in places), None)
+    if other is not None:
+        raise InputError(f"the label {other!r} is none of the training labels; check the test set")
+    return np.array([places[v] for v in values.tolist()], dtype=np.int64), known
 
 
 def train_jobs(
