@@ -1,7 +1,8 @@
-"""Memory and time to read 1,000,000 × 64 float32 from Parquet, as columns and as embeddings.
+"""Memory and time to read 1,000,000 × 64 float32 from Parquet, and as many rows with a text.
 
 Each read runs in a process of its own, so that its peak is its own. The ratio is that peak, less
-what the imports take, to the array that comes out (256 MB).
+what the imports take, to the array that comes out (256 MB). `python benchmarks/reading.py text`
+reads a CSV file of 1,000,000 rows with a text column instead, and 44 MB of numbers.
 """
 
 import subprocess
@@ -25,7 +26,7 @@ peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 before, begin = peak(), time.perf_counter()
 data = read_data(sys.argv[1], label="y", id="id")
 seconds = time.perf_counter() - begin
-assert data.x.shape == (int(sys.argv[2]), int(sys.argv[3])), data.x.shape
+assert data.x.shape == (int(sys.argv[2]), int(sys.argv[3]) or data.x.shape[1]), data.x.shape
 print(peak() - before, seconds, data.x.nbytes / 1e6)
 """
 
@@ -51,8 +52,52 @@ def written(path: Path, *, vectors: bool, group: int) -> Path:
     return path
 
 
+def texts(path: Path, rows: int) -> Path:
+    """A CSV file with an id, a text of some hundred characters, a number and a label."""
+    rng = np.random.default_rng(0)
+    words = np.array(["".join(rng.choice(list("abcdefghijklmnop"), 6)) for _ in range(20_000)])
+    common = 1 / np.arange(1, len(words) + 1)
+    with path.open("w") as out:
+        out.write("id,text,amount,y\n")
+        for begin in range(0, rows, 10_000):
+            drawn = rng.choice(words, (10_000, 15), p=common / common.sum())
+            for i, row in enumerate(drawn):
+                out.write(f"{begin + i},{' '.join(row)},{i / 7:.3f},{(begin + i) % 4}\n")
+    return path
+
+
+def numbers(path: Path) -> Path:
+    """44 MB of decimals, as CSV."""
+    rng = np.random.default_rng(0)
+    with path.open("w") as out:
+        out.write(",".join(f"f{i}" for i in range(60)) + ",id,y\n")
+        for i in range(80_000):
+            row = ",".join(f"{v:.6f}" for v in rng.normal(size=60))
+            out.write(f"{row},{i},{i % 3}\n")
+    return path
+
+
+def main_text() -> None:
+    """Time and peak memory of CSV files."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = [(numbers(Path(folder, "numbers.csv")), 80_000, 60)]
+        for rows in (100_000, N):
+            made.append((texts(Path(folder, f"text{rows}.csv"), rows), rows, 0))
+        for path, rows, width in made:
+            command = [sys.executable, "-c", READ, str(path), str(rows), str(width)]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            peak, seconds, size = map(float, done.stdout.split())
+            print(
+                f"{path.name}: {path.stat().st_size / 1e6:.0f} MB, {seconds:.1f} s, peak "
+                f"{peak:,.0f} MB above the imports, of which the array {size:,.0f} MB"
+            )
+
+
 def main() -> None:
     """Peak of the process that reads, above its imports, over the array."""
+    if sys.argv[1:] == ["text"]:
+        main_text()
+        return
     with tempfile.TemporaryDirectory() as folder:
         for what, vectors in (("columns", False), ("embeddings", True)):
             path = written(Path(folder, f"{what}.parquet"), vectors=vectors, group=GROUP)

@@ -50,6 +50,7 @@ def said(shape: str) -> bytes:
 
 
 y = {"label": "y"}
+strict = {"missing": "refuse"}
 both = {"label": "y", "id": "id"}
 ragged = pa.array([[1.0, 2.0]] * (N - 1) + [[1.0]])
 # name of the file, its bytes, the options, what the sentence says
@@ -95,19 +96,29 @@ BAD = {
     "label is id": ("a.csv", CSV.encode(), {**y, "id": "y"}, "name three different columns"),
     "only a label": ("a.csv", b"y\na\nb\na\n", y, "no column to learn from"),
     "same name twice": ("a.csv", b"x,x,y\n1,2,a\n3,4,b\n", y, "several columns named 'x'"),
-    "no number": ("a.csv", CSV.replace("25.5", "old").encode(), both, "'old' in line 7 of"),
+    "no number": (
+        "a.csv",
+        CSV.replace("25.5", "old").encode(),
+        {**both, **strict},
+        "'age', the first in line 7 of",
+    ),
     "missing number": (
         "a.csv",
         CSV.replace("25.5", "").encode(),
-        both,
-        "'age', line 7 of.*missing",
+        {**both, **strict},
+        "missing or not finite: 1 in column 'age', the first in line 7 of",
     ),
-    "infinite": ("a.csv", CSV.replace("25.5", "inf").encode(), both, "line 7 of .* is inf"),
+    "infinite": (
+        "a.csv",
+        CSV.replace("25.5", "inf").encode(),
+        {**both, **strict},
+        "the first in line 7 of",
+    ),
     "past float32": (
         "a.csv",
         CSV.replace("25.5", "1e99").encode(),
-        both,
-        r"line 7 of .* is 1e\+99",
+        {**both, **strict},
+        "the first in line 7 of",
     ),
     "missing label": (
         "a.csv",
@@ -134,47 +145,46 @@ BAD = {
     "labels spelled twice": ("a.csv", b"x,y\n1,1\n2,1.0\n3,2\n", y, "one label in several ways"),
     "vector labels": ("a.parquet", parquet_bytes(), {"label": "embedding"}, "a label is a whole n"),
     "trusted maybe": ("a.csv", CSV.encode(), {**both, "trusted": "job"}, "says 'nurse' in line 2"),
-    "long text": (
-        "a.csv",
-        ("x,y\n" + "".join(f"text {i},{i % 2}\n" for i in range(60))).encode(),
-        y,
-        "'x' of .* text with more than 30 different values in 60 rows",
+    "ragged vectors": (
+        "a.parquet",
+        with_column("embedding", ragged),
+        {**both, "features": ["embedding"]},
+        "1 numbers in row 11",
     ),
-    "ragged vectors": ("a.parquet", with_column("embedding", ragged), both, "1 numbers in row 11"),
     "empty vectors": (
         "a.parquet",
         with_column("embedding", pa.array([[]] * N, pa.list_(pa.float32()))),
-        both,
+        {**both, "features": ["embedding"]},
         "empty v",
     ),
     "missing vector": (
         "a.parquet",
         with_column("embedding", pa.array([None] + [[1.0]] * 11)),
-        both,
-        "element 0 of",
+        {**both, **strict},
+        "1 in column 'embedding', the first in row 0",
     ),
     "nan in a vector": (
         "a.parquet",
         with_column("embedding", pa.array([[np.nan]] * N)),
-        both,
-        "is missing",
+        {**both, **strict},
+        "12 in column 'embedding'",
     ),
     "missing in parquet": (
         "a.parquet",
         with_column("age", pa.array([None] + [1] * 11)),
-        both,
-        "'age', row 0",
+        {**both, **strict},
+        "'age', the first in row 0",
     ),
     "a column of maps": (
         "a.parquet",
         with_column("age", pa.array([{"a": 1}] * N)),
-        both,
+        {**both, "features": ["age"]},
         "struct<a",
     ),
     "durations": (
         "a.parquet",
         with_column("age", pa.array([1] * N, pa.duration("s"))),
-        both,
+        {**both, "features": ["age"]},
         "duration",
     ),
     "pickled npy": (
@@ -198,12 +208,11 @@ BAD = {
     "nan in npz": (
         "a.npz",
         npz_bytes(x=np.array([[0, np.nan], [1, 1]]), y=np.arange(2)),
-        y,
+        {**y, **strict},
         "column 1, row 0",
     ),
     "float cube": ("a.npz", npz_bytes(x=np.zeros((2, 3, 4)), y=np.arange(2)), y, "flatten it"),
-    "median of arrays": ("a.npz", npz_bytes(), {**y, "missing": "median"}, "fill in the array"),
-    "unknown kind": ("a.xlsx", b"PK", y, "of no kind that is read"),
+    "unknown kind": ("a.docx", b"PK", y, "of no kind that is read"),
     "no suffix": ("data", b"x,y\n1,2\n", y, "of no kind that is read"),
     "image gone": ("a.csv", b"p,y\nz/1.png,a\nz/2.png,b\n", y, "line 2 of .* which is not there"),
     "images beside": (
@@ -216,7 +225,7 @@ BAD = {
         "a.csv",
         CSV.encode(),
         {**y, "missing": "drop"},
-        "choose refuse or median",
+        "choose mark, median or refuse",
     ),
     "both ways": ("a.csv", CSV.encode(), {**y, "features": ["age"], "without": ["id"]}, "exclude"),
 }

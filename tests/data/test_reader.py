@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits, load_iris
 
 from dris.core.errors import InputError
 from dris.data.reader import read_data
-from dris.data.tables import encoding
+from dris.data.tables import categories
 from made_tables import (
     CSV,
     N,
@@ -89,8 +89,8 @@ def test_a_line_break_inside_quotes_is_part_of_a_cell_and_lines_are_counted_as_a
     good = 'x,t,y\n1,"a\nb",u\n2,"a\nb",v\n3,c,v\n4,c,u\n'
     data = read_data(written(tmp_path, good), label="y")
     assert data.feature_names == ("x", "t=a\nb", "t=c")
-    with pytest.raises(InputError, match=r"'x', line 6 of .* is missing"):
-        read_data(written(tmp_path, good.replace("3,c", ",c")), label="y")
+    with pytest.raises(InputError, match=r"1 in column 'x', the first in line 6 of"):
+        read_data(written(tmp_path, good.replace("3,c", ",c")), label="y", missing="refuse")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_column_called_label_needs_no_option(tmp_path):
 def test_pandas_index_is_left_out_and_said_so(tmp_path):
     data = read_data(written(tmp_path, ",x,y\n0,5,a\n1,6,b\n"), label="y")
     assert data.feature_names == ("x",)
-    assert data.notes == ("column '' is an index and was left out",)
+    assert "column '' is an index, left out" in data.notes
 
 
 def test_features_and_without_choose_columns_in_the_order_given(tmp_path):
@@ -127,18 +127,28 @@ def test_features_and_without_choose_columns_in_the_order_given(tmp_path):
     assert read_data(path, label="y", without=["b"]).feature_names == ("a", "c")
 
 
-def test_medians_are_filled_in_when_asked_and_said_so(tmp_path):
+def test_gaps_are_filled_and_marked_and_said_so_or_filled_alone_when_asked(tmp_path):
     path = written(tmp_path, "a,y\n1,u\n,v\n5,u\nNA,v\n9,u\n")
-    data = read_data(path, label="y", missing="median")
-    assert data.x.ravel().tolist() == [1, 5, 5, 5, 9]
-    assert data.notes == ("a: 2 missing values became the median",)
+    data = read_data(path, label="y")
+    assert data.x.tolist() == [[1, 0], [5, 1], [5, 0], [5, 1], [9, 0]]
+    assert data.feature_names == ("a", "a=(missing)")
+    assert data.notes[0] == "a: 2 missing values became the median, and are marked"
+    alone = read_data(path, label="y", missing="median")
+    assert alone.x.ravel().tolist() == [1, 5, 5, 5, 9]
+    assert alone.notes[0] == "a: 2 missing values became the median"
 
 
-def test_a_column_is_found_to_be_text_also_in_a_later_block(tmp_path, monkeypatch):
+def test_a_column_that_later_blocks_contradict_is_read_again(tmp_path, monkeypatch):
     monkeypatch.setattr("dris.data.tables.csvfile._BLOCK", 200)
-    text = "x,y\n" + "".join(f"{i % 7},{i % 2}\n" for i in range(200)) + "z,1\n"
-    with pytest.raises(InputError, match="1 of 201 cells, the first being 'z' in line 202"):
-        read_data(written(tmp_path, text), label="y")
+    text = "x,y\n" + "".join(f"{i % 7},{i % 2}\n" for i in range(2000)) + "z,1\n"
+    data = read_data(written(tmp_path, text), label="y")
+    assert data.x[:9, 0].tolist() == [0, 1, 2, 3, 4, 5, 6, 0, 1]
+    assert data.notes[0].startswith(
+        "x: 1 cells are no numbers and count as missing, the first being 'z' in line 2002 of"
+    )
+    words = "x,y\n" + "".join(f"{i % 7},{i % 2}\n" for i in range(2000)) + "red,1\nblue,0\n" * 300
+    data = read_data(written(tmp_path, words), label="y")
+    assert data.feature_names == tuple(f"x={v}" for v in (*"0123456", "blue", "red"))
 
 
 def test_several_csv_files_follow_one_another(tmp_path):
@@ -148,7 +158,7 @@ def test_several_csv_files_follow_one_another(tmp_path):
         assert read_data(paths, label="y").x.ravel().tolist() == [1, 1.5, 2, 2.5, 10, 10.5]
     written(tmp_path, "x,y\n1,a\n,b\n", "part-10.csv")
     with pytest.raises(InputError, match=r"line 3 of .*part-10.csv"):
-        read_data(tmp_path, label="y")
+        read_data(tmp_path, label="y", missing="refuse")
 
 
 # -- Parquet --------------------------------------------------------------------------------------
@@ -164,7 +174,7 @@ def test_every_kind_of_column_is_encoded_as_stated(tmp_path):
         ("height", "number", 1),
         ("married", "yes/no", 1),
         ("job", "one-hot", 3),
-        ("born", "days", 1),
+        ("born", "days", 5),
         ("embedding", "vector", 3),
     ]
     assert data.x[:, 0].tolist() == made["age"].to_pylist()
@@ -172,7 +182,7 @@ def test_every_kind_of_column_is_encoded_as_stated(tmp_path):
     assert data.x[:, 2].tolist() == made["married"].to_pylist()
     assert data.x[:4, 3:6].tolist() == [[0, 1, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]]
     assert data.x[:, 6].tolist() == list(range(N))
-    assert data.x[:, 7:].tolist() == made["embedding"].to_pylist()
+    assert data.x[:, 11:].tolist() == made["embedding"].to_pylist()
     assert data.trusted.tolist() == [True] * 3 + [False] * 9
 
 
@@ -181,7 +191,15 @@ def test_times_are_days_since_1970(tmp_path, unit):
     noon = datetime.datetime(1970, 1, 3, 12, tzinfo=datetime.UTC)
     times = pa.array([noon, noon], pa.timestamp(unit, "UTC"))
     path = written(tmp_path, parquet_bytes(pa.table({"t": times, "y": [0, 1]})), "a.parquet")
-    assert read_data(path, label="y").x.ravel().tolist() == [2.5, 2.5]
+    data = read_data(path, label="y")
+    assert data.x[:, 0].tolist() == [2.5, 2.5]
+    assert data.feature_names[1:] == tuple(
+        f"t ({part} {turn})" for part in ("weekday", "year", "hour") for turn in ("sin", "cos")
+    )
+    # The third of January 1970 was a Saturday, two days into the year, and it is noon.
+    angles = [5 / 7, 2 / 365.25, 0.5]
+    turns = [f(2 * np.pi * a) for a in angles for f in (np.sin, np.cos)]
+    assert data.x[0, 1:] == pytest.approx(turns, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -200,24 +218,29 @@ def test_float_labels_that_are_whole_are_whole_numbers_and_booleans_stay(tmp_pat
     assert read_data(path, label="b").classes == (False, True)
 
 
-def test_the_cut_between_categories_and_text(tmp_path):
-    limit = encoding.ONE_HOT_LIMIT
+def test_a_few_categories_get_a_place_each_and_many_share(tmp_path):
+    limit = categories.ONE_HOT_LIMIT
 
     def reading(values):
-        text = "x,y\n" + "".join(f"v{i % values},{i % 2}\n" for i in range(4 * limit))
+        text = "x,y\n" + "".join(f"v{i % values},{i // values % 2}\n" for i in range(4 * limit))
         return read_data(written(tmp_path, text), label="y")
 
     assert reading(limit).x.shape == (4 * limit, limit)
     assert (reading(limit).x.sum(axis=1) == 1).all()
-    with pytest.raises(InputError, match=f"more than {limit} different values"):
-        reading(limit + 1)
+    many = reading(limit + 10)
+    assert many.features[0].how == "hashed"
+    assert many.x.shape == (4 * limit, 1 + categories.COMMON + categories.SHARED)
+    assert (many.x[:, 1:].sum(axis=1) == 1).all()
+    counts = np.bincount(np.arange(4 * limit) % (limit + 10))
+    assert many.x[:, 0] == pytest.approx(np.log1p(counts)[np.arange(4 * limit) % (limit + 10)])
 
 
 def test_a_parquet_file_is_read_in_batches_of_a_row_group_or_less(tmp_path, monkeypatch):
     monkeypatch.setattr("dris.data.tables.stream._BATCH", 4)
-    content = pa.table({"x": np.arange(100.0), "y": np.arange(100) % 2})
+    content = pa.table({"x": np.arange(100.0) / 2, "y": np.arange(100) % 2})
     pq.write_table(content, tmp_path / "a.parquet", row_group_size=30)
-    assert read_data(tmp_path / "a.parquet", label="y").x.ravel().tolist() == list(range(100))
+    data = read_data(tmp_path / "a.parquet", label="y")
+    assert data.x.ravel().tolist() == [i / 2 for i in range(100)]
 
 
 cell = st.one_of(st.integers(-(2**20), 2**20), st.floats(-1e6, 1e6, width=32))
@@ -326,7 +349,7 @@ def test_a_list_of_images_is_relative_to_its_own_folder(tmp_path):
     whole = read_data(tmp_path / "set")
     assert data.x.tolist() == whole.x[[5, 3, 2, 0]].tolist()
     assert data.given().tolist() == ["dog!", "dog!", "cat!", "cat!"]
-    assert data.notes == ("learned from the images alone, not from size",)
+    assert data.notes[0] == "learned from the images alone, not from size"
     only = read_data(tmp_path / "a.csv", label="y", features=["size"])
     assert only.x.ravel().tolist() == [2, 0, 2, 0]
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 RECOMMENDED = "recommended"
 UNTOLD = 0.9  # of --at-most: a limit on all labels above this is the assumption, not a finding
-_SUFFIXES = {"parquet": ".parquet", "huggingface": ".parquet", "npz": ".npz", "npy": ".npz"}
 RuleName = Annotated[
     str, typer.Option("--rule", metavar="NAME", help="One that dris rules explains.")
 ]
@@ -296,7 +295,9 @@ def _say(ask: Request, decision: "Decision", kept: Path | None) -> None:
 
 
 def _suffix(data: "LabelledData") -> str:
-    return _SUFFIXES.get(data.origin.format, ".csv")
+    from dris.data.formats import suffix_for
+
+    return suffix_for(data)
 
 
 def _listed(files: list[Path]) -> str:

@@ -23,7 +23,11 @@ Without = Annotated[
     str | None, typer.Option("--without", metavar="A,B", help="Columns to leave out.")
 ]
 Missing = Annotated[
-    str, typer.Option("--missing", metavar="HOW", help="Missing numbers: refuse or median.")
+    str, typer.Option("--missing", metavar="HOW", help="Gaps: mark, median or refuse.")
+]
+Text = Annotated[str, typer.Option("--text", metavar="HOW", help="Text: words, sentences or auto.")]
+MergeSpellings = Annotated[
+    bool, typer.Option("--merge-spellings", help="Labels Cat, cat and CAT are one.")
 ]
 ImageSize = Annotated[
     int | None, typer.Option("--image-size", metavar="N", help="Images become N by N pixels.")

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from dris.learn.run.engine import Engine
 
 # The options that say how data is read.
-READING = ("data", "label", "id", "trusted", "features", "without", "missing", "image_size")
+READING = (
+    *("data", "label", "id", "trusted", "features", "without", "missing", "text"),
+    *("merge_spellings", "image_size"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,9 @@ class Request:
     trusted: options.Trusted = None
     features: options.Features = None
     without: options.Without = None
-    missing: options.Missing = "refuse"
+    missing: options.Missing = "mark"
+    text: options.Text = "auto"
+    merge_spellings: options.MergeSpellings = False
     image_size: options.ImageSize = None
     records: options.From = None
     proxies: options.Proxies = 3
@@ -79,6 +84,7 @@ class Request:
         """How columns were named, to be typed again after another command."""
         named = [(f"--{name}", getattr(self, name)) for name in ("label", "id", "trusted")]
         words = [word for pair in named if pair[1] is not None for word in pair]
+        words += ["--merge-spellings"] * self.merge_spellings
         return f" {shlex.join(words)}" if words else ""
 
     def settings(self, data: "LabelledData | None" = None) -> "Settings":
@@ -106,6 +112,18 @@ class Request:
         """Where proxies train, once it can be reached."""
         return engine_of(self.engine, self.address, self.cpus, self.gpus, self.device)
 
+    def read_marks(self) -> "LabelledData":
+        """Labels, ids and trust alone: enough to draw examples and to correct labels."""
+        from dris.data.reader import read_marks
+
+        return read_marks(
+            self.data or [],
+            label=self.label,
+            id=self.id,
+            trusted=self.trusted,
+            merge_spellings=self.merge_spellings,
+        )
+
     def read(self) -> "LabelledData":
         """The data, once the settings are known to be sound."""
         from dris.data.reader import read_data
@@ -114,16 +132,16 @@ class Request:
         self.where()
         if not self.data:
             raise InputError("no data was named; pass a file or a folder: dris COMMAND DATA")
-        if self.missing not in ("refuse", "median"):
-            raise InputError(f"--missing must be refuse or median, got {self.missing!r}")
         return read_data(
-            self.data,
+            list(self.data),
             label=self.label,
             id=self.id,
             trusted=self.trusted,
             features=options.names_in(self.features) or None,
             without=options.names_in(self.without),
-            missing="median" if self.missing == "median" else "refuse",
+            missing=self.missing,  # type: ignore[arg-type]  # checked by the reader
+            text=self.text,  # type: ignore[arg-type]
+            merge_spellings=self.merge_spellings,
             image_size=self.image_size,
         )
 

@@ -87,8 +87,12 @@ def listed(names: Sequence[object], most: int = 12) -> str:
 def files_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
     """The files and folders that are meant: a path, several, or a pattern such as part-*.parquet.
 
+    An address such as s3://bucket/a.csv is fetched.
+
     A pattern's matches are sorted, numbers by their value: part-2 comes before part-10.
     """
+    from dris.data.remote import address_of, fetched
+
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise InputError("no data was named; pass the path of a file or a folder")
@@ -99,6 +103,10 @@ def files_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
             raise InputError(f"{one_line(repr(one))} is not a path; name a file or a folder")
         if not text.isprintable():
             raise InputError(f"the name {one_line(repr(text))} cannot be printed; rename the file")
+        address = address_of(text)
+        if address is not None:
+            found.append(fetched(address))
+            continue
         path = Path(text).expanduser()
         with reading(text, "file"):
             if not os.path.lexists(path) and any(c in text for c in "*?["):

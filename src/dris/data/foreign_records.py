@@ -15,7 +15,7 @@ from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.data.files import PathLike, files_of, in_order, listed, one_line, reading
 from dris.data.scorefile import ScoreFile
-from dris.data.tables.csvfile import open_csv
+from dris.data.tables.csvfile import CsvRows, open_csv
 from dris.data.tables.label_columns import ids_of, typed_text
 from dris.data.tables.numpy_files import Stored, stored_npy, stored_npz
 
@@ -105,9 +105,9 @@ def _from_csv(path: Path) -> Dynamics | ScoreFile:
 def _by_example(path: Path, id: str | None) -> tuple[Any, dict[str, NDArray[np.float64]]]:
     rows = open_csv([path], as_text=[] if id is None else [id])
     proxies = [name for name in rows.schema.names if name != id]
-    if any(name in rows.strays for name in proxies) or not proxies:
-        bad = next((name for name in proxies if name in rows.strays), None)
-        where = "" if bad is None else f" ({rows.place(rows.strays[bad].row)})"
+    words = [name for name in proxies if not pa.types.is_floating(rows.schema.field(name).type)]
+    if words or not proxies:
+        where = f" ({rows.place(_first_word(rows, words[0]))})" if words else ""
         raise InputError(
             f"{path} must hold numbers besides its id column{where}; its columns are "
             f"{listed(rows.schema.names)}"
@@ -126,6 +126,12 @@ def _by_example(path: Path, id: str | None) -> tuple[Any, dict[str, NDArray[np.f
         return None, whole
     cells = pa.chunked_array([batch.column(0) for batch in rows.texts([id])])
     return ids_of(typed_text(cells.combine_chunks()), id, rows.place), whole
+
+
+def _first_word(rows: CsvRows, name: str) -> int:
+    """The first row of a column that is no number."""
+    cells = (cell for batch in rows.texts([name]) for cell in batch.column(0).to_pylist())
+    return next((i for i, cell in enumerate(cells) if not _is_number(cell)), 0)
 
 
 def _bare(path: Path, width: int) -> Iterator[NDArray[np.float64]]:

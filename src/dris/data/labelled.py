@@ -1,7 +1,7 @@
 """Examples with labels that may be wrong, as every reader hands them over."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,15 +13,30 @@ from dris.core.errors import InputError
 from dris.core.frozen import read_only, same_value
 
 Value = int | str | bool
-How = Literal["number", "yes/no", "days", "one-hot", "vector", "image"]
+How = Literal[
+    "number",
+    "gap",
+    "yes/no",
+    "days",
+    "hours",
+    "one-hot",
+    "hashed",
+    "text",
+    "sentence",
+    "vector",
+    "image",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
     """One column that is learned from, and how it became numbers.
 
-    `how` is "number" (as it is), "yes/no" (1 and 0), "days" (since 1970-01-01), "one-hot" (one
-    place for each of `categories`), "vector" (each element) or "image" (pixels).
+    `how` is "number" (as it is), "gap" (1 where the number is missing), "yes/no" (1 and 0), "days"
+    (since 1970-01-01, and where in the week, the year and the day), "hours" (of the day), "one-hot"
+    (one place for each of `categories`), "hashed" (how common the value is, a place for each of
+    the commonest, places that the others share), "text" (components of words and characters),
+    "sentence" (an embedding), "vector" (each element) or "image" (pixels).
 
     >>> Feature("colour", "one-hot", 2, ("blue", "red")).names()
     ('colour=blue', 'colour=red')
@@ -34,9 +49,18 @@ class Feature:
 
     def names(self) -> tuple[str, ...]:
         """A name for each place that the column takes in x."""
+        own = tuple(f"{self.column}={category}" for category in self.categories)
         if self.how == "one-hot":
-            return tuple(f"{self.column}={category}" for category in self.categories)
-        if self.how in ("vector", "image"):
+            return own
+        if self.how == "hashed":
+            others = range(self.width - 1 - len(own))
+            shared = tuple(f"{self.column}=(other {i})" for i in others)
+            return (f"{self.column} (log count)", *own, *shared)
+        if self.how in ("days", "hours"):
+            return (self.column, *(f"{self.column} ({part})" for part in self.categories))
+        if self.how == "gap":
+            return (f"{self.column}=(missing)",)
+        if self.how in ("vector", "image", "text", "sentence"):
             return tuple(f"{self.column}[{i}]" for i in range(self.width))
         return (self.column,)
 
@@ -67,6 +91,48 @@ class Origin:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """A column that repeats the given label or nearly determines it.
+
+    `share` is how much of what the commonest class does not explain it tells, 1 being all;
+    `left_out` says whether it was kept from what is learned from. While such a column is learned
+    from, proxies agree with every given label, and no limit on wrong ones means anything.
+    """
+
+    column: str
+    share: float
+    left_out: bool
+
+    def __str__(self) -> str:
+        what = "repeats" if self.share >= 0.9995 else f"tells {self.share:.1%} of"
+        then = "is left out" if self.left_out else "is learned from all the same"
+        return f"column {self.column!r} {what} the given label, wrong ones included, and {then}"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFinding:
+    """Something about the labels that a person should know before anything trains.
+
+    Attributes:
+        kind: "missing", "spellings", "id", "few", "conflict", "duplicate", "leak" or "same file".
+        count: How many rows (classes for "spellings" and "few") it concerns.
+        text: A sentence with counts and examples.
+        rows: Positions of the rows, the first thousand.
+
+    >>> print(LabelFinding("few", 1, "1 class has one row only: 'dgo'", (7,)))
+    1 class has one row only: 'dgo'
+    """
+
+    kind: str
+    count: int
+    text: str
+    rows: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelledData:
     """N examples in the order of their file, with given labels, ids and where they came from.
@@ -81,7 +147,12 @@ class LabelledData:
         origin: What was read.
         names: What to call each class; the values of `classes` unless the data says more.
         paths: Where each image lies, when images were read from files.
-        notes: What a reader left out or filled in, a sentence each.
+        notes: What a reader left out, filled in or found out, a sentence each.
+        findings: What was seen in the labels before anything trains; their sentences are notes.
+        leaks: Columns that repeat the given label, left out or not.
+        groups: A number for each example, the same for those with exactly the same features, so
+            that they can be kept in one fold; None when there are no two such.
+        shown: The table the data came from, when it came from memory: for a person to look at.
 
     >>> data = LabelledData.of(np.eye(2), [0, 1], classes=("cat", "dog"))
     >>> data, data.given().tolist()
@@ -98,6 +169,10 @@ class LabelledData:
     names: tuple[str, ...] = ()
     paths: NDArray[np.str_] | None = None
     notes: tuple[str, ...] = field(default=())
+    findings: tuple[LabelFinding, ...] = field(default=())
+    leaks: tuple[Leak, ...] = field(default=())
+    groups: NDArray[np.int64] | None = None
+    shown: Any = None
 
     def __post_init__(self) -> None:
         n = len(self.x)
@@ -180,4 +255,5 @@ class LabelledData:
             "trusted": int(self.trusted.sum()),
             "features": encoded,
             "notes": list(self.notes),
+            "leaks": [asdict(leak) for leak in self.leaks],
         }

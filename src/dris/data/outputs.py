@@ -1,12 +1,10 @@
 """What people take away: the data with fewer rows, more columns or other labels, or just ids."""
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dris.core.errors import InputError
 from dris.data.files import (
@@ -16,15 +14,10 @@ from dris.data.files import (
     one_line,
     reading,
 )
+from dris.data.formats import BY_NAME
+from dris.data.images.image_list import write_lines
 from dris.data.labelled import LabelledData
-from dris.data.tables.copies import (
-    Change,
-    record_bytes,
-    write_csv,
-    write_npz,
-    write_parquet,
-    write_saved,
-)
+from dris.data.tables.copies import Change
 from dris.data.writer import Writer
 
 
@@ -56,19 +49,19 @@ def write_data(
         writer: Decides in place of `force`, for a command that reads more than the data.
     """
     target = Path(path).expanduser()
-    if data.origin.format not in _WRITERS:
+    if data.origin.format not in BY_NAME:
         raise InputError("the data was not read from a file; write its ids instead")
-    suffix, write = _WRITERS[data.origin.format]
-    if target.suffix.lower() not in suffix:
+    entry = BY_NAME[data.origin.format]
+    if target.suffix.lower() not in entry.written:
         raise InputError(
-            f"{data.origin.format} data is written as {suffix[0]}, got {target}; name it so, or "
+            f"{entry.name} data is written as {entry.written[0]}, got {target}; name it so, or "
             "write ids"
         )
     change = _change(data, positions, columns, labels, replaced)
     with _writer(data, force, writer).file(target) as temporary:
         with reading(data.origin.files[0], f"{data.origin.format} file"):
             _refuse_changed(data)
-        write(data, change, temporary)
+        entry.write(data, change, temporary)
     return target
 
 
@@ -85,41 +78,12 @@ def write_ids(
     change = _change(data, positions, columns, None)
     header = [data.origin.id or "row", *change.columns]
     with _writer(data, force, writer).file(path) as temporary:
-        _write_lines(temporary, header, [data.ids, *change.columns.values()], change.keep)
+        write_lines(temporary, header, [data.ids, *change.columns.values()], change.keep)
     return Path(path).expanduser()
-
-
-def write_images(data: LabelledData, change: Change, path: Path) -> None:
-    """A list of the kept images: path from the list's own folder, label, id, added columns."""
-    files = [os.path.relpath(file, path.parent) for file in data.origin.files]
-    labels = data.given() if change.labels is None else change.labels
-    values = [np.array(files), labels, data.ids, *change.columns.values()]
-    _write_lines(path, ["path", "label", "id", *change.columns], values, change.keep)
-
-
-_Writer = Callable[[LabelledData, Change, Path], None]
-_WRITERS: dict[str, tuple[tuple[str, ...], _Writer]] = {
-    "csv": ((".csv", ".tsv", ".txt"), write_csv),
-    "parquet": ((".parquet", ".pq"), write_parquet),
-    "huggingface": ((".parquet", ".pq"), write_saved),
-    "npz": ((".npz",), write_npz),
-    "npy": ((".npz",), write_npz),
-    "images": ((".csv",), write_images),
-}
 
 
 def _writer(data: LabelledData, force: bool, writer: Writer | None) -> Writer:
     return (writer or Writer(force)).reading(*data.origin.files)
-
-
-def _write_lines(
-    path: Path, header: list[str], values: list[NDArray[Any]], keep: NDArray[np.bool_]
-) -> None:
-    with path.open("xb") as out:
-        out.write(record_bytes(header, ",") + b"\n")
-        for row in np.flatnonzero(keep).tolist():
-            cells = [column[row].item() for column in values]
-            out.write(record_bytes(cells, ",") + b"\n")
 
 
 def _change(

@@ -1,48 +1,59 @@
-"""The one door for people's own data: whatever the path leads to, as `LabelledData`."""
+"""The one door: whatever people have, a path or something in memory, as `LabelledData`."""
 
-from collections.abc import Callable, Sequence
+import hashlib
+import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import pyarrow as pa
 
 from dris.core.errors import InputError
 from dris.data.files import PathLike, files_of, in_order, listed, reading
-from dris.data.images.image_files import image_column, read_image_folder, read_image_table
-from dris.data.labelled import LabelledData
-from dris.data.tables.csvfile import open_csv
-from dris.data.tables.encoding import Rows
-from dris.data.tables.numpy_files import read_npy, read_npz
-from dris.data.tables.saved_dataset import is_saved_dataset, open_saved, with_names
-from dris.data.tables.stream import Columns, labelled_table, open_parquet
-
-_CSV, _PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
-_READ = "CSV, Parquet, NPZ, NPY, a folder of images or of such files, or a saved data set"
+from dris.data.formats import BY_NAME, GATHERED, TITLES, Format, format_of
+from dris.data.images.image_files import holds_images
+from dris.data.label_findings import examined
+from dris.data.labelled import LabelFinding, LabelledData
+from dris.data.sources import read_source
+from dris.data.tables.roles import Columns, Missing, TextHow
+from dris.data.tables.saved_dataset import is_saved_dataset
 
 
 def read_data(
-    paths: PathLike | Sequence[PathLike],
+    source: Any,
+    labels: Any = None,
     *,
     label: str | None = None,
     id: str | None = None,
     trusted: str | None = None,
     features: Sequence[str] | None = None,
     without: Sequence[str] = (),
-    missing: Literal["refuse", "median"] = "refuse",
+    missing: Missing = "mark",
+    text: TextHow = "auto",
+    merge_spellings: bool = False,
     image_size: int | None = None,
 ) -> LabelledData:
-    r"""Read examples and labels from a file, a folder or several files, in their order.
+    r"""Read examples and labels from a file, a folder, a frame, arrays or a data set.
+
+    Rows stay in their order. What is left out, filled in or odd about the labels is said in the
+    `notes`, and what was seen in the labels is in `findings`. Nothing is written or changed.
 
     Args:
-        paths: A CSV, Parquet, NPZ or NPY file; several CSV or Parquet files, a pattern such as
-            "part-*.parquet" or a folder of them; a folder of images by class; a data set that
-            Hugging Face's `save_to_disk` wrote.
+        source: The path of a CSV, Parquet, JSON lines, Excel, NPZ or NPY file, several of them, a
+            pattern such as "part-*.parquet", a folder, an address such as s3://bucket/a.csv; a
+            pandas, polars or Arrow table; an array or a sparse matrix; a torch or Hugging Face
+            data set; a list of texts or of paths of images.
+        labels: The labels of arrays, matrices and lists: numbers or strings, one a row.
         label: The column (or array) of given labels; "label" when there is one.
         id: The column of ids, whole numbers or text; positions when not given.
         trusted: The column that says yes where the label is known to be right.
-        features: The columns to learn from; every one that can be encoded when not given.
+        features: The columns to learn from; every one that tells something when not given.
         without: Columns to leave out, in place of `features`.
-        missing: "refuse" missing numbers, or fill in the "median" of the column.
+        missing: What to do with gaps in numbers and dates: fill in the median and "mark" them in
+            a column of their own, fill in the "median" alone, or "refuse" them.
+        text: Text becomes components of its "words", or an embedding of its "sentences" (extra
+            `text`); "auto" is sentences where these are installed and the texts are not too many.
+        merge_spellings: Take labels that differ in case, spaces or invisible marks for one class.
         image_size: Side of the squares that images become; their own when they are alike and
             at most 64 pixels wide, else 32.
 
@@ -53,6 +64,8 @@ def read_data(
     ...     data = read_data(folder + "/a.csv", label="y")
     >>> data, data.feature_names
     (LabelledData(4 examples × 3, 2 classes, 0 trusted), ('age', 'job=cook', 'job=nurse'))
+    >>> read_data([[0.5, 1.0], [0.1, 2.0], [0.4, 3.0]], ["cat", "dog", "cat"]).classes
+    ('cat', 'dog')
     """
     columns = Columns(
         label=label,
@@ -61,87 +74,101 @@ def read_data(
         features=None if features is None else tuple(features),
         without=tuple(without),
         missing=missing,
+        text=text,
+        merge_spellings=merge_spellings,
     )
+    if isinstance(source, LabelledData):
+        return source
+    if _are_paths(source, labels):
+        return _read_files(source, columns, image_size)
+    return examined(read_source(source, labels, columns, image_size))
+
+
+def read_marks(
+    paths: PathLike | Sequence[PathLike],
+    *,
+    label: str | None = None,
+    id: str | None = None,
+    trusted: str | None = None,
+    merge_spellings: bool = False,
+) -> LabelledData:
+    """Labels, ids and trust of the examples in files, without what is learned from.
+
+    Enough to draw examples, to correct labels and to write rows; x has no columns.
+    """
+    columns = Columns(
+        label=label, id=id, trusted=trusted, merge_spellings=merge_spellings, marks_only=True
+    )
+    return _read_files(paths, columns, None)
+
+
+def _are_paths(source: Any, labels: Any) -> bool:
+    """Whether the source names files: a path, or a list of paths that came without labels."""
+    if isinstance(source, str | os.PathLike):
+        return True
+    if labels is not None or not isinstance(source, list | tuple):
+        return False
+    return all(isinstance(one, str | os.PathLike) for one in source)
+
+
+def _read_files(
+    paths: PathLike | Sequence[PathLike], columns: Columns, image_size: int | None
+) -> LabelledData:
     found = files_of(paths)
     if len(found) == 1 and found[0].is_dir():
-        folder = found[0]
-        if is_saved_dataset(folder):
-            rows = open_saved(folder)
-            data = _table(rows, columns, image_size)
-            names = rows.names.get(data.origin.label)
-            return data if names is None else with_names(data, names)
-        found = _parts(folder)
-        if not found:
-            return read_image_folder(folder, columns, image_size)
-    data = _kind_of(found)(found, columns, image_size)
+        entry, found = _inside(found[0], columns)
+    else:
+        entry = _kind_of(found)
+    data = entry.examples(found, columns, image_size)
     pa.default_memory_pool().release_unused()  # what decoding took; the proxies need it more
-    return data
+    if columns.marks_only:
+        return data
+    return examined(data, _same_files(found))
 
 
-def _csv(files: Sequence[Path], columns: Columns, size: int | None) -> LabelledData:
-    special = [name for name in (columns.label or "label", columns.id, columns.trusted) if name]
-    return _table(open_csv(files, as_text=special), columns, size)
-
-
-def _parquet(files: Sequence[Path], columns: Columns, size: int | None) -> LabelledData:
-    return _table(open_parquet(files), columns, size)
-
-
-def _table(rows: Rows, columns: Columns, size: int | None) -> LabelledData:
-    column = image_column(rows, columns)
-    if column is None:
-        return labelled_table(rows, columns)
-    return read_image_table(rows, columns, column, size)
-
-
-def _npz(files: Sequence[Path], columns: Columns, _: int | None) -> LabelledData:
-    return read_npz(_single(files), columns)
-
-
-def _npy(files: Sequence[Path], columns: Columns, _: int | None) -> LabelledData:
-    return read_npy(_single(files), columns)
-
-
-def _single(files: Sequence[Path]) -> Path:
-    if len(files) > 1:
-        raise InputError(
-            f"several files are read together only as CSV or Parquet, got {listed(files)}; name one"
-        )
-    return files[0]
-
-
-_Reader = Callable[[Sequence[Path], Columns, int | None], LabelledData]
-_READERS: dict[str, _Reader] = {
-    **dict.fromkeys(_CSV, _csv),
-    **dict.fromkeys(_PARQUET, _parquet),
-    ".npz": _npz,
-    ".npy": _npy,
-}
-
-
-def _kind_of(files: Sequence[Path]) -> _Reader:
-    """The reader for the files, by how their names end."""
-    readers = {_READERS.get(file.suffix.lower()) for file in files if not file.is_dir()}
+def _kind_of(files: Sequence[Path]) -> Format:
+    """The format of the files, by how their names end."""
     folder = next((file for file in files if file.is_dir()), None)
     if folder is not None:
         raise InputError(f"{folder} is a folder; name it alone, or files only")
-    if None in readers:
-        other = next(file for file in files if file.suffix.lower() not in _READERS)
-        raise InputError(f"{other} is of no kind that is read; read are {_READ}")
-    if len(readers) > 1:
+    kinds = {entry.name for entry in map(format_of, files)}
+    if len(kinds) > 1:
         raise InputError(f"files read together must be of one kind, got {listed(files)}")
-    (reader,) = readers
-    if reader is None:
-        raise InputError(f"no data was named; read are {_READ}")
-    return reader
+    if not kinds:
+        raise InputError(f"no data was named; read are {TITLES}")
+    return BY_NAME[kinds.pop()]
 
 
-def _parts(folder: Path) -> tuple[Path, ...]:
-    """The Parquet files of a folder, else its CSV files, else its NPZ file."""
+def _inside(folder: Path, columns: Columns) -> tuple[Format, tuple[Path, ...]]:
+    """What a folder is: a saved data set, files of the first format it has any of, or images.
+
+    Images in class folders with a table beside them are read by the table where it has the label.
+    """
+    if is_saved_dataset(folder):
+        return BY_NAME["huggingface"], (folder,)
     with reading(folder, "folder"):
-        inside = in_order([p for p in folder.iterdir() if not p.name.startswith((".", "_"))])
-        for suffixes in (_PARQUET, _CSV[:2], (".npz",)):
-            parts = [p for p in inside if p.suffix.lower() in suffixes and not p.is_dir()]
+        inside = [p for p in folder.iterdir() if not p.name.startswith((".", "_"))]
+        for suffixes in GATHERED:
+            parts = [p for p in inside if p.name.lower().endswith(suffixes) and not p.is_dir()]
             if parts:
-                return tuple(parts)
-    return ()
+                entry = format_of(parts[0])
+                if columns.label is None and entry.open is not None and holds_images(folder):
+                    names = entry.open(in_order(parts)).schema.names
+                    if "label" not in names:
+                        break  # the folders are the labels
+                return entry, tuple(in_order(parts))
+    return BY_NAME["images"], (folder,)
+
+
+def _same_files(files: Sequence[Path]) -> list[LabelFinding]:
+    """Files that hold the same bytes: the same rows, twice."""
+    seen: dict[bytes, Path] = {}
+    found = []
+    for path in files if 1 < len(files) <= 10_000 else ():
+        with reading(path, "file"), path.open("rb") as file:
+            key = hashlib.file_digest(file, "sha256").digest()
+        if key in seen:
+            text = f"{path} holds the same bytes as {seen[key]}: its rows are there twice"
+            found.append(LabelFinding("same file", 1, text))
+        seen.setdefault(key, path)
+    return found

@@ -68,7 +68,8 @@ def train_proxies(
     Args:
         x: Features (N, D), also sparse ones for stacked models, images (N, C, H, W), or a
             map-style torch Dataset.
-        y: Given labels, integers 0..C-1; in pandas with the index of x.
+        y: Given labels, integers 0..C-1, or strings, whose sorted values then stand in the
+            provenance as "classes"; in pandas with the index of x.
         proxies: K. Two or more for rank variance.
         epochs: Passes over the data; each is recorded.
         model: A name ("mlp" and "linear_head", trained stacked; "sgd_log", "boosted_trees", ...;
@@ -119,7 +120,8 @@ def train_proxies(
         raise InputError("model is an empty list; name at least one")
     data = checked_inputs(x)
     refuse_other_index(x, y)
-    labels = labels_for(checked_labels(y, classes), count_rows(data))
+    y, words = numbered(y)
+    labels = labels_for(checked_labels(y, classes or len(words) or None), count_rows(data))
     names = checked_ids(ids, len(labels))
     pick = scored_epoch == "held_out"
     stacked = all(kind_of(kind).train is not None for kind in kinds)
@@ -133,7 +135,7 @@ def train_proxies(
         model=None,
         stream=(),
         seed=checked_seed(seed),
-        classes=int(labels.max()) + 1 if classes is None else int(classes),
+        classes=int(classes or len(words) or int(labels.max()) + 1),
         recipe=how[0],
         bag=bag,
         folds=cross_fit,
@@ -151,6 +153,8 @@ def train_proxies(
         for i, (kind, members) in enumerate(zip(kinds, of_kind, strict=True))
         for job in jobs_of(replace(base, model=kind, recipe=how[i]), members, places)
     ]
+    if test is not None and words:
+        test = (test[0], numbered(test[1], words)[0])
     order = np.argsort(names, kind="stable")
     moved = not np.array_equal(order, np.arange(len(order)))
     inputs = rows_at(data, order) if moved else data
@@ -162,7 +166,30 @@ def train_proxies(
     refuse_copies(dynamics)
     if moved:
         dynamics = dynamics.reordered(np.argsort(order))
+    if words:
+        dynamics = replace(dynamics, provenance={**dynamics.provenance, "classes": list(words)})
     return replace(dynamics, ids=names)
+
+
+def numbered(y: Any, words: tuple[str, ...] = ()) -> tuple[Any, tuple[str, ...]]:
+    """Labels that are strings as positions in their sorted values, and these; others as they are.
+
+    >>> numbered(["dog", "cat", "dog"])
+    (array([1, 0, 1]), ('cat', 'dog'))
+    >>> numbered([1, 0])
+    ([1, 0], ())
+    """
+    values = np.asarray(y)
+    if values.dtype == object and all(isinstance(v, str) for v in values.ravel().tolist()):
+        values = values.astype(np.str_)
+    if values.dtype.kind not in "UT" or values.ndim != 1:  # text of a fixed and of any width
+        return y, ()
+    known = words or tuple(np.unique(values).tolist())
+    places = {word: place for place, word in enumerate(known)}
+    other = next((v for v in values.tolist() if v not in places), None)
+    if other is not None:
+        raise InputError(f"the label {other!r} is none of the training labels; check the test set")
+    return np.array([places[v] for v in values.tolist()], dtype=np.int64), known
 
 
 def jobs_of(base: Job, members: Sequence[int], places: Sequence[str]) -> list[Job]:

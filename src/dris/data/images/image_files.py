@@ -16,9 +16,10 @@ from dris.data.files import fingerprint_of, in_order, listed, one_line, reading
 from dris.data.files import refuse_larger_than_memory as refuse_too_large
 from dris.data.images.pixels import OWN_SIZE, USUAL_SIZE, decoded, is_image, outline
 from dris.data.labelled import Feature, LabelledData, Origin
-from dris.data.tables.encoding import Rows
+from dris.data.tables.encoding import Rows, where_of
 from dris.data.tables.label_columns import is_text
-from dris.data.tables.stream import Columns, marks_of, origin_of
+from dris.data.tables.roles import Columns
+from dris.data.tables.stream import marks_of, origin_of
 
 # Opens the i-th image: a path or a file, and what to call it in a message.
 _Images = Callable[[], Iterable[tuple[Any, str]]]
@@ -48,14 +49,16 @@ def read_image_folder(root: Path, columns: Columns, size: int | None = None) -> 
     for name in ids:
         if not name.isascii() and name.encode("utf-8", "replace").decode() != name:
             raise InputError(f"the file name {name!a} in {root} is not UTF-8; rename it")
-    x, width = _pixels(lambda: ((str(file), str(file)) for file in files), len(files), root, size)
+    x, width = nothing(len(files)), 0
+    if not columns.marks_only:
+        x, width = pixels_of([str(file) for file in files], root, size)
     return LabelledData(
         x=x,
         labels=np.repeat(np.arange(len(classes)), [len(group) for group in found.values()]),
         classes=classes,
         ids=np.array(ids, dtype=np.str_),
         trusted=np.zeros(len(files), dtype=np.bool_),
-        features=(Feature("image", "image", width),),
+        features=(Feature("image", "image", width),) if width else (),
         origin=Origin(
             "images", tuple(files), fingerprint_of(files), "label", "id", ("path", "label", "id")
         ),
@@ -70,14 +73,14 @@ def image_column(rows: Rows, columns: Columns) -> str | None:
     Encoded images are binary, or a struct with bytes as Hugging Face keeps them; paths are text
     whose first cell ends as an image file does.
     """
-    _, chosen = columns.resolved(rows.schema.names, rows.files[0])
+    _, chosen = columns.resolved(rows.schema.names, where_of(rows))
     for name in chosen:
         kind = rows.schema.field(name).type
         if _bytes_in(kind) is not None or (is_text(kind) and is_image(_first(rows, name))):
             if columns.features is not None and len(chosen) > 1:
                 raise InputError(
-                    f"column {one_line(name)!r} of {rows.files[0]} holds images, which are learned "
-                    f"from alone; name it alone, or not at all, in --features"
+                    f"column {one_line(name)!r} of {where_of(rows)} holds images, which are "
+                    "learned from alone; name it alone, or not at all, in --features"
                 )
             return name
     return None
@@ -87,17 +90,21 @@ def read_image_table(
     rows: Rows, columns: Columns, column: str, size: int | None = None
 ) -> LabelledData:
     """Images from the column of a table; paths are relative to the folder of the file."""
-    label, chosen = columns.resolved(rows.schema.names, rows.files[0])
+    label, chosen = columns.resolved(rows.schema.names, where_of(rows))
     inside = _bytes_in(rows.schema.field(column).type) is not None
-    with reading(rows.files[0], f"{rows.format} file"):
+    with reading(where_of(rows), f"{rows.format} file"):
         marks = marks_of(rows, label, columns)
         paths = None if inside else np.array(list(_paths(rows, column)), dtype=np.str_)
-        x, width = _pixels(
-            lambda: _encoded(rows, column) if paths is None else _files(paths, rows),
-            rows.count,
-            rows.files[0],
-            size,
-        )
+        x, width = nothing(rows.count), 0
+        if not columns.marks_only:
+            x, width = _pixels(
+                lambda: _encoded(rows, column) if paths is None else _files(paths, rows),
+                rows.count,
+                where_of(rows),
+                size,
+            )
+    if marks is None:  # marks_of has refused them
+        raise InputError(f"{where_of(rows)} cannot be read; check it")
     beside = [name for name in chosen if name != column]
     return LabelledData(
         x=x,
@@ -105,12 +112,16 @@ def read_image_table(
         classes=marks.classes,
         ids=marks.ids,
         trusted=marks.trusted,
-        features=(Feature(column, "image", width),),
+        features=(Feature(column, "image", width),) if width else (),
         origin=origin_of(
             rows, label, columns, beside=[] if paths is None else [Path(p) for p in paths]
         ),
         paths=paths,
-        notes=(f"learned from the images alone, not from {listed(beside)}",) if beside else (),
+        shown=None if rows.files else rows,
+        notes=(
+            *marks.notes,
+            *[f"learned from the images alone, not from {listed(beside)}"] * bool(beside),
+        ),
     )
 
 
@@ -142,8 +153,20 @@ def _any(folder: Path) -> bool:
     return any(is_image(name) for name in os.listdir(folder))
 
 
+def pixels_of(
+    files: Sequence[str], where: Path | str, size: int | None
+) -> tuple[NDArray[np.uint8], int]:
+    """The images in these files as one array, and how many numbers each takes."""
+    return _pixels(lambda: ((file, file) for file in files), len(files), where, size)
+
+
+def nothing(n: int) -> NDArray[Any]:
+    """Rows of no numbers, where only labels are asked for."""
+    return np.zeros((n, 0), dtype=np.float32)
+
+
 def _pixels(
-    images: _Images, count: int, path: Path, size: int | None
+    images: _Images, count: int, path: Path | str, size: int | None
 ) -> tuple[NDArray[np.uint8], int]:
     """All images as (N, C, S, S) bytes, and C·S·S; one channel when every image is grey."""
     side = None if size is None else checked_count(size, "image_size", at_least=1)
@@ -191,7 +214,7 @@ def _paths(rows: Rows, column: str) -> Iterator[str]:
                     f"the image in column {one_line(column)!r} is missing in {rows.place(row)}; "
                     "fill it in or remove the row"
                 )
-            yield str(rows.files[0].parent / cell)
+            yield str(rows.files[0].parent / cell if rows.files else Path(cell))
             row += 1
 
 
@@ -219,3 +242,9 @@ def _encoded(rows: Rows, column: str) -> Iterator[tuple[Any, str]]:
                 )
             yield io.BytesIO(blob), f"the image in {rows.place(row)}"
             row += 1
+
+
+def holds_images(root: Path) -> bool:
+    """Whether a folder has folders with images right inside them."""
+    with reading(root, "folder"):
+        return any(folder.is_dir() and _any(folder) for folder in root.iterdir())

@@ -37,7 +37,7 @@ class Change:
 def write_csv(data: LabelledData, change: Change, path: Path) -> None:
     """Kept records byte by byte; only a changed or an added cell is written anew."""
     rows = open_csv(data.origin.files, as_text=(data.origin.label,))
-    at = rows.schema.names.index(data.origin.label)
+    at = rows.names.index(data.origin.label)
     with path.open("xb") as out:
         out.writelines(_csv_lines(data, change, rows, at))
 
@@ -45,12 +45,12 @@ def write_csv(data: LabelledData, change: Change, path: Path) -> None:
 def _csv_lines(data: LabelledData, change: Change, rows: CsvRows, at: int) -> Iterator[bytes]:
     separator, row, end = rows.separator, -1, b"\n"
     old = None if change.labels is None else data.given()
-    marked = {rows.schema.names.index(name): values for name, values in change.marks.items()}
+    marked = {rows.names.index(name): values for name, values in change.marks.items()}
     for number, file in enumerate(rows.files):
         for position, (raw, cells, _) in enumerate(records(file, separator)):
             body = raw.rstrip(b"\r\n")
             end = raw[len(body) :] or end
-            if position == 0:
+            if position == 0 and rows.header:
                 if number == 0:
                     yield body + _cells(list(change.columns), separator) + end
                 continue

@@ -1,10 +1,12 @@
-"""CSV files as Arrow batches: every cell read as text first, then as numbers where all of it is."""
+"""CSV files as one typed Arrow table, and the same files again record by record, byte by byte."""
 
 import csv
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,88 +16,241 @@ import pyarrow.csv as pacsv
 
 from dris.core.errors import InputError
 from dris.data.files import listed, one_line, reading
+from dris.data.packed import opened, source, unpacked_size
 
 # An empty number is written in many ways; in text only the empty cell is missing ("NA" is Namibia).
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "null", "NULL", "None", "?")
-_NUMBER = r"^\s*[-+]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|inf|nan)\s*$"
 _BLOCK = 8 << 20  # bytes at once, and so the longest line
 _SEPARATORS = (",", ";", "\t", "|")
+_TRIES = 8  # types that a later block contradicts, before all are found out the slow way
+_BATCH = 1 << 16  # rows at once
 csv.field_size_limit(max(csv.field_size_limit(), _BLOCK))  # else 131,072 characters, in a cell
 
 
-@dataclass(frozen=True, slots=True)
-class Strays:
-    """Cells of a column that are no numbers: how many, and the first with its row."""
-
-    count: int
-    row: int
-    cell: str
-
-
-@dataclass(frozen=True, slots=True)
 class CsvRows:
     """One or several CSV files with the same header, as rows of typed columns.
 
-    `strays` holds, for each column of text, the cells that kept it from being numbers.
+    Columns are numbers (float64), booleans, dates or times where every cell is one, else text
+    with empty cells missing; those in `as_text` stay text. The table is read when first needed.
     """
 
-    files: tuple[Path, ...]
-    separator: str
-    schema: Any
-    counts: tuple[int, ...]
-    strays: dict[str, Strays] = field(default_factory=dict)
-    format: str = "csv"
+    format = "csv"
+
+    def __init__(
+        self,
+        files: Sequence[Path],
+        separator: str,
+        names: Sequence[str],
+        *,
+        as_text: Sequence[str] = (),
+        header: bool = True,
+    ) -> None:
+        self.files = tuple(files)
+        self.separator = separator
+        self.names = tuple(names)
+        self.as_text = tuple(as_text)
+        self.header = header
+
+    @cached_property
+    def parts(self) -> tuple[Any, ...]:
+        """A table for each file, all of one schema."""
+        tables = [self._table(path, self.as_text) for path in self.files]
+        differ = [n for n in self.names if len({table.field(n).type for table in tables}) > 1]
+        if differ:  # numbers in one file and text in another: text
+            as_text = [*self.as_text, *differ]
+            tables = [self._table(path, as_text) for path in self.files]
+        if not sum(map(len, tables)):
+            raise InputError(
+                f"{self.files[0]} has a header and no rows; at least two rows are needed"
+            )
+        return tuple(tables)
+
+    @property
+    def schema(self) -> Any:
+        """The Arrow schema of all columns."""
+        return self.parts[0].schema
 
     @property
     def count(self) -> int:
         """N, the rows of all files."""
-        return sum(self.counts)
+        return sum(map(len, self.parts))
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Record batches with the named columns, in the order of the files."""
-        for path in self.files:
-            for batch in _text_batches(path, self.separator, self.schema.names, columns):
-                yield pa.record_batch(self._typed(batch, columns), names=list(columns))
+        for table in self.parts:
+            yield from table.select(list(columns)).to_batches(_BATCH)
 
     def texts(self, columns: Sequence[str]) -> Iterator[Any]:
-        """As `batches`, every cell as it is written."""
+        """As `batches`, every cell as it is written, a block of the file at a time."""
         for path in self.files:
-            yield from _text_batches(path, self.separator, self.schema.names, columns)
+            with self._understood(path), self._stream(path, columns) as stream:
+                yield from stream
+
+    def as_written(self) -> "WrittenRows":
+        """The same rows with every cell as it is written, read from the file as it is asked for."""
+        return WrittenRows(self)
 
     def place(self, row: int) -> str:
         """Where a row begins, as an editor counts lines."""
-        for path, count in zip(self.files, self.counts, strict=True):
-            if row < count:
-                return f"line {_line_of(path, self.separator, row)} of {path}"
-            row -= count
+        for path, table in zip(self.files, self.parts, strict=True):
+            if row < len(table):
+                return f"line {self._line(path, row)} of {path}"
+            row -= len(table)
         raise InputError(f"row {row} is past the end of {self.files[-1]}")
 
-    def _typed(self, batch: Any, columns: Sequence[str]) -> list[Any]:
-        text = {name for name in columns if pa.types.is_string(self.schema.field(name).type)}
-        numbers = iter(_numbers([batch.column(name) for name in columns if name not in text]))
-        cells = (batch.column(name) for name in columns if name in text)
-        words = (pc.if_else(pc.equal(cell, ""), None, cell) for cell in cells)
-        return [next(words if name in text else numbers) for name in columns]
+    def _table(self, path: Path, as_text: Sequence[str]) -> Any:
+        with self._understood(path):
+            types = self._likely_types(path, as_text)
+            for _ in range(_TRIES):
+                try:
+                    return self._tidied(path, self._read(path, types), as_text)
+                except pa.ArrowInvalid as error:
+                    wrong = re.match(r"In CSV column #(\d+)", str(error))
+                    if wrong is None or "conversion error" not in str(error):
+                        raise
+                    types.pop(self.names[int(wrong[1])])
+            types = dict.fromkeys(as_text, pa.string())
+            return self._tidied(path, self._read(path, types), as_text)
+
+    def _likely_types(self, path: Path, as_text: Sequence[str]) -> dict[str, Any]:
+        """Text where asked for, and numbers where the first block is: inference is slow."""
+        types = dict.fromkeys(as_text, pa.string())
+        with self._stream(path, self.names) as stream:
+            first = next(iter(stream), None)
+        if first is not None and len(first):
+            head = first.slice(0, 1000)
+            names = [name for name in self.names if name not in types]
+            not_numbers = set(_not_numbers(head, names))
+            types |= dict.fromkeys((n for n in names if n not in not_numbers), pa.float64())
+        return types
+
+    def _read(self, path: Path, types: dict[str, Any]) -> Any:
+        convert = pacsv.ConvertOptions(
+            column_types=types, null_values=list(MISSING), strings_can_be_null=False
+        )
+        return pacsv.read_csv(source(path), self._how(), self._parse(), convert)
+
+    def _stream(self, path: Path, columns: Sequence[str]) -> Any:
+        convert = pacsv.ConvertOptions(
+            column_types=dict.fromkeys(self.names, pa.string()),
+            include_columns=list(columns),
+            strings_can_be_null=False,
+        )
+        return pacsv.open_csv(
+            source(path),
+            read_options=self._how(),
+            parse_options=self._parse(),
+            convert_options=convert,
+        )
+
+    def _how(self) -> Any:
+        names = None if self.header else list(self.names)
+        return pacsv.ReadOptions(block_size=_BLOCK, use_threads=False, column_names=names)
+
+    def _parse(self) -> Any:
+        return pacsv.ParseOptions(delimiter=self.separator, newlines_in_values=True)
+
+    def _tidied(self, path: Path, table: Any, as_text: Sequence[str]) -> Any:
+        """Empty cells of text are missing, whole numbers are numbers; an open quote is refused."""
+        columns = []
+        for column in table.columns:
+            if pa.types.is_string(column.type):
+                columns.append(pc.if_else(pc.equal(column, ""), None, column))
+            elif pa.types.is_integer(column.type):
+                columns.append(column.cast(pa.float64(), safe=False))
+            else:
+                columns.append(column)
+        tidy = pa.table(columns, names=table.schema.names)
+        last = tidy.column(len(self.names) - 1)
+        if len(tidy) and pa.types.is_string(last.type):
+            cell = last[-1].as_py() or ""
+            if "\n" in cell and not _ends_quoted(path):
+                raise InputError(
+                    f"{path} has a quote in line {self._line(path, len(tidy) - 1)} or later that "
+                    "is never closed; close it"
+                )
+        return tidy
+
+    def _line(self, path: Path, row: int) -> int:
+        with reading(path, "CSV file in UTF-8"):
+            found = itertools.islice(records(path, self.separator), row + self.header, None)
+            return next(found)[2]
+
+    def _understood(self, path: Path) -> AbstractContextManager[None]:
+        return _understood(path, self.separator, len(self.names))
+
+
+class WrittenRows:
+    """The rows of CSV files as text, nothing of them held."""
+
+    format = "csv"
+
+    def __init__(self, rows: CsvRows) -> None:
+        self._rows = rows
+        self.files = rows.files
+        self.schema = pa.schema([(name, pa.string()) for name in rows.names])
+
+    @property
+    def count(self) -> int:
+        """N, the rows of all files."""
+        return self._rows.count
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Record batches with the named columns, in the order of the files."""
+        for batch in self._rows.texts(columns):
+            yield batch.select(list(columns))
+
+    def place(self, row: int) -> str:
+        """Where a row begins, as an editor counts lines."""
+        return self._rows.place(row)
+
+
+@contextmanager
+def _understood(path: Path, separator: str, width: int) -> Iterator[None]:
+    """Turn what Arrow says of a broken file into the line and the remedy."""
+    try:
+        yield
+        return
+    except pa.ArrowException as error:
+        whole = "check that it is a whole CSV file in UTF-8"
+        told = f"{path} cannot be read ({one_line(error)}); {whole}"
+    try:
+        with reading(path, "CSV file in UTF-8"):
+            _refuse_ragged(path, separator, width)
+    except InputError as clearer:
+        told = str(clearer)
+    raise InputError(told) from None
 
 
 def open_csv(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> CsvRows:
-    """Read the files once to learn their columns; those in `as_text` stay as they are written."""
-    names, separator = _header(files[0])
-    counts: list[int] = []
-    strays: dict[str, Strays] = {}
+    """The rows of the files; columns in `as_text` stay as they are written.
+
+    Where the first line names none of these columns and they are whole numbers, the file has no
+    header and its columns are called 1, 2, ...
+    """
     for path in files:
-        own = _header(path)[0]
-        if own != names:
+        unpacked_size(path)
+    names, separator = _first_record(files[0])
+    counted = [str(i + 1) for i in range(len(names))]
+    wanted = [name for name in as_text if name != "label"]
+    header = not wanted or any(n in names for n in wanted) or not set(wanted) <= set(counted)
+    if not header:
+        names = counted
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise InputError(
+            f"{files[0]} has several columns named {listed(list(map(repr, twice)))}; give each a "
+            "name of its own in the first line"
+        )
+    for path in files[1:]:
+        own, _ = _first_record(path)
+        if own != names if header else len(own) != len(names):
             raise InputError(
                 f"{path} has the columns {listed(own)}, and {files[0]} has {listed(names)}; files "
                 "read together need the same header"
             )
-        counts.append(_survey(path, separator, names, set(as_text), strays, sum(counts)))
-    text = {*strays, *as_text}
-    kinds = [(name, pa.string() if name in text else pa.float64()) for name in names]
-    if not sum(counts):
-        raise InputError(f"{files[0]} has a header and no rows; at least two rows are needed")
-    return CsvRows(tuple(files), separator, pa.schema(kinds), tuple(counts), strays)
+    as_text = [name for name in as_text if name in names]
+    return CsvRows(files, separator, names, as_text=as_text, header=header)
 
 
 def records(path: Path, separator: str) -> Iterator[tuple[bytes, list[str], int]]:
@@ -107,7 +262,7 @@ def records(path: Path, separator: str) -> Iterator[tuple[bytes, list[str], int]
             taken.append(raw)
             yield raw.decode("utf-8-sig" if number == 0 else "utf-8")
 
-    with path.open("rb") as file:
+    with opened(path) as file:
         reader = csv.reader(lines(file), delimiter=separator)
         begin = 1
         try:
@@ -123,8 +278,8 @@ def records(path: Path, separator: str) -> Iterator[tuple[bytes, list[str], int]
             ) from None
 
 
-def _header(path: Path) -> tuple[list[str], str]:
-    """The names of the columns, and the separator that splits the header into the most cells."""
+def _first_record(path: Path) -> tuple[list[str], str]:
+    """The cells of the first line, and the separator that splits it into the most of them."""
     if path.is_dir():
         raise InputError(f"{path} is a folder, and a CSV file is expected; name the file")
     best: list[str] = []
@@ -136,111 +291,34 @@ def _header(path: Path) -> tuple[list[str], str]:
                 best, separator = cells, candidate
     if not best:
         raise InputError(f"{path} is empty; a CSV file begins with the names of its columns")
-    twice = [name for name, times in Counter(best).items() if times > 1]
-    if twice:
-        raise InputError(
-            f"{path} has several columns named {listed(list(map(repr, twice)))}; give each a name "
-            "of its own in the first line"
-        )
     return best, separator
-
-
-def _text_batches(
-    path: Path, separator: str, names: Sequence[str], columns: Sequence[str]
-) -> Iterator[Any]:
-    """Batches of the named columns with every cell as text, nothing taken for missing."""
-    try:
-        stream = pacsv.open_csv(
-            str(path),
-            read_options=pacsv.ReadOptions(block_size=_BLOCK, use_threads=False),
-            parse_options=pacsv.ParseOptions(delimiter=separator, newlines_in_values=True),
-            convert_options=pacsv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()),
-                include_columns=list(columns),
-                strings_can_be_null=False,
-            ),
-        )
-        with stream:
-            yield from stream
-        return
-    except pa.ArrowException as error:
-        why = one_line(error)
-    with reading(path, "CSV file in UTF-8"):
-        _refuse_ragged(path, separator, len(names))
-    raise InputError(f"{path} cannot be read ({why}); check that it is a whole CSV file in UTF-8")
-
-
-def _survey(
-    path: Path,
-    separator: str,
-    names: Sequence[str],
-    as_text: set[str],
-    strays: dict[str, Strays],
-    before: int,
-) -> int:
-    """Count the rows, and note for each column the cells that are no numbers."""
-    count, last = 0, ""
-    for batch in _text_batches(path, separator, names, names):
-        for name in _not_numbers(batch, [name for name in names if name not in as_text]):
-            here = _strays(batch.column(name), before + count)
-            first = strays.get(name, here)
-            total = here.count + (first.count if name in strays else 0)
-            strays[name] = Strays(total, first.row, first.cell)
-        count += len(batch)
-        last = batch.column(len(names) - 1)[-1].as_py() if len(batch) else last
-    if "\n" in last and not _ends_quoted(path):
-        raise InputError(
-            f"{path} has a quote in line {_line_of(path, separator, count - 1)} or later that is "
-            "never closed; close it"
-        )
-    return count
 
 
 def _ends_quoted(path: Path) -> bool:
     """Whether a quote is the last that the file holds, line ends aside."""
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - 4096))
-        return file.read().rstrip(b"\r\n").endswith(b'"')
-
-
-def _strays(cells: Any, before: int) -> Strays:
-    """The cells of one batch that are neither numbers nor missing."""
-    fine = pc.or_(
-        pc.match_substring_regex(cells, _NUMBER, ignore_case=True),
-        pc.is_in(cells, pa.array(MISSING)),
-    )
-    row = max(pc.index(fine, False).as_py(), 0)
-    return Strays(len(cells) - pc.sum(fine).as_py(), before + row, cells[row].as_py())
+    last = b""
+    with opened(path) as file:
+        while block := file.read(_BLOCK):
+            last = (last + block)[-4096:]
+    return last.rstrip(b"\r\n").endswith(b'"')
 
 
 def _not_numbers(batch: Any, names: Sequence[str]) -> list[str]:
-    """Which of the columns are not numbers throughout; all at once where that is none."""
+    """Which of the columns are not numbers throughout; all at once where that is none.
+
+    They are read as one long column: a call for each of a hundred thousand would take minutes.
+    """
+    if not names:
+        return []
+    cells = pc.utf8_trim_whitespace(pa.concat_arrays([batch.column(name) for name in names]))
     try:
-        _numbers([batch.column(name) for name in names])
+        pc.if_else(pc.is_in(cells, pa.array(MISSING)), None, cells).cast(pa.float64())
     except pa.ArrowInvalid:
         if len(names) == 1:
             return list(names)
         half = len(names) // 2
         return _not_numbers(batch, names[:half]) + _not_numbers(batch, names[half:])
     return []
-
-
-def _numbers(columns: Sequence[Any]) -> list[Any]:
-    """Columns of cells as float64, null where they are missing; an error where one is no number.
-
-    They are read as one long column: a call for each of a hundred thousand would take minutes.
-    """
-    if not columns:
-        return []
-    cells = pc.utf8_trim_whitespace(pa.concat_arrays(columns))
-    values = pc.if_else(pc.is_in(cells, pa.array(MISSING)), None, cells).cast(pa.float64())
-    n = len(columns[0])
-    return [values.slice(i * n, n) for i in range(len(columns))]
-
-
-def _line_of(path: Path, separator: str, row: int) -> int:
-    with reading(path, "CSV file in UTF-8"):
-        return next(itertools.islice(records(path, separator), row + 1, None))[2]
 
 
 def _refuse_ragged(path: Path, separator: str, width: int) -> None:

@@ -1,6 +1,8 @@
-"""Columns of a table as one float32 array: which are used, how each is encoded, what is refused."""
+"""Columns of a table as one float32 array: looked at once, then filled in, a batch at a time."""
 
-from collections.abc import Callable, Iterator, Sequence
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -9,25 +11,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dris.core.checks import first_not_finite
 from dris.core.errors import InputError
 from dris.data.files import one_line, refuse_larger_than_memory
+from dris.data.label_findings import row_keys
 from dris.data.labelled import Feature
-from dris.data.tables.label_columns import is_text
+from dris.data.tables.label_columns import plain
+from dris.data.tables.number_survey import NumberSurvey, number_blocks, survey_numbers
+from dris.data.tables.roles import Columns
+from dris.data.tables.word_columns import Encoder, LeftOut, encoder_of, fill_with_median
 
-ONE_HOT_LIMIT = 50  # more values than these are names or sentences, not categories
-MISSING_CATEGORY = "(missing)"
-# How pandas writes its index when nobody asked for it: not a feature.
-INDEX_COLUMNS = ("", "Unnamed: 0", "__index_level_0__")
-_DAY = 86_400_000_000  # microseconds
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Rows(Protocol):
-    """What a table's file offers: typed columns, read a batch at a time."""
+    """What a table offers, from a file or from memory: typed columns, read a batch at a time."""
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files in order."""
+        """The files in order; none for a table in memory."""
 
     @property
     def format(self) -> str:
@@ -48,234 +49,217 @@ class Rows(Protocol):
         """Where a row stands, in words."""
 
 
-def features_of(rows: Rows, columns: Sequence[str]) -> tuple[Feature, ...]:
-    """How each of the columns is encoded; a column that cannot be is refused with the remedy."""
-    kinds = {name: rows.schema.field(name).type for name in columns}
-    _refuse_strays(rows, columns)
-    values = _categories(rows, [name for name, kind in kinds.items() if _is_category(kind)])
-    widths = _widths(rows, [name for name, kind in kinds.items() if _is_vector(kind)])
-    features = []
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """The features of all rows, how they were made, and what is to be said about it.
+
+    `codes` are columns of words as whole numbers, by name: a label might be repeated in them.
+    `keys` differ for rows whose features do.
+    """
+
+    x: NDArray[np.float32]
+    features: tuple[Feature, ...]
+    notes: tuple[str, ...]
+    left_out: tuple[LeftOut, ...]
+    codes: dict[str, NDArray[np.int32]]
+    keys: NDArray[np.uint64]
+
+
+def encoded(rows: Rows, names: Sequence[str], columns: Columns) -> Encoded:
+    """Every column that can be learned from, as numbers; the others named with the reason.
+
+    Columns that were asked for by name are all encoded, or refused in one message.
+    """
+    asked = columns.features is not None
+    kinds = {name: rows.schema.field(name).type for name in names}
+    numbers = [name for name, kind in kinds.items() if is_number(kind)]
+    vectors = [name for name, kind in kinds.items() if is_vector(kind)]
+    survey = survey_numbers(rows, numbers)
+    out = survey.left_out() if not asked else []
+    words: dict[str, Encoder] = {}
+    codes: dict[str, NDArray[np.int32]] = {}
+    notes: list[str] = []
+    gone = {one.column for one in out}
     for name, kind in kinds.items():
-        if name in values:
-            features.append(Feature(name, "one-hot", len(values[name]), values[name]))
-        elif name in widths:
-            features.append(Feature(name, "vector", widths[name]))
-        elif pa.types.is_boolean(kind):
-            features.append(Feature(name, "yes/no"))
-        elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-            features.append(Feature(name, "days"))
-        elif _is_number(kind):
-            features.append(Feature(name, "number"))
+        if name in gone or name in numbers:
+            continue
+        found: Encoder | LeftOut
+        if name in vectors:
+            found = _vector(rows, name)
         else:
-            raise InputError(
-                f"column {one_line(name)!r} of {rows.files[0]} holds {one_line(kind)}, which is "
-                "no number, category or vector; leave it out with --without, or name the columns "
-                "to use with --features"
-            )
-    return tuple(features)
-
-
-def filled(rows: Rows, features: Sequence[Feature], missing: str) -> NDArray[np.float32]:
-    """The features of all rows, one batch at a time into one array; every value finite."""
-    width = sum(feature.width for feature in features)
-    refuse_larger_than_memory(rows.files[0], rows.count * width * 4)
-    x = np.empty((rows.count, width), dtype=np.float32)
-    begin = 0
-    for batch in rows.batches([feature.column for feature in features]):
-        block = x[begin : begin + len(batch)]
-        at = 0
-        for feature, cells in zip(features, batch.columns, strict=True):
-            part = block[:, at : at + feature.width]
-            try:
-                with np.errstate(over="ignore", invalid="ignore"):
-                    part[:] = _ENCODERS[feature.how](cells, feature)
-            except _RaggedError as error:
-                raise InputError(
-                    f"the vector in column {one_line(feature.column)!r} has {error.length} numbers "
-                    f"in {rows.place(begin + error.row)} and {feature.width} before; vectors of "
-                    "one column need one length"
-                ) from None
-            at += feature.width
-        if first_not_finite(block) is not None:
-            _refuse_not_finite(block, batch, features, missing, rows, begin)
-        begin += len(batch)
-    if begin != rows.count:
-        raise InputError(f"{rows.files[0]} says {rows.count} rows and holds {begin}; get it again")
-    return x
-
-
-def fill_with_medians(x: NDArray[np.float32], names: Sequence[str]) -> tuple[str, ...]:
-    """Put the column's median in place of each NaN, here, and say so, a sentence a column."""
-    notes = []
-    for column, name in zip(x.T, names, strict=True):
-        gone = np.isnan(column)
-        if gone.any():
-            if gone.all():
-                raise InputError(f"column {one_line(name)!r} has no value in any row; leave it out")
-            column[gone] = np.median(column[~gone])
-            notes.append(f"{name}: {int(gone.sum())} missing values became the median")
-    return tuple(notes)
-
-
-class _RaggedError(Exception):
-    """A vector of another length than the first."""
-
-    def __init__(self, row: int, length: int) -> None:
-        super().__init__(row, length)
-        self.row, self.length = row, length
-
-
-def _refuse_not_finite(
-    block: NDArray[np.float32],
-    batch: Any,
-    features: Sequence[Feature],
-    missing: str,
-    rows: Rows,
-    begin: int,
-) -> None:
-    """Name the first value that is missing or not finite; gaps that will be filled may stay."""
-    at = 0
-    for feature, cells in zip(features, batch.columns, strict=True):
-        part = block[:, at : at + feature.width]
-        at += feature.width
-        fillable = missing == "median" and feature.how != "vector"
-        bad = np.argwhere(np.isinf(part) if fillable else ~np.isfinite(part))
-        if not len(bad):
-            continue
-        row, column = (int(i) for i in bad[0])
-        where = f"column {one_line(feature.column)!r}, {rows.place(begin + row)}"
-        value = cells[row].as_py()
-        if feature.how == "vector":
-            value = None if value is None else value[column]
-            where = f"element {column} of {where}"
-        if value is None or value != value:
-            fill = "" if feature.how == "vector" else ", fill in medians with --missing median"
-            raise InputError(
-                f"the value in {where} is missing; fill it in, remove the row{fill}, or leave the "
-                "column out with --without"
-            )
+            found = encoder_of(name, kind, whole_column(rows, name), rows, columns)
+        if isinstance(found, LeftOut):
+            out.append(found)
+        else:
+            words[name] = found
+            notes += found.notes
+            if found.codes is not None:
+                codes[name] = found.codes
+    if not asked:
+        for copy in _copies(codes):
+            out.append(copy)
+            words.pop(copy.column, None)
+            codes.pop(copy.column, None)
+    elif out:
+        reasons = "; ".join(f"column {one_line(o.column)!r} {o.why}" for o in out[:6])
         raise InputError(
-            f"the value in {where} is {one_line(value)}, and numbers must be finite and below "
-            "3.4e38; correct it or remove the row"
+            f"{where_of(rows)} cannot be learned from as asked: {reasons}; "
+            "name other columns with --features"
         )
-
-
-def _number(cells: Any, _: Feature) -> NDArray[Any]:
-    if pa.types.is_decimal(cells.type):
-        cells = cells.cast(pa.float64())
-    if pa.types.is_boolean(cells.type):
-        cells = cells.cast(pa.uint8())
-    return np.asarray(cells.to_numpy(zero_copy_only=False))[:, None]
-
-
-def _days(cells: Any, _: Feature) -> NDArray[Any]:
-    if pa.types.is_date32(cells.type):
-        return np.asarray(cells.cast(pa.int32()).to_numpy(zero_copy_only=False))[:, None]
-    micros = cells.cast(pa.timestamp("us", getattr(cells.type, "tz", None)), safe=False)
-    return np.asarray(micros.cast(pa.int64()).to_numpy(zero_copy_only=False))[:, None] / _DAY
-
-
-def _one_hot(cells: Any, feature: Feature) -> NDArray[Any]:
-    known = pa.array(feature.categories, pa.large_string())
-    at = pc.index_in(_words(cells).fill_null(MISSING_CATEGORY), known).to_numpy()
-    return np.asarray(np.eye(feature.width, dtype=np.float32)[at])
-
-
-def _vector(cells: Any, feature: Feature) -> NDArray[Any]:
-    lengths = np.asarray(pc.list_value_length(cells).fill_null(feature.width).to_numpy())
-    other = np.flatnonzero(lengths != feature.width)
-    if other.size:
-        raise _RaggedError(int(other[0]), int(lengths[other[0]]))
-    if not cells.null_count:
-        return np.asarray(cells.flatten().to_numpy(zero_copy_only=False)).reshape(
-            len(cells), feature.width
+    gone = {one.column for one in out}
+    used = [n for n in names if n not in gone]
+    if not used:
+        reasons = "; ".join(f"{one_line(o.column)!r} {o.why}" for o in out[:8])
+        raise InputError(
+            f"{where_of(rows)} has no column to learn from: {reasons}; add features or text, or "
+            "name columns with --features to use them all the same"
         )
-    out = np.full((len(cells), feature.width), np.nan)
-    there = np.asarray(cells.is_valid().to_numpy(zero_copy_only=False))
-    out[there] = np.asarray(cells.flatten().to_numpy(zero_copy_only=False)).reshape(
-        -1, feature.width
-    )
-    return out
+    if columns.missing == "refuse":
+        others = {n: (e.gaps, e.first_gap) for n, e in words.items() if e.gaps}
+        survey.refuse_gaps(rows, used, others)
+    x, features = _filled(rows, used, survey, words, columns)
+    notes = [*survey.notes(rows, used, marked=columns.missing == "mark"), *notes]
+    keys = row_keys(x)
+    for encoder in words.values():
+        if encoder.keys is not None:
+            keys = keys * _ODD + encoder.keys
+    return Encoded(x, features, (*notes, *_said(out)), tuple(out), codes, keys)
 
 
-_ENCODERS: dict[str, Callable[[Any, Feature], NDArray[Any]]] = {
-    "number": _number,
-    "yes/no": _number,
-    "days": _days,
-    "one-hot": _one_hot,
-    "vector": _vector,
-}
+def _filled(
+    rows: Rows,
+    used: Sequence[str],
+    survey: NumberSurvey,
+    words: dict[str, Encoder],
+    columns: Columns,
+) -> tuple[NDArray[np.float32], tuple[Feature, ...]]:
+    """The features side by side, in the order of the columns; every value finite."""
+    marked = {n for n in used if columns.missing == "mark" and survey.gaps.get(n, 0)}
+    features: list[Feature] = []
+    begins: dict[str, int] = {}
+    at = 0
+    for name in used:
+        begins[name] = at
+        own = words[name].features if name in words else (Feature(name, survey.how(name)),)
+        features += own
+        at += sum(f.width for f in own)
+        if name in marked:
+            features.append(Feature(name, "gap"))
+            at += 1
+    refuse_larger_than_memory(where_of(rows), rows.count * at * 4)
+    x = np.empty((rows.count, at), dtype=np.float32)
+    numbers = [name for name in used if name not in words]
+    places = np.array([begins[name] for name in numbers], dtype=np.int64)
+    gaps = np.array([name in marked for name in numbers], dtype=np.bool_)
+    for begin, block in number_blocks(rows, numbers):
+        part = x[begin : begin + len(block)]
+        part[:, places] = block
+        if gaps.any():
+            part[:, places[gaps] + 1] = ~np.isfinite(block[:, gaps])
+    for name in numbers:
+        if survey.gaps[name]:
+            fill_with_median(x[:, begins[name]])
+    for name, encoder in words.items():
+        width = sum(f.width for f in encoder.features)
+        encoder.put(whole_column(rows, name), x[:, begins[name] : begins[name] + width])
+    return x, tuple(features)
 
 
-def _categories(rows: Rows, columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The sorted values of each column of text, a place for the missing ones last."""
-    found: dict[str, set[str | None]] = {name: set() for name in columns}
-    limit = min(ONE_HOT_LIMIT, max(rows.count // 2, 2))
-    for batch in rows.batches(columns) if columns else ():
-        for name, cells in zip(columns, batch.columns, strict=True):
-            found[name].update(pc.unique(_words(cells)).to_pylist())
-            if len(found[name] - {None}) > limit:
-                raise InputError(
-                    f"column {one_line(name)!r} of {rows.files[0]} is text with more than {limit} "
-                    f"different values in {rows.count} rows, too many to give each a place; leave "
-                    "it out with --without, or put numbers or embeddings there"
-                )
-    return {
-        name: (*sorted(v for v in values if v is not None), *[MISSING_CATEGORY] * (None in values))
-        for name, values in found.items()
-    }
+def whole_column(rows: Rows, name: str) -> Any:
+    """All cells of one column as one Arrow array, dictionaries decoded."""
+    parts = [batch.column(0) for batch in rows.batches([name])]
+    return plain(pa.chunked_array(parts, rows.schema.field(name).type))
 
 
-def _refuse_strays(rows: Rows, columns: Sequence[str]) -> None:
-    """A column of a CSV file that is numbers but for a few cells is a mistake, not categories."""
-    for name, stray in getattr(rows, "strays", {}).items():
-        if name in columns and stray.count <= rows.count // 10:
-            raise InputError(
-                f"column {one_line(name)!r} is numbers but for {stray.count} of {rows.count} "
-                f"cells, the first being {one_line(repr(stray.cell))} in {rows.place(stray.row)}; "
-                "correct them (empty is missing), or leave the column out with --without"
-            )
+def where_of(rows: Rows) -> Path | str:
+    """What to call the table in a message."""
+    return rows.files[0] if rows.files else "the table"
 
 
-def _widths(rows: Rows, columns: Sequence[str]) -> dict[str, int]:
-    """The length of the vectors of each column: that of the first row that has one."""
-    widths = {}
-    for name in columns:
-        kind = rows.schema.field(name).type
-        if pa.types.is_fixed_size_list(kind):
-            widths[name] = int(kind.list_size)
-            continue
-        for batch in rows.batches([name]):
-            lengths = pc.list_value_length(batch.column(0)).drop_null()
-            if len(lengths):
-                widths[name] = int(lengths[0].as_py())
-                break
-        if not widths.get(name):
-            raise InputError(
-                f"column {one_line(name)!r} of {rows.files[0]} holds empty vectors; leave it out "
-                "with --without"
-            )
-    return widths
-
-
-def _words(cells: Any) -> Any:
-    if pa.types.is_dictionary(cells.type):
-        cells = cells.cast(cells.type.value_type)
-    return cells.cast(pa.large_string())
-
-
-def _is_number(kind: Any) -> bool:
+def is_number(kind: Any) -> bool:
+    """Whether an Arrow type is a number or yes/no."""
+    types = pa.types
     return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_decimal(kind)
+        or types.is_boolean(kind)
     )
 
 
-def _is_category(kind: Any) -> bool:
-    return is_text(kind) or bool(pa.types.is_dictionary(kind))
+def is_vector(kind: Any) -> bool:
+    """Whether an Arrow type is a list of numbers."""
+    types = pa.types
+    listlike = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    return bool(listlike and is_number(kind.value_type) and not types.is_boolean(kind.value_type))
 
 
-def _is_vector(kind: Any) -> bool:
-    listlike = (
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
-    return bool(listlike and _is_number(kind.value_type))
+def _vector(rows: Rows, name: str) -> Encoder | LeftOut:
+    """A column of vectors of one length; gaps in it become the mean of the column."""
+    width, gaps, row, first = 0, 0, 0, -1
+    for batch in rows.batches([name]):
+        cells = batch.column(0)
+        lengths = pc.list_value_length(cells)
+        there = lengths.drop_null().to_numpy(zero_copy_only=False)
+        if len(there):
+            width = width or int(there[0])
+            if (there != width).any():
+                at = int(np.flatnonzero(lengths.fill_null(width).to_numpy() != width)[0])
+                return LeftOut(
+                    name,
+                    f"holds vectors of {int(lengths[at].as_py())} numbers in "
+                    f"{rows.place(row + at)} and of {width} before, and one length is needed",
+                )
+        values = cells.flatten().to_numpy(zero_copy_only=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            bad = ~np.isfinite(np.asarray(values, dtype=np.float32))
+        here = int(bad.sum()) + cells.null_count * width
+        if here and first < 0:
+            lacks = cells.null_count and pc.index(cells.is_null(), True).as_py()
+            first = row + (lacks if cells.null_count else int(bad.argmax()) // width)
+        gaps += here
+        row += len(batch)
+    if not width:
+        return LeftOut(name, "holds empty vectors")
+
+    def put(cells: Any, out: NDArray[np.float32]) -> None:
+        there = np.asarray(cells.is_valid().to_numpy(zero_copy_only=False))
+        values = np.asarray(cells.flatten().to_numpy(zero_copy_only=False))
+        with np.errstate(over="ignore", invalid="ignore"):
+            if there.all():
+                out[:] = values.reshape(len(cells), width)
+            else:
+                out[there] = values.reshape(-1, width)
+                out[~there] = np.nan
+        if gaps:
+            for column in out.T:
+                fill_with_median(column)
+
+    note = (f"{name}: {gaps:,} missing numbers became the median",) if gaps else ()
+    return Encoder((Feature(name, "vector", width),), put, note, None, gaps, first)
+
+
+def _copies(codes: dict[str, NDArray[np.int32]]) -> list[LeftOut]:
+    """Columns of words that say the same as one before them, in other words perhaps."""
+    seen: dict[bytes, str] = {}
+    found = []
+    for name, values in codes.items():
+        first, place = np.unique(values, return_index=True)
+        order = np.argsort(np.argsort(place))
+        key = hashlib.sha256(order[np.searchsorted(first, values)].tobytes()).digest()
+        if key in seen:
+            found.append(LeftOut(name, f"says the same as {seen[key]!r}"))
+        else:
+            seen[key] = name
+    return found
+
+
+def _said(out: Sequence[LeftOut]) -> list[str]:
+    if not out:
+        return []
+    reasons = [f"{one_line(o.column)!r} {o.why}" for o in out]
+    return [f"not learned from: {'; '.join(reasons[:12])}" + _more(len(reasons) - 12)]
+
+
+def _more(count: int) -> str:
+    return f" and {count} more" if count > 0 else ""

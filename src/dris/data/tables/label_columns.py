@@ -1,6 +1,6 @@
 """Columns that say what an example is: its label, its id, whether its label is trusted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,20 +73,36 @@ def labels_of(column: Any, name: str, place: Place) -> tuple[NDArray[np.int64], 
         )
     found = pc.dictionary_encode(array)
     values = found.dictionary.to_pylist()
-    if len(values) < 2:
-        raise InputError(
-            f"column {one_line(name)!r} holds one class only ({one_line(repr(values[0]))} in all "
-            f"{len(array)} rows); at least two are needed, so check --label"
-        )
+    refuse_one_class(values, len(array), name)
     if len(values) == len(array) > 2:
         raise InputError(
             f"column {one_line(name)!r} has a label of its own in each of the {len(array)} rows, "
             "as an id has; name the column of classes with --label"
         )
+    if pa.types.is_integer(array.type) and _looks_continuous(len(values), len(array)):
+        raise InputError(
+            f"column {one_line(name)!r} holds {len(values)} different numbers in {len(array)} "
+            "rows, as a quantity does, and a label is a class; put them into a few ranges, write "
+            "them as text if they are classes, or name another column with --label"
+        )
     order = sorted(range(len(values)), key=values.__getitem__)
     rank = np.empty(len(values), dtype=np.int64)
     rank[order] = np.arange(len(values))
     return rank[found.indices.to_numpy()], tuple(values[i] for i in order)
+
+
+def refuse_one_class(values: Sequence[Any], n: int, name: str) -> None:
+    """At least two classes are needed."""
+    if len(values) < 2:
+        raise InputError(
+            f"column {one_line(name)!r} holds one class only ({one_line(repr(values[0]))} in all "
+            f"{n} rows); at least two are needed, so check --label"
+        )
+
+
+def _looks_continuous(values: int, rows: int) -> bool:
+    """More than twenty numbers, each in fewer than ten rows: no classes to learn."""
+    return values > 20 and rows < 10 * values
 
 
 def ids_of(column: Any, name: str, place: Place) -> NDArray[Any]:
@@ -162,7 +178,12 @@ def _refuse_missing(array: Any, what: str, place: Place) -> None:
         empty = pc.or_kleene(empty, pc.equal(array, "")).fill_null(True)
     row = pc.index(empty, True).as_py()
     if row >= 0:
-        raise InputError(f"{what} is missing in {place(row)}; fill it in or remove the row")
+        count = pc.sum(empty).as_py()
+        more = f" and in {count - 1:,} more rows" if count > 1 else ""
+        raise InputError(
+            f"{what} is missing in {place(row)}{more}; fill it in or remove the "
+            f"row{'s' * (count > 1)}"
+        )
 
 
 def _whole(array: Any, name: str, place: Place) -> Any:
@@ -192,12 +213,13 @@ def refuse_decimals(array: Any, name: str, place: Place) -> None:
         twice = sorted(w for w, v in zip(spelled, numbers, strict=True) if (numbers == v).sum() > 1)
         raise InputError(
             f"column {one_line(name)!r} writes one label in several ways ({listed(twice)}); "
-            "write each in one way"
+            "write each in one way, or join them with --merge-spellings"
         )
 
 
 def _no_class(name: str, value: object, where: str) -> InputError:
     return InputError(
         f"column {one_line(name)!r} holds the decimal number {one_line(value)} in {where}, and a "
-        "label is a whole number or text; name another column with --label"
+        "label is a whole number or text; put numbers into a few ranges, or name another column "
+        "with --label"
     )

@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 from dris.core.checks import checked_ids, first_not_finite
 from dris.core.errors import InputError
 from dris.data.files import fingerprint_of, listed, one_line, reading, refuse_larger_than_memory
-from dris.data.labelled import Feature, LabelledData, Origin
-from dris.data.tables.label_columns import ids_of, labels_of, trusted_of
-from dris.data.tables.stream import Columns
+from dris.data.label_findings import merged
+from dris.data.labelled import Feature, LabelledData, Origin, Value
+from dris.data.problems import Problems
+from dris.data.tables.label_columns import ids_of, labels_of, refuse_one_class, trusted_of
+from dris.data.tables.roles import Columns
+from dris.data.tables.word_columns import fill_with_median
 
 _PORTION = 8 << 20  # bytes at once
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
@@ -131,9 +134,9 @@ def _assembled(
     n = y.shape[0] if y.shape else 0
     if n < 1:
         raise InputError(f"{label} in {y.path} has no rows; at least two labels are needed")
-    if columns.missing != "refuse":
-        raise InputError("--missing median is for CSV and Parquet; fill in the array before saving")
-    if not chosen:
+    if columns.marks_only:
+        chosen = []
+    elif not chosen:
         raise InputError(
             f"{files[0]} has no array of numbers with {n} rows to learn from; its arrays are "
             f"{listed(list(arrays))}"
@@ -144,18 +147,39 @@ def _assembled(
                 f"{name} in {arrays[name].path} has shape {arrays[name].shape} and {label} has "
                 f"{n} labels; all need one row for each example"
             )
-    labels, classes = labels_of(_column(y), label, y.place)
-    x, features = _features([arrays[name] for name in chosen], n)
-    x.flags.writeable = False
+    problems = Problems(files[0])
+    labels = np.zeros(0, np.int64)
+    classes: tuple[Value, ...] = ()
+    notes: list[str] = []
+    with problems.collected():
+        labels, classes = labels_of(_column(y), label, y.place)
+        if columns.merge_spellings:
+            labels, classes, said = merged(labels, classes)
+            notes += said
+            refuse_one_class(classes, n, label)
     ids = checked_ids(None, n)
-    if columns.id is not None:
-        ids = ids_of(_column(arrays[columns.id]), columns.id, arrays[columns.id].place)
+    with problems.collected():
+        if columns.id is not None:
+            ids = ids_of(_column(arrays[columns.id]), columns.id, arrays[columns.id].place)
     trusted = np.zeros(n, dtype=np.bool_)
-    if columns.trusted is not None:
-        says = arrays[columns.trusted]
-        trusted = trusted_of(_column(says), columns.trusted, says.place)
+    with problems.collected():
+        if columns.trusted is not None:
+            says = arrays[columns.trusted]
+            trusted = trusted_of(_column(says), columns.trusted, says.place)
+    x: NDArray[Any] = np.zeros((n, 0), dtype=np.float32)
+    features: tuple[Feature, ...] = ()
+    with problems.collected():
+        if not columns.marks_only:
+            x, features = _features([arrays[name] for name in chosen], n)
+            if x.dtype == np.float32:
+                gaps = fill_gaps(x, columns.missing, str(files[0]))
+                notes += [gaps] if gaps else []
+    problems.refuse(columns.command(files, label) if len(problems.found) > 1 else "")
+    x.flags.writeable = False
     used = {label, columns.id, columns.trusted, *chosen}
     beside = [name for name in arrays if name not in used]
+    if beside and not columns.marks_only:
+        notes.append(f"the arrays {listed(beside)} were left out")
     return LabelledData(
         x=x,
         labels=labels,
@@ -164,7 +188,7 @@ def _assembled(
         trusted=trusted,
         features=features,
         origin=Origin(kind, files, fingerprint_of(files), label, columns.id, tuple(arrays)),
-        notes=(f"the arrays {listed(beside)} were left out",) if beside else (),
+        notes=tuple(notes),
     )
 
 
@@ -205,26 +229,36 @@ def _features(chosen: list[Stored], n: int) -> tuple[NDArray[Any], tuple[Feature
             block = x[begin : begin + len(part), at : at + wide]
             with np.errstate(over="ignore", invalid="ignore"):
                 block[:] = part.reshape(len(part), wide)
-            _refuse_not_finite(block, part, array, begin)
             begin += len(part)
         at += wide
         features.append(Feature(array.name, "number" if len(array.shape) == 1 else "vector", wide))
     return x, tuple(features)
 
 
-def _refuse_not_finite(
-    block: NDArray[np.float32], part: NDArray[Any], array: Stored, begin: int
-) -> None:
-    if first_not_finite(block) is None:
-        return
-    bad = np.argwhere(~np.isfinite(block))
-    if len(bad):
-        row, column = (int(i) for i in bad[0])
-        value = part.reshape(block.shape)[row, column]
+def fill_gaps(x: NDArray[np.float32], missing: str, where: str) -> str:
+    """Put the column's median wherever a number is missing or not finite, and say so.
+
+    >>> x = np.array([[1.0, np.nan], [3.0, 4.0]], dtype=np.float32)
+    >>> fill_gaps(x, "mark", "x"), x.tolist()
+    ('1 missing number in 1 column became the median', [[1.0, 4.0], [3.0, 4.0]])
+    """
+    if first_not_finite(x) is None:
+        return ""
+    gone = ~np.isfinite(x)
+    columns = np.flatnonzero(gone.any(axis=0))
+    count = int(gone.sum())
+    if missing == "refuse":
+        row, column = (int(i) for i in np.argwhere(gone)[0])
         raise InputError(
-            f"the number in column {column}, {array.place(begin + row)} is {value}, and numbers "
-            "must be finite and below 3.4e38; correct it or remove the row"
+            f"{count:,} numbers in {where} are missing or not finite, the first in column "
+            f"{column}, row {row} (the first is 0); fill them in, or allow them with "
+            "--missing mark"
         )
+    for column in columns.tolist():
+        fill_with_median(x[:, column])
+    numbers = "1 missing number" if count == 1 else f"{count:,} missing numbers"
+    places = "1 column" if len(columns) == 1 else f"{len(columns):,} columns"
+    return f"{numbers} in {places} became the median"
 
 
 def _channels_first(x: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -1,9 +1,9 @@
 """Tables of examples: CSV and Parquet, one file or several, streamed into one array."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,82 +12,25 @@ from numpy.typing import NDArray
 
 from dris.core.checks import checked_ids
 from dris.core.errors import InputError
-from dris.data.files import fingerprint_of, listed, one_line, reading
+from dris.data.files import fingerprint_of, reading
+from dris.data.label_findings import merged
 from dris.data.labelled import Feature, LabelledData, Origin
+from dris.data.leaks import leaks_in
+from dris.data.problems import Problems
 from dris.data.tables.csvfile import CsvRows
-from dris.data.tables.encoding import INDEX_COLUMNS, Rows, features_of, fill_with_medians, filled
+from dris.data.tables.encoding import Encoded, Rows, encoded, where_of
 from dris.data.tables.label_columns import (
     ids_of,
     labels_of,
     refuse_decimals,
+    refuse_one_class,
     trusted_of,
     typed_text,
 )
+from dris.data.tables.roles import INDEX_COLUMNS, Columns
 
 _BATCH = 1 << 16  # rows at once
 _BUFFER = 1 << 18  # bytes of a column read ahead
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Which column is what.
-
-    Attributes:
-        label: The given label; a column called "label" when not said.
-        id: A name for each example; positions when not said.
-        trusted: Yes where the label is known to be right.
-        features: What to learn from; every column that can be encoded when not said.
-        without: Columns to leave out when `features` is not said.
-        missing: "refuse" a missing number, or put the "median" of its column there.
-    """
-
-    label: str | None = None
-    id: str | None = None
-    trusted: str | None = None
-    features: tuple[str, ...] | None = None
-    without: tuple[str, ...] = ()
-    missing: Literal["refuse", "median"] = "refuse"
-
-    def __post_init__(self) -> None:
-        if self.missing not in ("refuse", "median"):
-            raise InputError(f"missing is {self.missing!r}; choose refuse or median")
-        if self.features is not None and self.without:
-            raise InputError("features and without exclude each other; name one of them")
-
-    def resolved(self, present: Sequence[str], where: Path) -> "tuple[str, list[str]]":
-        """The label and the features among the columns that are there, or a sentence."""
-        label = "label" if self.label is None and "label" in present else self.label
-        if label is None:
-            raise InputError(
-                f"which column of {where} is the label? name it with --label; "
-                f"its columns are {listed(present)}"
-            )
-        special = [name for name in (label, self.id, self.trusted) if name is not None]
-        for name in (*special, *(self.features or ()), *self.without):
-            if name not in present:
-                raise InputError(
-                    f"{where} has no column {one_line(name)!r}; its columns are {listed(present)}"
-                )
-        if len(set(special)) < len(special):
-            raise InputError(
-                f"label, id and trusted are {listed(special)}; name three different columns"
-            )
-        chosen = self.features
-        if chosen is None:
-            aside = {*special, *self.without, *INDEX_COLUMNS}
-            chosen = tuple(name for name in present if name not in aside)
-        clash = sorted(set(special) & set(chosen))
-        if clash or len(set(chosen)) < len(chosen):
-            raise InputError(
-                f"the features are {listed(chosen)}; name different columns and none of "
-                f"{listed(special)}"
-            )
-        if not chosen:
-            raise InputError(
-                f"{where} has no column to learn from besides {listed(special)}; add features or "
-                "a column of embeddings"
-            )
-        return label, list(chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +91,33 @@ def open_parquet(files: Sequence[Path]) -> ParquetRows:
 
 
 def labelled_table(rows: Rows, columns: Columns) -> LabelledData:
-    """The rows of any table as labelled data."""
-    label, chosen = columns.resolved(rows.schema.names, rows.files[0])
-    with reading(rows.files[0], f"{rows.format} file"):
-        marks = marks_of(rows, label, columns)
-        features = features_of(rows, chosen)
-        x = filled(rows, features, columns.missing)
-        return assembled(rows, label, columns, marks, features, x)
+    """The rows of any table as labelled data; all that is wrong with it in one message."""
+    where = where_of(rows)
+    label, chosen = columns.resolved(rows.schema.names, where)
+    problems = Problems(where)
+    with reading(where, f"{rows.format} file"):
+        marks = marks_of(rows, label, columns, problems)
+        found = None
+        with problems.collected():
+            found = encoded(rows, chosen, columns)
+        if marks is None or found is None:
+            problems.refuse(columns.command(rows.files, label) if len(problems.found) > 1 else "")
+            raise InputError(f"{where} cannot be read; check it")
+        return _assembled(rows, label, columns, marks, found)
+
+
+def marks_only(rows: Rows, columns: Columns) -> LabelledData:
+    """Labels, ids and trust alone, learned from nothing: what it takes to draw and to correct."""
+    where = where_of(rows)
+    label, _ = columns.resolved(rows.schema.names, where)
+    problems = Problems(where)
+    with reading(where, f"{rows.format} file"):
+        marks = marks_of(rows, label, columns, problems)
+        problems.refuse()
+        if marks is None:
+            raise InputError(f"{where} cannot be read; check it")
+        nothing = np.zeros((rows.count, 0), dtype=np.float32)
+        return _data(rows, label, columns, marks, nothing, (), marks.notes)
 
 
 def origin_of(rows: Rows, label: str, columns: Columns, *, beside: Sequence[Path] = ()) -> Origin:
@@ -177,43 +140,90 @@ class Marks:
     classes: tuple[Any, ...]
     ids: NDArray[Any]
     trusted: NDArray[np.bool_]
+    notes: tuple[str, ...] = ()
 
 
-def marks_of(rows: Rows, label: str, columns: Columns) -> Marks:
-    """Labels, ids and trust of every row."""
-    special = [name for name in (label, columns.id, columns.trusted) if name is not None]
-    written = isinstance(rows, CsvRows)
-    batches = list(rows.texts(special) if isinstance(rows, CsvRows) else rows.batches(special))
+def marks_of(
+    rows: Rows, label: str, columns: Columns, problems: Problems | None = None
+) -> Marks | None:
+    """Labels, ids and trust of every row; None when there are problems, which are collected."""
+    own = Problems(where_of(rows)) if problems is None else problems
+    special = columns.special(label)
+    batches = list(rows.batches(special))
     whole = dict(zip(special, pa.Table.from_batches(batches).combine_chunks().columns, strict=True))
+    written = isinstance(rows, CsvRows)
     if written:
         whole = {name: typed_text(column) for name, column in whole.items()}
-        refuse_decimals(whole[label], label, rows.place)
-    labels, classes = labels_of(whole[label], label, rows.place)
-    none = np.zeros(rows.count, dtype=np.bool_)
-    return Marks(
-        labels,
-        classes,
-        checked_ids(None, rows.count)
-        if columns.id is None
-        else ids_of(whole[columns.id], columns.id, rows.place),
-        none
-        if columns.trusted is None
-        else trusted_of(whole[columns.trusted], columns.trusted, rows.place),
-    )
+    labels: Any = None
+    classes: tuple[Any, ...] = ()
+    notes: tuple[str, ...] = ()
+    with own.collected():
+        if written and not columns.merge_spellings:
+            refuse_decimals(whole[label], label, rows.place)
+        labels, classes = labels_of(whole[label], label, rows.place)
+        if columns.merge_spellings:
+            labels, classes, notes = merged(labels, classes)
+            refuse_one_class(classes, len(labels), label)
+    ids: Any = checked_ids(None, rows.count)
+    with own.collected():
+        if columns.id is not None:
+            ids = ids_of(whole[columns.id], columns.id, rows.place)
+    trusted: Any = np.zeros(rows.count, dtype=np.bool_)
+    with own.collected():
+        if columns.trusted is not None:
+            trusted = trusted_of(whole[columns.trusted], columns.trusted, rows.place)
+    if problems is None:
+        own.refuse()
+    return None if own.found else Marks(labels, classes, ids, trusted, notes)
 
 
-def assembled(
+def _assembled(
+    rows: Rows, label: str, columns: Columns, marks: Marks, found: Encoded
+) -> LabelledData:
+    """Marks and features as one object, without columns that repeat the label."""
+    x, features = found.x, found.features
+    leaks = leaks_in(x, features, found.codes, marks.labels, len(marks.classes), found.keys)
+    if columns.features is not None:
+        leaks = [replace(leak, left_out=False) for leak in leaks]
+    gone = {leak.column for leak in leaks if leak.left_out}
+    if gone == {f.column for f in features}:  # nothing else to learn from
+        leaks = [replace(leak, left_out=False) for leak in leaks]
+    elif gone:
+        keep = np.repeat([f.column not in gone for f in features], [f.width for f in features])
+        x = without_columns(x, keep)
+        features = tuple(f for f in features if f.column not in gone)
+    aside = [n for n in rows.schema.names if columns.features is None and n in INDEX_COLUMNS]
+    notes = (*marks.notes, *found.notes, *(f"column {n!r} is an index, left out" for n in aside))
+    data = _data(rows, label, columns, marks, x, features, notes)
+    _, groups = np.unique(found.keys, return_inverse=True)
+    return replace(data, leaks=tuple(leaks), groups=groups)
+
+
+def without_columns(x: NDArray[np.float32], keep: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """The columns that stay, moved together in the memory that x has already.
+
+    >>> without_columns(np.array([[1, 2, 3], [4, 5, 6]], np.float32), np.array([True, False, True]))
+    array([[1., 3.],
+           [4., 6.]], dtype=float32)
+    """
+    n, width = len(x), int(keep.sum())
+    flat = x.reshape(-1)
+    step = max(1, (1 << 22) // max(1, x.shape[1]))
+    for begin in range(0, n, step):
+        part = x[begin : begin + step][:, keep]  # a copy: what it is written over may be its own
+        flat[begin * width : begin * width + part.size] = part.reshape(-1)
+    return flat[: n * width].reshape(n, width)
+
+
+def _data(
     rows: Rows,
     label: str,
     columns: Columns,
     marks: Marks,
-    features: tuple[Feature, ...],
     x: NDArray[np.float32],
+    features: tuple[Feature, ...],
+    notes: tuple[str, ...],
 ) -> LabelledData:
-    """Marks and features as one object, with what was left out and filled in."""
-    names = tuple(name for feature in features for name in feature.names())
-    notes = fill_with_medians(x, names) if columns.missing == "median" else ()
-    aside = [n for n in rows.schema.names if columns.features is None and n in INDEX_COLUMNS]
     x.flags.writeable = False
     return LabelledData(
         x=x,
@@ -223,5 +233,6 @@ def assembled(
         trusted=marks.trusted,
         features=features,
         origin=origin_of(rows, label, columns),
-        notes=(*notes, *(f"column {name!r} is an index and was left out" for name in aside)),
+        notes=notes,
+        shown=None if rows.files else rows,
     )

@@ -1,0 +1,217 @@
+"""Labels looked at before anything trains: what a person would want to know first."""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.data.files import listed, one_line
+from dris.data.labelled import LabelFinding, LabelledData, Value
+
+_MISSING = {"nan", "none", "null", "na", "n/a", "#n/a", "?", "-", "--", "unknown", "missing", ""}
+_MISSING |= {"(missing)", "tbd", "undefined"}
+_MOST_ROWS = 1000
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+def examined(data: LabelledData, more: Sequence[LabelFinding] = ()) -> LabelledData:
+    """The data with everything that is seen in its labels, as findings and as notes.
+
+    >>> data = LabelledData.of(np.eye(4), [0, 1, 2, 1], classes=("cat", "dog", "Dog"))
+    >>> [f.kind for f in examined(data).findings]
+    ['spellings', 'few']
+    """
+    counts = np.bincount(data.labels, minlength=len(data.classes))
+    keys = data.groups if data.groups is not None else row_keys(data.x)
+    groups = row_groups(keys) if data.x.size else None
+    found = [
+        *more,
+        *_leaks(data),
+        *_missing(data, counts),
+        *_spellings(data.classes, counts),
+        *_many(data, counts),
+        *_few(data, counts),
+        *(() if groups is None else _repeated(data, groups)),
+    ]
+    return replace(
+        data,
+        findings=tuple(found),
+        groups=groups,
+        notes=(*data.notes, *(finding.text for finding in found)),
+    )
+
+
+def spelled(value: Value) -> str:
+    """What two spellings of one class have in common: letters, without case, spaces or marks.
+
+    >>> spelled("Not\u00a0 spam\u200b") == spelled("not spam")
+    True
+    """
+    text = unicodedata.normalize("NFKC", str(value))
+    text = "".join(c for c in text if unicodedata.category(c) not in ("Cf", "Cc") or c.isspace())
+    text = " ".join(text.split()).casefold()
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return f"{number:g}" if np.isfinite(number) else text
+
+
+def merged(
+    labels: NDArray[np.int64], classes: tuple[Value, ...]
+) -> tuple[NDArray[np.int64], tuple[Value, ...], tuple[str, ...]]:
+    """Labels with the spellings of one class joined to the commonest of them, and what was.
+
+    >>> merged(np.array([0, 1, 1]), ("Dog", "dog"))
+    (array([0, 0, 0]), ('dog',), ("'Dog' became 'dog' in 1 row",))
+    """
+    counts = np.bincount(labels, minlength=len(classes))
+    best: dict[str, int] = {}
+    for i in sorted(range(len(classes)), key=lambda i: (-int(counts[i]), str(classes[i]))):
+        best.setdefault(spelled(classes[i]), i)
+    to = [best[spelled(value)] for value in classes]
+    kept = sorted(set(to))
+    place = {old: new for new, old in enumerate(kept)}
+    said = [
+        f"{classes[i]!r} became {classes[t]!r} in {_rows(int(counts[i]))}"
+        for i, t in enumerate(to)
+        if i != t
+    ]
+    new = np.array([place[t] for t in to], dtype=np.int64)[labels]
+    return new, tuple(classes[i] for i in kept), tuple(said)
+
+
+def row_keys(x: NDArray[np.float32] | NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """A number for each row, the same for rows with the same values.
+
+    >>> keys = row_keys(np.array([[0.0, 1], [-0.0, 1], [2, 1]], dtype=np.float32))
+    >>> bool(keys[0] == keys[1]), bool(keys[0] == keys[2])
+    (True, False)
+    """
+    flat = x.reshape(len(x), -1)
+    width = flat.shape[1]
+    each = (np.arange(1, width + 1, dtype=np.uint64) * _ODD) | np.uint64(1)
+    each = (each ^ (each >> np.uint64(32))) * _ODD | np.uint64(1)
+    keys = np.zeros(len(flat), dtype=np.uint64)
+    step = max(1, (1 << 20) // max(1, width))
+    for begin in range(0, len(flat), step):
+        part = flat[begin : begin + step]
+        if part.dtype == np.float32:
+            bits = (part + np.float32(0)).view(np.uint32).astype(np.uint64)
+        else:
+            bits = part.astype(np.uint64)
+        bits = (bits + np.uint64(1)) * _ODD
+        bits ^= bits >> np.uint64(31)
+        keys[begin : begin + step] = (bits * each).sum(axis=1, dtype=np.uint64)
+    return keys
+
+
+def row_groups(keys: NDArray[np.integer]) -> NDArray[np.int64] | None:
+    """Numbers that are shared by equal rows, in the order of their first; None if all differ."""
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    if len(first) == len(keys):
+        return None
+    return np.asarray(np.argsort(np.argsort(first))[inverse], dtype=np.int64)
+
+
+def _leaks(data: LabelledData) -> list[LabelFinding]:
+    return [LabelFinding("leak", len(data), str(leak)) for leak in data.leaks]
+
+
+def _missing(data: LabelledData, counts: NDArray[np.int64]) -> list[LabelFinding]:
+    odd = [i for i, v in enumerate(data.classes) if spelled(v) in _MISSING]
+    if not odd:
+        return []
+    total = int(counts[odd].sum())
+    names = listed([f"{data.classes[i]!r} ({counts[i]:,})" for i in odd])
+    text = (
+        f"{_rows(total)} have a label that reads as missing, {names}, and count as a class; "
+        "remove them or fill them in if they are none"
+    )
+    return [LabelFinding("missing", total, text, _where(np.isin(data.labels, odd)))]
+
+
+def _spellings(classes: Sequence[Value], counts: NDArray[np.int64]) -> list[LabelFinding]:
+    alike: dict[str, list[int]] = {}
+    for i, value in enumerate(classes):
+        alike.setdefault(spelled(value), []).append(i)
+    several = [group for group in alike.values() if len(group) > 1]
+    if not several:
+        return []
+    told = [" / ".join(f"{classes[i]!r} ({counts[i]:,})" for i in group) for group in several]
+    text = (
+        f"{len(several)} {'class is' if len(several) == 1 else 'classes are'} spelled in several "
+        f"ways: {_some(told)}; --merge-spellings joins them"
+    )
+    return [LabelFinding("spellings", len(several), text)]
+
+
+def _many(data: LabelledData, counts: NDArray[np.int64]) -> list[LabelFinding]:
+    classes, n = len(data.classes), len(data)
+    if classes <= n // 2 or n < 20:
+        return []
+    text = (
+        f"the label has {classes:,} different values in {n:,} rows, as an id has; "
+        "name the column of classes with --label if it is another"
+    )
+    return [LabelFinding("id", classes, text)]
+
+
+def _few(data: LabelledData, counts: NDArray[np.int64]) -> list[LabelFinding]:
+    rare = np.flatnonzero(counts <= 2)
+    if not len(rare) or len(data.classes) > len(data) // 2:
+        return []
+    names = listed([f"{data.classes[i]!r} ({counts[i]})" for i in rare.tolist()], most=6)
+    what = "1 class has" if len(rare) == 1 else f"{len(rare)} classes have"
+    text = f"{what} one or two rows only, of which nothing can be learned: {names}"
+    return [LabelFinding("few", len(rare), text, _where(np.isin(data.labels, rare)))]
+
+
+def _repeated(data: LabelledData, groups: NDArray[np.int64]) -> list[LabelFinding]:
+    """Rows that occur twice, and among them those whose labels differ."""
+    size = np.bincount(groups)
+    low = np.full(len(size), len(data.classes))
+    high = np.full(len(size), -1)
+    np.minimum.at(low, groups, data.labels)
+    np.maximum.at(high, groups, data.labels)
+    torn = low < high
+    found = []
+    again = int((size - 1).sum())
+    text = f"{_rows(again)} {'repeats' if again == 1 else 'repeat'} the features of another exactly"
+    found.append(LabelFinding("duplicate", again, text, _where(size[groups] > 1)))
+    if torn.any():
+        at = np.flatnonzero(torn[groups])
+        members = np.flatnonzero(groups == groups[at[0]])
+        one = members[0]
+        other = members[data.labels[members] != data.labels[one]][0]
+        names = [data.names[data.labels[i]] for i in (one, other)]
+        pair = [data.ids[i] for i in (one, other)]
+        groups_torn = int(torn.sum())
+        why = (
+            "one side of each is wrong"
+            if len(at) <= len(data) // 10
+            else "their features cannot tell them apart, or one side of each is wrong"
+        )
+        text = (
+            f"{_rows(len(at))} in {groups_torn:,} {'group' if groups_torn == 1 else 'groups'} "
+            f"have the same features and different labels, such as {one_line(pair[0], 40)} and "
+            f"{one_line(pair[1], 40)} ({one_line(names[0], 30)!r}, {one_line(names[1], 30)!r}): "
+            f"{why}"
+        )
+        found.append(LabelFinding("conflict", len(at), text, _where(torn[groups])))
+    return found
+
+
+def _where(mask: NDArray[np.bool_]) -> tuple[int, ...]:
+    return tuple(np.flatnonzero(mask)[:_MOST_ROWS].tolist())
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
+def _some(told: Sequence[str], most: int = 5) -> str:
+    more = f" and {len(told) - most} more" if len(told) > most else ""
+    return "; ".join(told[:most]) + more

@@ -1,0 +1,91 @@
+"""Data in object storage (s3://, gs://, ...): copied once, then read like any file.
+
+Everything that is read from is a file here: formats that seek, fingerprints, and the rows that are
+written back need one. The copy is kept under the user's cache, and made anew when size or time of
+the original differ.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from dris.core.errors import InputError
+from dris.data.files import one_line
+
+_ADDRESS = re.compile(r"^([a-z][a-z0-9+.-]+):/{1,3}(?=[^/])", re.I)
+
+
+def address_of(text: str) -> str | None:
+    """The address that a path means, None for a path of this machine.
+
+    `pathlib` makes one slash of two, which is undone here.
+
+    >>> address_of("s3:/bucket/a.csv"), address_of("data/a.csv"), address_of("file:/tmp/a.csv")
+    ('s3://bucket/a.csv', None, 'file:///tmp/a.csv')
+    """
+    found = _ADDRESS.match(text)
+    if found is None or len(found[1]) < 2:
+        return None
+    slashes = "///" if found[1].lower() == "file" else "//"
+    return f"{found[1]}:{slashes}{text[found.end() :]}"
+
+
+def fetched(address: str) -> Path:
+    """A file or folder of this machine with what lies at the address."""
+    from pyarrow import fs
+
+    try:
+        system, inner = fs.FileSystem.from_uri(address)
+        if isinstance(system, fs.LocalFileSystem):
+            return Path(inner)
+        return _copied(system, inner, address)
+    except (OSError, ValueError, TypeError, NotImplementedError) as error:
+        raise InputError(
+            f"{address} cannot be read ({one_line(error)}); check the address and your credentials"
+        ) from None
+
+
+def _copied(system: Any, inner: str, address: str) -> Path:
+    from pyarrow import fs
+
+    info = system.get_file_info(inner)
+    if info.type == fs.FileType.NotFound:
+        raise InputError(f"{address} does not exist; check the address")
+    name = Path(inner).name
+    if info.type == fs.FileType.File:
+        return _file(system, info, address, name)
+    inside = system.get_file_info(fs.FileSelector(inner, recursive=True))
+    files = [one for one in inside if one.type == fs.FileType.File]
+    stamp = "".join(f"{f.path} {f.size} {f.mtime_ns}\n" for f in sorted(files, key=_path))
+    folder = _cache(address + stamp) / name
+    for one in files:
+        _fetch(system, one, folder / os.path.relpath(one.path, inner))
+    return folder
+
+
+def _file(system: Any, info: Any, address: str, name: str) -> Path:
+    target = _cache(f"{address} {info.size} {info.mtime_ns}") / name
+    _fetch(system, info, target)
+    return target
+
+
+def _fetch(system: Any, info: Any, target: Path) -> None:
+    if target.is_file() and target.stat().st_size == info.size:
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    with system.open_input_stream(info.path) as stream, part.open("wb") as out:
+        shutil.copyfileobj(stream, out, 1 << 22)
+    part.replace(target)
+
+
+def _cache(key: str) -> Path:
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root, "dris", "fetched", hashlib.sha256(key.encode()).hexdigest()[:24])
+
+
+def _path(info: Any) -> str:
+    return str(info.path)

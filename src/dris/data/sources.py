@@ -1,0 +1,264 @@
+"""What people hold in memory: frames, arrays, sparse matrices, data sets, lists of texts."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dris.core.checks import checked_ids
+from dris.core.errors import InputError
+from dris.data.files import listed, one_line
+from dris.data.formats import table_examples
+from dris.data.images.image_files import pixels_of
+from dris.data.images.pixels import is_image
+from dris.data.label_findings import merged
+from dris.data.labelled import Feature, How, LabelledData, Origin
+from dris.data.tables.label_columns import labels_of, refuse_one_class
+from dris.data.tables.memory_rows import MemoryRows
+from dris.data.tables.numpy_files import fill_gaps
+from dris.data.tables.roles import Columns
+
+_WIDE = 512  # columns of a sparse matrix, above which it becomes components
+_COMPONENTS = 256
+_ROWS = 12_000  # about as many rows of a sparse matrix have a say in its components
+
+
+def read_source(
+    source: Any, labels: Any, columns: Columns, image_size: int | None = None
+) -> LabelledData:
+    """The examples in something that is not a path."""
+    names: dict[str, tuple[str, ...]] = {}
+    if _is(source, "datasets", "Dataset"):
+        source, names = _hugging_face(source)
+    elif _is(source, "datasets", "DatasetDict"):
+        raise InputError(f"the data set has the splits {listed(list(source))}; pass one of them")
+    table = _as_table(source)
+    if table is not None:
+        return _from_table(table, labels, columns, names, image_size)
+    if columns.label or columns.id or columns.features is not None or columns.without:
+        raise InputError(
+            f"label, id, features and without name columns, and {type(source).__name__} has none; "
+            "pass the labels second, or a frame"
+        )
+    if any(base.__module__.startswith("torch.utils.data") for base in type(source).__mro__):
+        source, labels = _from_torch(source, labels)
+    if labels is None:
+        raise InputError(
+            f"{type(source).__name__} comes without labels; pass them second, as in "
+            "read_data(x, y), or a frame with label="
+        )
+    if hasattr(source, "tocsr"):
+        return _from_sparse(source, labels, columns)
+    texts = _texts(source)
+    if texts is not None:
+        if all(is_image(t) for t in texts[:100]):
+            return _from_pictures(texts, labels, columns, image_size)
+        table = pa.table({"text": pa.array(texts, pa.large_string())})
+        return _from_table(table, labels, columns, {}, image_size)
+    return _from_array(source, labels, columns)
+
+
+def _as_table(source: Any) -> Any:
+    """An Arrow table of a frame of any kind, None for what is no frame."""
+    if isinstance(source, pa.Table):
+        return source
+    if isinstance(source, pa.RecordBatch):
+        return pa.Table.from_batches([source])
+    if _is(source, "pandas", "DataFrame"):
+        try:
+            return pa.Table.from_pandas(source, preserve_index=False)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise InputError(
+                f"the frame cannot be read ({one_line(error)}); give each column one kind of value"
+            ) from None
+    if _is(source, "polars", "DataFrame"):
+        return source.to_arrow()
+    if _is(source, "polars", "LazyFrame"):
+        return source.collect().to_arrow()
+    if hasattr(source, "__arrow_c_stream__") and not hasattr(source, "ndim"):
+        return pa.table(source)
+    return None
+
+
+def _from_table(
+    table: Any,
+    labels: Any,
+    columns: Columns,
+    names: dict[str, tuple[str, ...]],
+    image_size: int | None,
+) -> LabelledData:
+    if labels is not None:
+        if columns.label is not None:
+            raise InputError("labels were passed and label names a column; pass one of them")
+        given = _label_array(labels, len(table))
+        name = "label" if "label" not in table.schema.names else "given label"
+        table = table.append_column(name, given)
+        columns = _with_label(columns, name)
+    return table_examples(MemoryRows(table, names=names), columns, image_size)
+
+
+def _with_label(columns: Columns, name: str) -> Columns:
+    from dataclasses import replace
+
+    return replace(columns, label=name)
+
+
+def _from_array(source: Any, labels: Any, columns: Columns) -> LabelledData:
+    x = np.asarray(source)
+    if x.ndim == 1 and x.dtype.kind in "fiub":
+        x = x[:, None]
+    if x.dtype.kind not in "fiub" or x.ndim not in (2, 3, 4) or 0 in x.shape:
+        raise InputError(
+            f"examples must be numbers (N, D), images (N, C, H, W), texts or a frame, got "
+            f"{x.dtype} of shape {x.shape}"
+        )
+    if x.ndim > 2 and x.dtype != np.uint8:
+        raise InputError(
+            f"images are bytes (uint8), got {x.dtype} of shape {x.shape}; scale them to 0..255, or "
+            "flatten them to (N, D)"
+        )
+    if x.ndim == 3:
+        x = x[:, None]
+    if x.ndim == 4 and x.shape[1] not in (1, 3) and x.shape[3] in (1, 3):
+        x = np.ascontiguousarray(x.transpose(0, 3, 1, 2))
+    if x.ndim == 4:
+        return _data(x, labels, columns, "image", [])
+    with np.errstate(over="ignore", invalid="ignore"):
+        table = np.array(x, dtype=np.float32)
+    said = fill_gaps(table, columns.missing, "x")
+    return _data(table, labels, columns, "vector", [said] if said else [])
+
+
+def _from_sparse(source: Any, labels: Any, columns: Columns) -> LabelledData:
+    """A narrow matrix as it is, a wide one as components that do not depend on its rows' order."""
+    from dris.data.text.components import main_axes
+
+    matrix = source.tocsr().astype(np.float32)
+    n, width = matrix.shape
+    if width <= _WIDE:
+        return _from_array(matrix.toarray(), labels, columns)
+    size = min(_COMPONENTS, max(2, n // 4))
+    order = np.lexsort((matrix.getnnz(axis=1), np.asarray(matrix.sum(axis=1)).ravel()))
+    drawn = order[:: max(1, len(order) // _ROWS)]
+    x = np.asarray(matrix @ main_axes(matrix[drawn], size), dtype=np.float32)
+    note = f"the sparse matrix with {width:,} columns became {size} components"
+    return _data(x, labels, columns, "vector", [note])
+
+
+def _from_pictures(
+    paths: Sequence[str], labels: Any, columns: Columns, size: int | None
+) -> LabelledData:
+    for path in paths:
+        if not os.path.isfile(path):
+            raise InputError(f"{one_line(path)} is no file; name images that are there")
+    x, _ = pixels_of(paths, Path(paths[0]), size)
+    data = _data(x, labels, columns, "image", [])
+    from dataclasses import replace
+
+    return replace(data, paths=np.array(paths, dtype=np.str_))
+
+
+def _from_torch(source: Any, labels: Any) -> tuple[Any, Any]:
+    """Examples and labels of a map-style Dataset of pairs, read once."""
+    if not hasattr(source, "__len__") or not len(source):
+        raise InputError(
+            f"{type(source).__name__} has no length or is empty; pass a map-style Dataset"
+        )
+    tensors = getattr(source, "tensors", None)
+    if tensors is not None and len(tensors) >= 1:
+        y = labels if labels is not None else (tensors[1] if len(tensors) > 1 else None)
+        return _as_numpy(tensors[0]), None if y is None else _as_numpy(y)
+    items = [source[i] for i in range(len(source))]
+    pairs = isinstance(items[0], tuple | list) and len(items[0]) >= 2
+    if not pairs and labels is None:
+        raise InputError("the Dataset gives no (example, label) pairs; pass the labels second")
+    x = [item[0] if pairs else item for item in items]
+    y = labels if labels is not None else [item[1] for item in items]
+    if isinstance(x[0], str):
+        return x, [_plain(v) for v in y]
+    return np.stack([_as_numpy(one) for one in x]), [_plain(v) for v in y]
+
+
+def _hugging_face(source: Any) -> tuple[Any, dict[str, tuple[str, ...]]]:
+    """The rows of a Hugging Face data set as Arrow, and the names of its ClassLabels."""
+    names = {
+        column: tuple(about.names)
+        for column, about in source.features.items()
+        if type(about).__name__ == "ClassLabel" and about.names
+    }
+    return source.with_format("arrow")[:], names
+
+
+def _data(
+    x: NDArray[Any], labels: Any, columns: Columns, how: How, notes: list[str]
+) -> LabelledData:
+    codes, classes = labels_of(_label_array(labels, len(x)), "labels", _place)
+    if columns.merge_spellings:
+        codes, classes, said = merged(codes, classes)
+        notes = [*notes, *said]
+        refuse_one_class(classes, len(codes), "labels")
+    return LabelledData(
+        x=x,
+        labels=codes,
+        classes=classes,
+        ids=checked_ids(None, len(x)),
+        trusted=np.zeros(len(x), np.bool_),
+        features=(Feature("x", how, int(np.prod(x.shape[1:]))),),
+        origin=Origin("memory", (), "", label="labels"),
+        notes=tuple(notes),
+    )
+
+
+def _label_array(labels: Any, n: int) -> Any:
+    """Labels of any kind as an Arrow array of n values."""
+    values = _as_numpy(labels) if hasattr(labels, "detach") else labels
+    if hasattr(values, "to_arrow"):  # polars
+        values = values.to_arrow()
+    elif hasattr(values, "to_numpy"):  # pandas
+        values = values.to_numpy()
+    if isinstance(values, np.ndarray):
+        values = values.reshape(-1) if values.ndim == 2 and values.shape[1] == 1 else values
+        values = values.tolist() if values.dtype.kind in "OUS" else values
+    if len(values) != n:
+        raise InputError(f"{n} examples need as many labels, got {len(values)}")
+    try:
+        return values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InputError(
+            f"labels must be whole numbers or texts, one an example ({one_line(error)}); check them"
+        ) from None
+
+
+def _texts(source: Any) -> list[str] | None:
+    """A list of strings, None for anything else."""
+    values = source.tolist() if hasattr(source, "tolist") else source
+    if hasattr(values, "to_list"):
+        values = values.to_list()
+    if not isinstance(values, list | tuple) or not values:
+        return None
+    if not all(isinstance(v, str | os.PathLike) or v is None for v in values):
+        return None
+    return ["" if v is None else os.fspath(v) for v in values]
+
+
+def _is(source: Any, package: str, name: str) -> bool:
+    return any(
+        base.__name__ == name and base.__module__.split(".")[0] == package
+        for base in type(source).__mro__
+    )
+
+
+def _as_numpy(value: Any) -> Any:
+    return value.detach().cpu().numpy() if hasattr(value, "detach") else np.asarray(value)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _place(row: int) -> str:
+    return f"row {row} (the first is 0)"

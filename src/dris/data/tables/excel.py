@@ -1,0 +1,103 @@
+"""Excel workbooks: the first sheet that holds anything, its first row the names (extra `excel`)."""
+
+import datetime
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from dris.core.errors import InputError
+from dris.data.files import reading
+from dris.data.tables.memory_rows import MemoryRows
+
+if TYPE_CHECKING:
+    from dris.data.labelled import LabelledData
+    from dris.data.tables.copies import Change
+
+
+def open_excel(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> MemoryRows:
+    """The sheet as a table; a column is numbers, dates or yes/no where every cell is one."""
+    (path,) = files
+    with reading(path, "Excel workbook (.xlsx)"):
+        header, rows = _sheet(path)
+    names = ["" if cell is None else str(cell) for cell in header]
+    while names and not names[-1]:
+        names.pop()
+    if not names:
+        raise InputError(f"{path} is empty; its first row must name the columns")
+    cells = [[row[i] if i < len(row) else None for row in rows] for i in range(len(names))]
+    columns = [_column(values, name in as_text) for name, values in zip(names, cells, strict=True)]
+    return MemoryRows(pa.table(columns, names=names), (path,), "excel", first=2)
+
+
+def write_excel(data: "LabelledData", change: "Change", path: Path) -> None:
+    """The sheet with the rows that stay: values, not colours or formulas."""
+    openpyxl = _openpyxl()
+    header, rows = _sheet(data.origin.files[0])
+    at = [str(cell) for cell in header].index(data.origin.label)
+    old = data.given()
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("data")
+    sheet.append([*header, *change.columns])
+    for i, row in enumerate(rows):
+        if not change.keep[i]:
+            continue
+        cells = list(row) + [None] * (len(header) - len(row))
+        if change.labels is not None and change.labels[i] != old[i]:
+            cells[at] = change.labels[i].item()
+        for name, marks in change.marks.items():
+            cells[data.origin.columns.index(name)] = bool(marks[i])
+        sheet.append([*cells, *(values[i].item() for values in change.columns.values())])
+    with path.open("xb") as out:
+        book.save(out)
+
+
+def _sheet(path: Path) -> tuple[list[Any], list[list[Any]]]:
+    openpyxl = _openpyxl()
+    book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    try:
+        for sheet in book.worksheets:
+            rows = [list(row) for row in sheet.iter_rows(values_only=True)]
+            filled = [row for row in rows if any(cell is not None for cell in row)]
+            if filled:
+                return filled[0], filled[1:]
+    finally:
+        book.close()
+    raise InputError(f"{path} is empty; its first row must name the columns")
+
+
+def _openpyxl() -> Any:
+    try:
+        import openpyxl
+    except ImportError:
+        raise InputError(
+            "Excel files need the extra excel; pip install 'dris[excel]', or save the sheet as CSV"
+        ) from None
+    return openpyxl
+
+
+def _column(values: list[Any], as_text: bool) -> Any:
+    """An Arrow column of the one kind that all cells have, else of text."""
+    kinds = {type(v) for v in values if v is not None}
+    if kinds and kinds <= {int, float} and not as_text:
+        return pa.array([None if v is None else float(v) for v in values], pa.float64())
+    if kinds == {bool}:
+        return pa.array(values, pa.bool_())
+    if kinds and kinds <= {datetime.datetime, datetime.date}:
+        return pa.array(list(_times(values)), pa.timestamp("us"))
+    return pa.array([None if v is None else _text(v) for v in values], pa.string())
+
+
+def _times(values: list[Any]) -> Iterator[datetime.datetime | None]:
+    for value in values:
+        if value is None or isinstance(value, datetime.datetime):
+            yield value
+        else:
+            yield datetime.datetime(value.year, value.month, value.day)
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value) or None

@@ -1,0 +1,84 @@
+"""Lines of JSON, one object each: read as a table, written line by line as they are."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from dris.core.errors import InputError
+from dris.data.files import one_line, reading
+from dris.data.packed import opened, source, unpacked_size
+from dris.data.tables.memory_rows import MemoryRows
+
+if TYPE_CHECKING:
+    from dris.data.labelled import LabelledData
+    from dris.data.tables.copies import Change
+
+_BLOCK = 8 << 20
+
+
+def open_jsonlines(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> MemoryRows:
+    """The objects as rows, their keys as columns; several files follow one another."""
+    import pyarrow.json as pajson
+
+    tables = []
+    for path in files:
+        unpacked_size(path)
+        with reading(path, "file of JSON lines"):
+            options = pajson.ReadOptions(use_threads=False, block_size=_BLOCK)
+            try:
+                tables.append(pajson.read_json(source(path), options))
+            except pa.ArrowInvalid as error:
+                raise _broken(path, error) from None
+    with reading(files[0], "file of JSON lines"):
+        table = pa.concat_tables(tables, promote_options="permissive")
+    return MemoryRows(table, tuple(files), "jsonlines")
+
+
+def write_jsonlines(data: "LabelledData", change: "Change", path: Path) -> None:
+    """Lines that stay, byte by byte; only a line that is changed or added to is written anew."""
+    old = data.given()
+    row = -1
+    with path.open("xb") as out:
+        for file in data.origin.files:
+            for line in _lines(file):
+                row += 1
+                if not change.keep[row]:
+                    continue
+                new: dict[str, Any] = {}
+                if change.labels is not None and change.labels[row] != old[row]:
+                    new[data.origin.label] = change.labels[row].item()
+                new |= {name: bool(marks[row]) for name, marks in change.marks.items()}
+                new |= {name: values[row].item() for name, values in change.columns.items()}
+                if new:
+                    whole = {**json.loads(line), **new}
+                    out.write(json.dumps(whole, ensure_ascii=False).encode() + b"\n")
+                else:
+                    out.write(line.rstrip(b"\r\n") + b"\n")
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with opened(path) as file:
+        for line in file:
+            if line.strip():
+                yield line
+
+
+def _broken(path: Path, error: Exception) -> InputError:
+    """The first line that is no object, as an editor counts lines."""
+    with reading(path, "file of JSON lines"), opened(path) as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                if isinstance(json.loads(line), dict):
+                    continue
+                why = "is no object in braces"
+            except ValueError as wrong:
+                why = f"is not JSON ({one_line(wrong, 80)})"
+            return InputError(f"line {number} of {path} {why}; write one object on each line")
+    return InputError(
+        f"{path} cannot be read ({one_line(error)}); give each key one kind of value throughout"
+    )

@@ -1,0 +1,186 @@
+"""Words, pairs of words and character n-grams of many texts, hashed all at once.
+
+A text is lower-cased and brought to one Unicode form. Hashes are polynomials over code points
+modulo 2^64, so that those of every word come out of one running sum: no loop over texts, words
+or letters. The same text has the same hashes everywhere and in any order.
+"""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+BUCKETS = 1 << 20  # per family: words, characters
+CHARACTERS = (3, 4, 5)
+_BASE = np.uint64(0x9E3779B97F4A7C15)  # odd, so that it has an inverse modulo 2^64
+_MIX = np.uint64(0xD6E8FEB86659FD93)
+_SPACE = 32
+_TEXTS = 1 << 14  # texts at once
+_PIECE = 1 << 22  # code points of one running sum
+
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]  # text, bucket
+
+
+def normal(cells: Any) -> Any:
+    """Texts in lower case and in one Unicode form, the missing ones empty.
+
+    >>> normal(pa.array(["E\u0301t\u00e9", None])).to_pylist() == ["\u00e9t\u00e9", ""]
+    True
+    """
+    words = cells.cast(pa.large_string()).fill_null("")
+    return pc.utf8_lower(pc.utf8_normalize(words, form="NFKC"))
+
+
+def all_keys(cells: Any) -> NDArray[np.uint64]:
+    """The key of each text of a column, some at a time."""
+    keys = np.empty(len(cells), dtype=np.uint64)
+    for begin in range(0, len(cells), _TEXTS):
+        part = cells.slice(begin, _TEXTS)
+        keys[begin : begin + len(part)] = text_keys(normal(part))
+    return keys
+
+
+def text_keys(texts: Any) -> NDArray[np.uint64]:
+    """A number for each text, by which some are drawn whatever their order.
+
+    >>> keys = text_keys(pa.array(["a", "b", "a"], pa.large_string()))
+    >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
+    (True, False)
+    """
+    keys = np.empty(len(texts), dtype=np.uint64)
+    for begin, end, codes, starts in _pieces(texts):
+        sums, inverse = _running(codes)
+        keys[begin:end] = _segments(sums, inverse, starts[:-1], starts[1:])
+        keys[begin:end] += np.diff(starts).astype(np.uint64) * _BASE
+    return _mixed(keys)
+
+
+def hashed_ngrams(texts: Any) -> tuple[Pairs, Pairs]:
+    """(text, bucket) of every word and pair of words, and of every character n-gram.
+
+    Character n-grams are taken inside words with the space before and after, as they are the
+    same wherever a word stands.
+
+    >>> words, characters = hashed_ngrams(pa.array(["red cat", "cat"], pa.large_string()))
+    >>> words[0].tolist(), bool(words[1][1] == words[1][2])
+    ([0, 0, 1, 0], True)
+    """
+    words: list[Pairs] = []
+    characters: list[Pairs] = []
+    for begin, _, codes, starts in _pieces(texts):
+        inside = _is_word(codes)
+        owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        sums, inverse = _running(codes)
+        words.append(_words(inside, owner, sums, inverse, begin))
+        characters += _characters(codes, inside, starts, begin)
+    return _joined(words), _joined(characters)
+
+
+def _pieces(texts: Any) -> Any:
+    """Runs of texts as code points: first text, last, code points, where each text starts.
+
+    Every text ends in a space of its own, so that no word runs on into the next.
+    """
+    lengths = np.asarray(pc.utf8_length(texts).to_numpy(zero_copy_only=False)).astype(np.int64) + 1
+    ends = np.cumsum(lengths)
+    begin = 0
+    while begin < len(texts):
+        limit = (ends[begin - 1] if begin else 0) + _PIECE
+        end = max(begin + 1, int(np.searchsorted(ends, limit, side="right")))
+        joined = " ".join(texts.slice(begin, end - begin).to_pylist()) + " "
+        codes = np.frombuffer(joined.encode("utf-32-le", "replace"), dtype=np.uint32)
+        starts = np.concatenate([[0], np.cumsum(lengths[begin:end])])
+        yield begin, end, codes, starts
+        begin = end
+
+
+def _running(codes: NDArray[np.uint32]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Sums of code·base^i up to each place, and base^-i."""
+    power, inverse = np.full((2, len(codes) + 1), 1, dtype=np.uint64)
+    power[1:] = _BASE
+    inverse[1:] = np.uint64(pow(int(_BASE), -1, 1 << 64))
+    np.multiply.accumulate(power, out=power)
+    np.multiply.accumulate(inverse, out=inverse)
+    sums = np.zeros(len(codes) + 1, dtype=np.uint64)
+    np.cumsum((codes.astype(np.uint64) + np.uint64(1)) * power[:-1], out=sums[1:])
+    return sums, inverse
+
+
+def _segments(
+    sums: NDArray[np.uint64],
+    inverse: NDArray[np.uint64],
+    begins: NDArray[np.int64],
+    ends: NDArray[np.int64],
+) -> NDArray[np.uint64]:
+    """The hash of each stretch: what lies between two sums, moved to the origin."""
+    return np.asarray((sums[ends] - sums[begins]) * inverse[begins])
+
+
+def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Keys whose upper bits depend on all of theirs."""
+    keys = (keys ^ (keys >> np.uint64(32))) * _MIX
+    return np.asarray((keys ^ (keys >> np.uint64(32))) * _MIX)
+
+
+def _bucket(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+    return (_mixed(keys) >> np.uint64(64 - 20)).astype(np.int64)
+
+
+def _is_word(codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """Where a letter, a digit or a mark of any script stands."""
+    found, at = np.unique(codes, return_inverse=True)
+    letters = [chr(c).isalnum() or (c > 127 and not chr(c).isspace()) for c in found.tolist()]
+    return np.asarray(np.array(letters)[at])
+
+
+def _words(
+    inside: NDArray[np.bool_],
+    owner: NDArray[np.int64],
+    sums: NDArray[np.uint64],
+    inverse: NDArray[np.uint64],
+    begin: int,
+) -> Pairs:
+    edge = np.diff(np.concatenate([[False], inside, [False]]).astype(np.int8))
+    begins, ends = np.flatnonzero(edge == 1), np.flatnonzero(edge == -1)
+    keys = _segments(sums, inverse, begins, ends)
+    texts = owner[begins]
+    pairs = texts[1:] == texts[:-1] if len(texts) else np.zeros(0, bool)
+    two = _mixed(keys[:-1])[pairs] + keys[1:][pairs] * _BASE if len(keys) else keys
+    whose = np.concatenate([texts, texts[:-1][pairs]]) if len(texts) else texts
+    return whose + begin, _bucket(np.concatenate([keys, two]) if len(keys) else keys)
+
+
+def _characters(
+    codes: NDArray[np.uint32], inside: NDArray[np.bool_], starts: NDArray[np.int64], begin: int
+) -> list[Pairs]:
+    """n-grams that hold at least one letter and no two things that are none in a row."""
+    clean = np.where(inside, codes, _SPACE).astype(np.uint64)
+    again = np.zeros(len(clean), dtype=bool)
+    again[1:] = ~inside[1:] & ~inside[:-1]
+    again[starts[:-1]] = ~inside[starts[:-1]] if len(inside) else False
+    kept = ~again  # runs of spaces and marks count once
+    clean, inside = clean[kept], inside[kept]
+    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[kept]
+    found = []
+    for n in CHARACTERS:
+        if len(clean) < n:
+            continue
+        count = len(clean) - n + 1
+        key = np.full(count, n, dtype=np.uint64)
+        for i in range(n):
+            key = key * _BASE + clean[i : i + count]
+        same = owner[:count] == owner[n - 1 :]
+        middle = np.ones(count, dtype=bool)
+        for i in range(1, n - 1):
+            middle &= inside[i : i + count]  # a space only at either end
+        fine = same & middle
+        found.append((owner[:count][fine] + begin, _bucket(key[fine])))
+    return found
+
+
+def _joined(parts: list[Pairs]) -> Pairs:
+    if not parts:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])

