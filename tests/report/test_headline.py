@@ -7,7 +7,9 @@ import pytest
 from dris.core.judge.diagnostics import Check
 from dris.core.judge.noise_checks import HIDING
 from dris.decide.decision import decide_scored
+from dris.decide.harm import Change, Harm
 from dris.report.decision_page import headline, page_of
+from dris.report.page import render
 from made_scored import made_scored
 
 
@@ -43,20 +45,33 @@ def test_it_says_how_many_look_wrong_and_what_they_should_be(decision):
     assert headline(replace(decision, suspects=None)).startswith("0 of 2,000 labels (0.0%) look")
 
 
-def test_a_limit_that_says_something_is_in_the_headline_with_its_condition(decision):
-    said = headline(limited(decision, 1))
-    assert "0.2% of those kept are wrong, 95% sure, if the uniform attacker is the true one" in said
+def changed(decision, points):
+    harm = Harm(Change(points, 0.5), Change(points, 0.5), {}, {}, 2000, 0.9)
+    return replace(decision, harm=harm)
 
 
-def test_a_limit_above_that_on_all_the_data_is_not(decision):
-    assert "nothing of use is certified" in headline(limited(decision, decision.limit.left))
-    assert "nothing of use is certified" in headline(replace(decision, limits=()))
+@pytest.mark.parametrize(
+    ("points", "says"),
+    [
+        (2.0, "this helps (+2.0 ± 0.5 points)"),
+        (-2.0, "this harms (-2.0 ± 0.5 points)"),
+        (0.5, "this changes little (+0.5 ± 0.5 points)"),
+    ],
+)
+def test_it_says_what_following_the_advice_changes(decision, points, says):
+    assert says in headline(changed(decision, points))
+    everything = replace(changed(decision, points), keep=None)
+    assert says.replace("this", "dropping them") in headline(everything)
+    assert "held-out" not in headline(decision)
+
+
+def test_a_promise_comes_with_its_condition_or_not_at_all(decision):
+    assert "at most" not in headline(limited(decision, 1))
+    page = render(page_of(limited(decision, 1), title="made", recipe={}))
+    assert "confidence, if wrong labels are like the planted ones" in page
 
 
 def test_a_limit_that_hiding_labels_break_is_called_so(decision):
-    said = headline(hiding(limited(decision, 1)))
-    assert "the limit of 0.2% wrong among those kept is not to be trusted" in said
-    assert "not to be trusted" not in headline(limited(decision, 1))
     assert "not to be trusted" in advice_of(hiding(decision)).caveat
     assert advice_of(decision).caveat == ""
     assert "nothing of use" in headline(hiding(limited(decision, decision.limit.left)))

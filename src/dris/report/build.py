@@ -39,6 +39,7 @@ def report_data(
     suggested: ArrayLike | None = None,
     trusted: ArrayLike | None = None,
     canaries: Mapping[str, ArrayLike] | None = None,
+    canaries_too: bool = False,
     images: Any = None,
     table: Mapping[str, Sequence[Any]] | None = None,
     queue: int = 200,
@@ -63,6 +64,7 @@ def report_data(
         suggested: The label the proxies would give; -1 where there is none.
         trusted: Mask of the labels known to be right.
         canaries: A mask of planted examples for each kind.
+        canaries_too: Whether a canary's own label, too, may be suspected and put up for review.
         images: Indexed by position: arrays or paths of image files.
         table: Columns of a table, each indexed by position.
         queue: How many labels to put up for review.
@@ -89,8 +91,9 @@ def report_data(
     kinds, planted = _planted(canaries or {}, n)
     known = _mask_or_none(trusted, n)
     wary = np.asarray(mean if suspicion is None else suspicion, dtype=np.float64)
-    doubted = _mask_or_none(suspected, n) & (planted == 0) & ~known
-    first = _queue(wary, (planted == 0) & ~known, dynamics.ids, queue)
+    own = np.ones(n, dtype=np.bool_) if canaries_too else planted == 0
+    doubted = _mask_or_none(suspected, n) & own & ~known
+    first = _queue(wary, own & ~known, dynamics.ids, queue)
     asked = first if sample is None else np.r_[first, sample.drawn[~np.isin(sample.drawn, first)]]
     shown = shown_positions(asked, mean, variance, dynamics.ids)
     details: Pictures | Rows | None = None

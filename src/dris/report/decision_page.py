@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dris.core.certify.random_audit import audit_limit
 from dris.core.certify.subset_limit import ContaminationLimit, widest
+from dris.core.choose.rules import CLEAN
 from dris.core.choose.selection import Subset
 from dris.core.errors import InputError
 from dris.data.labelled import Feature, LabelledData
@@ -96,6 +97,7 @@ def page_of(decision: Decision, *, title: str, recipe: Mapping[str, Any]) -> Rep
         suspected=suspected,
         suggested=scored.suggested() if rival else None,
         trusted=data.trusted,
+        canaries_too=True,
         canaries={kind.kind: kind.mask() for kind in scored.canaries},
         sample=sample_of(scored, decision.kept),
         recipe=recipe,
@@ -128,19 +130,11 @@ def headline(decision: Decision) -> str:
     most = None if decision.suspects is None else decision.suspects.commonest()
     if most is not None:
         looks += f", most often {most[0]} that should be {most[1]}"
-    limit = decision.limit
-    if limit is None or decision.limit_says == "nothing":
-        return f"{looks}; nothing of use is certified about those that are kept."
-    if decision.limit_says == "not to be trusted":
-        return (
-            f"{looks}; the limit of {limit.share:.1%} wrong among those kept is not to be trusted, "
-            "for wrong labels hide better than the canaries."
-        )
-    sure = f"{1 - limit.delta:.0%}"
-    return (
-        f"{looks}; at most {limit.share:.1%} of those kept are wrong, {sure} sure, "
-        f"if {limit.conditions[0]}."
-    )
+    if decision.harm is None:
+        return f"{looks}."
+    points, what = decision.harm.beyond_chance, "dropping them" if decision.keep is None else "this"
+    says = {"helps": "helps", "harms": "harms", "cannot tell": "changes little"}
+    return f"{looks}; on held-out rows {what} {says[decision.harm.says]} ({points} points)."
 
 
 def _advice(decision: Decision) -> Advice:
@@ -155,7 +149,7 @@ def _advice(decision: Decision) -> Advice:
         )
     most = max((c.share for c in decision.corruption), default=None)
     reason = judgement.reason
-    if decision.rule != judgement.rule:
+    if decision.rule not in (judgement.rule, CLEAN):
         reason = f"the judgement is for {judgement.rule}: {reason}"
     return Advice(
         headline(decision),

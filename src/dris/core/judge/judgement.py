@@ -233,7 +233,7 @@ def _recommended(dynamics: Dynamics, mark: Mask, found: Assessment) -> tuple[Rul
     if broken:
         return "train other proxies", f"{broken[0].name}: no; {broken[0].reason}"
     if unseen:
-        return LEAN, f"{about}; drop what others find unlikely, then choose mostly by lot"
+        return LEAN, f"{about}; drop those that proxies find unlikely which never saw them"
     if found.regime == "memorised":
         earlier = memorised_until(dynamics, mark)
         how = "train shorter" if earlier is None else f"score epoch {earlier}, or train shorter"
