@@ -180,14 +180,22 @@ def test_networks_give_the_bytes_of_the_local_engine_and_are_not_trained_again(
 
 
 @pytest.mark.parametrize("how", [{}, {"cross_fit": 2}, {"record": "scored"}], ids=str)
-def test_estimators_give_the_bytes_of_the_local_engine(cluster, how, tmp_path):
+@pytest.mark.parametrize("model", [["mlp", "sgd_log"], "mlp"], ids=str)
+def test_tables_give_the_bytes_of_the_local_engine(cluster, how, model, tmp_path):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(400, 300))  # past what Ray sends along with a task
     y = (x[:, 0] + rng.normal(size=400) > 0).astype(int)
-    asked = {"proxies": 2, "epochs": 3, "model": ["mlp", "sgd_log"], **how}
+    if how and model != "mlp" and "record" in how:
+        how = {"bag": 0.8}
+    asked = {"proxies": 2, "epochs": 3, "model": model, **how}
     local = train_proxies(x, y, **asked, workers=1)
     there = train_proxies(x, y, **asked, engine=on(cluster))
     assert saved(there, tmp_path) == saved(local, tmp_path)
+    store = Store(tmp_path / "store")
+    for found, trained in ((0, 2), (2, 2)):
+        kept = train_proxies(x, y, **asked, engine=on(cluster), store=store)
+        assert saved(kept, tmp_path) == saved(local, tmp_path)
+        assert (store.tally.found, store.tally.trained) == (found, trained)
 
 
 def test_the_command_line_writes_the_scores_that_it_writes_here(cluster, tmp_path, monkeypatch):
