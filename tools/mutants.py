@@ -2,8 +2,8 @@
 
 `make mutants` changes one operator or number at a time, runs the tests that are mapped to the
 module and prints the share of changes that survive. `tools/mutants_equivalent.txt` lists those that
-change nothing, with the reason; they are not counted. Each test run is a fork of this process with
-the heavy libraries loaded and none of ours, so that a mutant costs a second or two.
+change nothing, with the reason; they are not counted. The tests of a module are collected once, and
+every mutant runs them in a fork of its own, up to the first that fails.
 
     python tools/mutants.py                             # everything, about an hour on two cores
     python tools/mutants.py core/certify decide/choice  # rooms or modules
@@ -18,12 +18,15 @@ import os
 import random
 import resource
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "dris"
@@ -202,12 +205,91 @@ def tests_of(module: str) -> list[str]:
     return [*(file for file in mapped if (ROOT / file).is_file()), f"src/dris/{module}.py"]
 
 
-def run(mutant: Mutant | None, tests: list[str]) -> int:
-    """Fork, run the tests on the changed module, never return in the child; the child's id."""
+class Patient:
+    """A pytest plugin: tests are collected once, then a fork of the session runs per mutant.
+
+    A change inside a function is put into it in place; one of a default, a constant or a class is
+    left to a fresh import (`run`), and so is whatever does not fit.
+    """
+
+    def __init__(self, mutants: list[Mutant], workers: int) -> None:
+        self.mutants, self.workers = mutants, workers
+        self.found: list[tuple[Mutant, bool | None]] = []
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        """Fork for every mutant in place of running the tests."""
+        waiting, running = list(reversed(self.mutants)), dict[int, Mutant]()
+        while waiting or running:
+            while waiting and len(running) < self.workers:
+                mutant = waiting.pop()
+                child = os.fork()
+                if not child:
+                    self._child(session, mutant)
+                running[child] = mutant
+            child, status = os.wait()
+            code = os.waitstatus_to_exitcode(status)
+            self.found.append((running.pop(child), None if code == _UNFIT else code == 0))
+        return True
+
+    def _child(self, session: Any, mutant: Mutant) -> None:
+        code = 1
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))
+            if not _patched(mutant):
+                os._exit(_UNFIT)
+            session.config.option.maxfail = 1
+            for item, after in zip(session.items, [*session.items[1:], None], strict=True):
+                session.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+                if session.testsfailed:
+                    os._exit(1)
+            code = 0
+        finally:
+            os._exit(code)
+
+
+_UNFIT = 99
+
+
+def _functions(module: ModuleType) -> Iterator[tuple[str, FunctionType]]:
+    """Every function and method of a module by its qualified name, decorated or not."""
+    for holder in [module, *(v for v in vars(module).values() if isinstance(v, type))]:
+        for value in list(vars(holder).values()):
+            inner = getattr(value, "fget", None) or getattr(value, "__func__", value)
+            inner = getattr(inner, "__wrapped__", inner)
+            if isinstance(inner, FunctionType) and inner.__module__ == module.__name__:
+                yield inner.__qualname__, inner
+
+
+def _patched(mutant: Mutant) -> bool:
+    """Put the change into the function it is in; False where it is in none."""
+    module = sys.modules["dris." + mutant.module.replace("/", ".")]
+    own = dict(_functions(module)).get(mutant.where)
+    codes = {c.co_qualname: c for c in _codes(compile(mutant.tree, str(module.__file__), "exec"))}
+    if own is None or mutant.where not in codes:
+        return False
+    new, old = codes[mutant.where], own.__code__
+    if new.co_freevars != old.co_freevars or new == old:  # a default, not the body
+        return False
+    own.__code__ = new
+    return True
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield inner
+            yield from _codes(inner)
+
+
+def run(mutant: Mutant | None, tests: list[str], plugin: Patient | None = None) -> int:
+    """Fork, run the tests on the changed module, never return in the child; the child's id.
+
+    With a plugin, the fork tries that plugin's mutants and prints what came of each.
+    """
     child = os.fork()
     if child:
         return child
-    resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))
+    out = os.dup(1)
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
@@ -215,18 +297,34 @@ def run(mutant: Mutant | None, tests: list[str]) -> int:
     try:
         import pytest
 
+        if plugin is None:
+            resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))
         if mutant is not None:
             sys.meta_path.insert(0, Finder(mutant))  # type: ignore[arg-type]
         # pytest would load files that it rewrites by itself, past the changed module.
         quick = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--assert=plain"]
-        code = int(pytest.main([*quick, *tests]))
+        code = int(pytest.main([*quick, *tests], plugins=[] if plugin is None else [plugin]))
+        if plugin is not None:
+            words = {True: "survived", False: "noticed", None: "unfit"}
+            lines = [f"{words[survived]} {m.name}\n" for m, survived in plugin.found]
+            _RESULT.write_text("".join(lines))
     finally:
+        os.close(out)
         os._exit(code)
 
 
-def tried(mutants: list[Mutant], workers: int) -> Iterator[tuple[Mutant, bool]]:
-    """Each mutant, and whether it survived."""
-    waiting, running = list(reversed(mutants)), dict[int, Mutant]()
+_RESULT = Path(tempfile.gettempdir()) / f"mutants-{os.getpid()}.txt"
+
+
+def tried(module: str, mutants: list[Mutant], workers: int) -> Iterator[tuple[Mutant, bool]]:
+    """Each mutant of a module, and whether it survived."""
+    _RESULT.unlink(missing_ok=True)
+    os.waitpid(run(None, tests_of(module), Patient(mutants, workers)), 0)
+    lines = _RESULT.read_text().splitlines() if _RESULT.is_file() else []
+    said = {name: word for word, _, name in (line.partition(" ") for line in lines)}
+    waiting = [m for m in mutants if said.get(m.name) not in ("survived", "noticed")]
+    yield from ((m, said[m.name] == "survived") for m in mutants if m not in waiting)
+    running = dict[int, Mutant]()
     while waiting or running:
         while waiting and len(running) < workers:
             mutant = waiting.pop()
@@ -283,6 +381,7 @@ def main() -> None:
     todo = [m for m in everything if m.name not in known]
     if given.sample is not None:
         todo = random.Random(0).sample(todo, min(given.sample, len(todo)))
+    of, left = Counter[str](), Counter[str]()
     for module in sorted({m.module for m in todo}):
         if os.waitpid(run(None, tests_of(module)), 0)[1]:
             sys.exit(f"{module}: its tests fail without any change; {' '.join(tests_of(module))}")
@@ -291,12 +390,14 @@ def main() -> None:
             sys.exit(
                 f"{module}: its tests do not load what is changed, so nothing would be noticed"
             )
-    of, left = Counter[str](), Counter[str]()
-    for mutant, survived in tried(todo, given.workers):
-        of[mutant.module] += 1
-        left[mutant.module] += survived
-        if survived:
-            print(f"survived  {mutant.name}  (line {mutant.line})", flush=True)
+        for mutant, survived in tried(
+            module, [m for m in todo if m.module == module], given.workers
+        ):
+            of[module] += 1
+            left[module] += survived
+            if survived:
+                print(f"survived  {mutant.name}  (line {mutant.line})", flush=True)
+        print(f"{module}: {left[module]} of {of[module]} survive", flush=True)
     print(f"\n{'module':<32}{'mutants':>8}{'survive':>9}")
     for module in sorted(of):
         print(f"{module:<32}{of[module]:>8}{left[module]:>9}")

@@ -14,7 +14,15 @@ from dris.core.scores.formulas import aum_mean, rank_variance
 from dris.core.scores.suspicion import suspicion
 from dris.data.labelled import LabelledData
 from dris.decide import decision as route
-from dris.decide.choice import HALF, PASS_SHARE, check_rule, choice_of, corruption_of
+from dris.decide.choice import (
+    HALF,
+    PASS_SHARE,
+    _unfit,
+    _with_every_class,
+    check_rule,
+    choice_of,
+    corruption_of,
+)
 from dris.decide.decision import decide, decide_scored
 from dris.decide.scored import scored_from
 from dris.decide.settings import Settings
@@ -296,6 +304,51 @@ def test_at_a_fixed_share_others_give_way_and_the_size_stays():
         expected[min(others, key=lambda i: margin[i])] = False
     assert expected.sum() == bare.sum() == found.limits[0].selected
     assert found.mask.tolist() == (expected & ~scored.planted()).tolist()
+
+
+def test_a_class_at_exactly_half_of_its_share_neither_gets_nor_gives():
+    """12 of a, 4 of b, 8 of c; of 8 kept, halves of shares are 2, 1 (of 0.67) and 2 (of 1.33)."""
+    labels = np.repeat([0, 1, 2], [12, 4, 8])
+    margin = np.linspace(1.0, 3.0, 24)
+    dynamics = Dynamics.from_arrays(
+        loss=np.ones((2, 24)), margin=np.stack([margin, margin]), labels=labels
+    )
+    data = LabelledData.of(np.zeros((24, 1)), labels, classes=("a", "b", "c"))
+    scored = scored_from(data, dynamics)
+
+    def topped(mask, fixed):
+        after, notes = _with_every_class(scored, mask, fixed=fixed)
+        return np.flatnonzero(after & ~mask).tolist(), np.flatnonzero(mask & ~after).tolist(), notes
+
+    kept = np.isin(np.arange(24), [0, 1, 2, 3, 4, 12, 16, 17])
+    for fixed in (False, True):
+        assert topped(kept, fixed) == ([], [], ())
+    kept = np.isin(np.arange(24), [0, 1, 2, 3, 4, 5, 16, 17])  # nothing of b
+    note = "class b would fall below half of its share and keeps its cleanest"
+    assert topped(kept, False) == ([15], [], (note,))
+    assert topped(kept, True) == ([15], [0], (note,))  # the least clean of a: c is at its half
+    kept = np.isin(np.arange(24), [12, 13, 14, 15, 16, 17, 18, 19])
+    note = "class a would fall below half of its share and keeps its cleanest"
+    assert topped(kept, True) == ([10, 11], [12, 13], (note,))
+    kept = np.isin(np.arange(24), [0, 1, 2, 3, 4, 5, 6, 7])
+    both = "classes b, c would fall below half of their share and keep their cleanest"
+    assert topped(kept, True) == ([15, 22, 23], [0, 1, 2], (both,))
+
+
+@pytest.mark.parametrize(("doubted", "unfit"), [(0.049, False), (0.05, True)])
+def test_random_is_replaced_from_5_percent_doubted_labels_on(doubted, unfit):
+    scored, _ = made_scored(apart=12.0)
+    judgement = replace(decide_scored(scored, keep=0.5).judgement, doubted=doubted)
+    assert judgement.rule == "random"
+    assert (_unfit(scored, judgement, 1000.0) is not None) == unfit
+
+
+def test_a_gate_through_which_exactly_three_quarters_pass_is_fine():
+    scored, _ = made_scored(n=700, stray=3)
+    judgement = decide_scored(scored, keep=0.5).judgement
+    passed = 63  # so many do
+    assert _unfit(scored, judgement, passed / PASS_SHARE) is None
+    assert "only 63 examples pass" in _unfit(scored, judgement, passed / PASS_SHARE + 0.1)
 
 
 def test_a_class_of_which_nothing_is_left_is_named():
