@@ -14,7 +14,6 @@ of every seed, and by `--page` from the record alone.
 
 import argparse
 import json
-import os
 import resource
 import sys
 import tempfile
@@ -24,15 +23,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_threads, "1")  # seconds of a processor are compared
-
 import numpy as np
 from numpy.typing import NDArray
 
 import dris
 from clean_noise import NOISES, corrupted
-from clean_page import PAGE, RECORD, draw, page
+from clean_page import PAGE, RECORD, page
+from clean_pictures import draw
 from clean_sets import PEERS, SETS, split
 from dris.data.labelled import LabelledData
 from dris.decide.decision import decide_scored
@@ -49,10 +46,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("bench-out/clean"))
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--page", action="store_true", help="write the page from the record alone")
+    parser.add_argument("--finished", action="store_true", help="write what is finished so far")
     args = parser.parse_args()
-    if args.page:
-        publish(json.loads((ROOT / RECORD).read_text()))
+    if args.page or args.finished:
+        there = (ROOT / RECORD).read_text() if args.page else None
+        publish(gathered(args.out / "cells") if there is None else json.loads(there))
         return
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)  # seconds of a processor are compared
     warnings.filterwarnings("ignore")
     sys.path.append(str(PEERS))
     cells = [(s, k, n) for s in range(args.seeds) for k in SETS for n in NOISES]
@@ -82,7 +84,7 @@ def publish(cells: list[dict[str, Any]]) -> None:
     lines = ",\n".join(json.dumps(cell, separators=(",", ":")) for cell in cells)
     (ROOT / RECORD).write_text(f"[\n{lines}\n]\n")
     (ROOT / PAGE).write_text(page(cells))
-    draw(cells, ROOT / PAGE)
+    draw(cells, (ROOT / PAGE).parent / "images")
 
 
 def measured(name: str, noise: str, seed: int, folder: Path) -> dict[str, Any]:
