@@ -11,9 +11,10 @@ DECISIONS = ("clean", "prune-50", "prune-25")
 Cell = dict[str, Any]
 
 
-def accuracy(cell: Cell, way: str) -> float:
-    """Test accuracy in per cent, mean of the targets."""
-    return fmean(reached[way] for reached in cell["accuracy"].values())
+def accuracy(cell: Cell, way: str, target: str | None = None) -> float:
+    """Test accuracy in per cent, of a target or the mean of all."""
+    reached = cell["accuracy"]
+    return fmean(reached[one][way] for one in (reached if target is None else (target,)))
 
 
 def gain(cell: Cell, way: str, other: str) -> float:
@@ -21,10 +22,13 @@ def gain(cell: Cell, way: str, other: str) -> float:
     return accuracy(cell, way) - accuracy(cell, other)
 
 
-def behind(cells: Sequence[Cell]) -> float:
+def behind(cells: Sequence[Cell], target: str | None = None) -> float:
     """Clean less the better of everything and cleanlab, by their means over the cells."""
-    best = max(fmean(accuracy(c, way) for c in cells) for way in ("everything", "cleanlab"))
-    return fmean(accuracy(c, "clean") for c in cells) - best
+    ours, *theirs = (
+        fmean(accuracy(c, way, target) for c in cells)
+        for way in ("clean", "everything", "cleanlab")
+    )
+    return ours - max(theirs)
 
 
 def grouped(cells: Iterable[Cell]) -> dict[tuple[str, str], list[Cell]]:

@@ -31,13 +31,15 @@ SEEDS = 3
 
 def page(cells: Sequence[Cell]) -> str:
     """The whole page."""
-    seeds = len({cell["seed"] for cell in cells})
+    count = len({cell["seed"] for cell in cells})
+    seeds = f"{count} seed{'s' if count > 1 else ''}"
+    chose = _names(True).replace(", ", " and ")
     rest = fresh(cells)
     parts = [
         "# Does `dris clean` help? Data that did not choose it\n",
-        f"Rules frozen at commit `{FREEZE}`: chosen on {_names(True)} alone, then run once on "
+        f"Rules frozen at commit `{FREEZE}`: chosen on {chose} alone, then run once on "
         f"{len({c['set'] for c in rest})} other sets ({_names(False, rest)}). {len(cells)} cells "
-        f"of {len(SETS) * len(NOISES) * SEEDS} (set × noise × seed), {seeds} seeds, two targets "
+        f"of {len(SETS) * len(NOISES) * SEEDS} (set × noise × seed), {seeds}, two targets "
         "(logistic regression, a hidden layer of 64), test accuracy on true labels. Written by "
         "`python benchmarks/clean.py`, which says what to install; "
         "[every cell](records/clean.json).\n",
@@ -67,8 +69,8 @@ def page(cells: Sequence[Cell]) -> str:
         "The range against the truth, in per cent. *Inside* counts cells whose truth lies in it.\n",
         tables.ranges(rest),
         "## Limits\n",
-        "Of all decisions, clean and both shares: limits printed, withdrawn (as not to be trusted, "
-        "or as saying nothing), and printed ones below the truth.\n",
+        "Of all decisions on all sets, clean and both shares: limits printed, withdrawn (as not "
+        "to be trusted, or as saying nothing), and printed ones below the truth.\n",
         tables.limits_table(cells),
         "## Clean data\n",
         "Without any noise: rows dropped in per cent, what that changed in truth, and what the "
@@ -124,7 +126,8 @@ def answer(cells: Sequence[Cell]) -> str:
         f"**Above both on average: {_met(sure)}.** Over {len(cells)} cells clean is "
         f"{ahead[0]:+.2f} points beside everything and {ahead[1]:+.2f} beside cleanlab's rest.",
         f"**Never more than a point below the better of the two: {_met(not low)}.** "
-        + _places(low, gaps, len(groups), "points"),
+        + _places(low, gaps, len(groups), "points")
+        + _apart(groups),
     ]
     for place, name in enumerate(("AUROC", "average precision")):
         worse = {
@@ -155,6 +158,13 @@ def answer(cells: Sequence[Cell]) -> str:
         f"{'was' if len(broken) == 1 else 'were'} below the truth"
         + (f", by up to {100 * most:.1f} points." if broken else ".")
     )
+    even = limits(c for c in cells if c["noise"] == "none" or c["noise"].startswith("uniform"))
+    alarms = [(limit, true) for what, limit, true in even if what == "not to be trusted"]
+    lines[-1] += (
+        f" Without noise or under uniform noise, where its condition holds, {len(alarms)} of "
+        f"{len(even)} were withdrawn as not to be trusted, {sum(t <= x for x, t in alarms)} of "
+        "them for nothing."
+    )
     clean = [c for c in cells if c["noise"] == "none"]
     names = list(dict.fromkeys(c["set"] for c in clean))
     many = {n: fmean(dropped(c) for c in clean if c["set"] == n) for n in names}
@@ -180,6 +190,16 @@ def answer(cells: Sequence[Cell]) -> str:
         f"sign in {wrong}."
     )
     return "".join(f"- {line}\n" for line in lines)
+
+
+def _apart(groups: dict[tuple[str, str], list[Cell]]) -> str:
+    """The same for each target alone."""
+    said = []
+    for target in next(iter(groups.values()))[0]["accuracy"]:
+        gaps = [behind(group, target) for group in groups.values()]
+        low = sum(gap < -SLACK for gap in gaps)
+        said.append(f"{target} {low} (worst {min(gaps):+.1f})")
+    return f" Each target alone: {', '.join(said)}."
 
 
 def _met(is_met: bool) -> str:
