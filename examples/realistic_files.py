@@ -50,7 +50,10 @@ GOODS = {
 }
 MOODS = {
     "en": ("great lovely perfect happy recommend excellent", "bad broken awful poor refund never"),
-    "de": ("toll wunderbar perfekt zufrieden gerne empfehle", "schlecht kaputt nie enttäuscht mies"),
+    "de": (
+        "toll wunderbar perfekt zufrieden gerne empfehle",
+        "schlecht kaputt nie enttäuscht mies",
+    ),
     "fr": ("superbe parfait ravi excellent adoré bravo", "mauvais cassé déçu jamais nul horrible"),
     "ru": ("отлично прекрасно доволен советую супер", "плохо ужасно сломан никогда разочарован"),
     "zh": ("很好 喜欢 满意 推荐 完美 质量好", "很差 坏了 失望 退货 不推荐 糟糕"),
@@ -73,9 +76,7 @@ def write_all(folder: Path, rows: int = ROWS, seed: int = 0) -> list[Made]:
         *(tickets, churn, products, sensors, survey, reviews),
         *(photos, embeddings, meters, questions),
     )
-    return [
-        make(folder, rows, np.random.default_rng([seed, i])) for i, make in enumerate(makers)
-    ]
+    return [make(folder, rows, np.random.default_rng([seed, i])) for i, make in enumerate(makers)]
 
 
 def tickets(folder: Path, n: int, rng: np.random.Generator) -> Made:
