@@ -25,9 +25,9 @@ from dris.data.reader import read_data
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 before, begin = peak(), time.perf_counter()
 data = read_data(sys.argv[1], label="y", id="id")
-seconds = time.perf_counter() - begin
+seconds, cpu = time.perf_counter() - begin, time.process_time()
 assert data.x.shape == (int(sys.argv[2]), int(sys.argv[3]) or data.x.shape[1]), data.x.shape
-print(peak() - before, seconds, data.x.nbytes / 1e6)
+print(peak() - before, seconds, data.x.nbytes / 1e6, cpu)
 """
 
 
@@ -86,9 +86,10 @@ def main_text() -> None:
         for path, rows, width in made:
             command = [sys.executable, "-c", READ, str(path), str(rows), str(width)]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
-            peak, seconds, size = map(float, done.stdout.split())
+            peak, seconds, size, cpu = map(float, done.stdout.split())
             print(
-                f"{path.name}: {path.stat().st_size / 1e6:.0f} MB, {seconds:.1f} s, peak "
+                f"{path.name}: {path.stat().st_size / 1e6:.0f} MB, {seconds:.1f} s ({cpu:.1f} s of "
+                f"one core, imports included), peak "
                 f"{peak:,.0f} MB above the imports, of which the array {size:,.0f} MB"
             )
 
@@ -103,7 +104,7 @@ def main() -> None:
             path = written(Path(folder, f"{what}.parquet"), vectors=vectors, group=GROUP)
             command = [sys.executable, "-c", READ, str(path), str(N), str(D)]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
-            peak, seconds, size = map(float, done.stdout.split())
+            peak, seconds, size, _ = map(float, done.stdout.split())
             print(f"{what}: file {path.stat().st_size / 1e6:.0f} MB, {seconds:.1f} s")
             report(f"{what}, peak memory over the array", peak / size, "×", 1.5, at_least=False)
             path.unlink()

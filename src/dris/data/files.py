@@ -36,8 +36,10 @@ _UNREADABLE = (
 
 
 @contextmanager
-def reading(path: PathLike, kind: str) -> Iterator[None]:
+def reading(path: PathLike, kind: str, passing: type[Exception] = InputError) -> Iterator[None]:
     """Turn whatever goes wrong while a file is read into one sentence with the remedy.
+
+    What is said in one already passes, and `passing`, which the caller explains better.
 
     >>> with reading("a.csv", "CSV file"):
     ...     raise OSError(13, "Permission denied")
@@ -48,7 +50,7 @@ and that it is a whole CSV file
     """
     try:
         yield
-    except InputError:
+    except (InputError, passing):
         raise
     except MemoryError:
         raise InputError(

@@ -74,8 +74,9 @@ def image_column(rows: Rows, columns: Columns) -> str | None:
     whose first cell ends as an image file does.
     """
     _, chosen = columns.resolved(rows.schema.names, where_of(rows))
+    kinds = dict(zip(rows.schema.names, rows.schema.types, strict=True))
     for name in chosen:
-        kind = rows.schema.field(name).type
+        kind = kinds[name]
         if _bytes_in(kind) is not None or (is_text(kind) and is_image(_first(rows, name))):
             if columns.features is not None and len(chosen) > 1:
                 raise InputError(

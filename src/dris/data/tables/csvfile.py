@@ -21,6 +21,7 @@ from dris.data.packed import opened, source, unpacked_size
 # An empty number is written in many ways; in text only the empty cell is missing ("NA" is Namibia).
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "null", "NULL", "None", "?")
 _BLOCK = 8 << 20  # bytes at once, and so the longest line
+_HEAD = 1 << 20  # bytes by which types are guessed
 _SEPARATORS = (",", ";", "\t", "|")
 _TRIES = 8  # types that a later block contradicts, before all are found out the slow way
 _BATCH = 1 << 16  # rows at once
@@ -55,7 +56,8 @@ class CsvRows:
     def parts(self) -> tuple[Any, ...]:
         """A table for each file, all of one schema."""
         tables = [self._table(path, self.as_text) for path in self.files]
-        differ = [n for n in self.names if len({table.field(n).type for table in tables}) > 1]
+        kinds = [table.schema.types for table in tables]
+        differ = [name for name, *own in zip(self.names, *kinds, strict=True) if len(set(own)) > 1]
         if differ:  # numbers in one file and text in another: text
             as_text = [*self.as_text, *differ]
             tables = [self._table(path, as_text) for path in self.files]
@@ -106,7 +108,7 @@ class CsvRows:
                     return self._tidied(path, self._read(path, types), as_text)
                 except pa.ArrowInvalid as error:
                     wrong = re.match(r"In CSV column #(\d+)", str(error))
-                    if wrong is None or "conversion error" not in str(error):
+                    if wrong is None or self.names[int(wrong[1])] in as_text:
                         raise
                     types.pop(self.names[int(wrong[1])])
             types = dict.fromkeys(as_text, pa.string())
@@ -115,8 +117,15 @@ class CsvRows:
     def _likely_types(self, path: Path, as_text: Sequence[str]) -> dict[str, Any]:
         """Text where asked for, and numbers where the first block is: inference is slow."""
         types = dict.fromkeys(as_text, pa.string())
-        with self._stream(path, self.names) as stream:
-            first = next(iter(stream), None)
+        first = None
+        for block in (_HEAD, _BLOCK):
+            try:
+                with self._stream(path, self.names, block) as stream:
+                    first = next(iter(stream), None)
+            except pa.ArrowInvalid:  # a longer line than that; what else is wrong shows later
+                continue
+            if first is not None and len(first):
+                break
         if first is not None and len(first):
             head = first.slice(0, 1000)
             names = [name for name in self.names if name not in types]
@@ -130,7 +139,7 @@ class CsvRows:
         )
         return pacsv.read_csv(source(path), self._how(), self._parse(), convert)
 
-    def _stream(self, path: Path, columns: Sequence[str]) -> Any:
+    def _stream(self, path: Path, columns: Sequence[str], block: int | None = None) -> Any:
         convert = pacsv.ConvertOptions(
             column_types=dict.fromkeys(self.names, pa.string()),
             include_columns=list(columns),
@@ -138,14 +147,14 @@ class CsvRows:
         )
         return pacsv.open_csv(
             source(path),
-            read_options=self._how(),
+            read_options=self._how(block),
             parse_options=self._parse(),
             convert_options=convert,
         )
 
-    def _how(self) -> Any:
+    def _how(self, block: int | None = None) -> Any:
         names = None if self.header else list(self.names)
-        return pacsv.ReadOptions(block_size=_BLOCK, use_threads=False, column_names=names)
+        return pacsv.ReadOptions(block_size=block or _BLOCK, use_threads=False, column_names=names)
 
     def _parse(self) -> Any:
         return pacsv.ParseOptions(delimiter=self.separator, newlines_in_values=True)
@@ -158,6 +167,8 @@ class CsvRows:
                 columns.append(pc.if_else(pc.equal(column, ""), None, column))
             elif pa.types.is_integer(column.type):
                 columns.append(column.cast(pa.float64(), safe=False))
+            elif pa.types.is_binary(column.type):
+                raise pa.ArrowInvalid("invalid UTF-8")
             else:
                 columns.append(column)
         tidy = pa.table(columns, names=table.schema.names)
@@ -209,7 +220,8 @@ class WrittenRows:
 def _understood(path: Path, separator: str, width: int) -> Iterator[None]:
     """Turn what Arrow says of a broken file into the line and the remedy."""
     try:
-        yield
+        with reading(path, "CSV file in UTF-8", passing=pa.ArrowException):
+            yield
         return
     except pa.ArrowException as error:
         whole = "check that it is a whole CSV file in UTF-8"

@@ -68,6 +68,19 @@ def written_dates(cells: Any) -> Dates | None:
     return Dates(micros, fitting[0], strays, len(fitting) > 1)
 
 
+def in_words(style: str) -> str:
+    """A format as people write it.
+
+    >>> in_words("%d.%m.%Y %H:%M")
+    'DD.MM.YYYY hh:mm'
+    """
+    pairs = {"%d": "DD", "%m": "MM", "%Y": "YYYY", "%y": "YY", "%b": "Mon"}
+    pairs |= {"%H": "hh", "%I": "hh", "%M": "mm", "%S": "ss", "%p": "AM/PM"}
+    for code, word in pairs.items():
+        style = style.replace(code, word)
+    return style
+
+
 def typed_dates(cells: Any) -> Any:
     """Microseconds since 1970 of a column of dates or timestamps."""
     if pa.types.is_date32(cells.type):

@@ -71,9 +71,9 @@ def encoded(rows: Rows, names: Sequence[str], columns: Columns) -> Encoded:
     Columns that were asked for by name are all encoded, or refused in one message.
     """
     asked = columns.features is not None
-    kinds = {name: rows.schema.field(name).type for name in names}
+    every = dict(zip(rows.schema.names, rows.schema.types, strict=True))
+    kinds = {name: every[name] for name in names}
     numbers = [name for name, kind in kinds.items() if is_number(kind)]
-    vectors = [name for name, kind in kinds.items() if is_vector(kind)]
     survey = survey_numbers(rows, numbers)
     out = survey.left_out() if not asked else []
     words: dict[str, Encoder] = {}
@@ -81,10 +81,10 @@ def encoded(rows: Rows, names: Sequence[str], columns: Columns) -> Encoded:
     notes: list[str] = []
     gone = {one.column for one in out}
     for name, kind in kinds.items():
-        if name in gone or name in numbers:
+        if name in gone or is_number(kind):
             continue
         found: Encoder | LeftOut
-        if name in vectors:
+        if is_vector(kind):
             found = _vector(rows, name)
         else:
             found = encoder_of(name, kind, whole_column(rows, name), rows, columns)

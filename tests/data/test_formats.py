@@ -1,0 +1,313 @@
+"""One contract for every format in the registry, packed files, sheets, lines of JSON, storage."""
+
+import gzip
+import io
+import json
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import fs
+
+from dris.core.errors import InputError
+from dris.data import remote
+from dris.data.formats import FORMATS, format_of, suffix_for
+from dris.data.looks import looks
+from dris.data.outputs import write_data
+from dris.data.reader import read_data, read_marks
+from made_tables import CSV, image_folder, npy_bytes, npz_bytes, saved_dataset, table
+
+LABELS = ["yes", "no", "no", "yes", "no", "yes", "yes", "no"]
+ROWS = {
+    "number": [123456789, 2, 3, 4, 5, 6, 7, 80],
+    "said": [f"a longer text about thing {i}" for i in range(8)],
+    "y": LABELS,
+}
+
+
+def csv_file(folder):
+    lines = [",".join(ROWS), *(",".join(map(str, row)) for row in zip(*ROWS.values(), strict=True))]
+    (folder / "a.csv").write_text("\n".join(lines) + "\n")
+    return folder / "a.csv", {"label": "y"}
+
+
+def parquet_file(folder):
+    pq.write_table(pa.table(ROWS), folder / "a.parquet")
+    return folder / "a.parquet", {"label": "y"}
+
+
+def json_file(folder):
+    rows = [dict(zip(ROWS, row, strict=True)) for row in zip(*ROWS.values(), strict=True)]
+    (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder / "a.jsonl", {"label": "y"}
+
+
+def sheet(folder):
+    openpyxl = pytest.importorskip("openpyxl", reason="pip install 'dris[excel]'")
+    book = openpyxl.Workbook()
+    book.active.append(list(ROWS))
+    for row in zip(*ROWS.values(), strict=True):
+        book.active.append(list(row))
+    book.save(folder / "a.xlsx")
+    return folder / "a.xlsx", {"label": "y"}
+
+
+def npz_file(folder):
+    (folder / "a.npz").write_bytes(npz_bytes(x=np.arange(16.0).reshape(8, 2), y=np.array(LABELS)))
+    return folder / "a.npz", {"label": "y"}
+
+
+def npy_file(folder):
+    (folder / "x.npy").write_bytes(npy_bytes(np.arange(16.0).reshape(8, 2)))
+    (folder / "y.npy").write_bytes(npy_bytes(np.array(LABELS)))
+    return folder / "x.npy", {"label": str(folder / "y.npy")}
+
+
+def saved(folder):
+    return saved_dataset(folder / "set", pa.table(ROWS)), {"label": "y"}
+
+
+def images(folder):
+    return image_folder(folder / "set", ("yes", "no"), each=4), {}
+
+
+MADE = {
+    "csv": csv_file,
+    "parquet": parquet_file,
+    "jsonlines": json_file,
+    "excel": sheet,
+    "npz": npz_file,
+    "npy": npy_file,
+    "huggingface": saved,
+    "images": images,
+}
+
+
+def test_every_format_is_tested():
+    assert [entry.name for entry in FORMATS if entry.name not in MADE] == []
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_a_format_reads_it_writes_and_reads_again(name, tmp_path):
+    path, options = MADE[name](tmp_path)
+    data = read_data(path, **options)
+    assert data.origin.format == name
+    keep = [0, 1, 2, 3, 5]
+    labels = data.labels.copy()
+    labels[2] = 1 - labels[2]
+    out = write_data(data, tmp_path / f"kept{suffix_for(data)}", positions=keep, labels=labels)
+    again = {"label": options.get("label", "label")}
+    again = {"label": "y"} if name == "npy" else again
+    assert read_data(out, **again).given().tolist() == data.given(labels)[keep].tolist()
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_marks_alone_are_those_of_the_whole_and_cost_no_features(name, tmp_path, monkeypatch):
+    path, options = MADE[name](tmp_path)
+    whole = read_data(path, **options)
+    for where in ("tables.stream.encoded", "images.image_files._pixels"):
+        monkeypatch.setattr(f"dris.data.{where}", None)  # calling it would fail
+    light = read_marks(path, **options)
+    assert light.x.shape == (len(whole), 0)
+    assert light.labels.tolist() == whole.labels.tolist()
+    assert light.ids.tolist() == whole.ids.tolist()
+    assert light.origin == whole.origin
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet", "jsonlines", "excel", "huggingface"])
+def test_a_person_sees_every_column_with_numbers_whole_and_text_in_full(name, tmp_path):
+    path, options = MADE[name](tmp_path)
+    seen = looks(read_data(path, **options, without=["number"]), np.array([0, 7]), longest=None)
+    assert seen["number"] == ["123456789", "80"]
+    assert seen["said"] == [ROWS["said"][0], ROWS["said"][7]]
+
+
+def test_of_many_columns_text_is_shown_first(tmp_path):
+    columns = {f"n{i}": np.random.default_rng(i).random(60) for i in range(12)}
+    words = {"said": [f"some words about the thing {i}" for i in range(60)]}
+    frame = pa.table({**columns, **words, "y": ["a", "b"] * 30})
+    seen = looks(read_data(frame, label="y"), np.array([3]))
+    assert next(iter(seen)) == "said"
+    assert len(seen) == 8
+
+
+# -- packed, with a byte order mark, in other words ----------------------------------------------
+
+
+def zipped(blob, names=("people.csv",)):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name in names:
+            archive.writestr(name, blob)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        ("a.csv.gz", gzip.compress),
+        ("a.csv.zip", zipped),
+        ("a.zip", zipped),
+        ("b.csv.gz", lambda blob: gzip.compress(b"\xef\xbb\xbf" + blob)),
+    ],
+)
+def test_packed_files_are_what_is_inside_and_kept_lines_keep_their_bytes(name, pack, tmp_path):
+    (tmp_path / "plain.csv").write_text(CSV)
+    (tmp_path / name).write_bytes(pack(CSV.encode()))
+    data = read_data(tmp_path / name, label="y", id="id")
+    plain = read_data(tmp_path / "plain.csv", label="y", id="id")
+    assert np.array_equal(data.x, plain.x)
+    assert data.ids.tolist() == plain.ids.tolist()
+    out = write_data(data, tmp_path / "kept.csv", positions=[0, 5])
+    lines = CSV.splitlines(keepends=True)
+    assert out.read_text().removeprefix("\ufeff") == lines[0] + lines[1] + lines[6]
+
+
+@pytest.mark.parametrize(
+    ("name", "blob", "says"),
+    [
+        ("a.zip", zipped(CSV, ("a.csv", "b.csv")), "holds 2 files .a.csv, b.csv.*; unpack it"),
+        ("a.zip", zipped(CSV, ()), "holds 0 files"),
+        ("a.zip", b"PK nothing", "cannot be read"),
+        ("a.csv.gz", b"nothing packed", "cannot be read"),
+        ("a.csv.gz", gzip.compress(CSV.encode())[:-20], "cannot be read"),
+        ("a.jsonl", b'{"x": 1, "y": "a"}\n[3]\n', "line 2 of .* is no object"),
+        ("a.jsonl", b'{"x": 1, "y": "a"}\n{"x": \n', "line 2 of .* is not JSON"),
+        ("a.jsonl", b"", "cannot be read"),
+        ("a.jsonl", b'{"x": 1}\n{"x": "a"}\n', "one kind of value"),
+    ],
+)
+def test_a_broken_file_of_a_newer_kind_is_one_sentence(name, blob, says, tmp_path):
+    (tmp_path / name).write_bytes(blob)
+    with pytest.raises(InputError, match=says):
+        read_data(tmp_path / name, label="y")
+
+
+def test_a_broken_or_empty_sheet_is_one_sentence(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl", reason="pip install 'dris[excel]'")
+    (tmp_path / "a.xlsx").write_bytes(b"PK")
+    with pytest.raises(InputError, match="whole Excel workbook"):
+        read_data(tmp_path / "a.xlsx", label="y")
+    openpyxl.Workbook().save(tmp_path / "b.xlsx")
+    with pytest.raises(InputError, match="is empty"):
+        read_data(tmp_path / "b.xlsx", label="y")
+
+
+def test_lines_of_json_that_stay_keep_their_bytes(tmp_path):
+    text = '{"y": "a",   "x": 1}\n\n{"x": 2.50, "y":"b"}\n{"x": 3, "y": "a"}\n'
+    (tmp_path / "a.jsonl").write_text(text)
+    data = read_data(tmp_path / "a.jsonl", label="y")
+    out = write_data(data, tmp_path / "b.jsonl", positions=[0, 1])
+    assert out.read_text() == '{"y": "a",   "x": 1}\n{"x": 2.50, "y":"b"}\n'
+
+
+def test_pictures_in_class_folders_with_a_table_beside_them(tmp_path):
+    root = image_folder(tmp_path / "set")
+    (root / "notes.csv").write_text("camera,place\nX,here\n")
+    assert read_data(root).classes == ("cat", "dog")
+    rows = "".join(f"{c}/{i}.png,{c}!\n" for c in ("cat", "dog") for i in range(3))
+    (root / "notes.csv").write_text("file,kind\n" + rows)
+    data = read_data(root, label="kind")
+    assert data.classes == ("cat!", "dog!")
+    assert data.x.ndim == 4
+
+
+# -- object storage -------------------------------------------------------------------------------
+
+
+def test_an_address_of_this_machine_is_the_file_itself(tmp_path):
+    (tmp_path / "a.csv").write_text(CSV)
+    address = (tmp_path / "a.csv").as_uri()
+    assert address.startswith("file:///")
+    data = read_data(address, label="y", id="id")
+    assert data.origin.files == (tmp_path / "a.csv",)
+
+
+@pytest.fixture
+def bucket(tmp_path, monkeypatch):
+    """A storage whose files lie in a folder, behind addresses of their own."""
+    (tmp_path / "storage").mkdir()
+    system = fs.PyFileSystem(Counting(str(tmp_path / "storage")))
+
+    def from_uri(address):
+        scheme, _, inner = address.partition("://")
+        if scheme != "fake":
+            raise OSError(f"no such storage: {scheme}")
+        return system, inner
+
+    monkeypatch.setattr(fs, "FileSystem", type("FakeFileSystem", (), {"from_uri": from_uri}))
+    Counting.opened = 0
+    return tmp_path / "storage"
+
+
+class Counting(fs.FileSystemHandler):
+    """Reads below a folder, and counts what is opened."""
+
+    opened = 0
+
+    def __init__(self, root):
+        self.system = fs.SubTreeFileSystem(root, fs.LocalFileSystem())
+
+    def get_file_info(self, paths):
+        return self.system.get_file_info(paths)
+
+    def get_file_info_selector(self, selector):
+        return self.system.get_file_info(selector)
+
+    def open_input_stream(self, path):
+        Counting.opened += 1
+        return pa.PythonFile(io.BytesIO(self.system.open_input_stream(path).read()), mode="r")
+
+    def get_type_name(self):
+        return "fake"
+
+    def normalize_path(self, path):
+        return path
+
+
+for _name in fs.FileSystemHandler.__abstractmethods__ - set(vars(Counting)):
+    setattr(Counting, _name, lambda *_: (_ for _ in ()).throw(NotImplementedError()))
+Counting.__abstractmethods__ = frozenset()
+
+
+def test_files_in_storage_are_fetched_once_and_again_when_they_change(bucket, tmp_path):
+    (bucket / "a.csv").write_text(CSV)
+    data = read_data("fake://a.csv", label="y", id="id")
+    assert len(data) == 12
+    assert Counting.opened == 1
+    read_data("fake://a.csv", label="y", id="id")
+    assert Counting.opened == 1
+    (bucket / "a.csv").write_text(CSV + "r12,3.5,cook,no\n")
+    assert len(read_data("fake://a.csv", label="y", id="id")) == 13
+    out = write_data(data, tmp_path / "kept.csv", positions=[1])
+    assert out.read_text().splitlines()[1] == CSV.splitlines()[2]
+
+
+def test_a_folder_in_storage_is_fetched_whole(bucket):
+    saved_dataset(bucket / "sets" / "set", table())
+    data = read_data("fake://sets/set", label="y", id="id")
+    assert data.origin.format == "huggingface"
+
+
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        ("fake://absent.csv", "does not exist; check the address"),
+        ("other://a.csv", "cannot be read .*check the address and your credentials"),
+    ],
+)
+def test_what_storage_lacks_is_one_sentence(bucket, address, says):
+    with pytest.raises(InputError, match=says):
+        read_data(address, label="y")
+
+
+def test_addresses_survive_pathlib_and_paths_are_none():
+    assert remote.address_of("gs:/bucket/a b.csv") == "gs://bucket/a b.csv"
+    assert [remote.address_of(p) for p in ("/a/b.csv", "a:b", "c:/a.csv", "./x")] == [None] * 4
+
+
+def test_a_file_of_no_format_names_those_there_are(tmp_path):
+    with pytest.raises(InputError, match="read are Parquet, CSV, JSON lines, Excel"):
+        format_of(tmp_path / "a.docx")

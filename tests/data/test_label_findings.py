@@ -1,0 +1,153 @@
+"""What is said about labels before anything trains, with counts and examples."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dris.core.errors import InputError
+from dris.data.label_findings import row_groups, row_keys, spelled
+from dris.data.outputs import write_data
+from dris.data.reader import read_data
+
+rng = np.random.default_rng(0)
+
+
+def kinds(data):
+    return {finding.kind: finding for finding in data.findings}
+
+
+def read(labels, **options):
+    x = np.random.default_rng(1).normal(size=(len(labels), 3))
+    return read_data(x, labels, **options)
+
+
+def test_clean_labels_give_no_finding():
+    assert read(["a", "b"] * 20).findings == ()
+
+
+def test_labels_that_read_as_missing_are_counted_with_their_rows():
+    data = read(["a", "?", "b", "None", "?", "a", "b", "a", "b", "a"])
+    found = kinds(data)["missing"]
+    assert found.count == 3
+    assert found.rows == (1, 3, 4)
+    assert "'?' (2), 'None' (1)" in found.text
+    assert found.text in data.notes
+
+
+SPELLINGS = ["Not spam", "not spam", "not\u00a0spam", "not  spam", "not spam\u200b", " NOT SPAM"]
+
+
+def test_spellings_of_one_class_are_named_with_their_counts():
+    data = read([*SPELLINGS, "not spam", "caf\u00e9", "cafe\u0301", "spam", "spam", "spam"])
+    found = kinds(data)["spellings"]
+    assert found.count == 2
+    assert "'not spam' (2)" in found.text
+    assert "--merge-spellings joins them" in found.text
+    assert len(data.classes) == 9
+
+
+def test_merging_takes_the_commonest_spelling_and_says_what_it_changed():
+    data = read([*SPELLINGS, "not spam", "spam", "spam"], merge_spellings=True)
+    assert data.classes == ("not spam", "spam")
+    assert data.labels.tolist() == [0] * 7 + [1] * 2
+    assert "'Not spam' became 'not spam' in 1 row" in data.notes
+
+
+def test_classes_that_only_look_alike_are_not_joined():
+    assert spelled("rose") != spelled("rosé")
+    assert spelled("a b") != spelled("ab")
+    assert spelled("1.0") == spelled("1")
+    assert read(["rose", "rosé"] * 5, merge_spellings=True).classes == ("rose", "rosé")
+
+
+def test_merged_spellings_stay_as_written_in_the_file(tmp_path):
+    text = "x,y\n1,Dog\n2.5,dog\n3,dog\n4,cat\n5,cat\n"
+    (tmp_path / "a.csv").write_text(text)
+    data = read_data(tmp_path / "a.csv", label="y", merge_spellings=True)
+    assert data.classes == ("cat", "dog")
+    assert write_data(data, tmp_path / "b.csv").read_text() == text
+    out = write_data(data, tmp_path / "c.csv", labels=[1, 1, 0, 0, 0])
+    assert out.read_text() == text.replace("3,dog", "3,cat")
+
+
+def test_numbers_spelled_in_two_ways_are_joined_when_asked(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n1,1\n2.5,1.0\n3,2\n4,2\n5,1\n")
+    with pytest.raises(InputError, match="--merge-spellings"):
+        read_data(tmp_path / "a.csv", label="y")
+    data = read_data(tmp_path / "a.csv", label="y", merge_spellings=True)
+    assert data.labels.tolist() == [0, 0, 1, 1, 0]
+
+
+def test_joining_everything_is_refused():
+    with pytest.raises(InputError, match="one class only"):
+        read(["a", "A", "a "] * 3, merge_spellings=True)
+
+
+def test_a_label_with_nearly_as_many_values_as_rows_is_said_to_look_like_an_id():
+    labels = [f"n{i}" for i in range(30)] + ["n0"] * 10
+    found = kinds(read(labels))["id"]
+    assert (found.count, "few" in kinds(read(labels))) == (30, False)
+
+
+def test_classes_of_one_or_two_rows_are_named():
+    data = read(["a"] * 10 + ["b"] * 10 + ["dgo", "c", "c"])
+    found = kinds(data)["few"]
+    assert found.count == 2
+    assert found.rows == (20, 21, 22)
+    assert "'c' (2), 'dgo' (1)" in found.text
+
+
+def test_numbers_that_look_like_a_quantity_are_refused_with_the_remedy():
+    with pytest.raises(InputError, match="put them into a few ranges, write them as text"):
+        read(np.arange(90) % 45)
+    assert len(read([f"k{i % 45}" for i in range(90)]).classes) == 45
+    assert len(read(np.arange(450) % 45).classes) == 45
+
+
+def test_decimal_labels_are_refused_with_the_remedy():
+    with pytest.raises(InputError, match="put numbers into a few ranges"):
+        read(np.linspace(0, 1, 30))
+
+
+def test_the_same_features_with_different_labels_are_listed():
+    x = np.random.default_rng(0).normal(size=(40, 2))
+    x[7] = x[3]
+    x[9] = x[3]
+    x[21] = x[20]
+    labels = ["a", "b"] * 20
+    labels[3], labels[7], labels[9], labels[20], labels[21] = "a", "a", "b", "b", "b"
+    data = read_data(x, labels)
+    conflict, again = kinds(data)["conflict"], kinds(data)["duplicate"]
+    assert conflict.rows == (3, 7, 9)
+    assert "such as 3 and 9 ('a', 'b'): their features cannot tell" not in conflict.text
+    assert "such as 3 and 9 ('a', 'b'): one side of each is wrong" in conflict.text
+    assert again.count == 3
+    assert again.rows == (3, 7, 9, 20, 21)
+    assert data.groups[3] == data.groups[7] == data.groups[9] != data.groups[20]
+    assert len(np.unique(data.groups)) == 37
+
+
+def test_rows_that_differ_in_a_word_only_are_no_duplicates():
+    table = pa.table({"note": [f"note {i}" for i in range(40)], "y": ["a", "b"] * 20})
+    assert read_data(table, label="y").groups is None
+
+
+def test_rows_with_one_key_are_equal_and_others_are_not():
+    x = np.random.default_rng(0).normal(size=(500, 3)).astype(np.float32)
+    assert row_groups(row_keys(x)) is None
+    x[499] = x[0]
+    groups = row_groups(row_keys(x))
+    assert groups[499] == groups[0] == 0
+    pixels = np.zeros((3, 1, 4, 4), dtype=np.uint8)
+    pixels[2, 0, 3, 3] = 1
+    assert row_groups(row_keys(pixels)).tolist() == [0, 0, 1]
+
+
+def test_the_same_file_twice_is_named(tmp_path):
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("x,y\n1,a\n2,b\n")
+    (tmp_path / "c.csv").write_text("x,y\n3,a\n4,b\n")
+    data = read_data([tmp_path / n for n in ("a.csv", "b.csv", "c.csv")], label="y")
+    same = [f for f in data.findings if f.kind == "same file"]
+    assert len(same) == 1
+    assert "b.csv holds the same bytes as" in same[0].text

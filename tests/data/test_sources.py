@@ -1,0 +1,180 @@
+"""What people hold in memory is read as what they have in files is."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+import dris
+from dris.core.errors import InputError
+from dris.data.looks import looks
+from dris.data.reader import read_data
+from made_tables import image_folder
+
+N = 40
+rng = np.random.default_rng(0)
+X = rng.normal(size=(N, 3))
+Y = [("cat", "dog")[i] for i in rng.integers(0, 2, N)]
+FRAME = {"age": X[:, 0], "job": [("cook", "nurse")[i % 2] for i in range(N)], "kind": Y}
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame(FRAME),
+        pd.DataFrame(FRAME, index=[f"r{i}" for i in range(N)]),
+        pl.DataFrame(FRAME),
+        pl.DataFrame(FRAME).lazy(),
+        pa.table(FRAME),
+        pa.table(FRAME).to_batches()[0],
+    ],
+    ids=["pandas", "pandas with an index", "polars", "lazy polars", "arrow", "record batch"],
+)
+def test_every_frame_is_the_same_data_as_its_csv_file(frame, tmp_path):
+    pd.DataFrame(FRAME).to_csv(tmp_path / "a.csv", index=False)
+    data, file = read_data(frame, label="kind"), read_data(tmp_path / "a.csv", label="kind")
+    assert np.allclose(data.x, file.x)
+    assert data.feature_names == file.feature_names
+    assert data.given().tolist() == file.given().tolist() == Y
+    assert looks(data, np.array([1, 0]))["job"] == ["nurse", "cook"]
+
+
+def test_a_frame_takes_its_labels_beside_it_as_well():
+    frame = pd.DataFrame(FRAME).drop(columns="kind")
+    for labels in (Y, np.array(Y), pd.Series(Y), pl.Series(Y), np.array(Y, dtype=object)):
+        assert read_data(frame, labels).given().tolist() == Y
+    with pytest.raises(InputError, match="pass one of them"):
+        read_data(pd.DataFrame(FRAME), Y, label="kind")
+
+
+@pytest.mark.parametrize("x", [X, X.tolist(), X.astype(np.float32)], ids=["f8", "lists", "f4"])
+def test_arrays_with_strings_for_labels(x):
+    data = read_data(x, Y)
+    assert np.array_equal(data.x, X.astype(np.float32))
+    assert data.classes == ("cat", "dog")
+    assert data.feature_names == ("x[0]", "x[1]", "x[2]")
+
+
+def test_gaps_in_arrays_become_medians_and_are_said():
+    x = X.copy()
+    x[3, 1] = np.nan
+    data = read_data(x, Y)
+    assert data.x[3, 1] == pytest.approx(np.median(np.delete(X[:, 1], 3)), abs=1e-6)
+    assert data.notes[0] == "1 missing number in 1 column became the median"
+    with pytest.raises(InputError, match="1 numbers in x are missing or not finite"):
+        read_data(x, Y, missing="refuse")
+
+
+def test_sparse_matrices_are_read_as_they_are_or_as_components():
+    narrow = sp.random(N, 20, 0.3, random_state=0, format="coo")
+    assert np.allclose(read_data(narrow, Y).x, narrow.toarray().astype(np.float32))
+    wide = sp.random(200, 3000, 0.01, random_state=0, format="csr")
+    labels = ["a", "b"] * 100
+    data = read_data(wide, labels)
+    assert data.x.shape == (200, 50)
+    assert data.notes[0] == "the sparse matrix with 3,000 columns became 50 components"
+    order = np.random.default_rng(1).permutation(200)
+    moved = read_data(wide[order], [labels[i] for i in order])
+    assert np.array_equal(moved.x, data.x[order])
+
+
+def test_lists_of_texts_and_of_pictures(tmp_path):
+    texts = [f"the {'small' if y == 'cat' else 'big'} animal number {i}" for i, y in enumerate(Y)]
+    data = read_data(texts, Y)
+    assert data.features[0].how == "text"
+    assert looks(data, np.array([2]))["text"] == [texts[2]]
+    root = image_folder(tmp_path)
+    paths = sorted(str(p) for p in root.rglob("*.png"))
+    pictures = read_data(paths, [p.split("/")[-2] for p in paths])
+    assert np.array_equal(pictures.x, read_data(root).x)
+    assert looks(pictures, np.array([1]))["path"] == [paths[1]]
+    with pytest.raises(InputError, match=r"absent.png is no file"):
+        read_data([*paths, "absent.png"], ["a"] * 7)
+
+
+def test_images_in_arrays_with_their_channels_anywhere():
+    pixels = rng.integers(0, 256, (6, 8, 8, 3), dtype=np.uint8)
+    labels = ["a", "b"] * 3
+    assert np.array_equal(read_data(pixels, labels).x, pixels.transpose(0, 3, 1, 2))
+    assert read_data(pixels[..., 0], labels).x.shape == (6, 1, 8, 8)
+    with pytest.raises(InputError, match=r"scale them to 0\.\.255"):
+        read_data(pixels / 255, labels)
+
+
+def test_torch_data_sets():
+    torch = pytest.importorskip("torch", reason="torch is missing: pip install 'dris[torch]'")
+    from torch.utils.data import Dataset, TensorDataset
+
+    numbers = [int(y == "dog") for y in Y]
+    whole = TensorDataset(torch.tensor(X), torch.tensor(numbers))
+
+    class Words(Dataset):
+        def __len__(self):
+            return N
+
+        def __getitem__(self, i):
+            return torch.tensor(X[i]), Y[i]
+
+    assert np.array_equal(read_data(whole).x, X.astype(np.float32))
+    assert read_data(whole).given().tolist() == numbers
+    assert read_data(Words()).given().tolist() == Y
+
+
+class ClassLabel:
+    names = ("neg", "pos")
+
+
+class Dataset:
+    """Quacks as a Hugging Face data set does."""
+
+    __module__ = "datasets.arrow_dataset"
+
+    def __init__(self):
+        self.features = {"label": ClassLabel(), "text": object()}
+
+    def with_format(self, kind):
+        assert kind == "arrow"
+        return self
+
+    def __getitem__(self, _):
+        texts = [f"a {'good' if i % 2 else 'bad'} thing {i % 5}" for i in range(N)]
+        return pa.table({"text": texts, "label": [i % 2 for i in range(N)]})
+
+
+def test_a_hugging_face_data_set_brings_its_names():
+    data = read_data(Dataset())
+    assert data.names == ("neg", "pos")
+    assert data.classes == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("source", "labels", "options", "says"),
+    [
+        (X, None, {}, "comes without labels"),
+        (X, Y[:3], {}, "40 examples need as many labels, got 3"),
+        (X, Y, {"label": "kind"}, "has none; pass the labels second"),
+        (X, [None, *Y[1:]], {}, "is missing in row 0"),
+        (X, [object()] * N, {}, "labels must be whole numbers or texts"),
+        (np.zeros((0, 3)), [], {}, "must be numbers"),
+        (np.array([[object()]] * 2), ["a", "b"], {}, "must be numbers"),
+        (pd.DataFrame({"x": [1, "a"] * 3, "y": list("ababab")}), None, {"label": "y"}, "one kind"),
+        (pd.DataFrame({"x": [], "y": []}), None, {"label": "y"}, "has no rows"),
+        (pd.DataFrame(FRAME), None, {"label": "knd"}, r"did you mean 'kind'\?"),
+        (3.5, Y, {}, "got float64 of shape"),
+    ],
+)
+def test_what_cannot_be_read_is_one_sentence(source, labels, options, says):
+    with pytest.raises(InputError, match=says):
+        read_data(source, labels, **options)
+
+
+def test_proxies_train_on_strings_and_keep_their_names():
+    numbers = np.unique(Y, return_inverse=True)[1]
+    how = {"proxies": 2, "epochs": 2, "model": "sgd_log", "workers": 1}
+    said = dris.train_proxies(X, Y, **how)
+    assert np.array_equal(said.loss, dris.train_proxies(X, numbers, **how).loss)
+    assert said.provenance["classes"] == ["cat", "dog"]
+    with pytest.raises(InputError, match="'fox' is none of the training labels"):
+        dris.train_proxies(X, Y, test=(X[:2], ["cat", "fox"]), **how)
