@@ -90,7 +90,8 @@ def test_dates_as_people_write_them(cells, style):
 def test_a_date_that_might_be_read_in_two_ways_is_said_to_be():
     cells = [f"{1 + i % 9:02}/{1 + i % 7:02}/2024" for i in range(N)]
     assert (
-        "d: dates read as MM/DD/YYYY, though they might be written another way" in read(d=cells).notes
+        "d: dates read as MM/DD/YYYY, though they might be written another way"
+        in read(d=cells).notes
     )
 
 

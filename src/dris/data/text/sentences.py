@@ -64,7 +64,7 @@ def _kept(texts: list[str]) -> NDArray[np.float32]:
     path = _cache() / f"{whole.hexdigest()[:40]}.npy"
     if path.is_file():
         try:
-            kept: NDArray[np.float32] = np.load(path, allow_pickle=False)
+            kept: NDArray[np.float32] = np.load(path)
             if kept.shape == (len(texts), MODEL.width):
                 return kept
         except (OSError, ValueError):
