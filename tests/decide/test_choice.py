@@ -12,7 +12,7 @@ from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.formulas import aum_mean, rank_variance
 from dris.core.scores.suspicion import suspicion
-from dris.data.labelled import LabelledData
+from dris.data.labelled import LabelledData, Leak
 from dris.decide import decision as route
 from dris.decide.choice import (
     HALF,
@@ -455,3 +455,14 @@ def test_a_rule_is_fine_where_its_canaries_are():
     check_rule("rank_variance", None, canaries=False, n=100)
     with pytest.raises(InputError, match="needs canaries"):
         check_rule("gate:margin:0.8:el2n", None, canaries=False, n=100)
+
+
+def test_no_limit_is_certified_while_a_column_that_tells_the_label_is_learned_from():
+    scored, _ = made_scored()
+    for left_out, certified in ((True, True), (False, False)):
+        leak = Leak("code", 1.0, left_out)
+        with_leak = replace(scored, data=replace(scored.data, leaks=(leak,)))
+        found = decide_scored(with_leak, keep=0.5)
+        assert bool(found.limits) == bool(found.corruption) == certified
+        said = "no limit is certified while the label can be read off code"
+        assert (said in found.notes) == (not certified)

@@ -95,6 +95,11 @@ def choice_of(
         return Choice(EVERYTHING, everyone, (), corruption, notes=(*notes, "nothing would be left"))
     notes = (*notes, *_vanished(scored, kept))
     limits: tuple[ContaminationLimit, ...] = ()
+    leaks = [leak for leak in scored.data.leaks if not leak.left_out]
+    if leaks:  # proxies agree with every given label then, planted ones aside
+        named = ", ".join(leak.column for leak in leaks)
+        corruption = ()
+        notes = (*notes, f"no limit is certified while the label can be read off {named}")
     if corruption and (mask & ~scored.planted()).any():
         limits = subset_limits(chosen, scored.canaries, corruption, rows=back)
     return Choice(used, kept, limits, corruption, int(subset.parameters.get("short", 0)), notes)
