@@ -38,6 +38,13 @@ From = Annotated[
 ]
 Proxies = Annotated[int, typer.Option("--proxies", metavar="K", help="How many proxies.")]
 Epochs = Annotated[int, typer.Option("--epochs", metavar="N", help="Passes over the data.")]
+Folds = Annotated[
+    int, typer.Option("--folds", metavar="F", help="Of each stacked proxy; 0 for none.")
+]
+ScoredEpoch = Annotated[
+    int | None, typer.Option("--scored-epoch", metavar="N", help="Of scores [by held-out loss].")
+]
+NoHarm = Annotated[bool, typer.Option("--no-harm", help="Do not measure whether it helps.")]
 Model = Annotated[
     str | None, typer.Option("--model", metavar="A,B", help="Such as mlp,sgd_log [by the data].")
 ]

@@ -48,6 +48,8 @@ class Request:
     records: options.From = None
     proxies: options.Proxies = 3
     epochs: options.Epochs = 20
+    folds: options.Folds = 4
+    scored_epoch: options.ScoredEpoch = None
     model: options.Model = None
     canaries: options.CanaryKinds = "uniform"
     matrix: options.Matrix = None
@@ -60,6 +62,7 @@ class Request:
     cpus: options.Cpus = 1
     gpus: options.Gpus = 0
     store: options.StoreFolder = None
+    no_harm: options.NoHarm = False
     out: options.Out = Path("dris-out")
     force: options.Force = False
     as_json: options.AsJson = False
@@ -101,6 +104,8 @@ class Request:
         return Settings(
             proxies=self.proxies,
             epochs=self.epochs,
+            folds=self.folds or None,
+            scored_epoch=self.scored_epoch,
             models=options.names_in(self.model),
             seed=self.seed,
             canaries=tuple(k for k in kinds if k != "matrix" or matrix is not None),
@@ -200,6 +205,7 @@ class Request:
                     store=store,
                     progress=progress,
                     engine=self.where(),
+                    check_harm=not self.no_harm,
                 )
         except KeyboardInterrupt:
             self.talk.note(f"finished proxies are kept in {store.root}; to go on: {again()}")

@@ -294,8 +294,9 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
     """
     data, scored = decision.data, decision.scored
     few = len(data) < LITTLE
-    if few or decision.rule == EVERYTHING or scored is None or data.x.ndim != 2:
+    if few or decision.rule == EVERYTHING or scored is None or scored.table.ndim != 2:
         return decision
+    x = scored.table
     asked, seed = decision.keep, scored.settings.seed
     epochs = min(scored.settings.epochs, scored.dynamics.scored_epoch + 1)
     canaries = scored.settings.canaries if rule_of(decision.rule).needs_canaries else ()
@@ -312,7 +313,7 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
 
     def again(at: NDArray[np.int64]) -> NDArray[np.int64]:
         part = LabelledData.of(
-            data.x[at],
+            x[at],
             data.labels[at],
             classes=data.classes,
             ids=data.ids[at],
@@ -321,7 +322,7 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
         again_scored = score_data(part, inner, workers=1)
         return at[decide_scored(again_scored, keep=asked, rule=decision.rule).kept]
 
-    table = as_features(Data(data.x, data.labels), True).x
+    table = as_features(Data(x, data.labels), True).x
     harm = measure_harm(
         table,
         data.labels,

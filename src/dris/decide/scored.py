@@ -46,6 +46,7 @@ class Scored:
         canaries: One entry per kind; empty when none were planted.
         settings: What was asked for, with the models that were chosen.
         notes: What the user should know, a sentence each.
+        features: What an encoder made of images, if one did.
     """
 
     data: LabelledData
@@ -53,6 +54,12 @@ class Scored:
     canaries: tuple[Canaries, ...]
     settings: Settings
     notes: tuple[str, ...] = ()
+    features: NDArray[np.float32] | None = None
+
+    @property
+    def table(self) -> Any:
+        """What the proxies learned from, as a table: features where an encoder made some."""
+        return self.data.x if self.features is None else self.features
 
     @property
     def trained(self) -> int:
@@ -167,7 +174,8 @@ def score_data(
     >>> len(scored.canaries[0]), scored.dynamics.proxies
     (40, 3)
     """
-    models, notes = _models(data, settings)
+    features, said = _encoded(data, settings, device, store)
+    models, notes = _models(data, settings) if features is None else (("mlp",), said)
     chosen = replace(settings, models=models)
     piloted = [kind for kind in chosen.canaries if kind in _PILOTED]
     how: dict[str, Any] = {
@@ -190,7 +198,7 @@ def score_data(
             how |= {"scored_epoch": "held_out", "patience": PATIENCE}
     if chosen.proxies * chosen.epochs * len(data) > LARGE:
         how["record"] = "scored"
-    x = data.x
+    x = data.x if features is None else features
     half = _share(progress, 2, 0) if piloted else progress
     pilot = None
     if piloted:
@@ -199,7 +207,7 @@ def score_data(
     planted = _planted(data, chosen, pilot)
     labels = planted[-1].planted if planted else data.labels
     dynamics = train_proxies(x, labels, seed=chosen.seed, progress=half, **how)
-    return Scored(data, dynamics, planted, chosen, (*data.notes, *notes))
+    return Scored(data, dynamics, planted, chosen, (*data.notes, *notes), features)
 
 
 def _planted(
@@ -234,6 +242,23 @@ def _planted(
 def _share_for(settings: Settings, places: int) -> float:
     """The share asked for; on small data more, so that a few stray canaries do not set the gate."""
     return max(settings.share, min(MOST_SHARE, ENOUGH / places)) if places else settings.share
+
+
+def _encoded(
+    data: LabelledData, settings: Settings, device: str, store: Store | str | Path | None
+) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
+    """Frozen features of images where an encoder is installed and no model was named."""
+    if data.x.ndim != 4 or settings.models or importlib.util.find_spec("torch") is None:
+        return None, ()
+    from dris.learn.networks.encoders import installed_encoder
+    from dris.learn.networks.features import extract_features
+
+    found = installed_encoder()
+    if found is None or data.x.shape[1] != 3:
+        return None, ()
+    name, encoder = found
+    features = extract_features(encoder, data.x, batch_size=64, device=device, store=store)
+    return features, (f"images are read once by {name}, and proxies learn from its features",)
 
 
 def _models(data: LabelledData, settings: Settings) -> tuple[tuple[Any, ...], tuple[str, ...]]:

@@ -43,7 +43,10 @@ class RobustSelector(BaseEstimator):
             "rank_variance", "aum_mean", "random", ...
         weight: Let those kept count by their disagreement (paper, eq. 7) instead of alike.
         proxies: K, two or more.
-        epochs: Passes of each proxy over the data; it is scored after half of them.
+        epochs: Passes of each proxy over the data; at most.
+        folds: Each proxy leaves as many folds out in turn, so that every label is also judged by
+            models that never saw it; None for none.
+        scored_epoch: Where scores look; by itself where the held-out loss is smallest.
         model: What the proxies are: a name, a scikit-learn classifier with `partial_fit` or
             staged predictions, or a list of those. None is scikit-learn's MLPClassifier with 64
             hidden units (no torch), a linear SGDClassifier past 200,000 examples.
@@ -78,6 +81,8 @@ class RobustSelector(BaseEstimator):
         weight: bool = False,
         proxies: int = 3,
         epochs: int = 20,
+        folds: int | None = 4,
+        scored_epoch: int | None = None,
         model: Any = None,
         store: str | Path | None = None,
         random_state: Any = 0,
@@ -88,6 +93,8 @@ class RobustSelector(BaseEstimator):
         self.weight = weight
         self.proxies = proxies
         self.epochs = epochs
+        self.folds = folds
+        self.scored_epoch = scored_epoch
         self.model = model
         self.store = store
         self.random_state = random_state
@@ -101,6 +108,8 @@ class RobustSelector(BaseEstimator):
         settings = Settings(
             proxies=self.proxies,
             epochs=self.epochs,
+            folds=self.folds,
+            scored_epoch=self.scored_epoch,
             models=() if self.model is None else tuple(models),
             seed=_seed(self.random_state),
         )
@@ -169,6 +178,8 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         weight: Let those kept count by their disagreement, through `sample_weight`.
         proxies: K, two or more.
         epochs: Passes of each proxy over the data.
+        folds: Of each proxy; None for none.
+        scored_epoch: Where scores look; by itself where the held-out loss is smallest.
         model: What the proxies are; see `RobustSelector`.
         store: Folder that keeps finished proxies: a search over `keep` then trains them once.
         random_state: Of the proxies and the choice; the estimator has its own.
@@ -205,6 +216,8 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         weight: bool = False,
         proxies: int = 3,
         epochs: int = 20,
+        folds: int | None = 4,
+        scored_epoch: int | None = None,
         model: Any = None,
         store: str | Path | None = None,
         random_state: Any = 0,
@@ -216,6 +229,8 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.weight = weight
         self.proxies = proxies
         self.epochs = epochs
+        self.folds = folds
+        self.scored_epoch = scored_epoch
         self.model = model
         self.store = store
         self.random_state = random_state

@@ -1,6 +1,6 @@
 """Networks as proxies and targets (torch).
 
 In reading order: `models` (by name), `sources` (where batches come from), `schedules` (what an
-epoch is), `loop` (the one training loop), `features` (a frozen backbone), `samplers` (importance
-draws).
+epoch is), `loop` (the one training loop), `encoders` (pretrained ones), `features` (a frozen
+backbone), `samplers` (importance draws).
 """
