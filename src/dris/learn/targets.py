@@ -15,12 +15,8 @@ from dris.core.streams import checked_seed
 from dris.learn.feeds import Fixed
 from dris.learn.jobs import Data, Job
 from dris.learn.networks.schedules import StepParity
-from dris.learn.proxies import (
-    checked_inputs,
-    checked_test,
-    count_rows,
-    default_recipe,
-)
+from dris.learn.proxies import default_recipe
+from dris.learn.proxy_inputs import checked_inputs, checked_test, count_rows
 from dris.learn.recipe import Recipe
 from dris.learn.run.processes import Progress, devices_of
 from dris.learn.store.run_store import Store, fingerprint

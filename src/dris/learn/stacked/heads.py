@@ -14,7 +14,8 @@ from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.streams import checked_seed
 from dris.learn.jobs import Data, Job
-from dris.learn.proxies import check_ways, checked_inputs, joined, refuse_copies, train_jobs
+from dris.learn.proxies import joined, refuse_copies, train_jobs
+from dris.learn.proxy_inputs import check_ways, checked_inputs
 from dris.learn.recipe import PAPER_FOOD_PROBE, Recipe
 from dris.learn.record.array_like import refuse_other_index
 from dris.learn.run.processes import Progress, devices_of
