@@ -1,4 +1,4 @@
-"""Images are read once by an encoder where one is installed, and proxies learn from its features."""
+"""Images are read once by an encoder where one is installed; proxies learn from its features."""
 
 import numpy as np
 import pytest
