@@ -54,7 +54,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "core/certify/wording": ("tests/core/certify/test_separation.py",),
 }
-LIMIT = 120  # seconds of computing for one mutant; one that does not end is noticed
+PATIENCE = 3  # times as long as without a change; a mutant that takes longer is noticed
 
 _COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -212,8 +212,8 @@ class Patient:
     left to a fresh import (`run`), and so is whatever does not fit.
     """
 
-    def __init__(self, mutants: list[Mutant], workers: int) -> None:
-        self.mutants, self.workers = mutants, workers
+    def __init__(self, mutants: list[Mutant], workers: int, limit: int) -> None:
+        self.mutants, self.workers, self.limit = mutants, workers, limit
         self.found: list[tuple[Mutant, bool | None]] = []
 
     def pytest_runtestloop(self, session: Any) -> bool:
@@ -234,7 +234,7 @@ class Patient:
     def _child(self, session: Any, mutant: Mutant) -> None:
         code = 1
         try:
-            resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))
+            resource.setrlimit(resource.RLIMIT_CPU, (self.limit, self.limit))
             if not _patched(mutant):
                 os._exit(_UNFIT)
             session.config.option.maxfail = 1
@@ -281,7 +281,9 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(inner)
 
 
-def run(mutant: Mutant | None, tests: list[str], plugin: Patient | None = None) -> int:
+def run(
+    mutant: Mutant | None, tests: list[str], *, limit: int = 600, plugin: Patient | None = None
+) -> int:
     """Fork, run the tests on the changed module, never return in the child; the child's id.
 
     With a plugin, the fork tries that plugin's mutants and prints what came of each.
@@ -289,7 +291,6 @@ def run(mutant: Mutant | None, tests: list[str], plugin: Patient | None = None) 
     child = os.fork()
     if child:
         return child
-    out = os.dup(1)
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
@@ -298,7 +299,7 @@ def run(mutant: Mutant | None, tests: list[str], plugin: Patient | None = None) 
         import pytest
 
         if plugin is None:
-            resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
         if mutant is not None:
             sys.meta_path.insert(0, Finder(mutant))  # type: ignore[arg-type]
         # pytest would load files that it rewrites by itself, past the changed module.
@@ -309,17 +310,18 @@ def run(mutant: Mutant | None, tests: list[str], plugin: Patient | None = None) 
             lines = [f"{words[survived]} {m.name}\n" for m, survived in plugin.found]
             _RESULT.write_text("".join(lines))
     finally:
-        os.close(out)
         os._exit(code)
 
 
 _RESULT = Path(tempfile.gettempdir()) / f"mutants-{os.getpid()}.txt"
 
 
-def tried(module: str, mutants: list[Mutant], workers: int) -> Iterator[tuple[Mutant, bool]]:
+def tried(
+    module: str, mutants: list[Mutant], workers: int, limit: int
+) -> Iterator[tuple[Mutant, bool]]:
     """Each mutant of a module, and whether it survived."""
     _RESULT.unlink(missing_ok=True)
-    os.waitpid(run(None, tests_of(module), Patient(mutants, workers)), 0)
+    os.waitpid(run(None, tests_of(module), plugin=Patient(mutants, workers, limit)), 0)
     lines = _RESULT.read_text().splitlines() if _RESULT.is_file() else []
     said = {name: word for word, _, name in (line.partition(" ") for line in lines)}
     waiting = [m for m in mutants if said.get(m.name) not in ("survived", "noticed")]
@@ -328,7 +330,7 @@ def tried(module: str, mutants: list[Mutant], workers: int) -> Iterator[tuple[Mu
     while waiting or running:
         while waiting and len(running) < workers:
             mutant = waiting.pop()
-            running[run(mutant, tests_of(mutant.module))] = mutant
+            running[run(mutant, tests_of(module), limit=limit)] = mutant
         child, status = os.wait()
         if child in running:
             yield running.pop(child), status == 0
@@ -383,16 +385,17 @@ def main() -> None:
         todo = random.Random(0).sample(todo, min(given.sample, len(todo)))
     of, left = Counter[str](), Counter[str]()
     for module in sorted({m.module for m in todo}):
-        if os.waitpid(run(None, tests_of(module)), 0)[1]:
+        _, status, used = os.wait4(run(None, tests_of(module)), 0)
+        limit = 5 + PATIENCE * int(used.ru_utime + used.ru_stime)
+        if status:
             sys.exit(f"{module}: its tests fail without any change; {' '.join(tests_of(module))}")
         broken = Mutant(module, "", 0, "", ast.parse("raise RuntimeError"))
         if not os.waitpid(run(broken, tests_of(module)), 0)[1]:
             sys.exit(
                 f"{module}: its tests do not load what is changed, so nothing would be noticed"
             )
-        for mutant, survived in tried(
-            module, [m for m in todo if m.module == module], given.workers
-        ):
+        mine = [m for m in todo if m.module == module]
+        for mutant, survived in tried(module, mine, given.workers, limit):
             of[module] += 1
             left[module] += survived
             if survived:
