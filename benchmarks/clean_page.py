@@ -13,6 +13,7 @@ from clean_cells import (
     Cell,
     behind,
     checks,
+    disputes,
     dropped,
     fresh,
     gain,
@@ -96,11 +97,11 @@ def page(cells: Sequence[Cell]) -> str:
 
 WHY = """\
 What the misses have in common: the rule drops a label where another class is more than twice as
-likely *to have been given*. With two classes and 40 % uniform noise the best that proxies can say
-is 60 : 40, so that nothing is dropped, however well the ranking separates; and where the suspects
-are not out, the lean of `prune` to hard rows collects wrong labels. Where classes overlap, hard
-rows are not wrong rows. Beyond chance is not accuracy: with one class in eight it gains by rows of
-the rare class that accuracy loses.
+likely *to have been given*. With two classes and 40 % uniform noise a calibrated proxy says at
+most 60 : 40, so that next to nothing is dropped, however well the ranking separates; and where
+wrong labels are still in, the lean of `prune` to hard rows collects them. Where classes overlap,
+hard rows are not wrong rows. Beyond chance is not accuracy: where one class is rare, a model that
+finds more of it gains beyond chance while its accuracy falls.
 """
 
 METHOD = """\
@@ -200,10 +201,12 @@ def answer(cells: Sequence[Cell]) -> str:
     )
     both = [signs(checks(cells, which)) for which in ("chance", "plain")]
     acted = [c for c in cells if c["said"]["clean"]["rule"] == "everything" and _checked(c)]
+    disputed, plain = disputes(cells)
     spared = [truth(c, "clean") for c in acted]
     lines.append(
         f"**The harm check** took a side in {both[0][1]} decisions beyond chance, {both[0][0]} of "
-        f"them wrong about accuracy; in {both[1][1]} by plain agreement, {both[1][0]} wrong. It "
+        f"them wrong about accuracy; in {both[1][1]} by plain agreement, {both[1][0]} wrong. Where "
+        f"the two took opposite sides ({disputed}), plain was right about accuracy in {plain}. It "
         f"made clean keep everything in {len(acted)} cells"
         + (f", where dropping changed accuracy by {fmean(spared):+.1f} points." if acted else ".")
     )

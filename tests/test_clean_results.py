@@ -96,6 +96,20 @@ def test_a_harm_check_is_of_what_it_refused_and_a_wrong_sign_counts_where_it_too
     assert signs(checks([some], "chance")) == (2, 2)
 
 
+def test_a_dispute_is_two_intervals_on_opposite_sides_of_zero():
+    from clean_cells import disputes
+
+    some = cell()
+    assert disputes([some]) == (0, 0)
+    for reached in some["accuracy"].values():
+        reached["clean"], reached["prune-50"] = 88.0, 92.0
+    for way in ("clean", "prune-50"):
+        some["said"][way]["harm"]["plain"] = [-2.0, 0.5]
+    assert disputes([some]) == (2, 1)
+    some["said"]["clean"]["harm"]["plain"] = [-0.5, 0.5]  # cannot tell
+    assert disputes([some]) == (1, 0)
+
+
 def test_class_dependent_noise_moves_exactly_its_share_of_every_class():
     from clean_noise import class_dependent
 
