@@ -70,6 +70,18 @@ def sides(said: float, error: float) -> int:
     return (said - SURE * error > 0) - (said + SURE * error < 0)
 
 
+def disputes(cells: Iterable[Cell]) -> tuple[int, int]:
+    """How often the two kinds of agreement took opposite sides, and how often plain was right."""
+    cells = list(cells)
+    pairs = zip(checks(cells, "plain"), checks(cells, "chance"), strict=True)
+    true = [
+        sides(*plain[:2]) * plain[2]
+        for plain, chance in pairs
+        if sides(*plain[:2]) * sides(*chance[:2]) < 0
+    ]
+    return len(true), sum(value > 0 for value in true)
+
+
 def limits(cells: Iterable[Cell]) -> list[tuple[str, float, float]]:
     """(what became of it, limit, truth) of every decision that had one."""
     return [

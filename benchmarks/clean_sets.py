@@ -23,6 +23,7 @@ import dris
 from dris.data.known.catalogue import load
 
 Table = tuple[NDArray[np.float32], NDArray[np.int64]]
+MANY, TWO, OVERLAP, FEW = "many classes", "two classes", "overlapping classes", "few rows"
 POOL = 5_000  # rows of a large set among which every seed draws its own
 MOST_TRAIN, MOST_TEST = 1_500, 2_000
 PEERS = Path(os.environ.get("DRIS_PEERS", "peers"))
@@ -32,9 +33,10 @@ MEAN = 384  # width of MiniLM's embeddings
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """One data set: how it is called on the page, what it is, and how it is made."""
+    """One data set: how it is called on the page, its kind, what it is, and how it is made."""
 
     name: str
+    kind: str
     about: str
     made: Callable[[], Table]
     chose: bool = False  # whether the rules were chosen on it
@@ -225,22 +227,34 @@ def _table(path: str, label: str, without: tuple[str, ...] = ()) -> Callable[[],
 SETS = {
     one.name: one
     for one in (
-        Set("digits", "8 × 8 pixels, 10 classes", _bundled("digits"), chose=True),
-        Set("fashion-mnist", "14 × 14 pixels, 10 classes", _pooled("fashion-mnist"), chose=True),
-        Set("mnist", "14 × 14 pixels, 10 classes", _pooled("mnist")),
-        Set("cifar10", "frozen EfficientNet-Lite0 features, 10 classes", _cifar10),
-        Set("banking77", "MiniLM sentence embeddings, 77 classes", _banking77, train=1_925),
-        Set("sms-spam", "TF-IDF and SVD, two classes, 13 % spam", _sms),
-        Set("breast-cancer", "30 numbers, two classes", _bundled("breast_cancer")),
-        Set("wine", "13 numbers, three classes", _bundled("wine")),
-        Set("biopsy", "9 numbers, two classes", _table("MASS/biopsy", "class", ("ID",))),
-        Set("diamonds", "mixed types, ordinal, 5 classes", _table("ggplot2/diamonds", "cut")),
-        Set("chile", "mixed types, overlapping, 4 classes", _table("car/Chile", "vote")),
+        Set("digits", MANY, "8 × 8 pixels, 10 classes", _bundled("digits"), chose=True),
+        Set(
+            "fashion-mnist",
+            MANY,
+            "14 × 14 pixels, 10 classes",
+            _pooled("fashion-mnist"),
+            chose=True,
+        ),
+        Set("mnist", MANY, "14 × 14 pixels, 10 classes", _pooled("mnist")),
+        Set("cifar10", MANY, "frozen EfficientNet-Lite0 features, 10 classes", _cifar10),
+        Set("banking77", MANY, "MiniLM sentence embeddings, 77 classes", _banking77, train=1_925),
+        Set("sms-spam", TWO, "TF-IDF and SVD, two classes, 13 % spam", _sms),
+        Set("breast-cancer", TWO, "30 numbers, two classes", _bundled("breast_cancer")),
+        Set("wine", FEW, "13 numbers, three classes", _bundled("wine")),
+        Set("biopsy", TWO, "9 numbers, two classes", _table("MASS/biopsy", "class", ("ID",))),
+        Set(
+            "diamonds",
+            OVERLAP,
+            "mixed types, ordinal, 5 classes",
+            _table("ggplot2/diamonds", "cut"),
+        ),
+        Set("chile", OVERLAP, "mixed types, overlapping, 4 classes", _table("car/Chile", "vote")),
         Set(
             "political",
+            OVERLAP,
             "mixed types, ordinal, 5 classes that overlap",
             _table("pscl/politicalInformation", "y", ("id",)),
         ),
-        Set("mortgage", "mixed types, two classes, 12 % denied", _table("Ecdat/Hdma", "deny")),
+        Set("mortgage", TWO, "mixed types, two classes, 12 % denied", _table("Ecdat/Hdma", "deny")),
     )
 }
