@@ -3,7 +3,8 @@
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,44 @@ from dris.report.page_data import DECISIONS, Pictures, ReportData
 from dris.report.payload import payload
 
 _SCRIPTS = ("basics", "examples", "plane", "keep", "review", "main")
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One section of the page.
+
+    Attributes:
+        name: Of its file, `page_files/panel_NAME.html`.
+        anchor: Its id on the page.
+        title: In the bar at the top; none for a panel that the one before it leads to.
+        shown: Whether this data have it.
+
+    >>> Panel("classes", "classes").file
+    'panel_classes.html'
+    """
+
+    name: str
+    anchor: str
+    title: str = ""
+    shown: Callable[[ReportData], bool] = lambda data: True
+
+    @property
+    def file(self) -> str:
+        """Its template, which sees all that `render` hands to the page."""
+        return f"panel_{self.name}.html"
+
+
+# Every panel, in the order of the page: a new one is a file and a line here.
+PANELS: tuple[Panel, ...] = (
+    Panel("verdict", "verdict"),
+    Panel("plane", "plane-section", "Plane"),
+    Panel("disagreement", "disagreement"),
+    Panel("how_much", "how-much", "How much"),
+    Panel("classes", "classes", "Classes"),
+    Panel("review", "review", "Review"),
+    Panel("check", "check", "Check", lambda data: data.sample is not None),
+    Panel("recipe", "recipe", "Recipe"),
+)
 _MEANINGS = {
     "kept": "in the subset",
     "dropped": "left out; the label looks right",
@@ -65,6 +104,7 @@ def render(data: ReportData) -> str:
     style = _part("page.css")
     body = script_json(payload(data))
     return environment.get_template("page.html").render(
+        panels=[panel for panel in PANELS if panel.shown(data)],
         data=data,
         advice=data.advice,
         step=data.steps[data.chosen],
