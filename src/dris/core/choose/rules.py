@@ -35,6 +35,7 @@ from dris.core.choose.selection import (
 )
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
+from dris.core.judge.wrong_share import wrong_share
 from dris.core.scores.formulas import (
     SCORES,
     Score,
@@ -162,10 +163,19 @@ def suspect_labels(dynamics: Dynamics, canaries: Mask | None = None) -> Mask:
     return suspect
 
 
+def _missed(dynamics: Dynamics, suspect: Mask) -> bool:
+    """Whether more labels are wrong, at least, than are suspect: the hard are then no bargain."""
+    p = unseen_probabilities(dynamics)
+    if p is None or dynamics.labels is None:
+        return False
+    return wrong_share(p, dynamics.labels).low > float(suspect.mean())
+
+
 def _cleaned(lean: float | None) -> Chooses:
     """All but the suspects; of those the least suspicious, or by lot with a lean to the hard.
 
-    Where fewer than ⌊αN⌋ are left, the least suspicious of the suspects fill up.
+    There is no lean where fewer labels are suspect than are wrong: the hard are then wrong too
+    often. Where fewer than ⌊αN⌋ are left, the least suspicious of the suspects fill up.
     """
 
     def chosen(dynamics: Dynamics, canaries: Mask | None, keep: float, seed: int) -> Subset:
@@ -173,7 +183,7 @@ def _cleaned(lean: float | None) -> Chooses:
         score = -wary
         if lean is not None:
             score = uniform(dynamics, seed)
-            if not suspect.all():
+            if not suspect.all() and not _missed(dynamics, suspect):
                 score[~suspect] += lean * normalized_ranks(el2n(dynamics)[~suspect])
         rest = int((~suspect).sum())
         count = count_of(keep, dynamics.examples)

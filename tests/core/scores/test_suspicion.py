@@ -1,0 +1,127 @@
+"""How much a label looks wrong, by hand, and what it does not depend on."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dris.core.choose.rules import CLEAN, LEAN, choose, suspect_labels
+from dris.core.dynamics.history import Dynamics
+from dris.core.scores.formulas import aum_mean, el2n
+from dris.core.scores.ranks import normalized_ranks
+from dris.core.scores.suspicion import (
+    early_margin,
+    relative_to_class,
+    suspicion,
+    unlikely_labels,
+    unseen_confidence,
+    unseen_probabilities,
+)
+
+
+def cross_fitted(n=600, classes=3, wrong=0.15, strength=4.0, seed=0):
+    """Proxies that see the truth, in fold and out of fold, and a share of wrong labels."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n) % classes
+    flipped = rng.random(n) < wrong
+    labels = np.where(flipped, (truth + 1) % classes, truth)
+    sides = []
+    for _ in range(2):
+        logits = strength * np.eye(classes)[truth] + rng.normal(size=(3, n, classes))
+        side = Dynamics.from_logits(logits, labels)
+        others = np.where(np.eye(classes, dtype=bool)[labels], -np.inf, logits)
+        rival = others.argmax(axis=2).astype(np.int32)
+        sides.append(replace(side, columns={**side.columns, "rival": rival[:, None]}))
+    return replace(sides[0], out_of_fold=sides[1]), flipped
+
+
+def test_suspicion_is_the_mean_of_two_reversed_ranks():
+    dynamics, _ = cross_fitted()
+    unseen = np.exp(-dynamics.out_of_fold.snapshot("loss").astype(float)).mean(axis=0)
+    assert unseen_confidence(dynamics) == pytest.approx(unseen)
+    by_hand = (normalized_ranks(-unseen) + normalized_ranks(-aum_mean(dynamics))) / 2
+    assert suspicion(dynamics) == pytest.approx(by_hand)
+    alone = replace(dynamics, out_of_fold=None)
+    assert suspicion(alone) == pytest.approx(normalized_ranks(-aum_mean(dynamics)))
+
+
+def test_it_finds_wrong_labels_better_with_both_views_than_by_chance():
+    dynamics, flipped = cross_fitted()
+    found = suspicion(dynamics)
+    assert found[flipped].min() > np.median(found[~flipped])
+
+
+def test_the_early_margin_stops_at_the_scored_epoch():
+    margin = np.array([[[1.0, -1.0], [3.0, -3.0], [100.0, 100.0]]])
+    dynamics = Dynamics.from_arrays(loss=np.ones((1, 3, 2)), margin=margin, scored_epoch=2)
+    assert early_margin(dynamics).tolist() == [2.0, -2.0]
+    assert early_margin(dynamics.at(3)).tolist() == pytest.approx([104 / 3, 32.0])
+    assert early_margin(dynamics.summary()).tolist() == pytest.approx([104 / 3, 32.0])
+
+
+def test_probabilities_are_exact_for_two_classes_and_sum_to_one():
+    dynamics, _ = cross_fitted(classes=2)
+    p = unseen_probabilities(dynamics)
+    assert p.sum(axis=1) == pytest.approx(1)
+    twin = dynamics.out_of_fold
+    assert np.take_along_axis(p, dynamics.labels[:, None], axis=1)[:, 0] == pytest.approx(
+        np.exp(-twin.snapshot("loss").astype(float)).mean(axis=0)
+    )
+    assert unseen_probabilities(cross_fitted()[0], 5).shape == (600, 5)
+    assert unseen_probabilities(replace(dynamics, out_of_fold=None)) is None
+
+
+@pytest.mark.parametrize(
+    ("odds", "expected"), [(2.0, [False, True, True]), (4.0, [False, False, True])]
+)
+def test_a_label_is_unlikely_past_the_odds_and_not_at_them(odds, expected):
+    p = np.array([[0.5, 0.5], [0.2, 0.8], [0.1, 0.9]])
+    shown = np.array([0, 1, 1])  # means 0.5 and 0.85, judged as class 0 all three
+    scaled = relative_to_class(p, shown)
+    assert scaled[:, 1] == pytest.approx(p[:, 1] / 0.85)
+    found = unlikely_labels(p, np.zeros(3, dtype=np.int64), shown, odds=odds)
+    ratio = scaled[:, 1] / scaled[:, 0]
+    assert found.tolist() == (ratio > odds).tolist() == expected
+    at_the_odds = np.array([[1 / 3, 2 / 3], [2 / 3, 1 / 3]])
+    level = unlikely_labels(at_the_odds, np.array([0, 1]), np.array([1, 0]))
+    assert level.tolist() == [False, False]
+
+
+def test_a_class_that_proxies_are_shy_of_is_not_blamed_for_it():
+    p = np.array([[0.7, 0.3], [0.65, 0.35], [0.9, 0.1], [0.95, 0.05]])
+    labels = np.array([1, 1, 0, 0])  # class 1 never gets half
+    assert not unlikely_labels(p, labels, labels).any()
+    assert (p.argmax(axis=1) != labels).sum() == 2  # the twin: a plain comparison blames it
+
+
+def test_clean_drops_suspects_alone_and_never_fills_up():
+    dynamics, flipped = cross_fitted()
+    suspect = suspect_labels(dynamics)
+    assert flipped[suspect].mean() > 0.9
+    kept = choose(CLEAN, dynamics, keep=1.0)
+    assert kept.mask().tolist() == (~suspect).tolist()
+    assert len(choose(CLEAN, dynamics, keep=0.1)) == 60
+
+
+def test_clean_lean_keeps_its_size_fills_up_and_leans_to_the_hard():
+    dynamics, _ = cross_fitted()
+    quarter = choose(LEAN, dynamics, keep=0.25)
+    assert len(quarter) == 150
+    assert not suspect_labels(dynamics)[quarter.indices].any()
+    hard, rest = el2n(dynamics), ~suspect_labels(dynamics)
+    assert hard[quarter.indices].mean() > hard[rest].mean()
+    most = choose(LEAN, dynamics, keep=0.95)
+    assert len(most) == 570
+    assert most.parameters["filled"] == 570 - int(rest.sum())
+
+
+def test_there_is_no_lean_where_more_is_wrong_than_suspect():
+    dynamics, _ = cross_fitted(wrong=0.45, strength=0.6, classes=2, n=4000)
+    suspect = suspect_labels(dynamics)
+    chosen = choose(LEAN, dynamics, keep=0.25).indices
+    hard = normalized_ranks(el2n(dynamics))
+    assert suspect.mean() < 0.45
+    assert abs(hard[chosen].mean() - hard[~suspect].mean()) < 0.02
+    sure, _ = cross_fitted(classes=2, n=4000)  # the twin: where they are found, it leans
+    ranks, seen = normalized_ranks(el2n(sure)), choose(LEAN, sure, keep=0.25).indices
+    assert ranks[seen].mean() - ranks[~suspect_labels(sure)].mean() > 0.05
