@@ -214,7 +214,7 @@ def test_force_replaces(on_people, tmp_path):
         (["--seed", "-1"], "seed"),
         (["--workers", "0"], "workers must be"),
         (["--device", "tpu"], "device must be cpu"),
-        (["--missing", "guess"], "--missing must be refuse or median"),
+        (["--missing", "guess"], "missing is 'guess'; choose mark, median or refuse"),
         (["--label", "wage"], "wage"),
         (["--id", "job"], "ids must differ"),
         (["--without", "shoe"], "shoe"),

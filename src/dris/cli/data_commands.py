@@ -96,9 +96,8 @@ def prune(
 ) -> None:
     """Keep the examples worth training on: OUT/kept.* and OUT/report.html.
 
-    DATA is CSV, Parquet, NPZ, NPY, a folder of images by class, or a saved data set.
-    Trusted examples always stay, canaries never do.
-    Example: dris prune people.csv --label income --id person --keep 0.25
+    DATA is a table, arrays, images by class or a saved data set. Trusted examples stay.
+    Example: dris prune people.csv --label income --keep 0.25
     """
     from dris.core.certify.subset_limit import widest
     from dris.core.checks import count_of

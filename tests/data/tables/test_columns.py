@@ -90,7 +90,8 @@ def test_dates_as_people_write_them(cells, style):
 def test_a_date_that_might_be_read_in_two_ways_is_said_to_be():
     cells = [f"{1 + i % 9:02}/{1 + i % 7:02}/2024" for i in range(N)]
     assert (
-        "d: dates read as MM/DD/YYYY, though they might be written another way" in read(d=cells).notes
+        "d: dates read as MM/DD/YYYY, though they might be written another way"
+        in read(d=cells).notes
     )
 
 
@@ -265,6 +266,14 @@ def test_a_file_without_a_header_is_read_by_counting_its_columns(tmp_path):
     assert data.x.ravel().tolist() == [1.5, 2.5, 3.5]
     with pytest.raises(InputError, match="of a file without a header, count the columns"):
         read_data(tmp_path / "a.tsv", label="kind")
+
+
+def test_the_separator_is_what_splits_every_line_alike(tmp_path):
+    text = "ham\tOk, see you\nspam\tWin now\nham\tOne, two, three\n"
+    (tmp_path / "a.tsv").write_text(text)
+    assert read_data(tmp_path / "a.tsv", label="1").classes == ("ham", "spam")
+    (tmp_path / "b.csv").write_text("a; b, c;y\n1,5;2;u\n2,5;4;v\n3,5;1;u\n")
+    assert read_data(tmp_path / "b.csv", label="y").feature_names == ("a", " b, c")
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
