@@ -238,7 +238,7 @@ def test_force_replaces_what_the_command_wrote_until_somebody_edits_it(on_people
         (["--seed", "-1"], "seed"),
         (["--workers", "0"], "workers must be"),
         (["--device", "tpu"], "device must be cpu"),
-        (["--missing", "guess"], "--missing must be refuse or median"),
+        (["--missing", "guess"], "missing is 'guess'; choose mark, median or refuse"),
         (["--label", "wage"], "wage"),
         (["--id", "job"], "ids must differ"),
         (["--without", "shoe"], "shoe"),

@@ -1,4 +1,7 @@
-"""Files as people have them are read in one attempt, with no option but the label."""
+"""Files as people have them are read in one attempt, with no option but the label.
+
+They are written by "realistic_files.py".
+"""
 
 import sys
 from pathlib import Path

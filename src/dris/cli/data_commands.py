@@ -159,6 +159,83 @@ def _score_records(ask: Request) -> None:
     ask.talk.result(values)
 
 
+<<<<<<< HEAD
+=======
+def prune(
+    ask: Request,
+    keep: Keep = 0.25,
+    rule: RuleOrVerdict = RECOMMENDED,
+    written: Annotated[
+        str, typer.Option("--as", metavar="HOW", help="What to write: data, ids or column.")
+    ] = "data",
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.html.")] = False,
+) -> None:
+    """Keep the examples worth training on: OUT/kept.* and OUT/report.html.
+
+    DATA is a table, arrays, images by class or a saved data set. Trusted examples stay.
+    Example: dris prune people.csv --label income --keep 0.25
+    """
+    from dris.core.certify.subset_limit import widest
+    from dris.core.checks import count_of
+    from dris.core.judge.judgement import TOO_GOOD
+    from dris.data.formats import suffix_for
+    from dris.data.outputs import write_data, write_ids
+
+    if written not in ("data", "ids", "column"):
+        raise InputError(f"--as must be data, ids or column, got {written!r}")
+    _check_rule(ask, rule)
+    data = ask.read()
+    count_of(keep, len(data), "keep")
+    suffix = ".csv" if written == "ids" else suffix_for(data)
+    (kept_file, *report_file) = ask.files(f"kept{suffix}", *([] if no_report else ["report.html"]))
+    scored, proxies = ask.score(data)
+    verdict = scored.judge(keep) if scored.canaries else None
+    used = _used(rule, verdict)
+    chosen = scored.choose(used, keep)
+    kept = scored.kept(chosen)
+    corruption = scored.corruption()
+    limits = scored.certificates(chosen, corruption=corruption)
+    if written == "ids":
+        write_ids(data, kept_file, positions=kept, force=ask.force)
+    elif written == "data":
+        write_data(data, kept_file, positions=kept, force=ask.force)
+    else:
+        write_data(data, kept_file, columns=_columns(scored, used, kept), force=ask.force)
+    files = [kept_file, *report_file]
+    for path in report_file:
+        _write_report(ask, scored, verdict, used, keep, path)
+    say = ask.talk.say
+    trusted = int(data.trusted.sum())
+    stays = f", all {trusted:,} trusted among them" if trusted else ""
+    say(f"kept {kept.size:,} of {len(data):,} examples by {used}{stays}")
+    if short := chosen.parameters.get("short"):
+        say(f"  short    {short:,} fewer than asked for pass the gate, the others look wrong")
+    if limits:
+        check = f"dris audit draw {kept_file}{ask.flags()}" if written == "data" else "dris audit"
+        _say_limit(ask, widest(limits), max(most.share for most in corruption), check)
+        if verdict is not None and verdict.hides:
+            say(f"  but      {TOO_GOOD}: audit what is left, or plant other --canaries")
+    if verdict is not None:
+        say(f"  verdict  {verdict.regime}: {verdict.rule}; {verdict.reason}")
+    say(f"wrote {' and '.join(map(str, files))}")
+    ask.talk.result(
+        {
+            "command": "prune",
+            "examples": len(data),
+            "kept": int(kept.size),
+            "keep": keep,
+            "rule": used,
+            "short": int(short or 0),
+            "trusted": trusted,
+            "certificates": [limit.to_dict() for limit in limits],
+            "verdict": None if verdict is None else verdict.to_dict(),
+            "proxies": proxies,
+            "files": [str(path) for path in files],
+        }
+    )
+
+
+>>>>>>> reading
 def weights(
     ask: Request,
     rule: Annotated[

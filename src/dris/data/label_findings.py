@@ -19,7 +19,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 def examined(data: LabelledData, more: Sequence[LabelFinding] = ()) -> LabelledData:
     """The data with everything that is seen in its labels, as findings and as notes.
 
-    >>> data = LabelledData.of(np.eye(4), [0, 1, 2, 1], classes=("cat", "dog", "Dog"))
+    >>> data = LabelledData.of(np.eye(6), [0, 1, 2, 1, 0, 0], classes=("cat", "dog", "Dog"))
     >>> [f.kind for f in examined(data).findings]
     ['spellings', 'few']
     """

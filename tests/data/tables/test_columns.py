@@ -271,6 +271,14 @@ def test_a_file_without_a_header_is_read_by_counting_its_columns(tmp_path):
         read_data(tmp_path / "a.tsv", label="kind")
 
 
+def test_the_separator_is_what_splits_every_line_alike(tmp_path):
+    text = "ham\tOk, see you\nspam\tWin now\nham\tOne, two, three\n"
+    (tmp_path / "a.tsv").write_text(text)
+    assert read_data(tmp_path / "a.tsv", label="1").classes == ("ham", "spam")
+    (tmp_path / "b.csv").write_text("a; b, c;y\n1,5;2;u\n2,5;4;v\n3,5;1;u\n")
+    assert read_data(tmp_path / "b.csv", label="y").feature_names == ("a", " b, c")
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.text(max_size=12), min_size=6, max_size=6), st.integers(0, 3))
 def test_any_column_of_text_is_encoded_or_left_out_and_nothing_else(cells, times):

@@ -5,7 +5,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from dris.data.packed import opened, source, unpacked_size
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "null", "NULL", "None", "?")
 _BLOCK = 8 << 20  # bytes at once, and so the longest line
 _HEAD = 1 << 20  # bytes by which types are guessed
+_LINES = 20  # by which the separator is found
 _SEPARATORS = (",", ";", "\t", "|")
 _TRIES = 8  # types that a later block contradicts, before all are found out the slow way
 _BATCH = 1 << 16  # rows at once
@@ -291,19 +292,36 @@ def records(path: Path, separator: str) -> Iterator[tuple[bytes, list[str], int]
 
 
 def _first_record(path: Path) -> tuple[list[str], str]:
-    """The cells of the first line, and the separator that splits it into the most of them."""
+    """The cells of the first line, and what separates them.
+
+    That is whatever splits the first lines into the most cells, as many in each of them; where
+    nothing does, what splits the very first into the most.
+    """
     if path.is_dir():
         raise InputError(f"{path} is a folder, and a CSV file is expected; name the file")
     best: list[str] = []
-    separator = _SEPARATORS[0]
+    separator, alike = _SEPARATORS[0], False
     with reading(path, "CSV file in UTF-8"):
         for candidate in _SEPARATORS:
-            _, cells, _ = next(records(path, candidate), (b"", [], 0))
-            if len(cells) > len(best):
-                best, separator = cells, candidate
+            some = [cells for _, cells, _ in itertools.islice(_readable(path, candidate), _LINES)]
+            if not some:
+                continue
+            even = len(some[0]) > 1 and all(len(cells) == len(some[0]) for cells in some)
+            if (even, len(some[0])) > (alike, len(best)):
+                best, separator, alike = some[0], candidate, even
     if not best:
         raise InputError(f"{path} is empty; a CSV file begins with the names of its columns")
     return best, separator
+
+
+def _readable(path: Path, separator: str) -> Iterator[tuple[bytes, list[str], int]]:
+    """The records up to one that cannot be read, the first of which must be."""
+    found = records(path, separator)
+    first = next(found, None)
+    if first is not None:
+        yield first
+        with suppress(InputError, UnicodeDecodeError):
+            yield from found
 
 
 def _ends_quoted(path: Path) -> bool:
