@@ -9,6 +9,7 @@ from scipy.stats import binom
 import oracles_canaries as oracle
 from canary_worlds import World, left_wrong
 from dris.core.certify.data_limit import _outside_limit, corruption_limit
+from dris.core.certify.restored import covered_limit, restored_limit
 from dris.core.certify.subset_limit import contamination_limit
 from dris.core.errors import InputError
 from dris.core.noise.canaries import plant_canaries
@@ -138,3 +139,49 @@ def test_bad_input_is_one_sentence(change, says):
         corruption_limit(arguments.pop("score"), canaries.certifying, **arguments)
     with pytest.raises(InputError, match="what chose cannot certify"):
         corruption_limit(score, canaries.choosing)
+
+
+def by_hand(score, part, delta, at_most):
+    """The whole limit again, plainly: 0.8 of δ for the cuts, twice 0.1 for where canaries fell."""
+    canaries = part.canaries
+    open_ = [i for i in range(len(score)) if canaries.stratum[i] != -1]
+    planted, own = set(canaries.positions.tolist()), part.positions.tolist()
+    everyone = sorted(score[i] for i in open_)
+    cuts = {everyone[percent * len(open_) // 100] for percent in range(1, 61)}
+    most = int(at_most * len(open_))
+    outside = min(most, len(open_) - len(planted))
+    while True:
+        counted = len(own) - restored_limit(part, most, 0.1 * delta)
+        covered = covered_limit(canaries, most, 0.1 * delta)
+        for cut in cuts:
+            below = sum(score[i] <= cut and i not in planted for i in open_)
+            above = sum(score[i] > cut for i in own)
+            found = _outside_limit(outside, below, above, counted, 0.8 * delta / len(cuts))
+            outside = min(outside, found)
+        before, most = most, min(most, outside + covered)
+        if before - most <= len(open_) // 1000:
+            return most, outside
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("strata", [False, True])
+def test_the_limit_is_that_of_the_plain_loop_to_the_last_label(seed, strata):
+    rng = np.random.default_rng([seed, strata])
+    truth = rng.integers(0, 8, 1_203)
+    labels = np.where(rng.random(1_203) < 0.15, rng.integers(0, 8, 1_203), truth)
+    avoid = rng.random(1_203) < 0.2 if strata else None
+    canaries = plant_canaries(labels, share=0.15, rng=rng, classes=8, avoid=avoid)
+    part = canaries.certifying
+    score = rng.normal(size=1_203) - 4.0 * (canaries.planted != truth)
+    score = np.round(score, 1)  # with ties
+    for delta, at_most in ((0.025, 0.5), (0.1, 0.4), (0.002, 0.5)):
+        found = corruption_limit(score, part, delta=delta, at_most=at_most)
+        assert (found.corrupted, found.outside) == by_hand(score, part, delta, at_most)
+        assert found.corrupted < at_most * found.total
+    assert corruption_limit(score, part) == corruption_limit(score, part, delta=0.025, at_most=0.5)
+
+
+def test_where_nothing_is_learned_canaries_are_not_outside_themselves():
+    _, canaries, score, _ = World(quality=0.0, share=0.6).make(np.random.default_rng(0))
+    found = corruption_limit(score, canaries.certifying, at_most=0.5)
+    assert found.outside <= found.total - len(canaries) == 400 < 500
