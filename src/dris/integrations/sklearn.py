@@ -43,15 +43,10 @@ class RobustSelector(BaseEstimator):
             "rank_variance", "aum_mean", "random", ...
         weight: Let those kept count by their disagreement (paper, eq. 7) instead of alike.
         proxies: K, two or more.
-    <<<<<<< HEAD
-        epochs: Passes of each proxy over the data; at most.
+        epochs: Passes of each proxy over the data, at most.
         folds: Each proxy leaves as many folds out in turn, so that every label is also judged by
             models that never saw it; None for none.
         scored_epoch: Where scores look; by itself where the held-out loss is smallest.
-    =======
-        epochs: Passes of each proxy over the data, at most; scored is the one where the loss on
-            held-out rows is smallest, and training stops soon after.
-    >>>>>>> docs
         model: What the proxies are: a name, a scikit-learn classifier with `partial_fit` or
             staged predictions (scored after half of the epochs), or a list of those. None is a
             network with 64 hidden units, in NumPy, and a linear one past 200,000 examples.
