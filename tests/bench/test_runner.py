@@ -169,7 +169,7 @@ def test_dry_run_lists_every_cell_and_trains_nothing(dris, tmp_path):
     [
         (["nothing"], "experiment must be one of pruning"),
         ([], "name an experiment or say --all"),
-        (["pruning", "--scale", "huge"], "scale must be one of smoke, cpu, paper"),
+        (["pruning", "--scale", "huge"], "scale must be one of smoke, cpu, mid, paper"),
         (["pruning", "--records", "no-such-folder"], "no such file"),
     ],
 )

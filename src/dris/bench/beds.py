@@ -32,6 +32,7 @@ def _synthetic(examples: int, tests: int, epochs: int) -> Bed:
 SYNTHETIC = {
     "smoke": _synthetic(100, 200, 2),
     "cpu": _synthetic(2_000, 1_000, 200),
+    "mid": _synthetic(2_000, 1_000, 200),
     "paper": _synthetic(2_000, 1_000, 200),
 }
 
@@ -53,6 +54,7 @@ ONLINE = {
         Ensemble(("linear", "fc", "small_cnn"), 3, _plain(10), "small_cnn", _plain(5, last=True)),
         Target("fc", _plain(40)),
     ),
+    "mid": SCALES["mid"].beds[0],
     "paper": SCALES["paper"].beds[0],
 }
 
@@ -106,6 +108,7 @@ FOOD = {
         PAPER_FOOD_TARGET_ATTACKED,
     ),
 }
+FOOD["mid"] = FOOD["cpu"]  # mid is about the shared grid
 
 
 _NETWORKS = (
@@ -136,3 +139,4 @@ TYPES = {
     "cpu": _types(Source("mnist", 10_000, 5_000), 8, PAPER_MNIST_PROXY),
     "paper": _types(Source("mnist"), 32, PAPER_MNIST_PROXY),
 }
+TYPES["mid"] = TYPES["cpu"]

@@ -28,7 +28,7 @@ def reproduce(
     everything: Annotated[bool, typer.Option("--all", help="All experiments.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
     scale: Annotated[
-        str, typer.Option(help="smoke (seconds), cpu or paper (a GPU).", metavar="SCALE")
+        str, typer.Option(help="smoke (seconds), cpu, mid or paper (a GPU).", metavar="SCALE")
     ] = "cpu",
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Seeds of every cell.", metavar="N")

@@ -33,7 +33,7 @@ def test_cells_are_distinct_and_so_are_their_keys(name, scale):
 
 
 @pytest.mark.parametrize("name", OFF_THE_GRID)
-@pytest.mark.parametrize("scale", ["cpu", "paper"])
+@pytest.mark.parametrize("scale", ["cpu", "mid", "paper"])
 def test_the_larger_scales_have_a_cost_and_say_how_they_are_cut(name, scale, tmp_path):
     experiment = experiment_of(name)
     cells = experiment.cells(SCALES[scale])

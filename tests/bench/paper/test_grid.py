@@ -1,6 +1,7 @@
 """The experiments on the shared grid: what they share, and that their claims hang on the scores."""
 
 from dataclasses import replace
+from itertools import groupby
 
 import numpy as np
 import pytest
@@ -80,6 +81,39 @@ def test_nothing_is_trained_twice_for_another_table():
         assert {c for c in contamination.cells(scale) if c.kind == "static"} <= grid
         assert {c for c in keep.cells(scale) if c.keep == 0.25} <= grid
         assert {c for c in significance.cells(scale) if c.seed < scale.seeds} <= grid
+
+
+def test_a_column_is_run_under_all_seeds_before_the_next_the_attacks_first():
+    for scale in SCALES.values():
+        run_in_order = [(c.source, c.noise, c.seed) for c in pruning.cells(scale)]
+        columns = [column for column, _ in groupby(run_in_order, lambda key: key[:2])]
+        assert len(columns) == len(set(columns)) == 4 * len(scale.beds)
+        assert columns[0] == (scale.beds[0].source, pruning.ATTACK)
+        seeds = [key[2] for key, _ in groupby(run_in_order)]
+        assert seeds == [*range(scale.seeds)] * len(columns)
+
+
+def test_finished_records_of_mid_are_still_found_by_their_keys():
+    """Each cost minutes; what else enters a key must come with a way to read the old ones."""
+    known = {
+        ("cifar10", "targeted 25 %"): "b7ea5bbe9d363b5e",
+        ("cifar10", "clean"): "e53a43552db1d20c",
+        ("cifar10", "uniform 10 %"): "58a0e6d66651c52c",
+        ("cifar10", "targeted 10 %"): "aee4aeafaa48c1b9",
+        ("cifar100", "targeted 25 %"): "f7658773c0c5a0bd",
+        ("cifar100", "clean"): "93846dd9b5b6cf16",
+        ("cifar100", "uniform 10 %"): "4b90bb5b03f8a20f",
+        ("cifar100", "targeted 10 %"): "05d88acf58d4bcc7",
+    }
+    first = [c for c in pruning.cells(SCALES["mid"]) if c.rule == "rank_variance" and not c.seed]
+    assert {(cell.source.name, str(cell.noise)): cell.key for cell in first} == known
+
+
+def test_mid_trains_proxies_with_augmentation_and_targets_without():
+    for bed in SCALES["mid"].beds:
+        assert bed.ensemble.recipe.augment
+        assert not bed.target.recipe.augment
+        assert (bed.source.side, bed.source.tests) == (None, None)
 
 
 def test_the_ablation_of_k_starts_with_the_grids_own_proxies():

@@ -21,7 +21,7 @@ def test_a_cell_has_every_method_and_column_and_is_the_same_again(tmp_path):
 
 
 def test_five_seeds_as_in_the_paper_unless_fewer_are_asked_for():
-    assert [len(cells(scale_of(name))) for name in ("smoke", "cpu", "paper")] == [2, 5, 5]
+    assert [len(cells(scale_of(name))) for name in ("smoke", "cpu", "mid", "paper")] == [2, 5, 5, 5]
     assert len(cells(scale_of("paper", seeds=1))) == 1
 
 

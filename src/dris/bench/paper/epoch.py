@@ -32,8 +32,8 @@ RULES = ("random", "el2n", "forgetting", "consensus", "aum", "rank_variance", "g
 def looks(scale: Scale) -> dict[int, str]:
     """The epochs at which DR-IS is tried with a target, each with its rule.
 
-    >>> list(looks(SCALES["cpu"])), list(looks(SCALES["paper"]))
-    ([2, 4, 6, 8, 12], [7, 13, 20, 27, 40])
+    >>> list(looks(SCALES["cpu"])), list(looks(SCALES["mid"]))
+    ([2, 4, 6, 8, 12], [3, 7, 10, 13, 20])
     """
     recipe = scale.beds[0].ensemble.recipe
     tried = {max(1, round(recipe.epochs * part / 6)) for part in (1, 2, 4, 6)}

@@ -40,6 +40,7 @@ CUTS = {
     "so without augmentation",
     "paper": "nothing is cut: all 101 classes, torchvision's networks, 50 and 25 epochs",
 }
+CUTS["mid"] = CUTS["cpu"]
 ATTACK = Noise("targeted", 0.25)
 RULES = ("random", "el2n", "aum", "rank_variance", "gated")
 KEEP = 0.5

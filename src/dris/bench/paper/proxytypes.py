@@ -34,6 +34,7 @@ CUTS = {
     "cpu": "10,000 of the 60,000 training images and K up to 8 in place of 32",
     "paper": "nothing is cut: all of MNIST, K up to 32",
 }
+CUTS["mid"] = CUTS["cpu"]
 NOISE = Noise("uniform", 0.2)
 KEEP = 0.25
 FIRST, SECOND, *_ = NAMES = list(TYPES["cpu"])  # the two that the paper's figures 5 and 6 show

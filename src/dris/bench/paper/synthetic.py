@@ -27,6 +27,7 @@ TITLE = "The synthetic study"
 CUTS = {
     "smoke": "100 examples and 2 epochs: shows that everything runs",
     "cpu": "nothing is cut: N = 2,000, 200 epochs, five seeds",
+    "mid": "nothing is cut: N = 2,000, 200 epochs, five seeds",
     "paper": "nothing is cut: N = 2,000, 200 epochs, five seeds",
 }
 METHODS = {
