@@ -81,8 +81,7 @@ def main_text() -> None:
     """Time and peak memory of CSV files."""
     with tempfile.TemporaryDirectory() as folder:
         made = [(numbers(Path(folder, "numbers.csv")), 80_000, 60)]
-        for rows in (100_000, N):
-            made.append((texts(Path(folder, f"text{rows}.csv"), rows), rows, 0))
+        made += [(texts(Path(folder, f"text{n}.csv"), n), n, 0) for n in (100_000, N)]
         for path, rows, width in made:
             command = [sys.executable, "-c", READ, str(path), str(rows), str(width)]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
