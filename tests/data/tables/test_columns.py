@@ -138,11 +138,11 @@ def test_columns_that_tell_nothing_are_left_out_and_named(column, why):
 
 def test_a_numbering_is_an_id_only_when_no_number_lacks_or_its_name_says_so():
     values = np.random.default_rng(0).choice(10_000, N, replace=False)
-    assert read(income=values, x=np.random.default_rng(1).random(N)).feature_names == (
+    assert read(income=values, x=np.random.default_rng(9).random(N)).feature_names == (
         "income",
         "x",
     )
-    assert read(customer_id=values, x=np.random.default_rng(1).random(N)).feature_names == ("x",)
+    assert read(customer_id=values, x=np.random.default_rng(9).random(N)).feature_names == ("x",)
 
 
 def test_copies_are_left_out_also_when_they_say_the_same_in_other_words():
@@ -156,7 +156,7 @@ def test_copies_are_left_out_also_when_they_say_the_same_in_other_words():
 
 
 def test_columns_that_are_asked_for_are_used_whatever_they_are():
-    table = frame(nr=np.arange(N), x=np.random.default_rng(1).random(N))
+    table = frame(nr=np.arange(N), x=np.random.default_rng(9).random(N))
     assert read_data(table, label="y", features=["nr", "x"]).feature_names == ("nr", "x")
 
 

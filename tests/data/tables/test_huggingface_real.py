@@ -123,12 +123,21 @@ def test_a_dictionary_asks_for_one_of_its_splits(tmp_path):
     assert len(read_data(tmp_path / "set" / "test", id="name")) == 30
 
 
-def test_nested_columns_are_named_and_can_be_left_out(tmp_path):
+def test_nested_columns_are_left_out_and_named(tmp_path):
     saved = vectors().add_column("meta", [{"a": i} for i in range(N)])
-    on_disk(saved, tmp_path / "set")
-    with pytest.raises(InputError, match=r"column 'meta' of .* leave it out with --without"):
-        read_data(tmp_path / "set", id="name")
-    assert read_data(tmp_path / "set", id="name", without=["meta"]).x.shape == (N, 6)
+    data = read_data(on_disk(saved, tmp_path / "set"), id="name")
+    assert data.x.shape == (N, 6)
+    assert data.notes[0].startswith("not learned from: 'meta' holds struct<a: int64>")
+
+
+def test_a_data_set_in_memory_is_read_as_from_disk(tmp_path):
+    made = vectors().shuffle(seed=1)
+    data, saved = read_data(made, id="name"), read_data(on_disk(made, tmp_path / "s"), id="name")
+    assert np.array_equal(data.x, saved.x)
+    assert data.names == saved.names == ("cat", "dog", "emu")
+    assert data.ids.tolist() == saved.ids.tolist() == made["name"][:]
+    with pytest.raises(InputError, match="has the splits train; pass one"):
+        read_data(DatasetDict(train=made))
 
 
 # -- and back ------------------------------------------------------------------------------------
