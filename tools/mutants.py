@@ -263,12 +263,15 @@ def _functions(module: ModuleType) -> Iterator[tuple[str, FunctionType]]:
 def _patched(mutant: Mutant) -> bool:
     """Put the change into the function it is in; False where it is in none."""
     module = sys.modules["dris." + mutant.module.replace("/", ".")]
-    own = dict(_functions(module)).get(mutant.where)
+    held = dict(_functions(module))
+    words = mutant.where.split(".")
+    outer = [".".join(words[:k]) for k in range(1, len(words) + 1)]
+    where = next((name for name in outer if name in held), "")  # a function in one is part of it
     codes = {c.co_qualname: c for c in _codes(compile(mutant.tree, str(module.__file__), "exec"))}
-    if own is None or mutant.where not in codes:
+    if where not in codes:
         return False
-    new, old = codes[mutant.where], own.__code__
-    if new.co_freevars != old.co_freevars or new == old:  # a default, not the body
+    own, new = held[where], codes[where]
+    if new.co_freevars != own.__code__.co_freevars or new == own.__code__:  # a default, say
         return False
     own.__code__ = new
     return True
