@@ -22,7 +22,7 @@ PAGE = (ROOT / "docs" / "integrations.md").read_text()
 SHOWN: dict[str, tuple[list[str], list[str]]] = {
     "sklearn_robust_classifier.py": (
         [],
-        ["use gated", "kept", "wrong labels:", "test accuracy:"],
+        ["labels look wrong", "by clean", "wrong labels:", "test accuracy:"],
     ),
     "pytorch_loop.py": (
         ["torch"],

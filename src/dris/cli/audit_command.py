@@ -181,5 +181,5 @@ def apply(
         f"{done.unsure:,} unsure left as they are"
     )
     flags = replace(ask, trusted=done.column).flags()
-    talk.say(f"later runs never drop what is trusted: dris prune {out}{flags}")
+    talk.say(f"later runs never drop what is trusted: dris clean {out}{flags}")
     talk.result({"command": "audit apply", "out": str(out), **done.to_dict()})
