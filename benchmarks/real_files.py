@@ -8,8 +8,9 @@ scikit-learn's own. A tenth of the labels of the real ones is flipped before the
 
 For each: the AUROC of planted against other labels by the mean out-of-fold margin of three linear
 proxies (`dris.train_proxies`), and that of cleanlab's self-confidence from a cross-validated
-logistic regression on the same features, its C chosen by held-out loss. For text also the usual pipeline of its own, TF-IDF and
-logistic regression and cleanlab, with the time that both take from the file to the scores.
+logistic regression on the same features, its C chosen by held-out loss. For text also the usual
+pipeline of its own, TF-IDF and logistic regression and cleanlab, with the time that both take from
+the file to the scores.
 """
 
 import argparse
@@ -113,7 +114,7 @@ def suspicion(x: NDArray[np.float32], given: NDArray[np.str_]) -> NDArray[np.flo
 
 
 def self_confidence(x: object, y: NDArray[np.int64], scale: bool = True) -> NDArray[np.float64]:
-    """cleanlab's quality of each label, from a logistic regression that did not see it.
+    """The quality of each label by cleanlab, from a logistic regression that did not see it.
 
     Its C is the one of `STRENGTHS` with the least held-out loss on the given labels, for every
     file and for the usual pipeline alike: nothing that knows the truth has a say.
