@@ -1,5 +1,6 @@
 """Canaries on wrong labels: the limit on them holds wherever the wrong labels are."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -9,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import oracles_canaries as oracle
-from dris.core.certify.restored import binomial_limit, covered_limit, restored_limit
-from dris.core.noise.canaries import plant_canaries
+from dris.core.certify.restored import _log_tail, binomial_limit, covered_limit, restored_limit
+from dris.core.noise.canaries import Canaries, plant_canaries
 
 
 @settings(max_examples=60, deadline=None)
@@ -68,3 +69,64 @@ def test_the_limit_would_be_seen_to_fail_if_it_were_the_mean():
         for s in range(300)
     ]
     assert (np.array(restored) > 30).mean() > 0.2  # against 0.05: the mean is no limit
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.03, 0.25, 0.5, 0.97, 1.0])
+@pytest.mark.parametrize("delta", [1e-4, 0.05, 0.5])
+def test_chernoffs_limit_is_the_first_that_his_bound_allows(chance, delta):
+    for trials in (1, 2, 3, 7, 40):
+        allowed = [
+            k for k in range(trials + 1) if log_bound(trials, chance, k + 1) <= math.log(delta)
+        ]
+        assert binomial_limit(trials, chance, delta) == min(allowed)
+
+
+def log_bound(trials, chance, at_least):
+    """-n·KL(k/n ‖ p) above the mean, 0 up to it; more than all cannot be."""
+    if at_least > trials:
+        return -math.inf
+    share = at_least / trials
+    if share <= chance:
+        return 0.0
+    if chance == 0.0:
+        return -math.inf
+    kept = 0.0 if share == 1 else (1 - share) * math.log((1 - share) / (1 - chance))
+    return -trials * (share * math.log(share / chance) + kept)
+
+
+def test_the_bound_on_all_is_their_exact_chance_and_up_to_the_mean_there_is_none():
+    assert _log_tail(4, 0.5, 4) == 4 * math.log(0.5)
+    assert _log_tail(10, 0.5, 5) == _log_tail(10, 0.5, 3) == 0.0
+    assert binomial_limit(1, 0.5, 0.5) == 0  # a chance of exactly δ is allowed
+
+
+def test_canaries_that_do_not_count_are_those_on_wrong_labels_that_the_flip_restores():
+    labels = np.arange(2_000) % 10
+    part = plant_canaries(labels, share=0.2, rng=np.random.default_rng(0)).certifying
+    m = part.positions.size
+    restores = part.canaries.restores
+    assert restores == pytest.approx(1 / 9)
+    for wrong in (0, 1, 500, 2_000):
+        share = min(1.0, m / 2_000 * wrong / m)
+        assert restored_limit(part, wrong, 0.01) == binomial_limit(m, share * restores, 0.01)
+        assert covered_limit(part.canaries, wrong, 0.01) == binomial_limit(
+            2 * m, 2 * m / 2_000 * wrong / (2 * m), 0.01
+        )
+    assert restored_limit(part, 0, 0.01) == 0
+
+
+def test_wrong_labels_are_put_where_canaries_are_densest():
+    """One stratum is a single canary, one half canaries, one has none."""
+    canaries = Canaries(
+        planted=np.zeros(9),
+        given=np.zeros(9),
+        positions=np.array([0, 1, 2]),
+        certifies=np.ones(3, dtype=bool),
+        stratum=np.array([0, 1, 1, 1, 1, 2, 2, 2, -1]),
+        restores=1.0,
+        kind="uniform",
+        parameters={},
+    )
+    for wrong, expected in ((0, 0.0), (1, 1.0), (2, 1.5), (5, 3.0), (8, 3.0)):
+        found = covered_limit(canaries, wrong, 0.2)
+        assert found == binomial_limit(3, expected / 3, 0.2), wrong

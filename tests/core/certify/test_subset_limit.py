@@ -10,6 +10,7 @@ import oracles_canaries as oracle
 from canary_worlds import World, kept, left_wrong
 from dris.core.certify.data_limit import corruption_limit
 from dris.core.certify.hypergeometric import most_marked
+from dris.core.certify.restored import restored_limit
 from dris.core.certify.subset_limit import contamination_limit, widest
 from dris.core.choose.selection import Subset
 from dris.core.errors import InputError
@@ -36,6 +37,30 @@ def test_the_numbers_are_those_of_the_formula():
     assert (limit.delta, limit.delta_count, limit.delta_corrupted) == (0.05, 0.05, 0.0)
     assert limit.to_dict()["vacuous"] is limit.vacuous is False
     assert f"{limit.share:.2%} are wrong" in str(limit)
+
+
+def test_a_tenth_of_delta_is_for_canaries_that_do_not_count():
+    _, canaries, score, subset = World(quality=3.0).make(np.random.default_rng(1))
+    part = canaries.certifying
+    known = contamination_limit(subset, part, 200, delta=DELTA)
+    assert known.restored == restored_limit(part, 200, 0.1 * DELTA)
+    found = corruption_limit(score, part, delta=0.02)
+    assert found.outside < found.corrupted
+    limit = contamination_limit(subset, part, found, delta=DELTA)
+    assert limit.restored == restored_limit(part, found.corrupted, 0.1 * 0.03)
+    counted = limit.canaries - limit.restored
+    both = most_marked(limit.passed, total=counted + found.outside, drawn=counted, delta=0.9 * 0.03)
+    assert (limit.both, limit.wrong) == (both, both - limit.passed)
+
+
+def test_a_limit_is_vacuous_when_all_that_is_wrong_may_be_left():
+    _, canaries, _, subset = World().make(np.random.default_rng(1))
+    limit = contamination_limit(subset, canaries.certifying, 40)
+    for wrong, corrupted, vacuous in ((0, 0, False), (1, 1, True), (39, 40, False), (40, 40, True)):
+        assert dataclasses.replace(limit, wrong=wrong, corrupted=corrupted).vacuous is vacuous
+    assert contamination_limit(subset, canaries.certifying, 1_000).corrupted == 1_000  # all of them
+    with pytest.raises(InputError, match="corrupted must be at most the 1000 labels"):
+        contamination_limit(subset, canaries.certifying, 1_001)
 
 
 def test_the_limit_on_the_corruption_takes_its_part_of_delta():

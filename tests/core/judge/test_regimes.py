@@ -116,6 +116,32 @@ def test_every_check_gets_what_it_is_about():
     assert list(checks) == list(CHECKS)
 
 
+def test_unless_said_otherwise_the_level_is_5_percent_and_no_canary_is_hidden():
+    dynamics, planted, given = made()
+    found = assess(dynamics, planted, given, keep=0.25)
+    assert found == assess(dynamics, planted, given, keep=0.25, level=0.05, hidden=0)
+    right = dynamics.snapshot("correct")
+    assert found.doubted == doubted_share(doubted_labels(right), planted, 0)
+
+
+def test_two_classes_are_counted_as_two():
+    """With two classes the margin says how plausible a label is, and chance is a half."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(N) % 2
+    given = np.where(rng.random(N) < 0.15, 1 - truth, truth)
+    planted = np.arange(N) < 90
+    shown = np.where(planted, 1 - given, given)
+    logits = 1.5 * np.eye(2)[truth] + rng.normal(size=(3, N, 2))
+    dynamics = Dynamics.from_logits(logits, shown)
+    found = assess(dynamics, planted, given, keep=0.25, level=0.04)
+    loss, margin = dynamics.snapshot("loss"), dynamics.snapshot("margin")
+    doubted = doubted_labels(dynamics.snapshot("correct"))
+    plausible = plausibility(loss, margin, 2)
+    expected = noise_like_planted(doubted, plausible, planted, found.doubted, 0.01)
+    assert found.checks["natural"] == expected
+    assert found.checks["memorised"].threshold == 0.5
+
+
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.1, 1.5])
 def test_a_level_is_a_probability(level):
     dynamics, planted, given = made()
