@@ -20,6 +20,7 @@ from dris.bench.records import ROWS, Records, gather, read_records, write_record
 from dris.bench.runner import missing, run
 from dris.bench.scales import scale_of
 from dris.bench.spec import CLEAN, Cell, Noise
+from dris.data.writer import MANIFEST
 
 BED = scale_of("smoke").beds[0]
 SOURCE = Path(static_kind.__file__).parents[3]
@@ -126,7 +127,7 @@ def test_many_rows_go_into_several_files_and_come_back(tmp_path):
     many = Records("beyond", "cpu", rows, {}, len(rows))
     path = write_records(many, tmp_path / "beyond.json")
     names = sorted(p.name for p in tmp_path.iterdir())
-    assert names == ["beyond-2.json", "beyond-3.json", "beyond.json"]
+    assert names == [MANIFEST, "beyond-2.json", "beyond-3.json", "beyond.json"]
     assert read_records(path) == many
     few = replace(many, rows=rows[:1])
     assert read_records(write_records(few, path)) == few  # what was left over is gone

@@ -19,7 +19,7 @@ import typer
 from typer.main import get_command
 
 import dris as package
-from dris.bench import demo
+from dris.bench.own import demo
 from dris.cli import app
 from dris.data.known.catalogue import KNOWN
 from dris.data.writer import MANIFEST, OWN, Writer
@@ -470,11 +470,10 @@ def test_a_writer_that_refuses_nothing_is_caught(name, dris, here, monkeypatch):
 
 
 def test_a_command_that_writes_past_the_writer_is_caught(dris, here, monkeypatch):
-    def past(data, *, out, **_):
+    def past(seeds, *, out, **_):
         (out / "demo.json").write_text("{}")
 
-    monkeypatch.setattr("dris.bench.demo_page.show", past)
-    monkeypatch.setattr(demo, "run", None)
+    monkeypatch.setattr(demo, "show", past)
     (here / "o").mkdir()
     (here / "o" / "demo.json").write_bytes(PRECIOUS)
     before = bytes_below(here)
@@ -488,13 +487,18 @@ THEMSELVES = {
     "writer": "the writer itself",
     "files": "a temporary name in scratch space",
     "copies": "into the writer's temporary name",
+    "excel": "into the writer's temporary name",
+    "jsonlines": "into the writer's temporary name",
+    "image_list": "into the writer's temporary name",
+    "remote": "a copy in the user's cache, named by a hash of its address",
+    "sentences": "embeddings in the user's cache, named by a hash of the text",
     "outputs": "into the writer's temporary name",
     "scorefile": "into the writer's temporary name",
     "shards": "into scratch space that has a mark",
     "archives": "a folder of a fresh name, moved where nothing is",
     "download": "a folder of a fresh name, moved where nothing is",
     "dynamics_file": "where a caller of the library says",
-    "bench/figures": "into a temporary folder that the writer empties; scripts of this repository",
+    "figures": "into a temporary folder that the writer empties; scripts of this repository",
     "sharded_page": "a script of this repository: the marked part of its own page",
     "beyond/page": "a script of this repository: the page of gated selection",
     "beyond/records": "a script of this repository: the records of gated selection",

@@ -338,7 +338,8 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
     if asked is None and worse:
         note = f"dropping them would do harm, so everything is kept ({harm})"
         return _everything(decision, harm, note)
-    if harm.against_random is not None and harm.against_random.below_zero:
+    lost = harm.against_random is not None and harm.against_random.below_zero
+    if lost and decision.rule != "random":
         lot = decide_scored(scored, keep=asked, rule="random")
         note = (
             f"{decision.rule} loses to a random subset of that size ({harm.against_random} points)"

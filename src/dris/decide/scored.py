@@ -26,8 +26,8 @@ from dris.decide.settings import DEFAULTS, Settings
 from dris.learn.proxies import train_proxies
 from dris.learn.run.engine import Engine
 from dris.learn.run.processes import Progress
-from dris.learn.stacked.head_models import is_head
 from dris.learn.store.run_store import Store
+from dris.learn.trainers import kind_of
 
 LARGE = 5_000_000  # values per column (K·E·N) above which only the scored epoch is kept
 PATIENCE = 4  # epochs without a smaller held-out loss before proxies stop
@@ -192,7 +192,7 @@ def score_data(
     }
     if chosen.scored_epoch is not None:
         how["scored_epoch"] = chosen.scored_epoch
-    if chosen.folds is not None and all(is_head(model) for model in models):
+    if chosen.folds is not None and all(kind_of(model).train is not None for model in models):
         how["cross_fit"] = min(chosen.folds, len(data))
         if chosen.scored_epoch is None:
             how |= {"scored_epoch": "held_out", "patience": PATIENCE}

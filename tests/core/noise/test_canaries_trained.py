@@ -81,6 +81,7 @@ def run(seed):
     )
 
 
+@pytest.mark.slow
 def test_the_limits_hold_on_200_trained_data_sets_and_say_something():
     runs = 200
     results = np.array([run(seed) for seed in range(runs)], dtype=float)

@@ -1,10 +1,10 @@
 """Scratch space is removed by its mark, never by its name."""
 
 import pytest
-from dris.learn.scratch import MARK, empty_scratch, made_scratch, remove_scratch
 
 from dris.core.errors import InputError
 from dris.learn.store.locks import LOCK, folder_lock
+from dris.learn.store.scratch import MARK, empty_scratch, made_scratch, remove_scratch
 
 
 def test_a_folder_of_ours_is_emptied_and_removed(tmp_path):
