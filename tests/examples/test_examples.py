@@ -40,7 +40,11 @@ def printed_by(path: Path, folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("name", SHOWN)
+# Two minutes of two cores where others work beside it.
+_LONG = pytest.param("pytorch_loop.py", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("name", [_LONG if n == _LONG.values[0] else n for n in SHOWN])
 def test_the_example_runs_and_prints_what_it_shows(name, tmp_path):
     needs, words = SHOWN[name]
     missing = [module for module in needs if importlib.util.find_spec(module) is None]
