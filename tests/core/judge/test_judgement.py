@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 import dris
+from dris.core.judge.judgement import _recommended
+from dris.core.judge.noise_checks import doubted_share, kinds_alike
 from dris.core.judge.regimes import Assessment, assess
 from dris.core.noise.canaries import plant_canaries
+from dris.core.scores.suggestions import doubted_labels
 
 N, C = 2000, 5
 
@@ -230,3 +233,167 @@ def test_a_level_is_strictly_between_0_and_1(level):
     dynamics, kinds, _ = two_kinds()
     with pytest.raises(dris.InputError, match=r"level must be in \(0, 1\)"):
         dris.judge(dynamics, kinds, keep=0.25, level=level)
+
+
+# -- what is recommended, and why ----------------------------------------------------------------
+
+
+def recommended(doubted=0.1, canaries=40, earlier=False, **failing):
+    """The rule for an assessment in which these checks fail, and its reason."""
+    dynamics = dris.Dynamics.from_logits(world()[0], world()[1].planted)
+    good = assess(dynamics, world()[1].mask(), world()[1].given, keep=0.25)
+    names = {name.replace(" ", "_"): name for name in good.checks}
+    fails = {names[name] for name in failing}
+    checks = {
+        name: replace(check, outcome="fails" if name in fails else "holds")
+        for name, check in good.checks.items()
+    }
+    mark = np.arange(dynamics.examples) < canaries
+    if earlier:
+        right = np.ones((3, 2, dynamics.examples), dtype=bool)
+        right[:, 0, mark] = False
+        loss = np.ones(right.shape)
+        dynamics = dris.Dynamics.from_arrays(loss=loss, correct=right, scored_epoch=2)
+    return _recommended(dynamics, mark, Assessment(checks, doubted))
+
+
+def test_every_regime_has_a_rule_and_a_reason_of_its_own():
+    assert recommended(doubted=0.01) == (
+        "rank_variance",
+        "nothing to drop, and rank variance does not collect wrong labels",
+    )
+    assert recommended(doubted=0.1) == (
+        "gated",
+        "about 10% of the labels are doubted; drop them first, then choose",
+    )
+    rule, why = recommended(doubted=0.4)
+    assert rule == "gated"
+    assert "past what rank variance can reject" in why
+    rule, why = recommended(natural=True)
+    assert rule == "gated"
+    assert "more plausible than planted ones: natural noise or hard examples" in why
+    rule, why = recommended(inversion=True)
+    assert rule == "gated"
+    assert why.startswith("rank variance collects wrong labels here")
+    assert recommended(contested=True)[0] == "random"
+    assert recommended(doubted=0.01, classes=True)[0] == "rank_variance_per_class"
+    rule, why = recommended(differ=True)
+    assert rule == "train other proxies"
+    assert why.startswith("proxies differ: no; ")
+
+
+def test_known_by_heart_says_which_epoch_to_score_where_one_is_left():
+    assert recommended(memorised=True)[1].endswith("by heart; train shorter")
+    assert recommended(memorised=True, earlier=True)[1].endswith("score epoch 1, or train shorter")
+
+
+@pytest.mark.parametrize(("canaries", "rule"), [(28, "aum_mean"), (29, "gated")])
+def test_a_gate_takes_29_choosing_canaries(canaries, rule):
+    found, why = recommended(canaries=canaries)
+    assert found == rule
+    assert ("a gate needs 29 choosing canaries, there are 28" in why) == (rule == "aum_mean")
+    assert recommended(canaries=canaries, contested=True)[0] == "random"  # needs none
+
+
+# -- how it reads --------------------------------------------------------------------------------
+
+
+def test_words_name_limits_doubts_and_the_reason_of_whatever_does_not_hold():
+    found = judged(*world(noise=0.2)[:2])
+    lines = str(found).splitlines()
+    assert f"  left     {found.certificate}" in lines
+    assert f"  in all   {found.limit}" in lines
+    for name, check in found.checks.items():
+        at = next(k for k, line in enumerate(lines) if f" {check.name} (" in line)
+        assert lines[at].split("  ")[1] == check.outcome, name
+        said = at + 1 < len(lines) and lines[at + 1].strip() == check.reason
+        assert said == (check.outcome != "holds"), name
+    bare = replace(found, certificates=(), corruption=())
+    assert "  left  " not in str(bare)
+    assert "  in all  " not in str(bare)
+    unusable = replace(found, subset=None, rule="train other proxies")
+    assert str(unusable).splitlines()[0] == "moderate noise: train other proxies"
+
+
+def test_what_hides_is_said_beside_every_limit():
+    found = judged(*world(noise=0.2)[:2])
+    assert not found.hides
+    assert "too good to trust" not in str(found)
+    hiding = replace(found.checks["hiding"], outcome="fails")
+    other = replace(found, checks={**found.checks, "hiding": hiding})
+    assert other.hides
+    assert str(other).count("too good to trust") == 2
+    natural = replace(found.checks["natural"], outcome="fails")
+    assert not replace(found, checks={**found.checks, "natural": natural}).hides
+
+
+def test_warnings_are_the_checks_that_fail():
+    found = judged(*world(noise=0.2)[:2])
+    failing = [check for check in found.checks.values() if check.outcome == "fails"]
+    assert list(found.warnings) == failing
+    worse = replace(found.checks["spread"], outcome="fails")
+    assert worse in replace(found, checks={**found.checks, "spread": worse}).warnings
+
+
+def test_json_holds_numbers_that_are_finite_and_none_where_one_is_not():
+    found = judged(*world(noise=0.2)[:2])
+    odd = replace(found.checks["spread"], number=float("nan"), threshold=float("inf"))
+    values = replace(found, checks={**found.checks, "spread": odd}).to_dict()
+    assert (values["checks"]["spread"]["number"], values["checks"]["spread"]["threshold"]) == (
+        None,
+        None,
+    )
+    differ = found.checks["differ"]
+    assert values["checks"]["differ"]["number"] == differ.number
+    assert values["checks"]["differ"]["outcome"] == differ.outcome
+    assert values["kept"] == len(found.subset)
+    assert replace(found, subset=None).to_dict()["kept"] is None
+
+
+def test_defaults_are_5_percent_at_most_half_wrong_and_seed_0():
+    logits, canaries, _ = world(noise=0.2)
+    found = judged(logits, canaries)
+    same = judged(logits, canaries, level=0.05, delta=0.05, at_most=0.5, seed=0)
+    assert found.checks == same.checks
+    assert found.certificates == same.certificates
+    assert found.subset == same.subset
+    assert judged(logits, canaries, seed=1).subset != found.subset
+
+
+def test_the_share_of_doubted_labels_leaves_all_canaries_out():
+    logits, canaries, _ = world(noise=0.2)
+    dynamics = dris.Dynamics.from_logits(logits, canaries.planted)
+    found = dris.judge(dynamics, canaries, keep=0.25)
+    mark = np.zeros(N, dtype=bool)
+    mark[canaries.choosing.positions] = True
+    doubted = doubted_labels(dynamics.snapshot("correct"))
+    hidden = len(canaries) - int(mark.sum())
+    assert found.doubted == doubted_share(doubted, mark, hidden)
+
+
+def test_kinds_are_compared_by_how_many_of_their_choosing_canaries_go_undoubted():
+    dynamics, kinds, _ = two_kinds()
+    doubted = doubted_labels(dynamics.snapshot("correct"))
+    known = kinds[1].choosing.positions[:20]  # twenty of the second kind are believed
+    logits = np.array(world(noise=0.2)[0])
+    logits[:, known, kinds[1].planted[known]] += 50
+    believing = dris.Dynamics.from_logits(logits, kinds[1].planted)
+    found = dris.judge(believing, kinds, keep=0.25).checks["uniform and hard"]
+    right = ~doubted_labels(believing.snapshot("correct"))
+    first, second = (kind.choosing.positions for kind in kinds)
+    assert found == kinds_alike(
+        (int(right[first].sum()), first.size), (int(right[second].sum()), second.size), 0.01
+    )
+    assert found.outcome == "fails"
+    assert dris.judge(dynamics, kinds, keep=0.25).checks["uniform and hard"].outcome == "holds"
+    assert doubted[known].all()
+
+
+def test_a_gate_through_which_only_canaries_pass_is_closed():
+    logits, canaries, _ = world(noise=0.2)
+    best = canaries.choosing.positions[:6]
+    logits[:, best, canaries.planted[best]] += 60  # above every other example
+    found = judged(logits, canaries)
+    assert found.rule == "aum_mean"
+    assert "nothing passes the gate, so take the largest margins" in found.reason
+    assert len(found.subset) > 400
