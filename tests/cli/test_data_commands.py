@@ -445,13 +445,16 @@ def test_an_interrupted_trial_says_how_to_go_on_and_ends_in_the_same_bytes(peopl
         assert child.wait() == 0
     words += ["--out", "cut"]
     with _child(*words, cwd=tmp_path, start_new_session=True) as child:
-        _wait_for("cut/runs/cells/*.json", tmp_path, child)
+        _wait_for("cut/runs/records/????????????????.json", tmp_path, child)
         os.killpg(child.pid, signal.SIGINT)  # a terminal tells the workers too
         said = child.stderr.read()
     assert child.returncode == 130
     assert f"to go on: dris {shlex.join(words)}" in said
     assert "Traceback" not in said
-    finished = {path: path.stat().st_mtime_ns for path in tmp_path.glob("cut/runs/cells/*.json")}
+    finished = {
+        path: path.stat().st_mtime_ns
+        for path in tmp_path.glob("cut/runs/records/????????????????.json")
+    }
     assert 0 < len(finished) < 45
     assert not (tmp_path / "cut" / "trial.json").exists()
     with _child(*words, cwd=tmp_path) as child:

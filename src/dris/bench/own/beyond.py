@@ -37,6 +37,7 @@ CUTS = {
     "Fashion-MNIST, by these numbers, so its lead there is flattered, and the features of CIFAR-10 "
     "and Food-101 are the test (decision 16); small data have canaries on a tenth of their labels, "
     "the others on 4 %",
+    "mid": "as at cpu, the study is ours",
     "paper": "nothing is cut, the study is ours",
 }
 TABLE = (CLEAN, Noise("uniform", 0.1), Noise("targeted", 0.1), Noise("targeted", 0.25))
@@ -111,6 +112,7 @@ _IMAGES = Bed(
 BEDS = {
     "smoke": (_bed("Digits", Source("digits", 400, 300), (4, 64), (1, 128), 0.3),),
     "cpu": _CPU,
+    "mid": _CPU,
     "paper": (*_CPU, _IMAGES),
 }
 
