@@ -143,7 +143,8 @@ def answer(cells: Sequence[Cell]) -> str:
     }
     side = min(sides(fmean(values), _error(values)) for values in ahead.values())
     lines = [
-        f"**Above both on average: {('missed', 'cannot tell', 'met')[side + 1]}.** Over {len(groups)} (set, noise) clean is "
+        f"**Above both on average: {('missed', 'cannot tell', 'met')[side + 1]}.** "
+        f"Over {len(groups)} (set, noise) clean is "
         f"{_mean(ahead['everything'])} points beside everything, ahead in "
         f"{sum(v > 0 for v in ahead['everything'])}, and {_mean(ahead['cleanlab'])} beside "
         f"cleanlab's rest, ahead in {sum(v > 0 for v in ahead['cleanlab'])} (mean ± standard "
