@@ -5,7 +5,7 @@ the rules, each set and noise by its mean over the seeds.
 """
 
 from collections.abc import Sequence
-from statistics import fmean
+from statistics import fmean, stdev
 
 import clean_tables as tables
 from clean_cells import (
@@ -20,6 +20,7 @@ from clean_cells import (
     grouped,
     inside,
     limits,
+    sides,
     signs,
     truth,
 )
@@ -33,15 +34,15 @@ SEEDS = 3
 
 def page(cells: Sequence[Cell]) -> str:
     """The whole page."""
-    count = len({cell["seed"] for cell in cells})
-    seeds = f"{count} seed{'s' if count > 1 else ''}"
+    sizes = [sum(cell["seed"] == seed for cell in cells) for seed in range(SEEDS)]
+    seeds = ", ".join(f"{size} of seed {seed}" for seed, size in enumerate(sizes))
     chose = _names(True).replace(", ", " and ")
     rest = fresh(cells)
     parts = [
         "# Does `dris clean` help? Data that did not choose it\n",
         f"Rules frozen at commit `{FREEZE}`: chosen on {chose} alone, then run once on "
         f"{len({c['set'] for c in rest})} other sets ({_names(False, rest)}). {len(cells)} cells "
-        f"of {len(SETS) * len(NOISES) * SEEDS} (set × noise × seed), {seeds}, two targets "
+        f"of {len(SETS) * len(NOISES) * SEEDS} (set × noise × seed: {seeds}), two targets "
         "(logistic regression, a hidden layer of 64), test accuracy on true labels. Written by "
         "`python benchmarks/clean.py`, which says what to install; "
         "[every cell](records/clean.json).\n",
@@ -135,11 +136,19 @@ def answer(cells: Sequence[Cell]) -> str:
     groups = grouped(cells)
     gaps = {key: behind(group) for key, group in groups.items()}
     low = sorted((key for key in gaps if gaps[key] < -SLACK), key=lambda key: gaps[key])
-    ahead = [fmean(gain(c, "clean", way) for c in cells) for way in ("everything", "cleanlab")]
-    sure = min(ahead) > 0
+    # Every set and noise counts once, however many seeds of it are finished.
+    ahead = {
+        way: [fmean(gain(c, "clean", way) for c in group) for group in groups.values()]
+        for way in ("everything", "cleanlab")
+    }
+    side = min(sides(fmean(values), _error(values)) for values in ahead.values())
     lines = [
-        f"**Above both on average: {_met(sure)}.** Over {len(cells)} cells clean is "
-        f"{ahead[0]:+.2f} points beside everything and {ahead[1]:+.2f} beside cleanlab's rest.",
+        f"**Above both on average: {('missed', 'cannot tell', 'met')[side + 1]}.** "
+        f"Over {len(groups)} (set, noise) clean is "
+        f"{_mean(ahead['everything'])} points beside everything, ahead in "
+        f"{sum(v > 0 for v in ahead['everything'])}, and {_mean(ahead['cleanlab'])} beside "
+        f"cleanlab's rest, ahead in {sum(v > 0 for v in ahead['cleanlab'])} (mean ± standard "
+        "error).",
         f"**Never more than a point below the better of the two: {_met(not low)}.** "
         + _places(low, gaps, len(groups), "points")
         + _apart(groups),
@@ -236,6 +245,15 @@ def _apart(groups: dict[tuple[str, str], list[Cell]]) -> str:
         low = sum(gap < -SLACK for gap in gaps)
         said.append(f"{target} {low} (worst {min(gaps):+.1f})")
     return f" Each target alone: {', '.join(said)}."
+
+
+def _error(values: Sequence[float]) -> float:
+    """The standard error of their mean; 0 of a single one."""
+    return stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
+
+
+def _mean(values: Sequence[float]) -> str:
+    return f"{fmean(values):+.2f} ± {_error(values):.2f}"
 
 
 def _met(is_met: bool) -> str:

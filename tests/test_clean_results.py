@@ -81,6 +81,21 @@ def test_an_aim_is_missed_more_than_a_point_below_the_better_of_two():
     assert "mnist uniform 10 % -1.1" in answer([some])
 
 
+def test_above_both_on_average_is_met_missed_or_not_to_be_told():
+    from clean_page import answer
+
+    def said(*gains):
+        cells = [cell(noise=noise) for noise, _ in zip(("uniform-10", "class"), gains, strict=True)]
+        for one, gain in zip(cells, gains, strict=True):
+            for reached in one["accuracy"].values():
+                reached["clean"] += gain
+        return answer(cells).split(".**")[0]
+
+    assert said(2.0, 2.1) == "- **Above both on average: met"
+    assert said(-2.0, -2.1) == "- **Above both on average: missed"
+    assert said(2.0, -1.9) == "- **Above both on average: cannot tell"
+
+
 def test_a_harm_check_is_of_what_it_refused_and_a_wrong_sign_counts_where_it_took_a_side():
     from clean_cells import checks, signs
 
