@@ -18,6 +18,7 @@ from dris.bench.cell_data import Place
 from dris.bench.kinds.groups import Finding, Findings
 from dris.bench.spec import Cell
 from dris.core.dynamics.arrayfile import made_folder, write_atomically
+from dris.core.temporaries import remove_left
 from dris.learn.run.engine import Engine
 from dris.learn.run.processes import Progress, run_all
 
@@ -49,6 +50,7 @@ def run(
     # A node's task stands in a folder of its own.
     out, place = out.absolute(), place.absolute()
     folder = made_folder(out / "records")
+    remove_left(folder)
     wanted = list(dict.fromkeys(cells))
     groups: dict[Any, list[Cell]] = {}
     for cell in missing(wanted, out):

@@ -43,10 +43,10 @@ def clean(ask: Request, no_report: NoReport = False) -> None:
     pages = [] if no_report else ["report.html"]
     cleaned, issues, *page = ask.files(f"cleaned{_suffix(data)}", "issues.csv", *pages)
     decision, proxies = ask.decide(data)
-    writer = ask.writer()
-    write_data(data, cleaned, positions=decision.kept, writer=writer)
-    write_issues(decision, issues, writer=writer)
-    files = [cleaned, issues, *_page(ask, decision, page)]
+    with ask.writer().together() as writer:
+        write_data(data, cleaned, positions=decision.kept, writer=writer)
+        write_issues(decision, issues, writer=writer)
+        files = [cleaned, issues, *_page(ask, decision, page, writer)]
     _say(ask, decision, cleaned)
     ask.talk.say(f"wrote {_listed(files)}")
     ask.result("clean", decision, proxies, files)
@@ -83,14 +83,14 @@ def prune(
     pages = [] if no_report else ["report.html"]
     kept_file, *page = ask.files(f"kept{suffix}", *pages)
     decision, proxies = ask.decide(data, keep=keep, rule=rule)
-    writer = ask.writer()
-    if written == "ids":
-        write_ids(data, kept_file, positions=decision.kept, writer=writer)
-    elif written == "data":
-        write_data(data, kept_file, positions=decision.kept, writer=writer)
-    else:
-        write_data(data, kept_file, columns=_columns(decision), writer=writer)
-    files = [kept_file, *_page(ask, decision, page)]
+    with ask.writer().together() as writer:
+        if written == "ids":
+            write_ids(data, kept_file, positions=decision.kept, writer=writer)
+        elif written == "data":
+            write_data(data, kept_file, positions=decision.kept, writer=writer)
+        else:
+            write_data(data, kept_file, columns=_columns(decision), writer=writer)
+        files = [kept_file, *_page(ask, decision, page, writer)]
     _say(ask, decision, kept_file if written == "data" else None)
     ask.talk.say(f"wrote {_listed(files)}")
     ask.result("prune", decision, proxies, files)
@@ -121,9 +121,9 @@ def score(ask: Request) -> None:
         texts["suggested"] = data.written(scored.suggested())
     found = {**scored.scores(), "suspicion": decision.suspicion}
     note = {"fingerprint": data.origin.fingerprint, "seed": ask.seed}
-    writer = ask.writer()
-    write_scores(ScoreFile(data.ids, found, flags, note, texts), scores_file, writer=writer)
-    _write_json(ask.recipe(decision), recipe_file, writer)
+    with ask.writer().together() as writer:
+        write_scores(ScoreFile(data.ids, found, flags, note, texts), scores_file, writer=writer)
+        _write_json(ask.recipe(decision), recipe_file, writer)
     ask.talk.say(f"scored {len(data):,} examples by {len(found)} scores: {', '.join(found)}")
     ask.talk.say(f"wrote {scores_file} and {recipe_file}")
     ask.talk.result(
@@ -147,10 +147,11 @@ def _score_records(ask: Request) -> None:
     found = ask.imported()
     if isinstance(found, Dynamics):
         found = ScoreFile(found.ids, scores_of(found), note=dict(found.provenance))
-    writer = ask.writer()
-    path = write_scores(found, ask.out / "scores.parquet", writer=writer)
     recipe = ask.out / "recipe.json"
-    _write_json({"imported": [str(p) for p in ask.records or []], **found.note}, recipe, writer)
+    with ask.writer().together() as writer:
+        path = write_scores(found, ask.out / "scores.parquet", writer=writer)
+        imported = [str(p) for p in ask.records or []]
+        _write_json({"imported": imported, **found.note}, recipe, writer)
     names = list(found.scores)
     ask.talk.say(f"imported {len(found):,} examples: {', '.join(names)}")
     ask.talk.say(f"wrote {path} and {recipe}")
@@ -252,7 +253,7 @@ def report(ask: Request, keep: MaybeKeep = None, rule: RuleName = RECOMMENDED) -
     data = ask.read()
     check_rule(rule, keep, canaries=ask.plants, n=len(data))
     decision, proxies = ask.decide(data, keep=keep, rule=rule)
-    files = _page(ask, decision, [path])
+    files = _page(ask, decision, [path], ask.writer())
     ask.talk.say(headline(decision))
     _say(ask, decision, None)
     if files:
@@ -314,16 +315,14 @@ def _columns(decision: "Decision") -> dict[str, Any]:
     return found
 
 
-def _page(ask: Request, decision: "Decision", pages: list[Path]) -> list[Path]:
+def _page(ask: Request, decision: "Decision", pages: list[Path], writer: "Writer") -> list[Path]:
     """Write the page where one was asked for and there is something to show."""
     from dris.report.decision_page import write_page
 
     if decision.scored is None or decision.scored.dynamics.proxies < 2:
         return []
     for path in pages:
-        write_page(
-            decision, path, title=ask.title, recipe=ask.recipe(decision), writer=ask.writer()
-        )
+        write_page(decision, path, title=ask.title, recipe=ask.recipe(decision), writer=writer)
     return pages
 
 

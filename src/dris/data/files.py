@@ -4,7 +4,6 @@ import glob
 import hashlib
 import os
 import re
-import uuid
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from dris.core.errors import InputError
+from dris.core.errors import InputError, remedy_for
+from dris.core.temporaries import temporary_for
+from dris.core.words import printable
 
 PathLike = str | os.PathLike[str]
 
@@ -70,8 +71,7 @@ def one_line(text: object, most: int = 160) -> str:
     >>> one_line("a\n b")
     'a b'
     """
-    words = " ".join(str(text).split())
-    words = "".join(c if c.isprintable() else "�" for c in words)
+    words = printable(" ".join(str(text).split()))
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
@@ -164,7 +164,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     For scratch space alone, since it asks nobody: what people see goes through a `Writer`.
     """
     with writing(path):
-        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+        temporary = temporary_for(path)
         try:
             yield temporary
             temporary.replace(path)
@@ -179,4 +179,5 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         why = one_line(error.strerror or error)
-        raise InputError(f"{path} cannot be written ({why}); name another place") from None
+        do = remedy_for(error, "name another place")
+        raise InputError(f"{path} cannot be written ({why}); {do}") from None

@@ -56,8 +56,9 @@ def write_audit(
     everything = np.arange(len(kept))
     drawn, note = sealed_draw(kept, everything, n, files=files, seed=seed, delta=delta)
     asked = [(*pair, "") for pair in note["drawn"]]
-    writer.write(beside(path), [(json.dumps(note, indent=1) + "\n").encode()])
-    writer.write(path, [questions(asked, looks(kept, drawn))])
+    with writer.together() as both:
+        both.write(beside(path), [(json.dumps(note, indent=1) + "\n").encode()])
+        both.write(path, [questions(asked, looks(kept, drawn))])
     return drawn
 
 

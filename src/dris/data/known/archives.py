@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from dris.core.errors import InputError
+from dris.core.temporaries import temporary_folder
 
 # What a tree of images may hold; anything else in its archive is left inside.
 _TREE_FILE = re.compile(r"(images/[\w-]+/[\w-]+\.jpg|meta/[\w-]+\.(txt|json)|[\w-]+\.txt)")
@@ -118,8 +118,8 @@ def unpack_tree(found: Found) -> Path:
             f"over it; move {target} away and try again"
         )
     try:
-        with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=data_dir) as scratch:
-            fresh = Path(scratch) / "tree"
+        with temporary_folder(data_dir, ".unpacking-") as scratch:
+            fresh = scratch / "tree"
             for name, stream in _members(found):
                 if _TREE_FILE.fullmatch(name):
                     (fresh / name).parent.mkdir(parents=True, exist_ok=True)
