@@ -115,12 +115,12 @@ def read_records(path: Path) -> Records:
     """What `write_records` wrote."""
     if not path.is_file():
         raise InputError(f"{path}: no such file; run the experiment first")
-    found = json.loads(path.read_text())
+    found = json.loads(path.read_bytes())
     rows: list[Row] = found["rows"]
     for number in itertools.count(2):
         if not _part(path, number).is_file():
             break
-        rows += json.loads(_part(path, number).read_text())["rows"]
+        rows += json.loads(_part(path, number).read_bytes())["rows"]
     return Records(
         found["experiment"], found["scale"], tuple(rows), found["versions"], found["cells"]
     )
