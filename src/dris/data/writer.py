@@ -222,8 +222,12 @@ def written_in(folder: Path) -> Written:
 
 def digest_of(path: Path) -> str:
     """SHA-256 of a file, whose bytes are on the disk on return."""
-    with path.open("r+b" if os.name == "nt" else "rb") as file:  # Windows syncs what it may write
-        os.fsync(file.fileno())
+    if os.name == "nt":  # which syncs only what it may write to
+        with path.open("r+b") as file:
+            os.fsync(file.fileno())
+    with path.open("rb") as file:
+        if os.name != "nt":
+            os.fsync(file.fileno())
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
