@@ -21,6 +21,7 @@ from dris.core.temporaries import is_left, temporary_folder, temporary_for
 from dris.data import writer as module
 from dris.data.writer import MANIFEST, Writer, written_in
 from dris.learn.run.processes import run_all
+from dris.learn.store.locks import folder_lock
 from made_people import write_people
 
 MAIN = "from dris.cli import main; main()"
@@ -161,6 +162,7 @@ SLEEPING = """
 import os, sys, time
 from pathlib import Path
 from dris.learn.run.processes import run_all
+from dris.learn.store.locks import folder_lock
 
 def sleeping(number, tick):
     Path(sys.argv[1], str(os.getpid())).touch()
@@ -284,6 +286,22 @@ def test_a_store_that_is_waited_for_is_said_at_once(capsys):
     assert capsys.readouterr().err == "dris: waiting for process 7, which holds runs/a\n"
     logging.getLogger("dris.store").info("outside of a command nothing is said")
     assert capsys.readouterr().err == ""
+
+
+def test_a_disk_without_locks_names_the_lock(tmp_path, monkeypatch):
+    import filelock
+
+    def none(*_, **__):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", none)
+    with pytest.raises(OSError, match="No locks") as told, folder_lock(tmp_path):
+        pass
+    assert _ended(told.value) == (
+        1,
+        f"{tmp_path / 'lock'}: No locks available; that disk offers no locks; name a folder on "
+        "another one (--out, --store)",
+    )
 
 
 def test_the_list_of_outputs_says_nothing_of_unfinished_sets_once_they_are_whole(tmp_path):

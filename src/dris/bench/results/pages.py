@@ -106,7 +106,7 @@ def write_index(folder: Path, scale: str, *, writer: Writer = OWN) -> Path:
     for name in EXPERIMENTS:
         path = folder / f"claims/{name}.json"
         if path.is_file():
-            told = json.loads(path.read_text())
+            told = json.loads(path.read_bytes())
             counts = Counter(claim["outcome"] for claim in told["claims"])
             totals += counts if name not in OURS else Counter()
             numbers = " | ".join(str(counts[outcome]) for outcome in _SIGNS)
