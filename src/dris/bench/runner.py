@@ -19,6 +19,7 @@ from dris.bench.kinds.groups import Finding, Findings
 from dris.bench.spec import Cell
 from dris.core.dynamics.arrayfile import made_folder, write_atomically
 from dris.core.temporaries import remove_left
+from dris.data.files import reading
 from dris.learn.run.engine import Engine
 from dris.learn.run.processes import Progress, run_all
 
@@ -77,9 +78,11 @@ def missing(cells: Sequence[Cell], out: Path) -> list[Cell]:
 
 def read_record(folder: Path, cell: Cell) -> Record:
     """A finished cell's record, with its seconds under "seconds"."""
-    record: Record = json.loads(_path(folder, cell).read_bytes())
-    beside = _path(folder, cell).with_suffix(".time.json")
-    seconds = json.loads(beside.read_bytes()) if beside.exists() else {}
+    path = _path(folder, cell)
+    beside = path.with_suffix(".time.json")
+    with reading(path, "record of dris; remove it, and it is computed again"):
+        record: Record = json.loads(path.read_bytes())
+        seconds = json.loads(beside.read_bytes()) if beside.exists() else {}
     return {**record, "seconds": seconds}
 
 

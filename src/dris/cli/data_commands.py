@@ -289,7 +289,10 @@ def _say(ask: Request, decision: "Decision", kept: Path | None) -> None:
         ask.talk.say(line)
     if decision.limit is None:
         return
-    check = f"dris audit draw {kept}{ask.flags()}" if kept is not None else "dris audit"
+    # The list of images that were in folders names them from where it lies itself.
+    images = decision.data.origin.format == "images" and not ask.allow_outside
+    flags = ask.flags() + " --allow-outside" * images
+    check = f"dris audit draw {kept}{flags}" if kept is not None else "dris audit"
     sample = f"check a sample for a limit that needs no assumption: {check}"
     if max(most.share for most in decision.corruption) > UNTOLD * ask.at_most:
         ask.talk.say(

@@ -21,6 +21,27 @@ def printable(text: object, *, lines: bool = False) -> str:
     )
 
 
+_FORMULA = ("=", "+", "-", "@", "'", "\t", "\r", "\n")  # how a cell that is computed may begin
+
+
+def guarded(text: str) -> str:
+    """With an apostrophe in front where a spreadsheet could see a formula, as the page does.
+
+    >>> guarded("=1+1"), guarded("cat")
+    ("'=1+1", 'cat')
+    """
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def unguarded(text: str) -> str:
+    """As it was before `guarded`; an apostrophe that guards nothing stays.
+
+    >>> unguarded("'=1+1"), unguarded("'s-Gravenhage")
+    ('=1+1', "'s-Gravenhage")
+    """
+    return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA) else text
+
+
 class Printable:
     r"""A stream that writes what is printable; whoever draws by escapes takes the one `under` it.
 

@@ -4,6 +4,8 @@ import glob
 import hashlib
 import os
 import re
+import stat
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -30,6 +32,8 @@ _UNREADABLE = (
     EOFError,
     SyntaxError,
     MemoryError,
+    RecursionError,
+    tokenize.TokenError,
     zlib.error,
     zipfile.BadZipFile,
     pa.ArrowException,
@@ -49,6 +53,7 @@ def reading(path: PathLike, kind: str, passing: type[Exception] = InputError) ->
     dris.core.errors.InputError: a.csv cannot be read (Permission denied); check its permissions \
 and that it is a whole CSV file
     """
+    refuse_endless(path)
     try:
         yield
     except (InputError, passing):
@@ -63,6 +68,22 @@ and that it is a whole CSV file
             f"{one_line(path, 400)} cannot be read ({one_line(why)}); "
             f"check its permissions and that it is a whole {kind}"
         ) from None
+
+
+def refuse_endless(path: PathLike) -> None:
+    """Refuse what is neither a file nor a folder: a pipe may never answer, a device never end.
+
+    >>> refuse_endless("absent")
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return  # its reader says what is wrong with it
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise InputError(
+            f"{one_line(path, 400)} is a pipe, a socket or a device; only files are read, so write "
+            "what it holds into one first"
+        )
 
 
 def one_line(text: object, most: int = 160) -> str:
@@ -110,7 +131,7 @@ def files_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
             found.append(fetched(address))
             continue
         path = Path(text).expanduser()
-        with reading(text, "file"):
+        with reading(path, "file"):
             if not os.path.lexists(path) and any(c in text for c in "*?["):
                 matches = [Path(match) for match in glob.glob(str(path))]
                 if not matches:

@@ -60,7 +60,7 @@ class Writer:
         held: dict[Path, Path] = {}
         try:
             yield replace(self, held=held)
-            self.publish(held)
+            self.publish(held, whole=True)
         finally:
             for temporary in held:
                 temporary.unlink(missing_ok=True)
@@ -132,18 +132,23 @@ class Writer:
         return Path(path).expanduser()
 
     def publish(
-        self, fresh: Mapping[Path, Path], *, digests: Mapping[Path, str] | None = None
+        self,
+        fresh: Mapping[Path, Path],
+        *,
+        digests: Mapping[Path, str] | None = None,
+        whole: bool = False,
     ) -> None:
         """Give finished files their names (temporary name: output); their SHA-256 where known.
 
-        An output that has these very bytes already is left as it is, whoever wrote it.
+        An output that has these very bytes already is left as it is, whoever wrote it. With
+        `whole` the files are a set: until the last has its name, its half may be replaced.
         """
         folders = list(dict.fromkeys(target.parent for target in fresh.values()))
         for folder in folders:
             mine = {old: new for old, new in fresh.items() if new.parent == folder}
             sums = {old: (digests or {}).get(old) or digest_of(old) for old in mine}
             with writing(folder), _alone_in(folder):
-                self._place(folder, mine, sums, several=len(fresh) > 1)
+                self._place(folder, mine, sums, several=whole and len(fresh) > 1)
         for folder in folders:
             with writing(folder), _alone_in(folder):
                 _note_whole(folder, {target.name for target in fresh.values()})

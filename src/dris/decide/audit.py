@@ -134,7 +134,7 @@ def _note(path: Path) -> dict[str, Any]:
     try:
         note: dict[str, Any] = json.loads(text)
         seal = note.pop("seal")
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InputError(f"{sealed} is no file of dris audit draw; draw again") from None
     if note.get("format") != FORMAT or seal != _seal(note):
         raise InputError(f"{sealed} was altered since the draw, so there is no limit; draw again")

@@ -13,6 +13,7 @@ from dris.bench.results.figures import drawn_into
 from dris.bench.results.table import Table
 from dris.bench.scales import SCALES
 from dris.core.dynamics.arrayfile import made_folder
+from dris.data.files import reading
 from dris.data.writer import OWN, Writer
 
 INDEX = "README.md"
@@ -106,8 +107,9 @@ def write_index(folder: Path, scale: str, *, writer: Writer = OWN) -> Path:
     for name in EXPERIMENTS:
         path = folder / f"claims/{name}.json"
         if path.is_file():
-            told = json.loads(path.read_bytes())
-            counts = Counter(claim["outcome"] for claim in told["claims"])
+            with reading(path, "file of claims"):
+                told = json.loads(path.read_bytes())
+                counts = Counter(claim["outcome"] for claim in told["claims"])
             totals += counts if name not in OURS else Counter()
             numbers = " | ".join(str(counts[outcome]) for outcome in _SIGNS)
             rows[name] = f"| [{told['title']}]({name}.md) | {numbers} |"

@@ -84,9 +84,9 @@ def _opened(address: str) -> http.client.HTTPResponse:
 
 
 def _check_fresh(fresh: Found) -> None:
-    """The packed MD5 where one is published, else the checksums of the parts."""
+    """The packed MD5 where one is published, the checksums of the parts where they are known."""
     try:
-        if fresh.published.md5 is not None:
+        if fresh.published.md5 is not None and not fresh.published.sha256:
             check_packed(fresh)
         else:
             read_parts(fresh)
