@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dris.bench.spec import Ensemble, Noise
+from dris.bench.spec import Ensemble, Noise, key_of
 from dris.core.errors import InputError
 from dris.data.writer import OWN, Writer
 from dris.learn.recipe import Recipe
@@ -30,6 +30,7 @@ def row_of(record: Mapping[str, Any]) -> Row:
         "keep": cell["keep"],
         "target": cell["target"] and cell["target"]["model"],
         "seed": cell["seed"],
+        "key": key_of(cell),
         "found": _rounded(record["found"]),
         "seconds": record.get("seconds", {}),
     }
