@@ -57,6 +57,8 @@ def test_a_page_is_what_its_record_says_to_the_letter(scale, name):
 
 def test_no_old_rule_name_is_left_in_the_records():
     for path in (RESULTS / "reproduction" / "records").iterdir():
+        if path.name.endswith(".time.json"):
+            continue
         rows = read_records(path).rows
         assert renamed(list(rows)) == list(rows), path.name
     assert renamed([{"rule": "gate+el2n"}]) != [{"rule": "gate+el2n"}]
