@@ -90,9 +90,9 @@ def adopt(cells: Sequence[Cell], known: Records, out: Path) -> int:
 
 def read_record(folder: Path, cell: Cell) -> Record:
     """A finished cell's record, with its seconds under "seconds"."""
-    record: Record = json.loads(_path(folder, cell).read_text())
+    record: Record = json.loads(_path(folder, cell).read_bytes())
     beside = _path(folder, cell).with_suffix(".time.json")
-    seconds = json.loads(beside.read_text()) if beside.exists() else {}
+    seconds = json.loads(beside.read_bytes()) if beside.exists() else {}
     return {**record, "seconds": seconds}
 
 

@@ -71,7 +71,7 @@ def write_index(folder: Path, scale: str, *, writer: Writer = OWN) -> Path:
     for name in EXPERIMENTS:
         path = folder / f"claims/{name}.json"
         if path.is_file():
-            page = json.loads(path.read_text())
+            page = json.loads(path.read_bytes())
             found[name] = [Claim(**claim) for claim in page["claims"]]
             titles[name] = f"[{page['title']}]({name}.md)"
     lines = [
