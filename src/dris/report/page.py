@@ -5,7 +5,6 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,15 @@ from markupsafe import Markup
 from dris.core.errors import InputError
 from dris.data.writer import Writer
 from dris.report import charts
+from dris.report.inlined import one_script, part
 from dris.report.packing import script_json
 from dris.report.page_data import DECISIONS, Pictures, ReportData
 from dris.report.payload import payload
 
-_SCRIPTS = ("basics", "examples", "plane", "keep", "review", "main")
+_SCRIPTS = (  # the first three draw the review app as well
+    *("elements", "looking", "heat"),
+    *("basics", "examples", "plane", "keep", "review", "main"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +99,12 @@ def render(data: ReportData) -> str:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        loader=jinja2.FunctionLoader(_part),
+        loader=jinja2.FunctionLoader(part),
     )
     environment.filters["share"] = _share
     environment.filters["number"] = _number
-    script = "'use strict';\n(() => {\n" + "".join(_part(f"{s}.js") for s in _SCRIPTS) + "})();\n"
-    style = _part("page.css")
+    script = one_script(part(f"{name}.js") for name in _SCRIPTS)
+    style = part("components.css") + part("page.css")
     body = script_json(payload(data))
     return environment.get_template("page.html").render(
         panels=[panel for panel in PANELS if panel.shown(data)],
@@ -125,10 +128,6 @@ def render(data: ReportData) -> str:
         policy=_policy(script, style),
         key=hashlib.sha256(body.encode()).hexdigest()[:16],
     )
-
-
-def _part(name: str) -> str:
-    return files("dris.report").joinpath("page_files", name).read_text(encoding="utf-8")
 
 
 def _policy(script: str, style: str) -> str:

@@ -60,7 +60,7 @@ def pictures(images: Any, positions: NDArray[np.int64], *, budget: int = DETAIL_
     """
     found, used = {}, 0
     for position in positions.tolist():
-        data = _thumbnail(images[position], position)
+        data = picture_bytes(images[position], position)
         used += 4 * math.ceil(len(data) / 3)
         if used > budget:
             break
@@ -107,8 +107,8 @@ def _cell(value: Any) -> str:
     return text if len(text) <= 80 else text[:79] + "…"
 
 
-def _thumbnail(image: Any, position: int) -> bytes:
-    """PNG for tiny images, whose every pixel counts; WebP at most 96 pixels wide otherwise."""
+def picture_bytes(image: Any, position: int, *, side: int = _SIDE) -> bytes:
+    """PNG for tiny images, whose every pixel counts; WebP at most `side` pixels wide otherwise."""
     from PIL import Image, UnidentifiedImageError
 
     if isinstance(image, str | Path):
@@ -123,7 +123,7 @@ def _thumbnail(image: Any, position: int) -> bytes:
     if max(picture.size) <= 16:
         picture.save(out, "PNG", optimize=True)
     else:
-        picture.thumbnail((_SIDE, _SIDE))
+        picture.thumbnail((side, side))
         picture.save(out, "WEBP", quality=75, method=4)
     return out.getvalue()
 

@@ -3,18 +3,11 @@ const MIME = {'/': 'image/jpeg', 'i': 'image/png', 'U': 'image/webp'};
 
 function face(i) {
   const held = D.details && D.details.by[i];
-  if (!held) {
-    return el('div', {class: 'face none'}, D.details
-      ? `no ${D.details.kind === 'pictures' ? 'picture' : 'row'} in this file` : 'no picture');
-  }
+  if (!held) return el('div', {class: 'face none'}, D.details ? `not in this file: dris review shows it` : 'nothing to show');
   if (D.details.kind === 'pictures') {
-    return el('img', {class: 'face', src: `data:${MIME[held[0]]};base64,${held}`,
-      alt: `example ${idOf(i)}, labelled ${className(P.label[i])}`});
+    return pictureFace({src: `data:${MIME[held[0]]};base64,${held}`, alt: `example ${idOf(i)}, labelled ${className(P.label[i])}`});
   }
-  const list = el('dl', {class: 'row'});
-  held.forEach((value, c) => list.append(el('dt', {}, D.details.columns[c]), el('dd', {}, value)));
-  if (D.details.leftOut) list.append(el('dt', {}, '…'), el('dd', {}, `${number(D.details.leftOut)} more columns`));
-  return el('div', {class: 'face rows', tabindex: '0', 'aria-label': 'its row'}, list);
+  return rowFace(held.map((value, c) => [D.details.columns[c], value]), D.details.leftOut);
 }
 
 // Given and proposed label; they may be any text at all.

@@ -1,11 +1,5 @@
 // Start; follow the window, the theme and the printer.
-const dark = matchMedia('(prefers-color-scheme: dark)'), root = document.documentElement;
-$('theme').addEventListener('click', () => {
-  const now = root.dataset.theme || (dark.matches ? 'dark' : 'light');
-  root.dataset.theme = now === 'dark' ? 'light' : 'dark';
-  drawPoints();
-});
-dark.addEventListener('change', drawPoints);
+followTheme(drawPoints);
 new ResizeObserver(() => drawPoints()).observe(canvas);
 for (const [event, printing] of [['beforeprint', true], ['afterprint', false]]) {
   window.addEventListener(event, () => {
