@@ -39,6 +39,8 @@ def test_every_experiment_has_a_page_that_is_what_its_record_says_to_the_letter(
 
 def test_no_old_rule_name_is_left_in_the_records():
     for path in (RESULTS / "reproduction" / "records").iterdir():
+        if path.name.endswith(".time.json"):
+            continue
         rows = read_records(path).rows
         assert renamed(list(rows)) == list(rows), path.name
     assert renamed([{"rule": "gate+el2n"}]) != [{"rule": "gate+el2n"}]

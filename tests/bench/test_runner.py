@@ -20,6 +20,7 @@ from dris.bench.records import ROWS, Records, gather, read_records, write_record
 from dris.bench.runner import missing, run
 from dris.bench.scales import scale_of
 from dris.bench.spec import CLEAN, Cell, Noise
+from dris.core.errors import InputError
 from dris.data.writer import MANIFEST
 
 BED = scale_of("smoke").beds[0]
@@ -122,8 +123,34 @@ def test_records_written_and_read_back_are_the_same(finished, tmp_path):
     assert found.values("size", rule="aum", noise=Noise("targeted", 0.25)) == []
 
 
+def test_seconds_lie_beside_the_records_so_that_those_of_two_runs_are_the_same_bytes(tmp_path):
+    def timed(seconds, name):
+        rows = ({"seed": 0, "found": {"a": 1}, "seconds": seconds},)
+        return write_records(Records("times", "cpu", rows, {}, 1), tmp_path / name)
+
+    one, other = timed({"target": 1.5}, "one.json"), timed({"target": 2.5}, "other.json")
+    assert one.read_bytes() == other.read_bytes()
+    assert read_records(one).rows[0]["seconds"] == {"target": 1.5}
+    # The twin: the clock is what differs, and it is kept.
+    clocks = [path.with_suffix(".time.json") for path in (one, other)]
+    assert clocks[0].read_bytes() != clocks[1].read_bytes()
+    timed({}, "one.json")
+    assert not clocks[0].exists()  # no seconds of an earlier run stand beside other records
+
+
+def test_damaged_records_are_one_sentence(tmp_path):
+    rows = ({"seed": 0, "found": {}, "seconds": {"target": 1.5}},)
+    path = write_records(Records("times", "cpu", rows, {}, 1), tmp_path / "a.json")
+    whole = path.with_suffix(".time.json").read_bytes()
+    for target, bytes_ in ((".time.json", b"[]"), (".time.json", b"["), (".json", b"{}")):
+        path.with_suffix(".time.json").write_bytes(whole)
+        path.with_suffix(target).write_bytes(bytes_)
+        with pytest.raises(InputError, match="cannot be read"):
+            read_records(path)
+
+
 def test_many_rows_go_into_several_files_and_come_back(tmp_path):
-    rows = tuple({"seed": n, "found": {}} for n in range(2 * ROWS + 1))
+    rows = tuple({"seed": n, "found": {}, "seconds": {}} for n in range(2 * ROWS + 1))
     many = Records("beyond", "cpu", rows, {}, len(rows))
     path = write_records(many, tmp_path / "beyond.json")
     names = sorted(p.name for p in tmp_path.iterdir())

@@ -24,7 +24,7 @@ class Faces:
 
     def __init__(self, data: LabelledData, positions: NDArray[np.int64]) -> None:
         self._data, self._positions = data, positions
-        self._columns = looks(data, positions, most=None, longest=None)
+        self._columns = looks(data, positions)
         self._place = {at: k for k, at in enumerate(positions.tolist())}
         self._words: list[str] | None = None
         folders = [p if p.is_dir() else p.parent for p in data.origin.files]
@@ -38,7 +38,7 @@ class Faces:
     def fields(self, positions: list[int]) -> list[list[tuple[str, str]]]:
         """Column and value of each, every column as it was written."""
         others = [at for at in positions if at not in self._place]
-        more = looks(self._data, np.array(others), most=None, longest=None) if others else {}
+        more = looks(self._data, np.array(others)) if others else {}
         place = {at: k for k, at in enumerate(others)}
         found = []
         for at in positions:

@@ -3,11 +3,15 @@ const MIME = {'/': 'image/jpeg', 'i': 'image/png', 'U': 'image/webp'};
 
 function face(i) {
   const held = D.details && D.details.by[i];
-  if (!held) return el('div', {class: 'face none'}, D.details ? `not in this file: dris review shows it` : 'nothing to show');
-  if (D.details.kind === 'pictures') {
-    return pictureFace({src: `data:${MIME[held[0]]};base64,${held}`, alt: `example ${idOf(i)}, labelled ${className(P.label[i])}`});
-  }
-  return rowFace(held.map((value, c) => [D.details.columns[c], value]), D.details.leftOut);
+  if (!held) return el('div', {class: 'face none'}, D.details ? 'not in this file; dris review shows it' : 'nothing to show');
+  if (D.details.kind === 'rows') return rowOf(D.details, held);
+  const picture = pictureFace({src: `data:${MIME[held[0]]};base64,${held}`, alt: `example ${idOf(i)}, labelled ${className(P.label[i])}`});
+  const beside = D.details.beside && D.details.beside.by[i];
+  return beside ? el('div', {class: 'both'}, picture, rowOf(D.details.beside, beside)) : picture;
+}
+
+function rowOf(rows, held) {
+  return rowFace(held.map((value, c) => [rows.columns[c], value]), {more: rows.leftOut, first: 8});
 }
 
 // Given and proposed label; they may be any text at all.

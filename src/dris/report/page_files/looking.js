@@ -6,14 +6,20 @@ function pictureFace({src, large = src, alt}) {
 
 const LONG = 60;  // characters past which a value gets a line of its own
 
-function rowFace(fields, more = 0) {
-  const list = el('dl', {class: 'row'});
-  for (const [name, value] of fields) {
-    const kind = value.length > LONG ? 'long' : null;
-    list.append(el('dt', {class: kind}, name), el('dd', {class: kind}, value === '' ? '–' : value));
-  }
-  if (more) list.append(el('dt', {}, '…'), el('dd', {}, plural(more, 'more column')));
-  return el('div', {class: 'face rows', tabindex: '0', role: 'group', 'aria-label': 'its columns'}, list);
+// The first few columns, the others behind a click; `more` counts those that are not here at all.
+function rowFace(fields, {more = 0, first = Infinity} = {}) {
+  const list = some => {
+    const made = el('dl', {class: 'row'});
+    for (const [name, value] of some) {
+      const kind = value.length > LONG ? 'long' : null;
+      made.append(el('dt', {class: kind}, name), el('dd', {class: kind}, value === '' ? '–' : value));
+    }
+    return made;
+  };
+  const rest = fields.slice(first), box = el('div', {class: 'face rows'}, list(fields.slice(0, first)));
+  if (rest.length) box.append(el('details', {}, el('summary', {}, plural(rest.length, 'more column')), list(rest)));
+  if (more) box.append(el('p', {class: 'fine'}, `${plural(more, 'column')} not in this file`));
+  return box;
 }
 
 // One picture over the page; Escape or a click puts it away and gives the focus back.
