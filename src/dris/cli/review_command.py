@@ -64,7 +64,8 @@ def review(
         ask.writer(take).refuse(give)
     who = named(reviewer if reviewer is not None else _login())
     data = ask.read()
-    path = ticks or journal_beside(data.origin.files[0])
+    here = ask.data[0].expanduser()
+    path = ticks or journal_beside(here if here.exists() else ask.out / here.name)
     ask.writer().refuse(*(p for p in [path] if _is_input(ask, p)))
     features = None
 

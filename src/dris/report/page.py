@@ -21,7 +21,7 @@ from dris.report.payload import payload
 
 _SCRIPTS = (  # the first three draw the review app as well
     *("elements", "looking", "heat"),
-    *("basics", "examples", "plane", "keep", "review", "main"),
+    *("basics", "examples", "suspects", "plane", "keep", "review", "main"),
 )
 
 
@@ -53,12 +53,13 @@ class Panel:
 # Every panel, in the order of the page: a new one is a file and a line here.
 PANELS: tuple[Panel, ...] = (
     Panel("verdict", "verdict"),
-    Panel("plane", "plane-section", "Plane"),
-    Panel("disagreement", "disagreement"),
-    Panel("how_much", "how-much", "How much"),
+    Panel("plane", "plane-section", "Plane", lambda data: data.proxies > 0),
+    Panel("confusions", "confusions", "Confusions", lambda data: bool(data.suspected.any())),
     Panel("classes", "classes", "Classes"),
     Panel("review", "review", "Review"),
     Panel("check", "check", "Check", lambda data: data.sample is not None),
+    Panel("how_much", "how-much", "How much", lambda data: data.proxies > 0),
+    Panel("disagreement", "disagreement", shown=lambda data: data.proxies > 0),
     Panel("recipe", "recipe", "Recipe"),
 )
 _MEANINGS = {
@@ -166,6 +167,20 @@ def _shown(data: ReportData) -> int:
     return len(data.details.images if isinstance(data.details, Pictures) else data.details.values)
 
 
+_LISTED = 6  # of a long list in the recipe; the recipe's own file has all of it
+
+
+def _short(value: Any) -> Any:
+    """A long list without its middle.
+
+    >>> _short(list(range(20)))
+    [0, 1, 2, 3, 4, 5, '… and 14 more']
+    """
+    if isinstance(value, list | tuple) and len(value) > 2 * _LISTED:
+        return [*value[:_LISTED], f"… and {len(value) - _LISTED:,} more"]
+    return value
+
+
 def _flat(values: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
     """Nested values as (dotted name, text) pairs, sorted by nothing: the recipe's own order.
 
@@ -177,7 +192,11 @@ def _flat(values: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
         if isinstance(value, Mapping) and value:
             found += _flat(value, f"{before}{name}.")
         else:
-            text = value if isinstance(value, str) else json.dumps(value, default=str)
+            text = (
+                value
+                if isinstance(value, str)
+                else json.dumps(_short(value), default=str, ensure_ascii=False)
+            )
             found.append((f"{before}{name}", text))
     return found
 

@@ -27,8 +27,9 @@ class Faces:
         self._columns = looks(data, positions)
         self._place = {at: k for k, at in enumerate(positions.tolist())}
         self._words: list[str] | None = None
-        folders = [p if p.is_dir() else p.parent for p in data.origin.files]
-        self._roots = tuple(dict.fromkeys(folder.resolve() for folder in folders))
+        files = data.origin.files
+        folders = {p.parent for p in files} | {p for p in files[:1] if p.is_dir()}
+        self._roots = tuple(folder.resolve() for folder in folders)
 
     @property
     def pictured(self) -> bool:

@@ -12,9 +12,9 @@ _ROWS = 4096
 class Likeness:
     """Distances between examples, in features on one scale, worked out when first asked.
 
-    >>> alike = Likeness(np.array([[0.0, 1], [0, 1], [5, 1], [0, 2]]))
+    >>> alike = Likeness(np.array([[0.0, 1], [0, 1], [5, 1], [0, 9]]))
     >>> alike.nearest(0, 2)
-    [(1, 0.0), (3, 2.309)]
+    [(1, 0.0), (2, 2.309)]
     """
 
     def __init__(self, x: Any) -> None:

@@ -52,5 +52,5 @@ function turn(by) {
   $('page-on').disabled = panel.page === pages - 1;
 }
 
-$('page-back').addEventListener('click', () => turn(-1));
-$('page-on').addEventListener('click', () => turn(1));
+$('page-back')?.addEventListener('click', () => turn(-1));
+$('page-on')?.addEventListener('click', () => turn(1));
