@@ -17,9 +17,10 @@ from dris.bench.cell_data import Place
 from dris.bench.costs import cost_of
 from dris.bench.paper import times
 from dris.bench.records import ROWS, Records, gather, read_records, write_records
-from dris.bench.runner import missing, run
+from dris.bench.runner import adopt, missing, run
 from dris.bench.scales import scale_of
 from dris.bench.spec import CLEAN, Cell, Noise
+from dris.core.errors import InputError
 from dris.data.writer import MANIFEST
 
 BED = scale_of("smoke").beds[0]
@@ -89,6 +90,29 @@ def test_deleting_one_record_computes_just_that_cell(finished, tmp_path, monkeyp
     assert len(trained) == 1
 
 
+def test_finished_cells_are_taken_from_compact_records_and_not_computed_again(
+    finished, tmp_path, monkeypatch
+):
+    have = run(cells(), out=finished, place=Place(finished / "runs"), workers=1)
+    path = write_records(gather("pruning", "smoke", have[:3]), tmp_path / "pruning.json")
+    known, out = read_records(path), tmp_path / "out"
+    assert adopt(cells(), known, out) == 3
+    assert missing(cells(), out) == cells()[3:]
+    assert adopt(cells(), known, out) == 0
+    trained = []
+    real = static_kind.train_target
+    monkeypatch.setattr(
+        static_kind, "train_target", lambda *a, **k: trained.append(a[3].rule) or real(*a, **k)
+    )
+    again = run(cells(), out=out, place=Place(out / "runs"), workers=1)
+    assert len(trained) == 1
+    assert gather("", "", again[:3]).rows == gather("", "", have[:3]).rows
+    # The twin: another cell is not what the records have, nor is a row without a key.
+    assert adopt([replace(cells()[0], seed=1)], known, out) == 0
+    old = replace(known, rows=tuple({**row, "key": ""} for row in known.rows))
+    assert adopt(cells(), old, tmp_path / "other") == 0
+
+
 def test_two_workers_write_the_same_bytes_as_one(finished, tmp_path):
     run(cells(), out=tmp_path, place=Place(tmp_path / "runs"), workers=2)
     assert record_bytes(tmp_path) == record_bytes(finished)
@@ -122,8 +146,34 @@ def test_records_written_and_read_back_are_the_same(finished, tmp_path):
     assert found.values("size", rule="aum", noise=Noise("targeted", 0.25)) == []
 
 
+def test_seconds_lie_beside_the_records_so_that_those_of_two_runs_are_the_same_bytes(tmp_path):
+    def timed(seconds, name):
+        rows = ({"seed": 0, "found": {"a": 1}, "seconds": seconds},)
+        return write_records(Records("times", "cpu", rows, {}, 1), tmp_path / name)
+
+    one, other = timed({"target": 1.5}, "one.json"), timed({"target": 2.5}, "other.json")
+    assert one.read_bytes() == other.read_bytes()
+    assert read_records(one).rows[0]["seconds"] == {"target": 1.5}
+    # The twin: the clock is what differs, and it is kept.
+    clocks = [path.with_suffix(".time.json") for path in (one, other)]
+    assert clocks[0].read_bytes() != clocks[1].read_bytes()
+    timed({}, "one.json")
+    assert not clocks[0].exists()  # no seconds of an earlier run stand beside other records
+
+
+def test_damaged_records_are_one_sentence(tmp_path):
+    rows = ({"seed": 0, "found": {}, "seconds": {"target": 1.5}},)
+    path = write_records(Records("times", "cpu", rows, {}, 1), tmp_path / "a.json")
+    whole = path.with_suffix(".time.json").read_bytes()
+    for target, bytes_ in ((".time.json", b"[]"), (".time.json", b"["), (".json", b"{}")):
+        path.with_suffix(".time.json").write_bytes(whole)
+        path.with_suffix(target).write_bytes(bytes_)
+        with pytest.raises(InputError, match="cannot be read"):
+            read_records(path)
+
+
 def test_many_rows_go_into_several_files_and_come_back(tmp_path):
-    rows = tuple({"seed": n, "found": {}} for n in range(2 * ROWS + 1))
+    rows = tuple({"seed": n, "found": {}, "seconds": {}} for n in range(2 * ROWS + 1))
     many = Records("beyond", "cpu", rows, {}, len(rows))
     path = write_records(many, tmp_path / "beyond.json")
     names = sorted(p.name for p in tmp_path.iterdir())
@@ -147,6 +197,18 @@ def test_a_cost_is_by_count_until_something_was_measured(finished, tmp_path):
 
 
 # -- the command -----------------------------------------------------------------------------------
+
+
+def test_the_command_takes_known_records_and_names_what_is_missing(dris, finished, tmp_path):
+    have = run(cells(), out=finished, place=Place(finished / "runs"), workers=1)
+    write_records(gather("pruning", "smoke", have), tmp_path / "pruning.json")
+    common = ["reproduce", "pruning", "--scale", "smoke", "--dry-run", "--out", str(tmp_path / "o")]
+    code, _, told = dris(*common, "--known", str(tmp_path))
+    assert code == 0
+    assert "4 finished cells taken from" in told
+    code, _, told = dris(*common, "--known", str(tmp_path / "nothing"))
+    assert code != 0
+    assert "has none of pruning.json" in told
 
 
 def test_dry_run_lists_every_cell_and_trains_nothing(dris, tmp_path):

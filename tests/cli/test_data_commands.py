@@ -527,8 +527,20 @@ def test_clean_writes_the_rows_the_suspects_and_the_page(on_people, people, tmp_
     dropped = {row["id"] for row in issues if row["dropped"] == "yes"}
     assert dropped == {f"p{i:05d}" for i in set(range(N)) - set(kept.tolist())}
     assert "What to do" in (tmp_path / "out" / "report.html").read_text()
-    code, said, _ = on_people("clean", "--no-report", out=tmp_path / "bare")
+    code, said, _ = on_people("clean", "--no-report", "--columns", "all", out=tmp_path / "bare")
     assert code == 0
+    wide = rows_of(tmp_path / "bare" / "issues.csv")
+    written = {row["person"]: row for row in rows_of(people[0])}
+    special = {"person", "income"}
+    assert special < set(written[wide[0]["id"]])
+    for row in wide:
+        own = written[row["id"]]
+        assert {k: row[k].removeprefix("'") for k in own if k not in special} == {
+            k: v for k, v in own.items() if k not in special
+        }
+    code, _, told = on_people("clean", "--columns", "job,salary", out=tmp_path / "none")
+    assert code == 1
+    assert "there is no column 'salary' to show; there are" in told
     names = sorted(path.name for path in (tmp_path / "bare").iterdir())
     assert names == [MANIFEST, "cleaned.csv", "issues.csv"]
     assert f"kept   {values['kept']:,} of {N:,} by {values['rule']}" in said

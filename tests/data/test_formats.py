@@ -14,7 +14,7 @@ from pyarrow import fs
 from dris.core.errors import InputError
 from dris.data import remote
 from dris.data.formats import FORMATS, format_of, suffix_for
-from dris.data.looks import looks
+from dris.data.looks import columns_to_show, looks, named_columns
 from dris.data.outputs import write_data
 from dris.data.reader import read_data, read_marks
 from made_tables import CSV, image_folder, npy_bytes, npz_bytes, saved_dataset, table
@@ -119,18 +119,41 @@ def test_marks_alone_are_those_of_the_whole_and_cost_no_features(name, tmp_path,
 @pytest.mark.parametrize("name", ["csv", "parquet", "jsonlines", "excel", "huggingface"])
 def test_a_person_sees_every_column_with_numbers_whole_and_text_in_full(name, tmp_path):
     path, options = MADE[name](tmp_path)
-    seen = looks(read_data(path, **options, without=["number"]), np.array([0, 7]), longest=None)
+    data = read_data(path, **options, without=["number"])
+    seen = looks(data, np.array([0, 7]))
+    assert list(seen) == columns_to_show(data)
     assert seen["number"] == ["123456789", "80"]
     assert seen["said"] == [ROWS["said"][0], ROWS["said"][7]]
 
 
-def test_of_many_columns_text_is_shown_first(tmp_path):
-    columns = {f"n{i}": np.random.default_rng(i).random(60) for i in range(12)}
-    words = {"said": [f"some words about the thing {i}" for i in range(60)]}
-    frame = pa.table({**columns, **words, "y": ["a", "b"] * 30})
-    seen = looks(read_data(frame, label="y"), np.array([3]))
-    assert next(iter(seen)) == "said"
-    assert len(seen) == 8
+def test_numbers_keep_every_digit_that_the_file_has_and_none_that_it_has_not():
+    values = [0.1, 123456.78901234, 1e300, -2.5, None, 123456789.0]
+    frame = pa.table(
+        {
+            "wide": pa.array(values, pa.float64()),
+            "narrow": pa.array([0.1, 1.5, 7.0, None, 2.0, 3.0], pa.float32()),
+            "whole": [2**53 + 1, 2, 3, 4, 5, 6],
+            "y": ["a", "b"] * 3,
+        }
+    )
+    seen = looks(read_data(frame, label="y"), np.arange(6))
+    assert seen["wide"] == ["0.1", "123456.78901234", "1e+300", "-2.5", "", "123456789"]
+    assert seen["narrow"] == ["0.1", "1.5", "7", "", "2", "3"]
+    assert seen["whole"][0] == "9007199254740993"
+
+
+def test_columns_are_shown_by_name_and_one_that_is_not_there_is_refused():
+    frame = pa.table({"a": [1, 2, 3, 4], "all": ["w", "x", "y", "z"], "y": ["p", "q", "p", "q"]})
+    data = read_data(frame, label="y")
+    assert named_columns(data, []) == []
+    assert named_columns(data, ["all"]) == ["all"]  # a column of that name is that column
+    assert looks(data, np.array([2]), ["all"]) == {"all": ["y"]}
+    without = read_data(
+        frame.drop_columns(["all"]).append_column("b", pa.array([1, 5, 2, 7])), label="y"
+    )
+    assert named_columns(without, ["all"]) == ["a", "b"]
+    with pytest.raises(InputError, match="no column 'c' to show; there are a, b"):
+        named_columns(without, ["a", "c"])
 
 
 # -- packed, with a byte order mark, in other words ----------------------------------------------

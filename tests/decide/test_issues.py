@@ -5,9 +5,11 @@ import io
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from dris.core.errors import InputError
+from dris.data.reader import read_data
 from dris.data.writer import Writer
 from dris.decide.decision import decide_scored
 from dris.decide.issues import COLUMNS, issues_text, write_issues
@@ -45,6 +47,23 @@ def test_names_that_pretend_to_be_formulas_are_kept_from_it_and_numbers_stay(fou
     assert all(row[0].startswith("'=cmd") for row in rows)
     assert not any(row[1][0] in "=+-@" or (row[2] and row[2][0] in "=+-@") for row in rows)
     assert all(float(row[3]) == float(row[3]) for row in rows)
+
+
+def test_columns_of_the_data_stand_beside_on_request_guarded_and_under_their_own_heading(found):
+    frame = pa.table(
+        {
+            "said": [f"=cmd|{i}" for i in range(2000)],
+            "reason": [f"why {i}" for i in range(2000)],
+            "big": np.arange(2000) + 123456789.0,
+            "y": [str(i % 10) for i in range(2000)],
+        }
+    )
+    found = replace(found, data=read_data(frame, label="y"))
+    header, *rows = lines(issues_text(found, ["said", "reason", "big"]))
+    assert header == [*COLUMNS, "said", "reason (data)", "big"]
+    for row, one in zip(rows, found.suspects, strict=True):
+        assert row[6:] == [f"'=cmd|{one.id}", f"why {one.id}", str(123456789 + int(one.id))]
+    assert lines(issues_text(found))[0] == list(COLUMNS)
 
 
 def test_nothing_suspect_is_a_header_alone():

@@ -12,12 +12,15 @@ from PIL import Image
 from dris.core.choose.selection import keep_top
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
+from dris.data.reader import read_data
 from dris.decide.ticks import Tick, read_ticks
 from dris.report.build import report_data
 from dris.report.charts import Axis
+from dris.report.decision_page import details_of
 from dris.report.packing import packed, packed_text, quantised, script_json, unpacked
 from dris.report.page_data import Pictures, Rows, Step
-from dris.report.shown import pictures, rows, shown_positions
+from dris.report.payload import payload
+from dris.report.shown import Looked, pictures, rows, shown_positions
 from made_report import made
 
 # -- packing ---------------------------------------------------------------------------------------
@@ -124,16 +127,44 @@ def test_what_is_no_image_is_refused_with_its_shape(image):
         pictures([image], np.array([0]))
 
 
-def test_rows_are_text_and_long_ones_are_cut():
-    table = {"v": [np.arange(9.0)], "w": [[1.0]], "t": ["x" * 99], "n": [None], "f": [1 / 3]}
+def test_rows_are_text_in_full_and_numbers_whole():
+    table = {
+        "v": [np.arange(9.0)],
+        "w": [[1.0]],
+        "t": ["x" * 999],
+        "n": [None],
+        "f": [1 / 3],
+        "k": [123456789.0],
+    }
     found = rows(table, np.array([0])).values[0]
     assert found == (
         "[0, 1, 2, …] (9 values)",
         "[1]",
-        "x" * 79 + "…",
-        "None",
-        "0.33333",
+        "x" * 999,
+        "",
+        "0.3333333333333333",
+        "123456789",
     )
+
+
+def test_text_is_cut_only_where_half_of_the_budget_is_used():
+    held = rows({"t": ["x" * 200] * 20}, np.arange(20), budget=2000).values
+    sizes = [len(row[0]) for row in held.values()]
+    assert sizes == [200] * 5 + [80] * (len(sizes) - 5)
+    assert len(sizes) == 16
+
+
+def test_rows_that_are_read_when_needed_are_those_of_the_positions():
+    asked = []
+
+    def at(positions, names):
+        asked.append((positions.tolist(), list(names)))
+        return {name: [f"{name}{p}" for p in positions] for name in names}
+
+    held = rows(Looked([f"c{i}" for i in range(42)], at), np.array([7, 3]))
+    assert asked == [([7, 3], [f"c{i}" for i in range(40)])]
+    assert held.left_out == 2
+    assert held.values[3][:2] == ("c03", "c13")
 
 
 def test_rows_stop_at_their_budget_and_at_forty_columns():
@@ -141,6 +172,29 @@ def test_rows_stop_at_their_budget_and_at_forty_columns():
     assert len(held.columns) == 40
     assert held.left_out == 10
     assert sorted(held.values) == [0, 1]
+
+
+def test_what_a_table_says_is_there_beside_a_picture():
+    image = np.zeros((300, 8, 8), dtype=np.uint8)
+    data = made(images=image, table={"camera": [f"no. {i}" for i in range(300)]})
+    held = payload(data)["details"]
+    first = str(data.queue[0])
+    assert held["beside"]["by"][first] == [f"no. {first}"]
+    assert first in held["by"]
+
+
+def test_a_card_shows_the_whole_text_first_and_numbers_as_the_file_has_them(tmp_path):
+    said = [f"ticket {i} says {'a long story ' * 20}and ends" for i in range(40)]
+    lines = [f"{123456789 + i},{i % 7}.50,{said[i]},{'ab'[i % 2]}" for i in range(40)]
+    path = tmp_path / "tickets.csv"
+    path.write_text("\n".join(["number,price,said,y", *lines]) + "\n")
+    data = read_data(path, label="y", without=["price"])
+    held = rows(details_of(data)["table"], np.array([5, 39]))
+    assert held.columns == ("said", "number", "price")
+    assert held.values == {
+        5: (said[5], "123456794", "5.50"),
+        39: (said[39], "123456828", "4.50"),
+    }
 
 
 # -- building --------------------------------------------------------------------------------------
@@ -178,7 +232,6 @@ def test_a_keep_fraction_off_the_grid_becomes_a_step():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"images": [], "table": {}}, "images or table, not both"),
         ({"suspected": [1, 2]}, "a mask must be 300 booleans"),
         ({"labels": np.zeros(299, dtype=int)}, "must"),
         ({"labels": np.full(300, 5), "class_names": ["a", "b"]}, "labels must be below classes"),
@@ -215,6 +268,10 @@ def test_dynamics_without_labels_ask_for_them():
         ({"details": Pictures({0: b"GIF89a"})}, "position 0 is not PNG, JPEG or WebP"),
         ({"details": Pictures({300: b"\x89PNG"})}, r"position 300, outside 0\.\.299"),
         ({"details": Rows(("a", "b"), {1: ("x",)})}, "position 1 has 1 cells for 2 columns"),
+        (
+            {"details": Pictures({}, Rows(("a", "b"), {1: ("x",)}))},
+            "position 1 has 1 cells for 2 columns",
+        ),
         ({"queue": np.array([1, 1])}, "none of them twice"),
         ({"queue": np.array([0.5])}, "queue must be positions"),
         ({"steps": ()}, "steps must be 1 to 32"),

@@ -2,13 +2,14 @@
 
 import itertools
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dris.bench.spec import Ensemble, Noise
+from dris.bench.spec import Ensemble, Noise, key_of
 from dris.core.errors import InputError
+from dris.data.files import reading
 from dris.data.writer import OWN, Writer
 from dris.learn.recipe import Recipe
 
@@ -30,6 +31,7 @@ def row_of(record: Mapping[str, Any]) -> Row:
         "keep": cell["keep"],
         "target": cell["target"] and cell["target"]["model"],
         "seed": cell["seed"],
+        "key": key_of(cell),
         "found": _rounded(record["found"]),
         "seconds": record.get("seconds", {}),
     }
@@ -91,7 +93,9 @@ def gather(
 def write_records(found: Records, path: Path, *, writer: Writer = OWN) -> Path:
     """One line per row, so that a change shows as a line; many rows go into several files.
 
-    The files after `NAME.json` are `NAME-2.json` and so on, each with the same head.
+    The files after `NAME.json` are `NAME-2.json` and so on, each with the same head. The seconds
+    of the rows lie beside them, in `NAME.time.json` where there are any: the records of two runs
+    are the same bytes.
     """
     head = {
         "experiment": found.experiment,
@@ -100,14 +104,23 @@ def write_records(found: Records, path: Path, *, writer: Writer = OWN) -> Path:
         "versions": dict(found.versions),
     }
     parts = range(0, max(len(found.rows), 1), ROWS)
+    texts: dict[Path, str] = {}
     for number, start in enumerate(parts, 1):
-        lines = ",\n".join(json.dumps(row) for row in found.rows[start : start + ROWS])
-        text = json.dumps(head)[:-1] + f', "rows": [\n{lines}\n]}}\n'
-        writer.write(_part(path, number), [text.encode()])
-    for number in itertools.count(len(parts) + 1):  # of an earlier, longer run
-        if not _part(path, number).exists():
+        rows = found.rows[start : start + ROWS]
+        plain = ({n: v for n, v in row.items() if n != "seconds"} for row in rows)
+        part = _part(path, number)
+        texts[part] = f'{json.dumps(head)[:-1]}, "rows": {_lines(plain)}}}\n'
+        if any(row.get("seconds") for row in rows):
+            texts[_clock(part)] = _lines(row.get("seconds", {}) for row in rows) + "\n"
+    for target, text in texts.items():
+        writer.write(target, [text.encode()])
+    for number in itertools.count(1):  # of an earlier run, that was longer or looked at the clock
+        part = _part(path, number)
+        left = [old for old in (part, _clock(part)) if old.exists() and old not in texts]
+        for old in left:
+            writer.remove(old)
+        if not left and part not in texts:
             return path
-        writer.remove(_part(path, number))
     raise AssertionError
 
 
@@ -115,15 +128,32 @@ def read_records(path: Path) -> Records:
     """What `write_records` wrote."""
     if not path.is_file():
         raise InputError(f"{path}: no such file; run the experiment first")
-    found = json.loads(path.read_text())
-    rows: list[Row] = found["rows"]
-    for number in itertools.count(2):
-        if not _part(path, number).is_file():
+    rows: list[Row] = []
+    for number in itertools.count(1):
+        part = _part(path, number)
+        if not part.is_file():
             break
-        rows += json.loads(_part(path, number).read_text())["rows"]
-    return Records(
-        found["experiment"], found["scale"], tuple(rows), found["versions"], found["cells"]
-    )
+        with reading(part, "file of records"):
+            found = json.loads(part.read_bytes())
+            mine = [{"seconds": {}, **row} for row in found["rows"]]
+            if _clock(part).is_file():
+                clocks = json.loads(_clock(part).read_bytes())
+                for row, seconds in zip(mine, clocks, strict=True):
+                    row["seconds"] = seconds
+            head = Records(
+                found["experiment"], found["scale"], (), found["versions"], found["cells"]
+            )
+        rows += mine
+    return replace(head, rows=tuple(rows))
+
+
+def _lines(values: Iterable[Any]) -> str:
+    """A list with a line for each value."""
+    return "[\n" + ",\n".join(map(json.dumps, values)) + "\n]"
+
+
+def _clock(part: Path) -> Path:
+    return part.with_suffix(".time.json")
 
 
 def _part(path: Path, number: int) -> Path:

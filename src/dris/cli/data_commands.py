@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dris.cli.options import Keep, MaybeKeep
+from dris.cli.options import Keep, MaybeKeep, names_in
 from dris.cli.requests import Request, takes_request
 from dris.core.errors import InputError
 
@@ -30,22 +30,31 @@ def register(app: typer.Typer) -> None:
     app.command()(rules)
 
 
-def clean(ask: Request, no_report: NoReport = False) -> None:
+def clean(
+    ask: Request,
+    columns: Annotated[
+        str | None,
+        typer.Option("--columns", metavar="A,B", help="Of the data, in issues.csv; or all."),
+    ] = None,
+    no_report: NoReport = False,
+) -> None:
     """Drop the labels that look wrong, and only those: OUT/cleaned.*, issues.csv, report.html.
 
     DATA is CSV, Parquet, NPZ, NPY, a folder of images by class, or a saved data set.
     Example: dris clean people.csv --label income --id person
     """
+    from dris.data.looks import named_columns
     from dris.data.outputs import write_data
     from dris.decide.issues import write_issues
 
     data = ask.read()
+    shown = named_columns(data, names_in(columns))
     pages = [] if no_report else ["report.html"]
     cleaned, issues, *page = ask.files(f"cleaned{_suffix(data)}", "issues.csv", *pages)
     decision, proxies = ask.decide(data)
     writer = ask.writer()
     write_data(data, cleaned, positions=decision.kept, writer=writer)
-    write_issues(decision, issues, writer=writer)
+    write_issues(decision, issues, columns=shown, writer=writer)
     files = [cleaned, issues, *_page(ask, decision, page)]
     _say(ask, decision, cleaned)
     ask.talk.say(f"wrote {_listed(files)}")

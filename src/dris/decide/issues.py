@@ -2,8 +2,10 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from pathlib import Path
 
+from dris.data.looks import looks
 from dris.data.writer import Writer
 from dris.decide.decision import Decision
 from dris.decide.ticks import guarded
@@ -11,19 +13,32 @@ from dris.decide.ticks import guarded
 COLUMNS = ("id", "given", "suggested", "suspicion", "dropped", "reason")
 
 
-def issues_text(decision: Decision) -> str:
-    """Every suspect, dropped or only to be looked at, a line each."""
+def issues_text(decision: Decision, columns: Sequence[str] = ()) -> str:
+    """Every suspect, dropped or only to be looked at, a line each; `columns` of the data beside."""
     out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow(COLUMNS)
-    for one in decision.suspects or ():
+    suspects = decision.suspects
+    shown: dict[str, list[str]] = {}
+    if columns and suspects is not None:
+        shown = looks(decision.data, suspects.positions, columns)
+    writer.writerow([*COLUMNS, *(guarded(_apart(name)) for name in shown)])
+    for place, one in enumerate(suspects or ()):
         cells = (str(one.id), one.given, one.suggested, f"{one.suspicion:.6g}")
         dropped = "yes" if one.dropped else "no"
         # A negative number is one, not a formula; names and labels may pretend.
-        writer.writerow([*map(guarded, cells[:3]), cells[3], dropped, guarded(one.why)])
+        own = [*map(guarded, cells[:3]), cells[3], dropped, guarded(one.why)]
+        writer.writerow([*own, *(guarded(cells[place]) for cells in shown.values())])
     return out.getvalue()
 
 
-def write_issues(decision: Decision, path: Path, *, writer: Writer) -> Path:
+def write_issues(
+    decision: Decision, path: Path, *, columns: Sequence[str] = (), writer: Writer
+) -> Path:
     """Write them whole or not at all."""
-    return writer.write(path, [issues_text(decision).encode()])
+    text = issues_text(decision, columns)
+    return writer.write(path, [text.encode("utf-8", "surrogatepass")])
+
+
+def _apart(name: str) -> str:
+    """A column of the data under another heading than ours."""
+    return f"{name} (data)" if name in COLUMNS else name

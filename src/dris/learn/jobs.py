@@ -31,6 +31,10 @@ class DivergedError(InputError):
     step: int | None = None
 
 
+class CollapsedError(InputError):
+    """A sampling plan that cannot be built, in a run that is not to be rescued."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """One training: who, on which rows, and what is kept of it.

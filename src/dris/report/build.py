@@ -16,7 +16,7 @@ from dris.core.judge.diagnostics import empirical_gap
 from dris.core.scores.formulas import consensus, rank_variance
 from dris.core.streams import hashed_order
 from dris.report.page_data import NO_LABEL, Advice, Pictures, ReportData, Rows, Sample, Step
-from dris.report.shown import pictures, rows, shown_positions
+from dris.report.shown import Table, pictures, rows, shown_positions
 
 FRACTIONS = tuple(round(0.05 * s, 2) for s in range(1, 21))
 
@@ -41,7 +41,7 @@ def report_data(
     canaries: Mapping[str, ArrayLike] | None = None,
     canaries_too: bool = False,
     images: Any = None,
-    table: Mapping[str, Sequence[Any]] | None = None,
+    table: Table | None = None,
     queue: int = 200,
     sample: Sample | None = None,
     recipe: Mapping[str, Any] | None = None,
@@ -66,7 +66,7 @@ def report_data(
         canaries: A mask of planted examples for each kind.
         canaries_too: Whether a canary's own label, too, may be suspected and put up for review.
         images: Indexed by position: arrays or paths of image files.
-        table: Columns of a table, each indexed by position.
+        table: Columns of a table, each indexed by position; with images, shown beside them.
         queue: How many labels to put up for review.
         sample: Kept examples that a person may check.
         recipe: Everything needed to do it again.
@@ -84,8 +84,6 @@ def report_data(
     y = np.asarray(dynamics.labels if labels is None else labels)
     if labels is None and dynamics.labels is None:
         raise InputError("these dynamics hold no labels; pass labels=")
-    if images is not None and table is not None:
-        raise InputError("pass images or table, not both")
     names = class_names if class_names is not None else [str(c) for c in range(int(y.max()) + 1)]
     mean, variance = consensus(dynamics), rank_variance(dynamics)
     kinds, planted = _planted(canaries or {}, n)
@@ -96,11 +94,10 @@ def report_data(
     first = _queue(wary, own & ~known, dynamics.ids, queue)
     asked = first if sample is None else np.r_[first, sample.drawn[~np.isin(sample.drawn, first)]]
     shown = shown_positions(asked, mean, variance, dynamics.ids)
-    details: Pictures | Rows | None = None
+    beside = None if table is None else rows(table, shown)
+    details: Pictures | Rows | None = beside
     if images is not None:
-        details = pictures(images, shown)
-    elif table is not None:
-        details = rows(table, shown)
+        details = pictures(images, shown, beside=beside)
     return ReportData(
         title=title,
         ids=dynamics.ids,

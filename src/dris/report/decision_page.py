@@ -1,7 +1,7 @@
 """The page about a decision: what was found in plain words, its rows or pictures."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ from dris.core.certify.subset_limit import ContaminationLimit, widest
 from dris.core.choose.rules import CLEAN
 from dris.core.choose.selection import Subset
 from dris.core.errors import InputError
-from dris.data.labelled import Feature, LabelledData
+from dris.data.labelled import LabelledData
+from dris.data.looks import columns_to_show, looks
 from dris.data.writer import Writer
 from dris.decide.audit import sealed_draw
 from dris.decide.choice import EVERYTHING
@@ -22,6 +23,7 @@ from dris.decide.scored import Scored
 from dris.report.build import report_data
 from dris.report.page import write_report
 from dris.report.page_data import Advice, ReportData, Sample
+from dris.report.shown import Looked
 
 
 def report(decision: Decision, path: str | Path, *, title: str = "", force: bool = False) -> Path:
@@ -101,7 +103,7 @@ def page_of(decision: Decision, *, title: str, recipe: Mapping[str, Any]) -> Rep
         canaries={kind.kind: kind.mask() for kind in scored.canaries},
         sample=sample_of(scored, decision.kept),
         recipe=recipe,
-        **_shown(data),
+        **details_of(data),
     )
 
 
@@ -198,40 +200,13 @@ def _pairs(limit: ContaminationLimit) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _shown(data: LabelledData) -> dict[str, Any]:
-    """Pictures for images, rows for tables, as `report_data` takes them."""
+def details_of(data: LabelledData) -> dict[str, Any]:
+    """Pictures of images, and every column of the file beside them, as `report_data` takes them."""
+    held: dict[str, Any] = {}
     if data.x.ndim == 4:
-        return {"images": data.x if data.paths is None else data.paths}
-    return {"table": _columns(data)}
-
-
-def _columns(data: LabelledData) -> dict[str, "_Cells"]:
-    found, start = {}, 0
-    for feature in data.features:
-        found[feature.column] = _Cells(data, feature, start)
-        start += feature.width
-    return found
-
-
-class _Cells(Sequence[Any]):
-    """A column of a table as it was before it became numbers, decoded cell by cell."""
-
-    def __init__(self, data: LabelledData, feature: Feature, start: int) -> None:
-        self._x, self._feature = data.x, feature
-        self._at = slice(start, start + feature.width)
-
-    def __len__(self) -> int:
-        return len(self._x)
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[i] for i in range(len(self)))
-
-    def __getitem__(self, position: Any) -> Any:
-        values, feature = self._x[position, self._at], self._feature
-        if feature.how == "one-hot":
-            return feature.categories[int(values.argmax())] if values.any() else ""
-        if feature.how == "yes/no":
-            return "yes" if values[0] else "no"
-        if feature.how == "days":
-            return str(np.datetime64(int(values[0]), "D"))
-        return values if feature.how == "vector" else values[0]
+        held["images"] = data.x if data.paths is None else data.paths
+    text = {f.column for f in data.features if f.how in ("text", "sentence")}
+    names = sorted(columns_to_show(data), key=lambda name: name not in text)  # it says most
+    if names:
+        held["table"] = Looked(names, lambda positions, some: looks(data, positions, some))
+    return held

@@ -67,19 +67,23 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Pictures:
-    """PNG, JPEG or WebP bytes by position, for the examples that the page can show."""
-
-    images: Mapping[int, bytes]
-
-
-@dataclass(frozen=True, slots=True)
 class Rows:
     """Rows of a table by position, as text ready to be shown; `left_out` counts columns."""
 
     columns: tuple[str, ...]
     values: Mapping[int, tuple[str, ...]]
     left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """PNG, JPEG or WebP bytes by position, for the examples that the page can show.
+
+    `beside` is what the table says of them, where they came with one.
+    """
+
+    images: Mapping[int, bytes]
+    beside: Rows | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -254,6 +258,8 @@ def _check_steps(steps: tuple[Step, ...], keep: float, n: int) -> None:
 def _check_details(details: Pictures | Rows | None, n: int) -> None:
     if details is None:
         return
+    if isinstance(details, Pictures):
+        _check_details(details.beside, n)
     held: Mapping[int, Any] = details.images if isinstance(details, Pictures) else details.values
     outside = [p for p in held if not 0 <= p < n]
     if outside:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dris.core.streams import hashed_order
 from dris.report.packing import packed, packed_text, quantised
-from dris.report.page_data import NO_LABEL, Pictures, ReportData
+from dris.report.page_data import NO_LABEL, Pictures, ReportData, Rows
 
 MOST_DRAWN = 100_000
 _ID_BYTES = 2_000_000
@@ -116,10 +116,16 @@ def _details(data: ReportData, place: dict[int, int]) -> dict[str, Any] | None:
             str(place[p]): base64.b64encode(image).decode()
             for p, image in sorted(data.details.images.items())
         }
-        return {"kind": "pictures", "by": found}
+        beside = data.details.beside
+        rows = None if beside is None else _rows(beside, place)
+        return {"kind": "pictures", "by": found, "beside": rows}
+    return _rows(data.details, place)
+
+
+def _rows(rows: Rows, place: dict[int, int]) -> dict[str, Any]:
     return {
         "kind": "rows",
-        "columns": list(data.details.columns),
-        "leftOut": data.details.left_out,
-        "by": {str(place[p]): list(row) for p, row in sorted(data.details.values.items())},
+        "columns": list(rows.columns),
+        "leftOut": rows.left_out,
+        "by": {str(place[p]): list(row) for p, row in sorted(rows.values.items()) if p in place},
     }

@@ -2,7 +2,8 @@
 
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,29 @@ from numpy.typing import NDArray
 
 from dris.core.errors import InputError
 from dris.core.streams import hashed_order
+from dris.data.looks import as_text
 from dris.report.page_data import Pictures, Rows
 
 MOST_SHOWN = 2_000
 DETAIL_BYTES = 3_000_000  # of base64 or text: with all else, 50,000 examples stay under 8 MB
 MOST_COLUMNS = 40
+_CUT = 80  # characters of a cell, where the budget gets short
 _SIDE = 96
 _CELLS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """Columns of a table that are read when they are needed: their names, and cells by position.
+
+    `at` is called with positions and names, and may add a column of its own.
+    """
+
+    names: Sequence[str]
+    at: Callable[[NDArray[np.int64], Sequence[str]], Mapping[str, Sequence[Any]]]
+
+
+Table = Mapping[str, Sequence[Any]] | Looked
 
 
 def shown_positions(
@@ -46,7 +63,13 @@ def shown_positions(
     return np.concatenate([asked, rest])[:most]
 
 
-def pictures(images: Any, positions: NDArray[np.int64], *, budget: int = DETAIL_BYTES) -> Pictures:
+def pictures(
+    images: Any,
+    positions: NDArray[np.int64],
+    *,
+    budget: int = DETAIL_BYTES,
+    beside: Rows | None = None,
+) -> Pictures:
     r"""Thumbnails of `images[position]`, in order, as long as their base64 fits the budget.
 
     Args:
@@ -54,6 +77,7 @@ def pictures(images: Any, positions: NDArray[np.int64], *, budget: int = DETAIL_
             as floats, or paths of image files.
         positions: Most wanted first.
         budget: Bytes of base64.
+        beside: What a table says of the same examples.
 
     >>> pictures(np.zeros((3, 8, 8), dtype=np.uint8), np.array([2])).images[2][:4]
     b'\x89PNG'
@@ -65,46 +89,42 @@ def pictures(images: Any, positions: NDArray[np.int64], *, budget: int = DETAIL_
         if used > budget:
             break
         found[position] = data
-    return Pictures(found)
+    return Pictures(found, beside)
 
 
 def rows(
-    columns: Mapping[str, Sequence[Any]],
+    columns: Table,
     positions: NDArray[np.int64],
     *,
     budget: int = DETAIL_BYTES,
 ) -> Rows:
     """Rows of a table as text, in order, as long as they fit the budget; 40 columns at most.
 
+    Text is whole; where half of the budget is used, cells are cut so that more rows are there.
+
     >>> rows({"age": [31.0, 2.5], "job": ["cook", "none"]}, np.array([1])).values
     {1: ('2.5', 'none')}
     """
-    names = list(columns)[:MOST_COLUMNS]
+    if isinstance(columns, Mapping):
+        given = columns
+        columns = Looked(list(given), lambda p, names: {n: [given[n][i] for i in p] for n in names})
+    names = columns.names[:MOST_COLUMNS]
+    seen = columns.at(positions, names)
     found, used = {}, 0
-    for position in positions.tolist():
-        row = tuple(_cell(columns[name][position]) for name in names)
+    for place, position in enumerate(positions.tolist()):
+        longest = None if used <= budget // 2 else _CUT
+        row = tuple(as_text(cells[place], longest) for cells in seen.values())
         used += sum(len(cell.encode("utf-8", "surrogatepass")) + 3 for cell in row)
         if used > budget:
             break
         found[position] = row
-    return Rows(tuple(names), found, left_out=len(columns) - len(names))
+    return Rows(tuple(seen), found, left_out=len(columns.names) - len(names))
 
 
 def _cells(values: NDArray[np.float64]) -> NDArray[np.int64]:
     low, high = float(values.min()), float(values.max())
     width = (high - low) or 1.0
     return np.minimum((values - low) / width * _CELLS, _CELLS - 1).astype(np.int64)
-
-
-def _cell(value: Any) -> str:
-    """A value as a person reads it: five digits, eighty characters."""
-    if isinstance(value, float | np.floating):
-        return f"{value:.5g}"
-    if isinstance(value, list | tuple | np.ndarray):
-        first = ", ".join(_cell(v) for v in value[:3])
-        return f"[{first}, …] ({len(value):,} values)" if len(value) > 3 else f"[{first}]"
-    text = str(value)
-    return text if len(text) <= 80 else text[:79] + "…"
 
 
 def _thumbnail(image: Any, position: int) -> bytes:

@@ -377,31 +377,3 @@ class GatedRule:
 
 DEFAULT_GATED = GatedRule("early_margin", recall=0.9, confidence=0.95, chooser="half_el2n")
 """Chosen on digits and Fashion-MNIST, then frozen (docs/decisions/16-gated-default.md)."""
-
-
-def select_gated(
-    dynamics: Dynamics,
-    canaries: ArrayLike,
-    *,
-    fraction: float,
-    rule: GatedRule = DEFAULT_GATED,
-    fill: bool = False,
-    seed: int = 0,
-) -> Subset:
-    """The gated subset in one call: calibrate on the canaries, choose, drop them.
-
-    The canaries must have been flipped before these proxies trained. To certify with canaries
-    that did not set the cut, call `calibrate_gate` with one half of them and `gated` yourself.
-
-    >>> z = np.zeros((2, 1, 200, 2)); z[..., 0] = 3 + np.arange(200) / 100
-    >>> flipped = np.arange(200) < 60
-    >>> d = Dynamics.from_logits(z, flipped.astype(int))
-    >>> subset = select_gated(d, flipped, fraction=0.25)
-    >>> len(subset), bool(subset.mask()[flipped].any())
-    (49, False)
-    """
-    gate = rule.gate(dynamics, canaries)
-    score = CHOOSERS[rule.chooser](dynamics, gate.passed, seed)
-    return gated(
-        gate, score, fraction=fraction, drop=canaries, fill=fill, seed=seed, ids=dynamics.ids
-    )

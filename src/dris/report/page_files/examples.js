@@ -7,13 +7,17 @@ function face(i) {
     return el('div', {class: 'face none'}, D.details
       ? `no ${D.details.kind === 'pictures' ? 'picture' : 'row'} in this file` : 'no picture');
   }
-  if (D.details.kind === 'pictures') {
-    return el('img', {class: 'face', src: `data:${MIME[held[0]]};base64,${held}`,
-      alt: `example ${idOf(i)}, labelled ${className(P.label[i])}`});
-  }
+  if (D.details.kind === 'rows') return rowOf(D.details, held);
+  const picture = el('img', {class: 'face', src: `data:${MIME[held[0]]};base64,${held}`,
+    alt: `example ${idOf(i)}, labelled ${className(P.label[i])}`});
+  const beside = D.details.beside && D.details.beside.by[i];
+  return beside ? el('div', {}, picture, rowOf(D.details.beside, beside)) : picture;
+}
+
+function rowOf(rows, held) {
   const list = el('dl', {class: 'row'});
-  held.forEach((value, c) => list.append(el('dt', {}, D.details.columns[c]), el('dd', {}, value)));
-  if (D.details.leftOut) list.append(el('dt', {}, '…'), el('dd', {}, `${number(D.details.leftOut)} more columns`));
+  held.forEach((value, c) => list.append(el('dt', {}, rows.columns[c]), el('dd', {}, value)));
+  if (rows.leftOut) list.append(el('dt', {}, '…'), el('dd', {}, `${number(rows.leftOut)} more columns`));
   return el('div', {class: 'face rows', tabindex: '0', 'aria-label': 'its row'}, list);
 }
 
