@@ -9,6 +9,7 @@ with), `data_commands` (clean, prune, score, weights, judge, report, rules), `re
 `reproduce_command`, `talk`.
 """
 
+import io
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -167,6 +168,9 @@ def main() -> None:
     """Run a command; a broken rule is one sentence and exit code 1, never a traceback."""
     from dris.core.errors import InputError
 
+    for stream in (sys.stdout, sys.stderr):  # δ and ± on a pipe that knows neither become "?"
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     debug = "--debug" in sys.argv[1:]
     sys.argv[1:] = [word for word in sys.argv[1:] if word != "--debug"]
     try:
