@@ -4,8 +4,9 @@ Exit codes: 0 done, 1 an input breaks a rule (one sentence on stderr), 2 wrong u
 70 an error of dris itself (--debug shows where), 130 interrupted.
 
 In reading order: `options` (one name, one meaning), `requests` (what all commands about data begin
-with), `data_commands` (clean, prune, score, weights, judge, report, rules), `audit_command`,
-`corrupt_command`, `trial_command`, `compare_command`, `rank_command`, `reproduce_command`, `talk`.
+with), `data_commands` (clean, prune, score, weights, judge, report, rules), `review_command`,
+`audit_command`, `corrupt_command`, `trial_command`, `compare_command`, `rank_command`,
+`reproduce_command`, `talk`.
 """
 
 import io
@@ -21,6 +22,7 @@ from dris.cli import corrupt_command as corrupt
 from dris.cli import data_commands as scoring
 from dris.cli import rank_command as ranking
 from dris.cli import reproduce_command as reproduce
+from dris.cli import review_command as review
 from dris.cli import trial_command as trial
 
 app = typer.Typer(
@@ -158,7 +160,7 @@ def data(
         fetch_and_tell(name, data_dir)
 
 
-for part in (scoring, audit, trial, corrupt, compare, ranking, reproduce):
+for part in (scoring, review, audit, trial, corrupt, compare, ranking, reproduce):
     part.register(app)
 
 

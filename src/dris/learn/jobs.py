@@ -43,6 +43,7 @@ class Job:
     is what `code_of` says of the model. A job of stacked models trains all its folds, and a proxy
     for each of `members`, whose streams are (*stream, member): they stop together when `patience`
     epochs have not lowered the held-out loss, and with `pick` are scored where that was smallest.
+    Any other job stops by the loss on its own fold.
     """
 
     model: Any

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dris.core.binomial import at_most
 from dris.core.checks import checked_ids, checked_mask, checked_score, count_of, exact
 from dris.core.choose.selection import Ids, Subset, top_mask
 from dris.core.dynamics.history import Dynamics
@@ -194,15 +195,13 @@ def calibrate_gate(
     >>> gate.rejected, round(gate.achieved, 4)
     (196, 0.9736)
     """
-    from scipy.special import bdtr
-
     values = checked_score(detector)
     planted = checked_mask(canaries, values.size, "canaries")
     for name, level in (("recall", recall), ("confidence", confidence)):
         if not 0 < exact(level, name) < 1:
             raise InputError(f"{name} must be in (0, 1), got {level}")
     inside = np.sort(values[planted])
-    held = bdtr(np.arange(inside.size), inside.size, float(recall))
+    held = at_most(inside.size, float(recall))[:-1]
     j = int(np.searchsorted(held, float(confidence)))  # counts from 0, as `inside` does
     if j == inside.size:
         need = canaries_needed(recall, confidence)
