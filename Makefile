@@ -47,7 +47,7 @@ check: lint test ## everything that CI runs
 bench: $(STAMP) ## speed and memory beside the plain way, each as a ratio in one run
 	$(BIN)/python benchmarks/run.py
 
-mutants: $(STAMP) ## which changed operators and numbers no test notices (an hour; not in CI)
+mutants: $(STAMP) ## which changed operators and numbers no test notices (half an hour; not in CI)
 	OPENBLAS_NUM_THREADS=1 nice -n 19 $(BIN)/python tools/mutants.py
 
 clean: ## remove the virtual environment and everything generated

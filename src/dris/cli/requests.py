@@ -125,6 +125,7 @@ class Request:
         """Labels, ids and trust alone: enough to draw examples and to correct labels."""
         from dris.data.reader import read_marks
 
+        leave_pandas_out()
         return read_marks(
             self.data or [],
             label=self.label,
@@ -138,6 +139,7 @@ class Request:
         from dris.data.reader import read_data
         from dris.learn.trainers import check_name
 
+        leave_pandas_out()
         self.settings()
         for name in options.names_in(self.model):
             check_name(name)
@@ -282,6 +284,31 @@ def engine_of(
 
         connected(engine)
     return engine
+
+
+class _NoPandas:
+    """A finder that finds no pandas."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def leave_pandas_out() -> None:
+    """Let Arrow look for pandas now, in vain: importing it takes longer than most files do.
+
+    Arrow asks once, at its first array. Who calls `to_pandas` later has it all the same.
+    """
+    if "pandas" in sys.modules:
+        return
+    import pyarrow
+
+    sys.meta_path.insert(0, _NoPandas)
+    try:
+        pyarrow.array([0])
+    finally:
+        sys.meta_path.remove(_NoPandas)
 
 
 def takes_request(command: Callable[..., None], *names: str) -> Callable[..., None]:

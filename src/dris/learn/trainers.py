@@ -7,7 +7,7 @@ from typing import Any
 
 from dris.core.errors import InputError
 from dris.learn.estimators.estimator_trainer import ESTIMATOR
-from dris.learn.jobs import DivergedError, Job
+from dris.learn.jobs import CollapsedError, DivergedError, Job
 from dris.learn.networks.network_trainer import NETWORK
 from dris.learn.stacked.stacked_trainer import STACKED
 from dris.learn.trainer import TrainerKind
@@ -65,6 +65,8 @@ def told_who(job: Job, epoch: int) -> Iterator[None]:
     """Name the training and the epoch when its numbers are no longer finite."""
     try:
         yield
+    except CollapsedError:
+        raise
     except ValueError as error:
         if not kind_of(job.model).diverged(error):
             raise
