@@ -36,13 +36,13 @@ def checked_model(model: Any) -> Any:
 
 
 def check_name(model: str) -> None:
-    """Refuse a name that no kind of model has; nothing is built or imported for it.
+    """Refuse a name that no kind of model has; nothing is built for it.
 
     >>> check_name("sgd_log")
     """
-    names = [name for each in TRAINERS for name in each.names()]
-    if ":" in model or model in names:
+    if ":" in model or model in kind_of(model).names():
         return
+    names = [name for each in TRAINERS for name in each.names()]
     near = get_close_matches(model, names, 1)
     meant = f" (did you mean {near[0]}?)" if near else ""
     raise InputError(
