@@ -112,7 +112,7 @@ def fault(kind, k):
         return Half(file) if mode == "xb" else file
 
     with ExitStack() as patches:
-        for name in ("replace", "rename", "fsync", "unlink", "ftruncate", "pwrite"):
+        for name in ("replace", "rename", "fsync", "unlink"):
             patches.enter_context(mock.patch.object(os, name, failing(getattr(os, name))))
         patches.enter_context(mock.patch.object(Path, "open", half_open))
         yield

@@ -147,10 +147,17 @@ def fingerprint_of(files: Sequence[Path]) -> str:
     return whole.hexdigest()
 
 
+def _memory() -> int | None:
+    """Bytes of memory that this machine has, where the system says so."""
+    if not hasattr(os, "sysconf"):  # Windows
+        return None
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
 def refuse_larger_than_memory(path: PathLike, size: int) -> None:
     """Stop before an allocation that this machine cannot hold."""
-    most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if size > most:
+    most = _memory()
+    if most is not None and size > most:
         raise InputError(
             f"{path} would take {size / 1e9:,.1f} GB in memory and this machine has "
             f"{most / 1e9:,.1f} GB; read fewer columns with --features, or a part of it"

@@ -6,16 +6,15 @@ to whoever edited it. Neither is ever replaced, nor is anything that the command
 `force` an output that is as dris left it is, and without it is refused like the others.
 """
 
-import fcntl
 import glob
 import hashlib
 import json
 import os
 import stat
-import time
+import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -223,8 +222,12 @@ def written_in(folder: Path) -> Written:
 
 def digest_of(path: Path) -> str:
     """SHA-256 of a file, whose bytes are on the disk on return."""
+    if os.name == "nt":  # which syncs only what it may write to
+        with path.open("r+b") as file:
+            os.fsync(file.fileno())
     with path.open("rb") as file:
-        os.fsync(file.fileno())
+        if os.name != "nt":
+            os.fsync(file.fileno())
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -261,20 +264,21 @@ def _lies_in(own: os.stat_result, target: Path, folder: Path) -> bool:
 def _alone_in(folder: Path, seconds: float = 2.0) -> Iterator[None]:
     """Let commands that write into one folder list their files one after the other.
 
-    Not for ever: the shell's flock may hold the folder around this very command, and some disks
-    know no locks. Then a name may be lost from the list, and its file is refused, not replaced.
+    The lock lies in the system's temporary folder: none is left where people look. Nobody waits for
+    ever, and some disks know no locks. Then a name may be lost from the list, and its file is
+    refused, not replaced.
     """
-    handle = os.open(folder, os.O_RDONLY)
+    from filelock import FileLock, Timeout
+
+    name = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:32]
+    path = Path(tempfile.gettempdir(), f"dris-{name}.lock")
+    lock = FileLock(path, fallback_to_soft=False)
+    with suppress(Timeout, OSError):
+        lock.acquire(timeout=seconds, poll_interval=0.01)
     try:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                time.sleep(0.01)
-            except OSError:
-                break
         yield
     finally:
-        os.close(handle)
+        if lock.is_locked:
+            with suppress(OSError):  # while it is held: who waited for this file takes a new one
+                path.unlink()
+            lock.release()

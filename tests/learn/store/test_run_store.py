@@ -271,7 +271,7 @@ def test_a_fault_at_every_single_touch_of_the_disk_is_survived(kind, tmp_path, n
     for k, root, log, code in faults(nursery, tmp_path, kind):
         assert code == 0
         assert problem(root, log, two_epochs) is None, f"at touch {k}"
-    assert k > 40
+    assert k > 35
 
 
 @pytest.mark.parametrize("twin", TWINS)

@@ -113,10 +113,13 @@ def give_back_memory() -> None:
 
 
 def _glibc(name: str, *arguments: int) -> None:
-    """Call a function that other C libraries lack."""
+    """Call a function that other C libraries lack; nothing where no library has no name."""
     import ctypes
 
-    function = getattr(ctypes.CDLL(None), name, None)
+    try:
+        function = getattr(ctypes.CDLL(None), name, None)
+    except (TypeError, OSError):  # Windows
+        return
     if function is not None:
         function(*arguments)
 

@@ -1,18 +1,23 @@
-"""One process at a time in a folder, by a lock that the kernel takes back when a process dies."""
+"""One process at a time in a folder, by a lock that the system takes back when a process dies."""
 
-import fcntl
 import logging
 import os
-import time
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dris.core.errors import InputError
 
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
 LOCK = "lock"
-_log = logging.getLogger("dris")
-_held: set[int] = set()
+_POLL = 0.01
+# Whoever lists runs holds a lock for a moment; only one that stays is a reason to give up.
+_MOMENT = 0.1
+_log = logging.getLogger("dris.store")
 
 
 class LockedError(InputError):
@@ -30,19 +35,16 @@ def folder_lock(folder: Path, *, wait: bool = True) -> Iterator[None]:
     ...     is_locked(Path(root))
     True
     """
-    handle = _acquire(folder, wait)
-    _held.add(handle)
+    lock, holder = _acquire(folder, wait), os.getpid()
     try:
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        _write(folder / LOCK, str(holder).encode())
         yield
     finally:
-        if handle in _held:  # not in a forked child, which has let go already
-            _held.discard(handle)
+        if os.getpid() == holder:  # a forked child has let go already
             try:
-                os.ftruncate(handle, 0)
+                _write(folder / LOCK, b"")
             finally:
-                os.close(handle)
+                lock.release()
 
 
 def is_lock(path: Path) -> bool:
@@ -52,8 +54,13 @@ def is_lock(path: Path) -> bool:
     True
     """
     try:
-        held = path.read_bytes() if path.lstat().st_size <= 20 else b"long"
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size > 20:
+            return False
+        held = path.read_bytes()
     except FileNotFoundError:
+        return True
+    except PermissionError:  # Windows lets nobody read what is locked
         return True
     return not held or held.isdigit()
 
@@ -64,68 +71,70 @@ def is_locked(folder: Path) -> bool:
     >>> is_locked(Path("absent"))
     False
     """
-    try:
-        handle = os.open(folder / LOCK, os.O_RDONLY)
-    except FileNotFoundError:
+    from filelock import Timeout
+
+    if not (folder / LOCK).is_file():
         return False
+    lock = _lock(folder)
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
+        lock.acquire(timeout=_MOMENT, poll_interval=_POLL)
+    except Timeout:
         return True
-    finally:
-        os.close(handle)
+    except OSError:  # cleaned away in between, or another's: nothing to be told
+        return False
+    lock.release()
     return False
 
 
-def _acquire(folder: Path, wait: bool) -> int:
+def _lock(folder: Path) -> "BaseFileLock":
+    from filelock import FileLock
+
+    # A lock by existence would outlive whoever is killed: better an error where a disk knows none.
+    return FileLock(folder / LOCK, mode=0o644, fallback_to_soft=False)
+
+
+def _acquire(folder: Path, wait: bool) -> "BaseFileLock":
+    from filelock import Timeout
+
+    path = folder / LOCK
     while True:
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+            path.touch(mode=0o644)
+            before = path.lstat()
+            if not is_lock(path):
+                raise InputError(
+                    f"{path} was not written by dris, which would use it as its lock; move it away"
+                )
+            lock = _lock(folder)
+            try:
+                lock.acquire(timeout=_MOMENT, poll_interval=_POLL)
+            except Timeout:
+                _tell_holder(folder, wait)
+                lock.acquire(timeout=-1, poll_interval=_POLL)
         except FileNotFoundError:
             continue  # the folder was cleaned away in between
-        try:
-            if not is_lock(folder / LOCK):
-                raise InputError(
-                    f"{folder / LOCK} was not written by dris, which would use it as its lock; "
-                    "move it away"
-                )
-            _flock(handle, folder, wait)
-            if _is_still(handle, folder / LOCK):
-                return handle
-        except BaseException:
-            os.close(handle)
-            raise
-        os.close(handle)  # a lock on a folder that was cleaned away holds nothing
+        with suppress(FileNotFoundError):
+            if os.path.samestat(before, path.lstat()):
+                return lock
+        lock.release()  # a lock on a folder that was cleaned away holds nothing
 
 
-def _flock(handle: int, folder: Path, wait: bool) -> None:
-    # Whoever lists runs holds a lock for a moment; only one that stays is a reason to give up.
-    for _ in range(10):
-        try:
-            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(0.01)
-    holder = os.pread(handle, 20, 0).decode(errors="replace") or "of unknown number"
+def _tell_holder(folder: Path, wait: bool) -> None:
+    """Say who holds the folder, as an error where nobody waits for them."""
+    held = b""
+    with suppress(OSError):
+        held = (folder / LOCK).read_bytes()
+    holder = held.decode(errors="replace") or "of unknown number"
     if not wait:
         raise LockedError(
             f"{folder} is in use by process {holder}; let it finish, or wait for it with wait=True"
         )
     _log.info("waiting for process %s, which holds %s", holder, folder)
-    return fcntl.flock(handle, fcntl.LOCK_EX)
 
 
-def _is_still(handle: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except FileNotFoundError:
-        return False
-
-
-def _let_go() -> None:
-    """A forked child shares its parent's lock and would keep it when the parent is killed."""
-    while _held:
-        os.close(_held.pop())
-
-
-os.register_at_fork(after_in_child=_let_go)
+def _write(path: Path, content: bytes) -> None:
+    """What the lock says, where the system lets it be written while it is held."""
+    with suppress(OSError), path.open("r+b") as file:
+        file.truncate(0)
+        file.write(content)
