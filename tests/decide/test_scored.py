@@ -9,8 +9,9 @@ from dris.core.errors import InputError
 from dris.core.judge.judgement import judge
 from dris.core.scores.formulas import SCORES
 from dris.data.labelled import LabelledData
+from dris.data.reader import read_data
 from dris.decide.choice import choice_of, corruption_of
-from dris.decide.decision import decide_scored
+from dris.decide.decision import decide, decide_scored
 from dris.decide.scored import Scored, _share, score_data, scored_from, scores_of
 from dris.decide.settings import Settings
 
@@ -218,3 +219,24 @@ def test_scores_are_the_ones_that_can_be_given_and_nobody_changes_them():
     found = scores_of(Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]]))
     assert "margin" not in found
     assert not any(score.flags.writeable for score in found.values())
+
+
+def test_wrong_labels_in_texts_are_found_because_their_components_are_scaled_as_one(monkeypatch):
+    """A planted label is more suspicious than another with this probability; here nearly always."""
+    rng = np.random.default_rng(2)
+    truth = rng.integers(0, 2, 600)
+    words = [[f"{topic}{chr(97 + i)}ing" for i in range(20)] for topic in ("ab", "ce")]
+    filler = [f"{chr(97 + i % 26)}{chr(97 + i // 26)}w" for i in range(300)]
+    texts = [" ".join([*rng.choice(words[t], 3), *rng.choice(filler, 6)]) for t in truth]
+    wrong = rng.random(600) < 0.1
+    data = read_data(texts, np.where(wrong, 1 - truth, truth))
+    assert data.stretches == (data.x.shape[1],)
+
+    def found():
+        suspicion = decide(data, check_harm=False, workers=1).suspicion
+        return (suspicion[wrong][:, None] > suspicion[~wrong]).mean()
+
+    together = found()
+    monkeypatch.setattr("dris.decide.scored.scaling", lambda data, features: True)
+    assert together > 0.98
+    assert found() < together - 0.01  # the twin: each component for itself

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dris.cli.options import Keep, MaybeKeep, names_in
+from dris.cli.options import Keep, MaybeKeep, check_share, names_in
 from dris.cli.requests import Request, takes_request
 from dris.core.errors import InputError
 
@@ -87,6 +87,7 @@ def prune(
             "prune needs --keep, the share of the examples to keep, such as 0.25; "
             "dris clean drops only what looks wrong"
         )
+    check_share(keep)
     data = ask.read()
     check_rule(rule, keep, canaries=ask.plants, n=len(data))
     suffix = ".csv" if written == "ids" else _suffix(data)
@@ -228,6 +229,7 @@ def judge(ask: Request, keep: Keep = 0.25) -> None:
     """
     if not ask.plants:
         raise InputError("a judgement needs canaries; leave out --from and --canaries none")
+    check_share(keep)
     data = ask.read()
     decision, proxies = ask.decide(data, keep=keep)
     for line in decision.lines() if decision.judgement is None else []:
@@ -251,6 +253,7 @@ def report(ask: Request, keep: MaybeKeep = None, rule: RuleName = RECOMMENDED) -
     from dris.decide.choice import check_rule
     from dris.report.decision_page import headline
 
+    check_share(keep)
     (path,) = ask.files("report.html")
     data = ask.read()
     check_rule(rule, keep, canaries=ask.plants, n=len(data))
