@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -9,15 +10,32 @@ import pytest
 
 from dris.bench.experiment import EXPERIMENTS, experiment_of
 from dris.bench.records import read_records
-from dris.bench.results.pages import page_text, write_index
+from dris.bench.results.causes import reason_of
+from dris.bench.results.claims import Claim
+from dris.bench.results.pages import page_text
+from dris.bench.results.tally import write_index
 from rename_rules import renamed
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
+FOLDERS = {
+    scale: RESULTS / name
+    for scale, name in (("cpu", "reproduction"), ("mid", "mid"))
+    if (RESULTS / name).is_dir()
+}
+PAGES = [
+    (scale, path.stem)
+    for scale, folder in FOLDERS.items()
+    for path in sorted((folder / "claims").iterdir())
+]
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_experiment_has_a_page_that_is_what_its_record_says_to_the_letter(name):
-    folder = RESULTS / "reproduction"
+def test_every_experiment_has_a_page():
+    assert {name for scale, name in PAGES if scale == "cpu"} == set(EXPERIMENTS)
+
+
+@pytest.mark.parametrize(("scale", "name"), PAGES)
+def test_a_page_is_what_its_record_says_to_the_letter(scale, name):
+    folder = FOLDERS[scale]
     records, experiment = read_records(folder / "records" / f"{name}.json"), experiment_of(name)
     tables, claims = experiment.tables(records), experiment.claims(records)
     text = (folder / f"{name}.md").read_text()
@@ -26,11 +44,11 @@ def test_every_experiment_has_a_page_that_is_what_its_record_says_to_the_letter(
     assert all((folder / "images" / image).is_file() for image in images)
     assert page_text(name, records, tables, claims, images) == text
     # The twin: another number in a record is another page.
-    scale = [
+    other = [
         replace(table, values={k: [v + 1 for v in vs] for k, vs in table.values.items()})
         for table in tables
     ]
-    assert page_text(name, records, scale, claims, images) != text
+    assert page_text(name, records, other, claims, images) != text
     latex = (folder / "tables" / f"{name}.tex").read_text()
     assert latex == "\n\n".join(table.latex() for table in tables) + "\n"
     told = json.loads((folder / "claims" / f"{name}.json").read_text())
@@ -46,10 +64,57 @@ def test_no_old_rule_name_is_left_in_the_records():
     assert renamed([{"rule": "gate+el2n"}]) != [{"rule": "gate+el2n"}]
 
 
-def test_the_index_counts_the_claims_of_all_pages(tmp_path):
-    folder = RESULTS / "reproduction"
+def committed(folder):
+    """Every claim of a folder's pages, with its experiment."""
+    return [
+        (path.stem, Claim(**claim))
+        for path in sorted((folder / "claims").iterdir())
+        for claim in json.loads(path.read_text())["claims"]
+    ]
+
+
+@pytest.mark.parametrize("scale", FOLDERS)
+def test_the_index_counts_the_claims_of_all_pages(scale, tmp_path):
+    folder = FOLDERS[scale]
     (tmp_path / "claims").mkdir()
     for path in (folder / "claims").iterdir():
         (tmp_path / "claims" / path.name).write_bytes(path.read_bytes())
-    write_index(tmp_path, "cpu")
+    write_index(tmp_path, scale)
     assert (tmp_path / "README.md").read_text() == (folder / "README.md").read_text()
+
+
+def shown_twice(claims):
+    """Evidence that two counted claims share."""
+    counts = Counter(claim.evidence for claim in claims if not claim.repeats)
+    return [evidence for evidence, times in counts.items() if times > 1 and ", n = " in evidence]
+
+
+def test_no_evidence_is_counted_twice():
+    claims = [claim for _, claim in committed(FOLDERS["cpu"])]
+    assert shown_twice(claims) == []
+    # The twin: what is marked as repeated would be.
+    assert len(shown_twice([replace(claim, repeats="") for claim in claims])) == 12
+
+
+def unexplained(claims):
+    return [
+        (name, claim.text)
+        for name, claim in claims
+        if claim.outcome == "contradicted"
+        and claim.whose == "the paper's"
+        and reason_of(name, claim)[1] == "not looked into yet"
+    ]
+
+
+def test_every_contradicted_claim_of_the_paper_has_a_cause():
+    assert unexplained(committed(FOLDERS["cpu"])) == []
+    assert unexplained([("pruning", Claim("a new one", "contradicted", ""))])
+
+
+def test_ours_and_the_papers_are_told_apart():
+    owners = {
+        name: {c.whose for n, c in committed(FOLDERS["cpu"]) if n == name} for name in EXPERIMENTS
+    }
+    assert owners["beyond"] == owners["verdict"] == owners["epoch"] == {"ours"}
+    assert owners["synthetic"] == {"the paper's", "another reading"}
+    assert owners["significance"] == {"the paper's"}

@@ -17,7 +17,7 @@ from dris.bench.cell_data import Place
 from dris.bench.costs import cost_of
 from dris.bench.paper import times
 from dris.bench.records import ROWS, Records, gather, read_records, write_records
-from dris.bench.runner import missing, run
+from dris.bench.runner import adopt, missing, run
 from dris.bench.scales import scale_of
 from dris.bench.spec import CLEAN, Cell, Noise
 from dris.core.errors import InputError
@@ -88,6 +88,29 @@ def test_deleting_one_record_computes_just_that_cell(finished, tmp_path, monkeyp
     assert record_bytes(out) == before
     run(cells(), out=out, place=Place(out / "runs"), workers=1)
     assert len(trained) == 1
+
+
+def test_finished_cells_are_taken_from_compact_records_and_not_computed_again(
+    finished, tmp_path, monkeypatch
+):
+    have = run(cells(), out=finished, place=Place(finished / "runs"), workers=1)
+    path = write_records(gather("pruning", "smoke", have[:3]), tmp_path / "pruning.json")
+    known, out = read_records(path), tmp_path / "out"
+    assert adopt(cells(), known, out) == 3
+    assert missing(cells(), out) == cells()[3:]
+    assert adopt(cells(), known, out) == 0
+    trained = []
+    real = static_kind.train_target
+    monkeypatch.setattr(
+        static_kind, "train_target", lambda *a, **k: trained.append(a[3].rule) or real(*a, **k)
+    )
+    again = run(cells(), out=out, place=Place(out / "runs"), workers=1)
+    assert len(trained) == 1
+    assert gather("", "", again[:3]).rows == gather("", "", have[:3]).rows
+    # The twin: another cell is not what the records have, nor is a row without a key.
+    assert adopt([replace(cells()[0], seed=1)], known, out) == 0
+    old = replace(known, rows=tuple({**row, "key": ""} for row in known.rows))
+    assert adopt(cells(), old, tmp_path / "other") == 0
 
 
 def test_two_workers_write_the_same_bytes_as_one(finished, tmp_path):
@@ -174,6 +197,18 @@ def test_a_cost_is_by_count_until_something_was_measured(finished, tmp_path):
 
 
 # -- the command -----------------------------------------------------------------------------------
+
+
+def test_the_command_takes_known_records_and_names_what_is_missing(dris, finished, tmp_path):
+    have = run(cells(), out=finished, place=Place(finished / "runs"), workers=1)
+    write_records(gather("pruning", "smoke", have), tmp_path / "pruning.json")
+    common = ["reproduce", "pruning", "--scale", "smoke", "--dry-run", "--out", str(tmp_path / "o")]
+    code, _, told = dris(*common, "--known", str(tmp_path))
+    assert code == 0
+    assert "4 finished cells taken from" in told
+    code, _, told = dris(*common, "--known", str(tmp_path / "nothing"))
+    assert code != 0
+    assert "has none of pruning.json" in told
 
 
 def test_dry_run_lists_every_cell_and_trains_nothing(dris, tmp_path):

@@ -2,7 +2,8 @@
 
 import logging
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -368,10 +369,41 @@ def test_a_plan_that_cannot_be_built_draws_uniformly_and_says_so(caplog):
     assert trained("uniform").log[0].sampled.collapsed is None
 
 
-def test_a_diverged_run_is_recorded_at_chance():
+def test_without_a_rescue_a_plan_that_cannot_be_built_ends_the_run(caplog, tmp_path):
+    agreeing = Dynamics.from_losses(np.tile(np.arange(60.0), (3, 1)))
+    run = trained("dr_is", dynamics=agreeing, rescue=False, store=tmp_path)
+    assert (run.status, run.broke, run.log, run.imputed) == ("collapsed", (1, None), (), True)
+    assert (
+        "target collapsed at epoch 1: dr_is cannot be built: cannot tell: the score is 0"
+        in caplog.text
+    )
+    again = trained("dr_is", dynamics=agreeing, rescue=False, store=tmp_path)
+    assert again.record() == run.record()
+    assert trained("dr_is", dynamics=agreeing, store=tmp_path).status == "finished"
+
+
+def test_a_run_that_collapses_later_is_measured_after_its_last_whole_epoch():
+    built, losses = [], PLANS["loss_is"]
+
+    def twice(seen, exponent):
+        built.append(1)
+        if len(built) > 2:
+            raise InputError("the score must be finite")
+        return losses.build(seen, exponent)
+
+    with patch.dict(PLANS, {"loss_is": replace(losses, build=twice, refresh=1)}):
+        run = trained("loss_is", recipe=Recipe(4, 16, 0.01), rescue=False)
+    assert (run.status, run.broke, len(run.log)) == ("collapsed", (3, None), 2)
+    assert run.accuracy == run.log[-1].test_accuracy
+    assert not run.imputed
+
+
+def test_a_run_that_diverges_in_its_first_epoch_is_imputed_at_chance():
     run = trained("loss_is", model="fc", recipe=Recipe(3, 16, 1e30))
     assert (run.status, run.accuracy) == ("diverged", pytest.approx(1 / 3))
     assert run.broke[0] == 1
+    assert run.imputed
+    assert not trained("loss_is").imputed
 
 
 # -- the door ------------------------------------------------------------------------------------

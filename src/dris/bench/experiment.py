@@ -53,9 +53,6 @@ EXPERIMENTS = {
     "beyond": "Gated selection beside the other rules, on tables and features (ours)",
 }
 
-OURS = ("beyond",)
-"""Experiments whose claims are all ours: many, and counted apart from the paper's."""
-
 _ELSEWHERE = {
     "online": "paper.online_draws",
     "verdict": "own.verdict",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dris.bench.spec import Ensemble, Noise
+from dris.bench.spec import Ensemble, Noise, key_of
 from dris.core.errors import InputError
 from dris.data.files import reading
 from dris.data.writer import OWN, Writer
@@ -31,6 +31,7 @@ def row_of(record: Mapping[str, Any]) -> Row:
         "keep": cell["keep"],
         "target": cell["target"] and cell["target"]["model"],
         "seed": cell["seed"],
+        "key": key_of(cell),
         "found": _rounded(record["found"]),
         "seconds": record.get("seconds", {}),
     }

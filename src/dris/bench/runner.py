@@ -16,6 +16,7 @@ import numpy as np
 import dris
 from dris.bench.cell_data import Place
 from dris.bench.kinds.groups import Finding, Findings
+from dris.bench.records import Records
 from dris.bench.spec import Cell
 from dris.core.dynamics.arrayfile import made_folder, write_atomically
 from dris.core.temporaries import remove_left
@@ -76,6 +77,20 @@ def missing(cells: Sequence[Cell], out: Path) -> list[Cell]:
     return [cell for cell in cells if not _path(out / "records", cell).exists()]
 
 
+def adopt(cells: Sequence[Cell], known: Records, out: Path) -> int:
+    """Take finished cells over from compact records; how many were new here.
+
+    Numbers there have six digits. Rows from before records had keys are not taken.
+    """
+    folder = made_folder(out / "records")
+    rows = {row["key"]: row for row in known.rows if "key" in row}
+    taken = [cell for cell in missing(cells, out) if cell.key in rows]
+    for cell in taken:
+        row = rows[cell.key]
+        _write(folder, Finding(cell, row["found"], row["seconds"]), dict(known.versions))
+    return len(taken)
+
+
 def read_record(folder: Path, cell: Cell) -> Record:
     """A finished cell's record, with its seconds under "seconds"."""
     path = _path(folder, cell)
@@ -96,10 +111,10 @@ def _group(
     return [read_record(folder, cell) for cell in cells]
 
 
-def _write(folder: Path, finding: Finding) -> None:
+def _write(folder: Path, finding: Finding, made: dict[str, str] | None = None) -> None:
     """The seconds first: a record that is there has them."""
     path = _path(folder, finding.cell)
-    record = {"cell": finding.cell.content, "found": finding.found, "versions": versions()}
+    record = {"cell": finding.cell.content, "found": finding.found, "versions": made or versions()}
     seconds = (json.dumps(finding.seconds) + "\n").encode()
     write_atomically(path.with_suffix(".time.json"), [seconds])
     write_atomically(path, [(json.dumps(record, indent=1) + "\n").encode()])

@@ -59,12 +59,13 @@ _CPU_TARGET = Target(
 
 # Proxies train as the paper's do. Targets go without augmentation: with it, so few steps learn no
 # wrong label by heart, which the paper's 160 epochs do.
-_MID_PROXY = replace(_SMALL, epochs=20)
+_MID_PROXY = replace(_SMALL, epochs=20, mixed_precision="everywhere")
 _MID_PROXIES = Ensemble(
     ("small_cnn",), 3, _MID_PROXY, "small_cnn", replace(_MID_PROXY, epochs=10, scored_epoch=10)
 )
 _MID_TARGET = Target(
-    "small_cnn", Recipe(epochs=16, batch_size=128, learning_rate=0.1, augment=False)
+    "small_cnn",
+    Recipe(16, 128, 0.1, augment=False, mixed_precision="everywhere"),
 )
 
 SCALES = {
@@ -100,8 +101,9 @@ SCALES = {
             "20,000 of the 50,000 training images of CIFAR-10, all of CIFAR-100, at their 32 × 32 "
             "pixels, and all test images; small CNNs for attacker (10 epochs), proxies (20 epochs "
             "with augmentation, scored at 10) and targets (16 epochs of steps, without "
-            "augmentation: few steps then still learn wrong labels by heart) in place of the "
-            "paper's networks (20, 40 and 160 or 200 epochs)",
+            "augmentation: few steps then still learn wrong labels by heart), all trained in "
+            "bfloat16 and measured in float32, in place of the paper's networks (20, 40 and 160 or "
+            "200 epochs)",
             (
                 Bed("CIFAR-10", Source("cifar10", 20_000), _MID_PROXIES, _MID_TARGET),
                 Bed("CIFAR-100", Source("cifar100"), _MID_PROXIES, _MID_TARGET),

@@ -57,6 +57,10 @@ def reproduce(
         Path | None,
         typer.Option(help="Write tables from these records; run nothing.", metavar="FOLDER"),
     ] = None,
+    known: Annotated[
+        Path | None,
+        typer.Option(help="Take finished cells from these records.", metavar="FOLDER"),
+    ] = None,
     finished: Annotated[
         bool, typer.Option("--finished", help="Write pages of what is finished; run nothing.")
     ] = False,
@@ -82,13 +86,8 @@ def reproduce(
     from dris.bench.cell_data import Place
     from dris.bench.experiment import EXPERIMENTS, experiment_of, narrowed
     from dris.bench.records import gather, read_records
-    from dris.bench.results.pages import (
-        INDEX,
-        claim_lines,
-        page_files,
-        write_index,
-        write_page,
-    )
+    from dris.bench.results.pages import page_files, write_page
+    from dris.bench.results.tally import INDEX, claim_lines, write_index
     from dris.bench.scales import scale_of
     from dris.core.errors import InputError
     from dris.data.writer import OWN
@@ -116,6 +115,8 @@ def reproduce(
         )
         for name, part in whole.items()
     }
+    if known is not None:
+        _adopt(talk, cells, known, folder)
     if dry_run:
         return _tell_cost(talk, cells, folder, device)
     claims = {}
@@ -152,6 +153,21 @@ def reproduce(
         for name, part in claims.items()
     }
     return talk.result({"command": "reproduce", "scale": scale, "claims": outcomes})
+
+
+def _adopt(talk: Talk, cells: "dict[str, list[Cell]]", known: Path, folder: Path) -> None:
+    """Cells that the records of some experiment have: those are shared."""
+    from dris.bench.records import read_records
+    from dris.bench.runner import adopt
+    from dris.core.errors import InputError
+
+    paths = [path for name in cells if (path := known / f"{name}.json").is_file()]
+    if not paths:
+        names = ", ".join(f"{name}.json" for name in cells)
+        raise InputError(f"{known} has none of {names}; name a folder of records")
+    every = list(dict.fromkeys(cell for part in cells.values() for cell in part))
+    taken = sum(adopt(every, read_records(path), folder) for path in paths)
+    talk.note(f"{taken} finished cells taken from {known}")
 
 
 def _run(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dris.core.choose.importance import Importance
 from dris.core.dynamics.trajectories import trajectories_of
 from dris.core.errors import InputError
+from dris.learn.jobs import CollapsedError
 from dris.learn.networks.schedules import Drawn, Positions, Schedule
 from dris.learn.plans import Plan, Score, Seen, no_score, uniform
 from dris.learn.store.target_log import Arrays, Sampled
@@ -57,6 +58,7 @@ class Draws:
         batch_size: Draws per step.
         seed: Of the draws.
         alarm_below: The concentration size under which the sampler counts as collapsed.
+        rescue: Draw uniformly where the plan cannot be built; without it the run ends there.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Draws:
     batch_size: int
     seed: int
     alarm_below: float
+    rescue: bool = True
 
 
 class Online:
@@ -156,6 +159,8 @@ class Online:
                 raise InputError(f"a weight of {plan.weights.max():.3g} is past single precision")
             self._plan, self._collapsed = plan, None
         except InputError as error:
+            if not self._draws.rescue:
+                raise CollapsedError(f"{self._draws.name} cannot be built: {error}") from None
             # A comparison goes on: uniform draws until the next look, and the record says why.
             self._plan, self._collapsed = uniform(self._seen, self._draws.exponent), str(error)
             _log.warning(

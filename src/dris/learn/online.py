@@ -51,6 +51,7 @@ def train_online(
     classes: int | None = None,
     test: tuple[Any, ArrayLike] | None = None,
     flagged: ArrayLike | None = None,
+    rescue: bool = True,
     standardize: bool = True,
     device: str = "cpu",
     store: Store | str | Path | None = None,
@@ -60,7 +61,8 @@ def train_online(
 
     The weighted gradient is unbiased for the risk under the *given* labels, corrupt ones
     included. A plan that cannot be built (every score 0) draws uniformly until it is looked at
-    again, and says so; a target that diverges is a result too, not an error.
+    again, and says so, or ends the run where no rescue is wanted; a target that diverges is a
+    result too, not an error.
 
     Args:
         model: A network by name, function or import path, as for `train_proxies`.
@@ -85,6 +87,8 @@ def train_online(
         test: Held-out (x, y) to state the accuracy on, after every epoch.
         flagged: A mask of examples, such as those known to be corrupt, whose share of the draws
             is logged; nothing is decided by it.
+        rescue: Draw uniformly where a plan cannot be built. A comparison of plans leaves it out:
+            the run then ends as "collapsed", with the accuracy of its last whole epoch.
         standardize: Give each feature (or image channel) mean 0 and standard deviation 1.
         device: "cpu" (one thread) or "cuda".
         store: Folder that keeps every epoch and the result: killed work goes on from there and
@@ -145,7 +149,9 @@ def train_online(
         "given": fingerprint(plan.probabilities) if isinstance(plan, Importance) else None,
         "flagged": None if marked is None else fingerprint(marked),
     }
-    draws = Draws(name, kind, exponent, clip, every, job.recipe.batch_size, job.seed, alarm)
+    if not rescue:  # a later setting: keys of rescued runs are as before it
+        how |= {"rescue": False}
+    draws = Draws(name, kind, exponent, clip, every, job.recipe.batch_size, job.seed, alarm, rescue)
     feed = Online(draws, seen, pool, data.y, marked, how)
     return follow(job, data, feed, store, counted(progress, job.recipe.stop))
 

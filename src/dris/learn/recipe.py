@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from dris.core.checks import checked_count, exact
 from dris.core.errors import InputError
@@ -20,7 +21,8 @@ class Recipe:
         scored_epoch: Where snapshot scores look, after that many full passes; E/2 unless given.
         stop_epoch: Stop after this epoch; E unless given.
         augment: Crop from a reflected border of 4 pixels and flip, per example (images only).
-        mixed_precision: bfloat16 where the device is a GPU; losses stay float32.
+        mixed_precision: Train in bfloat16 where the device is a GPU, or "everywhere", which pays
+            on processors that multiply it; what is measured stays float32.
 
     >>> Recipe(epochs=40, batch_size=128, learning_rate=0.05).scored
     20
@@ -34,7 +36,7 @@ class Recipe:
     scored_epoch: int | None = None
     stop_epoch: int | None = None
     augment: bool = True
-    mixed_precision: bool = True
+    mixed_precision: bool | Literal["everywhere"] = True
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "stop_epoch", "scored_epoch"):
@@ -50,6 +52,10 @@ class Recipe:
             raise InputError(f"momentum must be in [0, 1), got {self.momentum}")
         if not self.weight_decay >= 0:
             raise InputError(f"weight_decay must be zero or more, got {self.weight_decay}")
+        if self.mixed_precision not in (True, False, "everywhere"):
+            raise InputError(
+                f'mixed_precision must be True, False or "everywhere", got {self.mixed_precision!r}'
+            )
         if self.stop > self.epochs:
             raise InputError(f"stop_epoch must be in 1..{self.epochs}, got {self.stop_epoch}")
         if self.scored > self.stop:

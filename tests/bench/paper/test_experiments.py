@@ -74,7 +74,7 @@ def test_off_the_grid_every_number_is_of_both_seeds_and_every_claim_is_tested(sm
         for row in table.rows:
             for column in table.columns:
                 # Two seeds; the last table of online counts the runs of all three noises.
-                expected = 6 if column in ("alarm", "collapsed", "diverged") else 2
+                expected = 6 if column in ("alarm", "collapsed", "diverged", "rescued") else 2
                 assert len(table.values[row, column]) == expected, (table.title, row, column)
     claims = experiment.claims(records)
     assert len(claims) > 5

@@ -48,6 +48,20 @@ def test_the_smoothing_sweep_shares_its_middle_and_its_level_with_the_online_cel
     assert len(set(smoothing.cells(scale)) - shared) == 3 * 2 * 3
 
 
+@pytest.mark.parametrize("why", ["imputed", "rescued"])
+def test_a_run_that_was_imputed_or_rescued_supports_no_claim(smoke, why):
+    rows = [dict(row) for row in smoke("online").rows]
+    marked = [
+        {**r, "found": {**r["found"], why: True}} if r["rule"] == "standard_is:1" else r
+        for r in rows
+    ]
+    told = {c.text: c for c in online.claims(Records("online", "smoke", tuple(marked)))}
+    text = "targeted 25 %: Standard IS at chance, within 2 points"
+    assert told[text].evidence == "0 paired seeds"
+    before = {c.text: c for c in online.claims(Records("online", "smoke", tuple(rows)))}
+    assert before[text].evidence != "0 paired seeds"
+
+
 def test_a_diverged_run_is_a_result_and_stays_in_the_figure(smoke, tmp_path):
     broken = found_in(TargetRun("diverged", 0.1, (), {}, {}, None, (1, 1)))
     assert broken["diverged"] is True

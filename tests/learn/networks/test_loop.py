@@ -319,6 +319,20 @@ def test_mixed_precision_is_for_gpus_and_changes_nothing_here():
     assert states[0] == states[1]
 
 
+def test_mixed_precision_everywhere_trains_otherwise_and_measures_in_full():
+    plain, mixed = (
+        network("small_cnn", images(), mixed_precision=mixed) for mixed in (False, "everywhere")
+    )
+    for trained in (plain, mixed):
+        trained.train_epoch(1)
+    assert bytes_of(plain) != bytes_of(mixed)
+    plain.restore(mixed.state())
+    at = np.arange(8)
+    assert np.array_equal(plain.measure(at)[0], mixed.measure(at)[0])
+    with pytest.raises(InputError, match=r"mixed_precision must be .* got 'half'"):
+        Recipe(1, 1, 0.1, mixed_precision="half")
+
+
 def test_convolutions_are_held_channels_last():
     model = network("small_cnn", images()).model
     (first, *_) = [m for m in model.modules() if isinstance(m, nn.Conv2d)]

@@ -74,6 +74,7 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
                 classes=data.classes,
                 test=(data.test_x[tests], data.test_y[tests]),
                 flagged=noisy.flipped if noisy.flipped.any() else None,
+                rescue=False,
                 device=place.device,
                 store=place.store,
             )
@@ -106,7 +107,11 @@ def plan_of(rule: str, proxies: Dynamics) -> tuple[str | Importance, float | Non
 
 
 def found_in(run: TargetRun) -> dict[str, object]:
-    """What a record keeps of a target: where it ended, its course, how its draws concentrated."""
+    """What a record keeps of a target: where it ended, its course, how its draws concentrated.
+
+    A run that broke ends at `broke`, with the accuracy of its last whole epoch; where there is
+    none, it is imputed and no claim reads it.
+    """
     sampled = [line.sampled for line in run.log]
     sizes = [s.concentration_size for s in sampled]
     flagged = [s.flagged_mass for s in sampled if s.flagged_mass is not None]
@@ -114,7 +119,9 @@ def found_in(run: TargetRun) -> dict[str, object]:
         "accuracy": float(run.accuracy or 0.0),
         "diverged": run.status == "diverged",
         "alarm": any(s.alarm for s in sampled),
-        "collapsed": any(s.collapsed is not None for s in sampled),
+        "collapsed": run.status == "collapsed",
+        "imputed": run.imputed,
+        "broke": None if run.broke is None else run.broke[0],
         "smallest_concentration": min(sizes, default=0.0),
         "corrupt_draws": float(np.mean(flagged)) if flagged else 0.0,
         "accuracy_by_epoch": [round(line.test_accuracy or 0.0, 4) for line in run.log],

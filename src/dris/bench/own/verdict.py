@@ -84,11 +84,12 @@ def claims(records: Records) -> Sequence[Claim]:
             return {seed: value for seed, value in rows.items() if value is not None}
 
         for noise in NOISES[1:]:
-            text = f"{data}, {noise}: the limit on wrong labels in the data is above their share"
+            at = f"ours: {data}, {noise}"
+            text = f"{at}: the limit on wrong labels in the data is above their share"
             found.append(above(text, share("epsilon_limit", noise), share("epsilon", noise)))
-            text = f"{data}, {noise}: the limit on wrong labels kept is above their share"
+            text = f"{at}: the limit on wrong labels kept is above their share"
             found.append(above(text, share("limit", noise), share("wrong", noise)))
-            text = f"{data}, {noise}: more labels are doubted than on clean data"
+            text = f"{at}: more labels are doubted than on clean data"
             found.append(above(text, share("doubted", noise), share("doubted", CLEAN)))
         found += [_hidden(data, row) for row in records.where(data=data) if _broken(row)]
     return found
@@ -101,7 +102,7 @@ def _broken(row: Row) -> bool:
 def _hidden(data: str, row: Row) -> Claim:
     """A limit that broke: was it announced?"""
     warned = "hiding" in row["found"]["fails"]
-    text = f"{data}, {row['noise']}, seed {row['seed']}: a limit that breaks is announced"
+    text = f"ours: {data}, {row['noise']}, seed {row['seed']}: a limit that breaks is announced"
     numbers = (
         f"{100 * row['found']['wrong']:.1f} % wrong, limit {100 * row['found']['limit']:.1f} %"
     )

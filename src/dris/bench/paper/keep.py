@@ -10,9 +10,10 @@ from α = 0.5 on CIFAR-10 and at α = 0.75 on CIFAR-100.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from dris.bench.paper.pruning import ATTACK, data_of, static
+from dris.bench.paper.pruning import ATTACK, KEEP, data_of, static
 from dris.bench.records import Records
 from dris.bench.results.claims import Claim, above
 from dris.bench.results.curves import Panel, curve_panels
@@ -109,7 +110,7 @@ def claims(records: Records) -> Sequence[Claim]:
                 ]
                 ours = "ours: " if gated in (larger, smaller) else ""
                 text = f"{ours}{data}, α = {keep:g}: {title_of(larger)} above {title_of(smaller)}"
-                return above(text, *pair)
+                return replace(above(text, *pair), repeats="pruning" if keep == KEEP else "")
 
             found += [
                 over("rank_variance", "random"),

@@ -8,19 +8,38 @@ from typing import Literal
 from dris.bench.results.statistics import compare, mean_std
 
 Outcome = Literal["reproduced", "contradicted", "undecided", "not testable at this scale"]
+Whose = Literal["the paper's", "another reading", "ours"]
 BySeed = Mapping[int, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What the paper says, what became of it here, and the numbers."""
+    """What the paper says, or what we say, what became of it here, and the numbers.
+
+    `repeats` names the experiment that counts the same evidence already.
+
+    >>> Claim("ours: a > b", "undecided", "p = 0.2").whose
+    'ours'
+    """
 
     text: str
     outcome: Outcome
     evidence: str
+    repeats: str = ""
+
+    @property
+    def whose(self) -> Whose:
+        """Whose words: the paper's, or those in the text's first word."""
+        for prefix, owner in _OWNERS.items():
+            if self.text.startswith(prefix):
+                return owner
+        return "the paper's"
 
     def __str__(self) -> str:
         return f"{self.outcome}: {self.text} ({self.evidence})"
+
+
+_OWNERS: dict[str, Whose] = {"ours: ": "ours", "another reading": "another reading"}
 
 
 def above(text: str, larger: BySeed, smaller: BySeed, *, unit: str = "points") -> Claim:

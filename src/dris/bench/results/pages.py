@@ -1,28 +1,19 @@
 """An experiment's results as a page, LaTeX tables and figures, all from its records alone."""
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from dris.bench.experiment import EXPERIMENTS, OURS, Experiment, experiment_of
+from dris.bench.experiment import Experiment, experiment_of
 from dris.bench.records import Records, write_records
-from dris.bench.results.claims import Claim, Outcome
+from dris.bench.results.claims import Claim
 from dris.bench.results.figures import drawn_into
 from dris.bench.results.table import Table
+from dris.bench.results.tally import claim_lines
 from dris.bench.scales import SCALES
 from dris.core.dynamics.arrayfile import made_folder
-from dris.data.files import reading
 from dris.data.writer import OWN, Writer
-
-INDEX = "README.md"
-_SIGNS: dict[Outcome, str] = {
-    "reproduced": "✔ reproduced",
-    "contradicted": "✘ contradicted",
-    "undecided": "· undecided",
-    "not testable at this scale": "– not testable at this scale",
-}
 
 _OLDER = (
     'Where a rule ends in "all canaries", all of them set its gate. The rule that ships sets it by '
@@ -89,46 +80,6 @@ def page_text(
     for image in images:
         lines += ["", f"![{Path(image).stem}](images/{image})"]
     return "\n".join([*lines, "", "## Claims", "", *claim_lines(claims), ""])
-
-
-def write_index(folder: Path, scale: str, *, writer: Writer = OWN) -> Path:
-    """A page that lists every experiment with a page in the folder, and how its claims ended."""
-    lines = [
-        "# The paper's experiments",
-        "",
-        f"Scale {scale}: {SCALES[scale].cut}. Each page is one command; a claim is reproduced or "
-        "contradicted when a paired one-sided t test over seeds says so at 0.05.",
-        "",
-        f"| experiment | {' | '.join(_SIGNS)} |",
-        "|---|" + "---:|" * len(_SIGNS),
-    ]
-    totals: Counter[str] = Counter()
-    rows = {}
-    for name in EXPERIMENTS:
-        path = folder / f"claims/{name}.json"
-        if path.is_file():
-            with reading(path, "file of claims"):
-                told = json.loads(path.read_bytes())
-                counts = Counter(claim["outcome"] for claim in told["claims"])
-            totals += counts if name not in OURS else Counter()
-            numbers = " | ".join(str(counts[outcome]) for outcome in _SIGNS)
-            rows[name] = f"| [{told['title']}]({name}.md) | {numbers} |"
-    lines += [row for name, row in rows.items() if name not in OURS]
-    lines.append("| in all | " + " | ".join(str(totals[outcome]) for outcome in _SIGNS) + " |")
-    lines += [row.replace("| [", "| ours, apart: [", 1) for n, row in rows.items() if n in OURS]
-    return writer.write(folder / INDEX, [("\n".join(lines) + "\n").encode()])
-
-
-def claim_lines(claims: Sequence[Claim]) -> list[str]:
-    """The claims one by one, after how many ended in which way.
-
-    >>> claim_lines([Claim("a > b", "undecided", "p = 0.2")])[-1]
-    '- · undecided: a > b (p = 0.2)'
-    """
-    counts = Counter(claim.outcome for claim in claims)
-    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in _SIGNS if counts[outcome])
-    head = f"{len(claims)} claims, paired over seeds, one-sided at 0.05: {told}."
-    return [head, "", *(f"- {_SIGNS[c.outcome]}: {c.text} ({c.evidence})" for c in claims)]
 
 
 def _cut(experiment: Experiment, scale: str) -> str:

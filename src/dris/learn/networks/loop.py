@@ -191,7 +191,7 @@ class Network:
         self.model.eval()
         parts: list[tuple[Tensor, Tensor | None]] = []
         pieces = np.array_split(positions, -(-len(positions) // _MEASURED_AT_ONCE))
-        with torch.inference_mode(), self._precision():
+        with torch.inference_mode():
             for x in self._source.batches(pieces):
                 if hidden and isinstance(self.model, Classifier):
                     features = self.model.features(x)
@@ -246,7 +246,9 @@ class Network:
         return rng_for(self._seed, *self._stream, purpose, epoch)
 
     def _precision(self) -> Any:
-        on = self.recipe.mixed_precision and self._device.type == "cuda"
+        """bfloat16 for a step; losses that are ranked are measured in float32, where few tie."""
+        mixed = self.recipe.mixed_precision
+        on = mixed == "everywhere" or (mixed and self._device.type == "cuda")
         return torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=on)
 
 

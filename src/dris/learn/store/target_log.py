@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dris.core.dynamics.arrayfile import made_folder
 from dris.core.errors import InputError
 from dris.learn.job_keys import key_of
-from dris.learn.jobs import Data, DivergedError, Job
+from dris.learn.jobs import CollapsedError, Data, DivergedError, Job
 from dris.learn.networks.schedules import Schedule
 from dris.learn.store.model_names import code_of, name_of, refuse_unnamed
 from dris.learn.store.run_store import Store
@@ -28,6 +28,7 @@ from dris.learn.trainers import kind_of, one_thread, told_who
 
 _log = logging.getLogger("dris")
 Arrays = dict[str, NDArray[Any]]
+Status = Literal["finished", "diverged", "collapsed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +83,30 @@ class TargetRun:
     """A trained target.
 
     Attributes:
-        status: "finished", or "diverged" when its numbers ceased to be finite.
-        accuracy: On the test data after the last step, never the best epoch's; chance, 1/C, for
-            a target that diverged; None without test data.
+        status: "finished", "diverged" when its numbers ceased to be finite, or "collapsed" when
+            its plan could not be built and it was not to be rescued.
+        accuracy: On the test data after the last step, never the best epoch's; of a target that
+            broke, after its last whole epoch, where its weights were finite; chance, 1/C, where
+            there is none (`imputed`); None without test data.
         log: One line per full epoch.
         how: Everything that was asked for, as plain values.
         weights: Of a network, by their names; empty for scikit-learn.
         model: The trained nn.Module or the fitted estimator.
-        broke: (epoch, step) of a target that diverged; an estimator does not say the step.
+        broke: (epoch, step) of a target that broke; neither an estimator nor a plan has a step.
     """
 
-    status: Literal["finished", "diverged"]
+    status: Status
     accuracy: float | None
     log: tuple[Epoch, ...]
     how: Mapping[str, Any]
     weights: Mapping[str, NDArray[Any]]
     model: Any
     broke: tuple[int, int | None] | None = None
+
+    @property
+    def imputed(self) -> bool:
+        """Whether the accuracy is chance, because the target broke in its first epoch."""
+        return self.broke is not None and not self.log and self.accuracy is not None
 
     def __repr__(self) -> str:
         reached = "" if self.accuracy is None else f", accuracy {100 * self.accuracy:.1f} %"
@@ -172,7 +180,8 @@ def _train(
     job: Job, data: Data, feed: Feed, run: Run | None, tick: Callable[[], None]
 ) -> TargetRun:
     log: list[Epoch] = []
-    broke = None
+    broke: tuple[int, int | None] | None = None
+    status: Status = "finished"
     with one_thread(job):
         trainer = kind_of(job.model).build(job, data, feed.first(), job.stream)
         checkpoint = run.checkpoint() if run is not None else None
@@ -188,7 +197,11 @@ def _train(
                     log.append(_one_epoch(trainer, data, feed, epoch))
             except DivergedError as error:
                 _log.warning("%s", error)
-                broke = (epoch, error.step)
+                status, broke = "diverged", (epoch, error.step)
+                break
+            except CollapsedError as error:
+                _log.warning("%s collapsed at epoch %d: %s", job.who, epoch, error)
+                status, broke = "collapsed", (epoch, None)
                 break
             if run is not None:
                 line = np.frombuffer(json.dumps(asdict(log[-1])).encode(), dtype=np.uint8)
@@ -201,10 +214,9 @@ def _train(
         for name, a in (trainer.state() or {}).items()
         if name.startswith("model.")
     }
-    accuracy = log[-1].test_accuracy if log and broke is None else None
-    if broke is not None and data.test_y is not None:
+    accuracy = log[-1].test_accuracy if log else None
+    if broke is not None and not log and data.test_y is not None:
         accuracy = 1 / job.classes
-    status: Literal["finished", "diverged"] = "finished" if broke is None else "diverged"
     how = {
         **feed.how,
         "model": name_of(job.model),
