@@ -36,10 +36,8 @@ BETAS: Mapping[float, str] = {
 }
 SCALED: Mapping[float, str] = {**BETAS, **{b: f"hybrid_scaled:{b:g}" for b in _SHARES}}
 DRAWN: Mapping[float, str] = {b: f"hybrid_drawn:{b:g}" for b in BETAS}
-READINGS = {
-    "norms scaled to the variance's range": SCALED,
-    "drawn in proportion to the score": DRAWN,
-}
+_BY_LOT = "drawn in proportion to the score"
+READINGS = {"norms scaled to the variance's range": SCALED, _BY_LOT: DRAWN}
 UNIFORM: Mapping[float, str] = {
     1.0: "rank_variance",
     **{k: f"uniform_hybrid:{k:g}" for k in reversed(_SHARES)},
@@ -159,21 +157,16 @@ def claims(records: Records) -> Sequence[Claim]:
             {beta: by("accuracy", rule, ATTACK) for beta, rule in BETAS.items()},
         ),
         over(f"{ATTACK}: β = 1 collapses, Random above it", "random", BETAS[1]),
+        # Scaled or not, the ends of the range are the same two scores.
+        over(
+            f"another reading, {_BY_LOT}: clean, β = 1 above β = 0", DRAWN[1.0], DRAWN[0.0], CLEAN
+        ),
         *(
-            claim
-            for name, family in READINGS.items()
-            for claim in (
-                over(
-                    f"another reading, {name}: clean, β = 1 above β = 0",
-                    family[1.0],
-                    family[0.0],
-                    CLEAN,
-                ),
-                falling(
-                    f"another reading, {name}: {ATTACK}, accuracy falls with every step of β",
-                    {beta: by("accuracy", rule, ATTACK) for beta, rule in family.items()},
-                ),
+            falling(
+                f"another reading, {name}: {ATTACK}, accuracy falls with every step of β",
+                {beta: by("accuracy", rule, ATTACK) for beta, rule in family.items()},
             )
+            for name, family in READINGS.items()
         ),
         over("proposed: clean, k = 0.5 above k = 1", UNIFORM[0.5], UNIFORM[1], CLEAN),
         falling(
