@@ -28,7 +28,7 @@ $(BROWSER): $(STAMP)
 	@touch $@
 
 $(FRAMEWORKS): $(STAMP)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lightning,huggingface,ray]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lightning,huggingface,ray,review]'
 	@touch $@
 
 test-all: test $(BROWSER) $(FRAMEWORKS) ## the default suite, then slow tests, a real Chromium, the frameworks
@@ -47,7 +47,7 @@ check: lint test ## everything that CI runs
 bench: $(STAMP) ## speed and memory beside the plain way, each as a ratio in one run
 	$(BIN)/python benchmarks/run.py
 
-mutants: $(STAMP) ## which changed operators and numbers no test notices (an hour; not in CI)
+mutants: $(STAMP) ## which changed operators and numbers no test notices (half an hour; not in CI)
 	OPENBLAS_NUM_THREADS=1 nice -n 19 $(BIN)/python tools/mutants.py
 
 clean: ## remove the virtual environment and everything generated

@@ -40,7 +40,9 @@ def test_keeping_the_right_labels_helps_keeping_the_wrong_ones_harms():
     assert good.says == "helps"
     assert good.agreement.above_zero
     assert set(good.models) == {"linear", "hidden layer"}
-    assert set(good.classes) == {"a", "b", "c"}
+    shares = dict(zip(data.names, np.bincount(data.labels) / len(data), strict=True))
+    in_all = sum(shares[name] * good.classes[name] for name in "abc")
+    assert in_all == pytest.approx(good.agreement.points)  # each class by its share
     assert good.kept == pytest.approx(0.6, abs=0.05)
     bad = measured(data, lambda at: at[flipped[at] | (np.arange(at.size) % 10 == 0)])
     assert bad.says == "harms"
@@ -81,6 +83,26 @@ def test_beyond_chance_is_not_taken_in_by_who_always_says_the_favoured_class():
     assert beyond.points < 0
 
 
+def test_the_error_is_that_of_rows_or_of_folds_whichever_is_larger_by_hand():
+    fold, nothing = np.arange(8) // 2, np.zeros((1, 8))
+    # One fold gains both rows. Means 1, 0, 0, 0 have deviation 1/2, over √4; rows less.
+    moved = module._change((fold == 0)[None], nothing, fold)
+    assert (moved.points, moved.error) == (25, 25)
+    # Each fold gains one and loses one: folds agree, rows have variance 8/7, over 8.
+    torn = module._change(np.array([[1, -1] * 4]), nothing, fold)
+    assert (torn.points, torn.error) == (0, pytest.approx(100 * np.sqrt(1 / 7)))
+    # Two models count by their mean.
+    two = module._change(np.stack([fold == 0, fold == 9]), np.zeros((2, 8)), fold)
+    assert (two.points, two.error) == (12.5, 12.5)
+
+
+def test_what_each_row_adds_by_hand():
+    # Said 0 for three of four, given 0 for two: chance 3/4·1/2 + 1/4·1/2 = 1/2.
+    guess, given = np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1])
+    # Agreement, less the given share of what was said, less the said share of what was given.
+    assert module._influence(guess, given, 2).tolist() == [0.25, 0.25, -0.25, 0.75]
+
+
 def test_its_mean_is_agreement_less_that_of_strangers():
     rng = np.random.default_rng(0)
     guess, given = rng.integers(3, size=(2, 500))
@@ -97,9 +119,27 @@ def test_worse_means_the_interval_below_zero(points, error, says):
     assert Harm(change, change, {}, {}, 10, 0.5).says == says
 
 
+@pytest.mark.parametrize(
+    ("plain", "chance", "disagree"),
+    [(9, -9, True), (-9, 9, True), (9, 9, False), (-9, -9, False), (9, 0, False), (0, -9, False)],
+)
+def test_the_two_measures_disagree_where_both_are_sure_and_point_apart(plain, chance, disagree):
+    made = Harm(Change(plain, 1), Change(chance, 1), {}, {}, 10, 0.5)
+    assert made.disagree == disagree
+    assert ("the two disagree" in str(made)) == disagree
+
+
 def test_copies_that_leave_no_four_folds_are_not_measured():
     data = LabelledData.of(np.ones((300, 2)), np.arange(300) % 2, classes=("a", "b"))
     assert measure_harm(data.x, data.labels, data.names, lambda at: at) is None
+
+
+@pytest.mark.parametrize(("copies", "measured"), [(20, True), (21, False)])
+def test_copies_may_make_up_half_of_the_rows_and_no_more(copies, measured):
+    x = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
+    x[:copies] = x[0]
+    found = measure_harm(x, np.arange(40) % 2, ("a", "b"), lambda at: at)
+    assert (found is not None) == measured
 
 
 def test_a_harmful_rule_is_refused_and_everything_kept(monkeypatch):

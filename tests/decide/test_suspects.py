@@ -11,7 +11,7 @@ from dris.core.scores.suspicion import suspicion as of_shown
 from dris.data.labelled import LabelledData
 from dris.decide.scored import Scored, scored_from
 from dris.decide.settings import Settings
-from dris.decide.suspects import contradicted_labels, suspects_of, suspicion_of
+from dris.decide.suspects import Suspects, contradicted_labels, suspects_of, suspicion_of
 from made_scored import made_scored
 
 
@@ -55,6 +55,30 @@ def test_suspicion_is_the_reversed_rank_of_the_margin_and_a_canarys_own_label_de
 
 def test_contradicted_is_what_at_least_half_of_the_proxies_call_otherwise():
     assert contradicted_labels(by_hand()).tolist() == [False, True, False, True, False]
+
+
+def made(given, suggested):
+    n = len(given)
+    return Suspects(
+        positions=np.arange(n),
+        given=np.array(given),
+        suggested=np.array(suggested),
+        suspicion=np.linspace(1, 0.5, n),
+        contradicted=np.full(n, 2),
+        dropped=np.zeros(n, dtype=bool),
+        ids=np.arange(n),
+        names=("a", "b"),
+        proxies=3,
+    )
+
+
+def test_the_first_class_can_be_suggested_and_nothing_or_the_given_one_is_no_suggestion():
+    found = made([1, 1, 0, 1], [0, 0, -1, 1])
+    assert [one.suggested for one in found] == ["a", "a", "", ""]
+    says = "2 of 3 proxies give another label"
+    assert [one.why for one in found] == [f"{says}, most of them a"] * 2 + [says] * 2
+    assert found.commonest() == ("b", "a", 2)
+    assert made([0, 1], [-1, 1]).commonest() is None
 
 
 def test_suspects_come_with_given_suggested_reason_and_what_became_of_them():

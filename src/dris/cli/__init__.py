@@ -3,9 +3,11 @@
 Exit codes: 0 done, 1 an input breaks a rule (one sentence on stderr), 2 wrong usage,
 70 an error of dris itself (--debug shows where), 130 interrupted.
 
-In reading order: `options` (one name, one meaning), `requests` (what all commands about data begin
-with), `data_commands` (clean, prune, score, weights, judge, report, rules), `audit_command`,
-`corrupt_command`, `trial_command`, `compare_command`, `rank_command`, `reproduce_command`, `talk`.
+In reading order: `options` (one name, one meaning), `recipes` (the options of a run as a file),
+`help_pages` (groups and panels), `requests` (what all commands about data begin with),
+`data_commands` (clean, prune, score, weights, judge, report, rules), `review_command`,
+`audit_command`, `corrupt_command`, `trial_command`, `compare_command`, `rank_command`,
+`reproduce_command`, `talk`.
 """
 
 import io
@@ -21,9 +23,12 @@ from dris.cli import corrupt_command as corrupt
 from dris.cli import data_commands as scoring
 from dris.cli import rank_command as ranking
 from dris.cli import reproduce_command as reproduce
+from dris.cli import review_command as review
 from dris.cli import trial_command as trial
+from dris.cli.help_pages import GroupedHelp, PanelledHelp
 
 app = typer.Typer(
+    cls=GroupedHelp,
     help="Choose what to train on when the labels cannot be trusted.",
     no_args_is_help=True,
     add_completion=True,
@@ -158,8 +163,11 @@ def data(
         fetch_and_tell(name, data_dir)
 
 
-for part in (scoring, audit, trial, corrupt, compare, ranking, reproduce):
+for part in (scoring, review, audit, trial, corrupt, compare, ranking, reproduce):
     part.register(app)
+for each in (app, audit.audit):
+    for command in each.registered_commands:
+        command.cls = PanelledHelp
 
 
 def main() -> None:

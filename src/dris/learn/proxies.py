@@ -59,7 +59,7 @@ def train_proxies(
     record: Literal["all", "scored"] = "all",
     gradient_norm: bool = False,
     rival: bool = False,
-    standardize: bool = True,
+    standardize: bool | Sequence[int] = True,
     classes: int | None = None,
     ids: ArrayLike | None = None,
     test: tuple[Any, ArrayLike] | None = None,
@@ -94,14 +94,18 @@ def train_proxies(
         cross_fit: Number of folds F, at F times the cost: each proxy is then F models. The columns
             are the mean over the F - 1 models that trained on the example, and those of
             `.out_of_fold` come from the one that did not. Equal rows share a fold.
-        patience: Stop all proxies when the held-out loss was not lowered for so many epochs
-            (stacked models, with scored_epoch="held_out"); there are fewer epochs then.
+        patience: Stop when the held-out loss was not lowered for so many epochs, with
+            scored_epoch="held_out"; there are fewer epochs then. Stacked proxies stop together,
+            by the loss of all; every other model by its own, and of all the epochs are kept that
+            each has.
         record: "all" keeps every epoch in eval mode; "scored" only the scored one, with AUM and
             forgetting added up: O(K·N) memory. A network adds them up from its training batches,
             a quarter cheaper; other models after every epoch, the same as with "all".
         gradient_norm: Also record the exact last-layer gradient norm.
         rival: Also record the likeliest class besides the label, to suggest labels by.
-        standardize: Give each feature (or image channel) mean 0 and standard deviation 1.
+        standardize: Give each feature (or image channel) mean 0 and standard deviation 1. Of a
+            table, the widths of stretches of columns, such as (1, 1, 256), give each stretch one
+            deviation for all of its columns, and none weighs more than sixteen.
         classes: Number of classes, when the largest label may be absent.
         ids: Names of the examples, kept through everything; positions unless given. Training goes
             by their order, so that the same rows in another order give the same proxies.
@@ -134,7 +138,7 @@ def train_proxies(
     pick = scored_epoch == "held_out"
     stacked = all(kind_of(kind).train is not None for kind in kinds)
     check_ways(bag, cross_fit, record, len(labels), stacked=stacked)
-    check_held_out(pick, patience, cross_fit, stacked=stacked)
+    check_held_out(pick, patience, cross_fit)
     at = None if isinstance(scored_epoch, str) else scored_epoch
     how = [recipe or default_recipe(kind, epochs, batch_size, at) for kind in kinds]
     where = checked_engine(engine)
@@ -150,7 +154,7 @@ def train_proxies(
         record=record,
         gradient_norm=gradient_norm,
         rival=rival,
-        normalize=standardize,
+        normalize=standardize if isinstance(standardize, bool) else tuple(standardize),
         patience=patience,
         pick=pick,
     )
@@ -333,12 +337,12 @@ def joined(jobs: Sequence[Job], results: Sequence[Trained], data: Data) -> Dynam
         if errors:
             missing[k] = errors[0]
         else:
-            each = [result.dynamics for _, result in mine if result.dynamics is not None]
+            each = _alike([result.dynamics for _, result in mine if result.dynamics is not None])
             parts[k] = _joined_folds(mine[0][0], each, data)
     told = [missing[k] for k in sorted(missing)]
     if not parts:
         raise InputError(f"no proxy finished; {told[0]}")
-    dynamics = Dynamics.merge([parts[k] for k in sorted(parts)])
+    dynamics = Dynamics.merge(_alike([parts[k] for k in sorted(parts)]))
     if missing:
         warnings.warn(
             f"{len(parts)} of {len(parts) + len(missing)} proxies finished; {'; '.join(told)}",
@@ -346,6 +350,14 @@ def joined(jobs: Sequence[Job], results: Sequence[Trained], data: Data) -> Dynam
         )
         dynamics = replace(dynamics, provenance={**dynamics.provenance, "missing": told})
     return dynamics
+
+
+def _alike(parts: Sequence[Dynamics]) -> list[Dynamics]:
+    """Models that have stopped by themselves, up to the last epoch that all of them have."""
+    if any(part.is_summary for part in parts) or len({part.epochs for part in parts}) < 2:
+        return list(parts)
+    last = min(part.epochs[-1] for part in parts)
+    return [part.until(last) for part in parts]
 
 
 def _joined_folds(job: Job, folds: Sequence[Dynamics], data: Data) -> Dynamics:
