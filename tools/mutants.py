@@ -16,7 +16,6 @@ long as the changed module and those tests are the same; `--fresh` asks nothing.
 
 import argparse
 import ast
-import copy
 import functools
 import gc
 import hashlib
@@ -74,14 +73,22 @@ _COUNTED: dict[type[ast.operator], type[ast.operator]] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: where it is, how the expression read, how it reads now, and the whole module."""
+    """One change: where it is, how the expression read, and how it reads now."""
 
     module: str
     where: str
     line: int
     name: str
-    tree: ast.Module
     constant: str  # "module::NAME" where the change is in what a module calls NAME
+    path: "Path_"
+    new: ast.expr
+
+    @property
+    def tree(self) -> ast.Module:
+        """The whole module with the change in it."""
+        changed = ast.parse((PACKAGE / f"{self.module}.py").read_text())
+        _put(changed, self.path, self.new)
+        return ast.fix_missing_locations(changed)
 
 
 def mutants_of(module: str) -> list[Mutant]:
@@ -96,11 +103,8 @@ def mutants_of(module: str) -> list[Mutant]:
             key = f"{module}::{where}::{before} -> {after}"
             seen[key] += 1
             name = key if seen[key] == 1 else f"{key} #{seen[key]}"
-            changed = copy.deepcopy(tree)
-            _put(changed, path, new)
-            ast.fix_missing_locations(changed)
             constant = f"{module}::{_named(tree, path)}"
-            found.append(Mutant(module, where, node.lineno, name, changed, constant))
+            found.append(Mutant(module, where, node.lineno, name, constant, path, new))
     return found
 
 

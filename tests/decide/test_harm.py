@@ -40,7 +40,9 @@ def test_keeping_the_right_labels_helps_keeping_the_wrong_ones_harms():
     assert good.says == "helps"
     assert good.agreement.above_zero
     assert set(good.models) == {"linear", "hidden layer"}
-    assert set(good.classes) == {"a", "b", "c"}
+    shares = dict(zip(data.names, np.bincount(data.labels) / len(data), strict=True))
+    in_all = sum(shares[name] * good.classes[name] for name in "abc")
+    assert in_all == pytest.approx(good.agreement.points)  # each class by its share
     assert good.kept == pytest.approx(0.6, abs=0.05)
     bad = measured(data, lambda at: at[flipped[at] | (np.arange(at.size) % 10 == 0)])
     assert bad.says == "harms"
@@ -115,6 +117,16 @@ def test_its_mean_is_agreement_less_that_of_strangers():
 def test_worse_means_the_interval_below_zero(points, error, says):
     change = Change(points, error)
     assert Harm(change, change, {}, {}, 10, 0.5).says == says
+
+
+@pytest.mark.parametrize(
+    ("plain", "chance", "disagree"),
+    [(9, -9, True), (-9, 9, True), (9, 9, False), (-9, -9, False), (9, 0, False), (0, -9, False)],
+)
+def test_the_two_measures_disagree_where_both_are_sure_and_point_apart(plain, chance, disagree):
+    made = Harm(Change(plain, 1), Change(chance, 1), {}, {}, 10, 0.5)
+    assert made.disagree == disagree
+    assert ("the two disagree" in str(made)) == disagree
 
 
 def test_copies_that_leave_no_four_folds_are_not_measured():

@@ -78,6 +78,7 @@ def prune(
     """
     from dris.data.outputs import write_data, write_ids
     from dris.decide.choice import check_rule
+    from dris.decide.score_columns import kept_columns
 
     if written not in ("data", "ids", "column"):
         raise InputError(f"--as must be data, ids or column, got {written!r}")
@@ -99,7 +100,7 @@ def prune(
     elif written == "data":
         write_data(data, kept_file, positions=decision.kept, writer=writer)
     else:
-        write_data(data, kept_file, columns=_columns(decision), writer=writer)
+        write_data(data, kept_file, columns=kept_columns(decision), writer=writer)
     files = [kept_file, *_page(ask, decision, page)]
     _say(ask, decision, kept_file if written == "data" else None)
     ask.talk.say(f"wrote {_listed(files)}")
@@ -116,32 +117,25 @@ def score(ask: Request) -> None:
     if ask.records and not ask.data:
         _score_records(ask)
         return
-    from dris.data.scorefile import ScoreFile, write_scores
+    import numpy as np
 
-    data = ask.read()
-    decision, proxies = ask.decide(data)
-    scored = decision.scored
-    if scored is None:
-        raise InputError(f"there is nothing to score: {decision.notes[0]}")
-    flags = {"canary": scored.planted(), "trusted": data.trusted}
-    for kind in scored.canaries:
-        flags[f"canary_{kind.kind}"] = kind.mask()
-    texts = {"given": data.written()}
-    if "rival" in scored.dynamics.columns:
-        texts["suggested"] = data.written(scored.suggested())
-    found = {**scored.scores(), "suspicion": decision.suspicion}
-    note = {"fingerprint": data.origin.fingerprint, "seed": ask.seed}
+    from dris.data.scorefile import write_scores
+    from dris.decide.score_columns import score_file
+
+    decision, proxies = ask.decide(ask.read())
+    found = score_file(decision)
     writer = ask.writer()
-    write_scores(ScoreFile(data.ids, found, flags, note, texts), scores_file, writer=writer)
+    write_scores(found, scores_file, writer=writer)
     _write_json(ask.recipe(decision), recipe_file, writer)
-    ask.talk.say(f"scored {len(data):,} examples by {len(found)} scores: {', '.join(found)}")
+    names = list(found.scores)
+    ask.talk.say(f"scored {len(found):,} examples by {len(names)} scores: {', '.join(names)}")
     ask.talk.say(f"wrote {scores_file} and {recipe_file}")
     ask.talk.result(
         {
             "command": "score",
             **decision.to_dict(),
-            "scores": list(found),
-            "canaries": int(scored.planted().sum()),
+            "scores": names,
+            "canaries": int(np.sum(found.flags["canary"])),
             "proxies": proxies,
             "files": [str(scores_file), str(recipe_file)],
         }
@@ -315,15 +309,6 @@ def _suffix(data: "LabelledData") -> str:
 def _listed(files: list[Path]) -> str:
     *first, last = map(str, files)
     return f"{', '.join(first)} and {last}" if first else last
-
-
-def _columns(decision: "Decision") -> dict[str, Any]:
-    """What --as column adds: whether an example is kept, and its score where the rule has one."""
-    found: dict[str, Any] = {"dris_kept": decision.mask}
-    scores = {} if decision.scored is None else decision.scored.scores()
-    if decision.rule in scores:
-        found[f"dris_{decision.rule}"] = scores[decision.rule]
-    return found
 
 
 def _page(ask: Request, decision: "Decision", pages: list[Path]) -> list[Path]:

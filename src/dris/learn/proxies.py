@@ -59,7 +59,7 @@ def train_proxies(
     record: Literal["all", "scored"] = "all",
     gradient_norm: bool = False,
     rival: bool = False,
-    standardize: bool = True,
+    standardize: bool | Sequence[int] = True,
     classes: int | None = None,
     ids: ArrayLike | None = None,
     test: tuple[Any, ArrayLike] | None = None,
@@ -103,7 +103,9 @@ def train_proxies(
             a quarter cheaper; other models after every epoch, the same as with "all".
         gradient_norm: Also record the exact last-layer gradient norm.
         rival: Also record the likeliest class besides the label, to suggest labels by.
-        standardize: Give each feature (or image channel) mean 0 and standard deviation 1.
+        standardize: Give each feature (or image channel) mean 0 and standard deviation 1. Of a
+            table, the widths of stretches of columns, such as (1, 1, 256), give each stretch one
+            deviation for all of its columns, and none weighs more than sixteen.
         classes: Number of classes, when the largest label may be absent.
         ids: Names of the examples, kept through everything; positions unless given. Training goes
             by their order, so that the same rows in another order give the same proxies.
@@ -152,7 +154,7 @@ def train_proxies(
         record=record,
         gradient_norm=gradient_norm,
         rival=rival,
-        normalize=standardize,
+        normalize=standardize if isinstance(standardize, bool) else tuple(standardize),
         patience=patience,
         pick=pick,
     )
