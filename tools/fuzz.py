@@ -16,6 +16,7 @@ time limit, and looks at what came of it:
 
 import argparse
 import contextlib
+import gc
 import io
 import json
 import os
@@ -32,6 +33,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # a fork has no threads but its own
+    os.environ.setdefault(_name, "1")
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 LIMIT = 60.0  # seconds of a call
@@ -145,6 +148,20 @@ CALLS = (
     Call("rules", ()),
     Call(f"trial data.csv {COLUMNS} --epochs 1 --workers 1 --seeds 0 --out o", ("data.csv",)),
     Call("demo --seeds 1 --out o", ()),
+)
+
+
+WARM = (
+    *("rules", "runs --store runs", "data --data-dir sets", "certify --n 100", "rules x"),
+    f"clean data.csv {COLUMNS} {QUICK} --out o",
+    f"audit draw data.xlsx {COLUMNS} --n 3 --out o/a.csv",
+    f"score photos {PLAIN} --out o",
+    f"clean words.csv --label kind {PLAIN} --out o",
+    f"corrupt data.csv {COLUMNS} --kind targeted --out o/n.csv",
+    "compare scored scored",
+    "rank losses --workers 1 --keep 0.5 --out o",
+    "reproduce times --scale smoke --records records --out o",
+    "reproduce pruning --scale smoke --dry-run --out made",
 )
 
 
@@ -524,16 +541,7 @@ def needed(words: list[str]) -> list[str]:
 @contextlib.contextmanager
 def prepared() -> Iterator[tuple[Path, Path]]:
     """The world, and a place for cases; what commands import is imported once."""
-    import matplotlib.figure  # noqa: F401
-    import pyarrow.dataset  # noqa: F401
-    import sklearn.linear_model  # noqa: F401
-
-    import dris.bench.results.pages
-    import dris.cli
-    import dris.decide.decision
-    import dris.report.decision_page  # noqa: F401
-
-    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", NO_COLOR="1", COLUMNS="200")
+    os.environ.update(NO_COLOR="1", COLUMNS="200")
     for name in ("DRIS_DATA", "DRIS_STORE"):
         os.environ.pop(name, None)
     with tempfile.TemporaryDirectory(prefix="fuzz-") as scratch:
@@ -541,7 +549,31 @@ def prepared() -> Iterator[tuple[Path, Path]]:
         os.environ.update(HOME=scratch, XDG_CACHE_HOME=f"{scratch}/cache", TMPDIR=scratch)
         tempfile.tempdir = scratch
         (home / "world").mkdir()
-        yield made_world(home / "world"), home
+        world = made_world(home / "world")
+        warm(world)
+        yield world, home
+
+
+def warm(world: Path) -> None:
+    """Run a few commands here, so that no fork has to import what all of them need."""
+    from dris.cli import main as command
+
+    before = Path.cwd(), sys.argv, sys.stdout, sys.stderr
+    with tempfile.TemporaryDirectory(prefix="warm-") as scratch:
+        for line in WARM:
+            shutil.copytree(world, Path(scratch, "world"))
+            os.chdir(Path(scratch, "world"))
+            sys.argv = ["dris", *line.split()]
+            sys.stdout = sys.stderr = io.StringIO()
+            try:
+                with contextlib.suppress(SystemExit):
+                    command()
+            finally:
+                os.chdir(before[0])
+                sys.argv, sys.stdout, sys.stderr = before[1:]
+            shutil.rmtree(Path(scratch, "world"))
+    gc.collect()
+    gc.freeze()  # what is never looked at stays shared
 
 
 def run_many(
