@@ -36,7 +36,7 @@ def write_animals(folder, n=700, names=NAMES, ids=None):
         out.writerow(["name", "note", *(f"x{j}" for j in range(4)), "kind"])
         for i in range(n):
             name = f"r{i}" if ids is None else f"{ids[i % len(ids)]}{i}"
-            note = f"seen on day {i} by the river" if ids is None else name
+            note = f"seen on day{i}x by the river" if ids is None else name
             out.writerow([name, note, *(f"{v:.4f}" for v in x[i]), names[given[i]]])
     return path, truth, given
 
@@ -168,7 +168,7 @@ def test_filters_and_search_narrow_the_queue(served, looked_at):
     page.locator("#clear").click()
     name = page.locator("#card .id").inner_text()
     page.keyboard.press("/")
-    page.keyboard.type(f"day {name[1:]} by")
+    page.keyboard.type(f"RIVER day{name[1:]}x")
     page.wait_for_function("() => document.querySelector('#where').textContent === '1 of 1'")
     assert page.locator("#card .id").inner_text() == name
     page.locator("#search").fill("nothing of the kind")
@@ -294,6 +294,9 @@ def test_two_people_see_each_others_progress_and_their_agreement(served, looked_
     ben.page.locator("#card").focus()
     ben.page.keyboard.press("u")
     ben.page.wait_for_function(
+        "() => document.querySelector('#people').textContent.includes('75 %')"
+    )
+    ana.page.wait_for_function(
         "() => document.querySelector('#people').textContent.includes('75 %')"
     )
     ana.page.locator("#by-state").select_option("disputed")

@@ -155,6 +155,7 @@ function update(summary) {
   S.summary = summary;
   const {left, cards, limit} = summary;
   $('left').textContent = left ? `${number(left)} of ${number(cards)} left` : `all ${number(cards)} answered`;
+  if (limit.sample && limit.share < 1) $('left').textContent += ` · rest at most ${share(limit.share)} wrong`;
   const sure = `with ${share(limit.confidence)} confidence`;
   $('limit').textContent = limit.sample === 0
     ? 'No random sample was drawn, so nothing is proven about the labels that nobody looks at.'
