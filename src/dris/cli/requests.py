@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # The options that say how data is read.
 READING = (
     *("data", "label", "id", "trusted", "features", "without", "missing", "text"),
-    *("merge_spellings", "image_size"),
+    *("merge_spellings", "image_size", "allow_outside"),
 )
 
 
@@ -46,6 +46,7 @@ class Request:
     text: options.Text = "auto"
     merge_spellings: options.MergeSpellings = False
     image_size: options.ImageSize = None
+    allow_outside: options.AllowOutside = False
     records: options.From = None
     proxies: options.Proxies = 3
     epochs: options.Epochs = 20
@@ -92,6 +93,7 @@ class Request:
         named = [(f"--{name}", getattr(self, name)) for name in ("label", "id", "trusted")]
         words = [word for pair in named if pair[1] is not None for word in pair]
         words += ["--merge-spellings"] * self.merge_spellings
+        words += ["--allow-outside"] * self.allow_outside
         return f" {shlex.join(words)}" if words else ""
 
     def settings(self, data: "LabelledData | None" = None) -> "Settings":
@@ -132,6 +134,7 @@ class Request:
             id=self.id,
             trusted=self.trusted,
             merge_spellings=self.merge_spellings,
+            allow_outside=self.allow_outside,
         )
 
     def read(self) -> "LabelledData":
@@ -157,6 +160,7 @@ class Request:
             text=self.text,  # type: ignore[arg-type]
             merge_spellings=self.merge_spellings,
             image_size=self.image_size,
+            allow_outside=self.allow_outside,
         )
 
     def imported(self) -> "Dynamics | ScoreFile":
