@@ -25,7 +25,7 @@ from dris.core.scores.suspicion import unseen_probabilities
 from dris.data.labelled import LabelledData
 from dris.decide.choice import EVERYTHING, LITTLE, Choice, check_rule, choice_of
 from dris.decide.harm import Harm, measure_harm
-from dris.decide.scored import Scored, score_data, scored_from
+from dris.decide.scored import Scored, scaling, score_data, scored_from
 from dris.decide.settings import Settings
 from dris.decide.suspects import Suspects, suspects_of, suspicion_of
 from dris.learn.jobs import Data
@@ -328,10 +328,12 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
             ids=data.ids[at],
             trusted=data.trusted[at],
         )
+        if scored.features is None:
+            part = replace(part, features=data.features)
         again_scored = score_data(part, inner, workers=1)
         return at[decide_scored(again_scored, keep=asked, rule=decision.rule).kept]
 
-    table = as_features(Data(x, data.labels), True).x
+    table = as_features(Data(x, data.labels), scaling(data, scored.features)).x
     harm = measure_harm(
         table,
         data.labels,

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from dris.core.errors import InputError
 from dris.core.judge.verdicts import NO_LABEL
+from dris.core.words import guarded
 from dris.data.files import listed, one_line
-from dris.decide.ticks import COLUMNS, guarded, read_ticks
+from dris.decide.ticks import COLUMNS, read_ticks
 from dris.review.worklist import Worklist
 
 if TYPE_CHECKING:
