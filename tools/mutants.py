@@ -16,7 +16,6 @@ long as the changed module and those tests are the same; `--fresh` asks nothing.
 
 import argparse
 import ast
-import copy
 import functools
 import gc
 import hashlib
@@ -44,7 +43,7 @@ EQUIVALENT = Path(__file__).with_name("mutants_equivalent.txt")
 ROOMS = ("decide", "core/judge", "core/certify")
 # Tests of the rooms that are not in the folder of the same name.
 FURTHER = {"decide": ("tests/cli/test_audit_command.py",)}
-SECONDS = 4  # of tests for one change
+SECONDS = 6  # of tests for one change
 PATIENCE = 3  # times as long as without a change; a mutant that takes longer is noticed
 
 _COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -74,14 +73,22 @@ _COUNTED: dict[type[ast.operator], type[ast.operator]] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: where it is, how the expression read, how it reads now, and the whole module."""
+    """One change: where it is, how the expression read, and how it reads now."""
 
     module: str
     where: str
     line: int
     name: str
-    tree: ast.Module
     constant: str  # "module::NAME" where the change is in what a module calls NAME
+    path: "Path_"
+    new: ast.expr
+
+    @property
+    def tree(self) -> ast.Module:
+        """The whole module with the change in it."""
+        changed = ast.parse((PACKAGE / f"{self.module}.py").read_text())
+        _put(changed, self.path, self.new)
+        return ast.fix_missing_locations(changed)
 
 
 def mutants_of(module: str) -> list[Mutant]:
@@ -96,11 +103,8 @@ def mutants_of(module: str) -> list[Mutant]:
             key = f"{module}::{where}::{before} -> {after}"
             seen[key] += 1
             name = key if seen[key] == 1 else f"{key} #{seen[key]}"
-            changed = copy.deepcopy(tree)
-            _put(changed, path, new)
-            ast.fix_missing_locations(changed)
             constant = f"{module}::{_named(tree, path)}"
-            found.append(Mutant(module, where, node.lineno, name, changed, constant))
+            found.append(Mutant(module, where, node.lineno, name, constant, path, new))
     return found
 
 
@@ -311,7 +315,8 @@ def _measured(session: Any, items: list[Any]) -> dict[str, Seen]:
     os.waitpid(child, 0)
     failed = [name for name, (took, _) in found.items() if took < 0]
     if failed:
-        raise SystemExit(f"without any change this test fails: {failed[0]}")
+        say(f"without any change this test fails: {failed[0]}")
+        os._exit(1)
     return {name: Seen(took, frozenset(enters)) for name, (took, enters) in found.items()}
 
 
@@ -326,9 +331,7 @@ def _place(code: CodeType) -> str | None:
 def _covering(
     mutant: Mutant, seen: dict[str, Seen], readers: dict[str, set[str]], seconds: float
 ) -> list[str]:
-    """The tests that enter what is changed: its own file's first, the quickest first."""
-    room, _, name = mutant.module.rpartition("/")
-    files = f"tests/{room}/test_{name}.py", f"src/dris/{mutant.module}.py"
+    """The tests that enter what is changed, the quickest first."""
     outer = _held(mutant)
     # A constant is read by others; whatever enters the module may depend on the rest.
     places = {f"{mutant.module}::{outer}"} if outer else readers.get(mutant.constant, set())
@@ -337,12 +340,13 @@ def _covering(
         tests = [
             t for t, s in seen.items() if any(e.startswith(f"{mutant.module}::") for e in s.enters)
         ]
-    tests.sort(key=lambda t: (t.partition("::")[0] not in files, seen[t].seconds))
+    tests.sort(key=lambda t: seen[t].seconds)
     total, chosen = 0.0, list[str]()
     for test in tests:
         total += seen[test].seconds
-        if total <= seconds or not chosen:
-            chosen.append(test)
+        if total > seconds and chosen:
+            break
+        chosen.append(test)
     return chosen
 
 
@@ -614,8 +618,6 @@ def noticed_of(
             unfit = [(m.name, tests, limit) for m, tests, limit in session.unfit]
             with os.fdopen(writer, "w") as stream:
                 json.dump([code, session.noticed, unfit], stream)
-        except SystemExit as stop:
-            say(str(stop))
         finally:
             os._exit(0)
     os.close(writer)
@@ -624,7 +626,11 @@ def noticed_of(
     os.waitpid(child, 0)
     if not text:
         sys.exit("the tests could not be run")
-    _, noticed, unfit = json.loads(text)
+    code, noticed, unfit = json.loads(text)
+    if code:
+        sys.exit(
+            f"the tests cannot be collected: pytest {' '.join(tests_of(room))} ends with {code}"
+        )
     by_name = {m.name: m for m in mutants}
     waiting, running = [(by_name[n], t, limit) for n, t, limit in unfit], dict[int, Any]()
     null = os.open(os.devnull, os.O_WRONLY)

@@ -198,6 +198,7 @@ def score_data(
         "store": store,
         "engine": engine,
     }
+    how["standardize"] = scaling(data, features)
     if chosen.scored_epoch is not None:
         how["scored_epoch"] = chosen.scored_epoch
     large = chosen.proxies * chosen.epochs * len(data) > LARGE
@@ -221,6 +222,12 @@ def score_data(
     labels = planted[-1].planted if planted else data.labels
     dynamics = train_proxies(x, labels, seed=chosen.seed, progress=half, **how)
     return Scored(data, dynamics, planted, chosen, (*data.notes, *notes), features)
+
+
+def scaling(data: LabelledData, features: Any = None) -> bool | tuple[int, ...]:
+    """How the proxies' table is standardised: what one column became is scaled as one."""
+    own = features is None and data.x.ndim == 2
+    return data.stretches if own and max(data.stretches, default=1) > 1 else True
 
 
 def _planted(

@@ -19,6 +19,7 @@ from dris.learn.folds import copies_in, folds_of
 from dris.learn.recipe import Recipe
 
 Positions = NDArray[np.int64]
+Normalize = bool | tuple[int, ...]  # or the widths of stretches of columns, each scaled as one
 
 
 class DivergedError(InputError):
@@ -57,7 +58,7 @@ class Job:
     record: Literal["all", "scored"] = "all"
     gradient_norm: bool = False
     rival: bool = False
-    normalize: bool = True
+    normalize: Normalize = True
     device: str = "cpu"
     code: str | None = None
     members: tuple[int, ...] = ()

@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.ranks import normalized_ranks
 from dris.core.streams import checked_seed
+from dris.core.temporaries import temporary_folder
 from dris.learn.folds import in_and_out
 from dris.learn.job_keys import mark_of
 from dris.learn.jobs import Data, DivergedError, Job, Trained, epochs_of, folds_for
@@ -59,7 +59,7 @@ def train_proxies(
     record: Literal["all", "scored"] = "all",
     gradient_norm: bool = False,
     rival: bool = False,
-    standardize: bool = True,
+    standardize: bool | Sequence[int] = True,
     classes: int | None = None,
     ids: ArrayLike | None = None,
     test: tuple[Any, ArrayLike] | None = None,
@@ -103,7 +103,9 @@ def train_proxies(
             a quarter cheaper; other models after every epoch, the same as with "all".
         gradient_norm: Also record the exact last-layer gradient norm.
         rival: Also record the likeliest class besides the label, to suggest labels by.
-        standardize: Give each feature (or image channel) mean 0 and standard deviation 1.
+        standardize: Give each feature (or image channel) mean 0 and standard deviation 1. Of a
+            table, the widths of stretches of columns, such as (1, 1, 256), give each stretch one
+            deviation for all of its columns, and none weighs more than sixteen.
         classes: Number of classes, when the largest label may be absent.
         ids: Names of the examples, kept through everything; positions unless given. Training goes
             by their order, so that the same rows in another order give the same proxies.
@@ -152,7 +154,7 @@ def train_proxies(
         record=record,
         gradient_norm=gradient_norm,
         rival=rival,
-        normalize=standardize,
+        normalize=standardize if isinstance(standardize, bool) else tuple(standardize),
         patience=patience,
         pick=pick,
     )
@@ -238,9 +240,9 @@ def train_jobs(
         jobs = [replace(job, code=code_of(job.model)) for job in jobs]
     total = sum(epochs_of(job) for job in jobs)
     gpus = len({job.device for job in jobs if job.device != "cpu"})
-    with tempfile.TemporaryDirectory(prefix="dris-") as folder:
+    with temporary_folder() as folder:
         # Ray has an object store of its own, and its nodes may share no disk.
-        where = Path(folder) if engine.name == "local" else None
+        where = folder if engine.name == "local" else None
         prepared: dict[str, Data] = {}
         for job in jobs:
             kind = kind_of(job.model)

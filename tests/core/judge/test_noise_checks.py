@@ -119,7 +119,8 @@ def test_kinds_that_pass_at_different_rates_fail():
     found = kinds_alike((0, 4), (4, 4), 0.05)
     assert (found.outcome, found.number) == ("fails", 1.0)  # Fisher: 2/70, the two extremes
     assert kinds_alike((0, 4), (4, 4), 0.02).outcome == "holds"
-    assert kinds_alike((1, 4), (3, 4), 0.05).number == 0.5  # a quarter beside three
+    found = kinds_alike((1, 4), (3, 4), 0.05)
+    assert (found.number, found.threshold) == (0.5, 0.0)  # a quarter beside three
 
 
 def test_a_class_too_small_for_this_fraction_fails():
