@@ -8,10 +8,10 @@ scikit-learn's own. A tenth of the labels of the real ones is flipped before the
 
 For each: the AUROC of planted against other labels by the suspicion of `dris.decide`, and that of
 cleanlab's self-confidence from a cross-validated logistic regression on the same features, their
-scaling and its C chosen by held-out loss. For text also the usual pipeline of its own, TF-IDF and logistic regression
-and cleanlab. Times are seconds of processor time from the file to the scores. With --clean each
-file also goes through the command itself, `dris clean FILE --label NAME` and nothing else, with
-its harm check and its page. About ten minutes of one core, forty with --clean.
+scaling and its C chosen by held-out loss. For text also the usual pipeline of its own, TF-IDF and
+logistic regression and cleanlab. Times are seconds of processor time from the file to the scores.
+With --clean each file also goes through the command itself, `dris clean FILE --label NAME` and
+nothing else, with its harm check and its page. About ten minutes of one core, forty with --clean.
 """
 
 import argparse
