@@ -73,7 +73,7 @@ async function tick(verdict, label = NO_LABEL) {
   S.said[k] = [[verdict, label], before ? before[1] : verdict];
   goOn();
   try {
-    update(await ask('tick', {at: S.at[k], verdict, label}));
+    update(await write('tick', {at: S.at[k], verdict, label}));
     const name = S.cards.get(S.at[k])?.id ?? '';
     tell(`${name}: ${verdict === 'wrong' && label !== NO_LABEL ? className(label) : VERDICT_WORDS[verdict]}. Saved.`);
   } catch (error) {
@@ -85,7 +85,7 @@ async function tick(verdict, label = NO_LABEL) {
 
 async function undo() {
   try {
-    const {gone, said, summary} = await ask('undo', {});
+    const {gone, said, summary} = await write('undo', {});
     if (!gone.length) return tell('Nothing of yours to undo.');
     S.said = said;
     update(summary);
@@ -152,6 +152,7 @@ async function drawSimilar(k) {
 // -- counts, limit, people -------------------------------------------------------------------------
 
 function update(summary) {
+  if (S.summary && summary.version < S.summary.version) return;  // an older answer came late
   S.summary = summary;
   const {left, cards, limit} = summary;
   $('left').textContent = left ? `${number(left)} of ${number(cards)} left` : `all ${number(cards)} answered`;
@@ -210,7 +211,7 @@ async function drawCell() {
 async function acceptCell() {
   const [given, other] = S.cell;
   try {
-    const {accepted, said, summary} = await ask('accept', {given, suggested: other});
+    const {accepted, said, summary} = await write('accept', {given, suggested: other});
     S.said = said; S.drawn = null;
     update(summary); filter();
     tell(`${plural(accepted, 'label')} accepted as ${className(other)}. Z takes it back.`);
@@ -227,7 +228,7 @@ function openFinish() {
     write.disabled = true;
     said.replaceChildren(el('p', {class: 'fine'}, again.checked ? 'Writing, then deciding again; this can take minutes.' : 'Writing.'));
     try {
-      const done = await ask('finish', {again: again.checked});
+      const done = await write('finish', {again: again.checked});
       said.replaceChildren(
         el('p', {}, 'Wrote ', el('code', {}, done.file), `: ${plural(done.corrected, 'label')} corrected, ${number(done.trusted)} trusted, ${number(done.dropped)} dropped (wrong, and no other label known), ${number(done.unsure)} left as they were.`),
         ...(done.again ?? []).map(line => el('p', {class: 'fine'}, line)));
