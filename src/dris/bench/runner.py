@@ -28,6 +28,7 @@ KINDS = {
     "ensemble": "dris.bench.kinds.ensemble_cell",
     "static": "dris.bench.kinds.static_cell",
     "food": "dris.bench.kinds.food_cell",
+    "later": "dris.bench.kinds.later_cell",
     "online": "dris.bench.kinds.online_cell",
     "proved": "dris.bench.kinds.proved_cell",
     "proxytypes": "dris.bench.kinds.proxytypes_cell",
