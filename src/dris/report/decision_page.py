@@ -183,7 +183,8 @@ def promise(decision: Decision) -> str:
 
 
 def _promise(decision: Decision) -> str:
-    limit, without = decision.limit, "checking the random sample below gives a limit without one"
+    limit = decision.limit
+    without = "checking the random sample below gives a limit that assumes nothing"
     if limit is None:
         return (
             "How much of what is kept is still wrong was not measured; checking the random sample "
@@ -195,7 +196,7 @@ def _promise(decision: Decision) -> str:
             f"were planted to test the proxies, and a limit would rest on these; {without}."
         )
     if decision.limit_says == "nothing":
-        return f"Nothing of use can be promised about what is kept under any condition; {without}."
+        return f"Nothing of use can be promised about what is kept; {without}."
     return (
         f"At most {limit.share:.1%} of the kept labels are wrong ({limit.wrong:,} of "
         f"{limit.left:,}), with {1 - limit.delta:.0%} confidence, if wrong labels are like the "
