@@ -517,6 +517,7 @@ THEMSELVES = {
     "locks": "the lock, which holds a number or nothing",
     "visible_folder": "a mark of a name used once",
     "processes": "a temporary file of a fresh name",
+    "temporaries": "what a process of this machine that is no more drew the name of",
     "standardized": "a file in a temporary folder",
 }
 _VERBS = {

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dris.bench.runner import Record, missing, read_record
 from dris.bench.spec import Cell, Source
+from dris.core.errors import InputError
 from dris.learn.recipe import Recipe
 
 # Multiply-adds a second, training: one core of a usual server, and an A100 as the paper used it,
@@ -51,6 +52,9 @@ class Cost:
 
 def cost_of(cells: Sequence[Cell], out: Path, *, device: str) -> Cost:
     """The cost of the cells without a record; proxies are counted once per group."""
+    rate = _RATES.get(device.partition(":")[0])
+    if rate is None:
+        raise InputError(f"device must be cpu, cuda or cuda:<number>, got {device!r}")
     wanted = list(dict.fromkeys(cells))
     left = missing(wanted, out)
     absent = set(left)
@@ -69,7 +73,7 @@ def cost_of(cells: Sequence[Cell], out: Path, *, device: str) -> Cost:
         ensemble = cell.ensemble
         each_proxy = [_adds(cell, model, ensemble.recipe) for model in ensemble.models]
         total += sum(each_proxy) * ensemble.count / len(each_proxy)
-    return Cost(len(wanted), len(left), flat + total / _RATES[device.partition(":")[0]], False)
+    return Cost(len(wanted), len(left), flat + total / rate, False)
 
 
 def _target(cell: Cell) -> str:

@@ -20,6 +20,8 @@ from dris.bench.kinds.groups import Finding, Findings
 from dris.bench.records import Records
 from dris.bench.spec import Cell
 from dris.core.dynamics.arrayfile import made_folder, write_atomically
+from dris.core.temporaries import remove_left
+from dris.data.files import reading
 from dris.learn.run.engine import Engine, checked_engine
 from dris.learn.run.processes import Progress, devices_of, run_all
 
@@ -53,6 +55,7 @@ def run(
     # A node's task stands in a folder of its own.
     out, place = out.absolute(), place.absolute()
     folder = made_folder(out / "records")
+    remove_left(folder)
     wanted = list(dict.fromkeys(cells))
     groups: dict[Any, list[Cell]] = {}
     for cell in missing(wanted, out):
@@ -112,9 +115,11 @@ def adopt(cells: Sequence[Cell], known: Records, out: Path) -> int:
 
 def read_record(folder: Path, cell: Cell) -> Record:
     """A finished cell's record, with its seconds under "seconds"."""
-    record: Record = json.loads(_path(folder, cell).read_bytes())
-    beside = _path(folder, cell).with_suffix(".time.json")
-    seconds = json.loads(beside.read_bytes()) if beside.exists() else {}
+    path = _path(folder, cell)
+    beside = path.with_suffix(".time.json")
+    with reading(path, "record of dris; remove it, and it is computed again"):
+        record: Record = json.loads(path.read_bytes())
+        seconds = json.loads(beside.read_bytes()) if beside.exists() else {}
     return {**record, "seconds": seconds}
 
 

@@ -52,10 +52,10 @@ def clean(
     pages = [] if no_report else ["report.html"]
     cleaned, issues, *page = ask.files(f"cleaned{_suffix(data)}", "issues.csv", *pages)
     decision, proxies = ask.decide(data)
-    writer = ask.writer()
-    write_data(data, cleaned, positions=decision.kept, writer=writer)
-    write_issues(decision, issues, columns=shown, writer=writer)
-    files = [cleaned, issues, *_page(ask, decision, page)]
+    with ask.writer().together() as writer:
+        write_data(data, cleaned, positions=decision.kept, writer=writer)
+        write_issues(decision, issues, columns=shown, writer=writer)
+        files = [cleaned, issues, *_page(ask, decision, page, writer)]
     _say(ask, decision, cleaned)
     ask.talk.say(f"wrote {_listed(files)}")
     ask.result("clean", decision, proxies, files)
@@ -94,14 +94,14 @@ def prune(
     pages = [] if no_report else ["report.html"]
     kept_file, *page = ask.files(f"kept{suffix}", *pages)
     decision, proxies = ask.decide(data, keep=keep, rule=rule)
-    writer = ask.writer()
-    if written == "ids":
-        write_ids(data, kept_file, positions=decision.kept, writer=writer)
-    elif written == "data":
-        write_data(data, kept_file, positions=decision.kept, writer=writer)
-    else:
-        write_data(data, kept_file, columns=kept_columns(decision), writer=writer)
-    files = [kept_file, *_page(ask, decision, page)]
+    with ask.writer().together() as writer:
+        if written == "ids":
+            write_ids(data, kept_file, positions=decision.kept, writer=writer)
+        elif written == "data":
+            write_data(data, kept_file, positions=decision.kept, writer=writer)
+        else:
+            write_data(data, kept_file, columns=kept_columns(decision), writer=writer)
+        files = [kept_file, *_page(ask, decision, page, writer)]
     _say(ask, decision, kept_file if written == "data" else None)
     ask.talk.say(f"wrote {_listed(files)}")
     ask.result("prune", decision, proxies, files)
@@ -124,9 +124,9 @@ def score(ask: Request) -> None:
 
     decision, proxies = ask.decide(ask.read())
     found = score_file(decision)
-    writer = ask.writer()
-    write_scores(found, scores_file, writer=writer)
-    _write_json(ask.recipe(decision), recipe_file, writer)
+    with ask.writer().together() as writer:
+        write_scores(found, scores_file, writer=writer)
+        _write_json(ask.recipe(decision), recipe_file, writer)
     names = list(found.scores)
     ask.talk.say(f"scored {len(found):,} examples by {len(names)} scores: {', '.join(names)}")
     ask.talk.say(f"wrote {scores_file} and {recipe_file}")
@@ -151,10 +151,11 @@ def _score_records(ask: Request) -> None:
     found = ask.imported()
     if isinstance(found, Dynamics):
         found = ScoreFile(found.ids, scores_of(found), note=dict(found.provenance))
-    writer = ask.writer()
-    path = write_scores(found, ask.out / "scores.parquet", writer=writer)
     recipe = ask.out / "recipe.json"
-    _write_json({"imported": [str(p) for p in ask.records or []], **found.note}, recipe, writer)
+    with ask.writer().together() as writer:
+        path = write_scores(found, ask.out / "scores.parquet", writer=writer)
+        imported = [str(p) for p in ask.records or []]
+        _write_json({"imported": imported, **found.note}, recipe, writer)
     names = list(found.scores)
     ask.talk.say(f"imported {len(found):,} examples: {', '.join(names)}")
     ask.talk.say(f"wrote {path} and {recipe}")
@@ -258,7 +259,7 @@ def report(ask: Request, keep: MaybeKeep = None, rule: RuleName = RECOMMENDED) -
     data = ask.read()
     check_rule(rule, keep, canaries=ask.plants, n=len(data))
     decision, proxies = ask.decide(data, keep=keep, rule=rule)
-    files = _page(ask, decision, [path])
+    files = _page(ask, decision, [path], ask.writer())
     ask.talk.say(headline(decision))
     _say(ask, decision, None)
     if files:
@@ -285,7 +286,9 @@ def _say(ask: Request, decision: "Decision", kept: Path | None) -> None:
         ask.talk.say(line)
     if decision.limit is None:
         return
-    check = f"dris audit draw {kept}{ask.flags()}" if kept is not None else "dris audit"
+    check = "dris audit"
+    if kept is not None:
+        check = ask.step("audit", "draw", kept, written=decision.data)
     sample = f"check a sample for a limit that needs no assumption: {check}"
     if max(most.share for most in decision.corruption) > UNTOLD * ask.at_most:
         ask.talk.say(
@@ -311,16 +314,14 @@ def _listed(files: list[Path]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _page(ask: Request, decision: "Decision", pages: list[Path]) -> list[Path]:
+def _page(ask: Request, decision: "Decision", pages: list[Path], writer: "Writer") -> list[Path]:
     """Write the page where one was asked for and there is something to show."""
     from dris.report.decision_page import write_page
 
     if decision.scored is None or decision.scored.dynamics.proxies < 2:
         return []
     for path in pages:
-        write_page(
-            decision, path, title=ask.title, recipe=ask.recipe(decision), writer=ask.writer()
-        )
+        write_page(decision, path, title=ask.title, recipe=ask.recipe(decision), writer=writer)
     return pages
 
 

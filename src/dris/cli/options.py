@@ -60,6 +60,9 @@ MergeSpellings = Annotated[
 ImageSize = Annotated[
     int | None, typer.Option("--image-size", metavar="N", help="Images become N by N pixels.")
 ]
+AllowOutside = Annotated[
+    bool, typer.Option("--allow-outside", help="Follow a table to images that lie elsewhere.")
+]
 From = Annotated[
     list[Path] | None,
     typer.Option("--from", metavar="FILE", help="Import dynamics, train nothing; may repeat."),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # The options that say how data is read.
 READING = (
     *("data", "label", "id", "trusted", "features", "without", "missing", "text"),
-    *("merge_spellings", "image_size"),
+    *("merge_spellings", "image_size", "allow_outside"),
 )
 
 
@@ -46,6 +46,7 @@ class Request:
     text: options.Text = "auto"
     merge_spellings: options.MergeSpellings = False
     image_size: options.ImageSize = None
+    allow_outside: options.AllowOutside = False
     records: options.From = None
     proxies: options.Proxies = 3
     epochs: options.Epochs = 20
@@ -87,12 +88,21 @@ class Request:
         """Whether canaries are planted: not where dynamics are imported."""
         return not self.records and self.canaries != "none"
 
-    def flags(self) -> str:
-        """How columns were named, to be typed again after another command."""
-        named = [(f"--{name}", getattr(self, name)) for name in ("label", "id", "trusted")]
-        words = [word for pair in named if pair[1] is not None for word in pair]
-        words += ["--merge-spellings"] * self.merge_spellings
-        return f" {shlex.join(words)}" if words else ""
+    def step(self, *words: str | Path, written: "LabelledData | None" = None) -> str:
+        """The whole command of a next step, to be typed: it reads as this one did.
+
+        Where it reads what this command wrote of `written`, arrays and images are called as there.
+        """
+        from dris.data.tables.roles import reading_words
+
+        asked = {name: getattr(self, name) for name in READING[1:]}
+        if written is not None and written.origin.format == "npy":
+            named = {name: asked[name] for name in ("label", "id", "trusted")}
+            asked |= {name: path and Path(path).stem for name, path in named.items()}
+        if written is not None and written.origin.format == "images":
+            # The list of images that were in folders names them from where it lies itself.
+            asked["allow_outside"] = True
+        return shlex.join(["dris", *map(str, words), *reading_words(asked)])
 
     def settings(self, data: "LabelledData | None" = None) -> "Settings":
         """What decides the result, checked; the classes of a matrix only where the data is."""
@@ -132,6 +142,7 @@ class Request:
             id=self.id,
             trusted=self.trusted,
             merge_spellings=self.merge_spellings,
+            allow_outside=self.allow_outside,
         )
 
     def read(self) -> "LabelledData":
@@ -157,6 +168,7 @@ class Request:
             text=self.text,  # type: ignore[arg-type]
             merge_spellings=self.merge_spellings,
             image_size=self.image_size,
+            allow_outside=self.allow_outside,
         )
 
     def imported(self) -> "Dynamics | ScoreFile":

@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.ranks import normalized_ranks
 from dris.core.streams import checked_seed
+from dris.core.temporaries import temporary_folder
 from dris.learn.folds import in_and_out
 from dris.learn.job_keys import mark_of
 from dris.learn.jobs import Data, DivergedError, Job, Trained, epochs_of, folds_for
@@ -240,9 +240,9 @@ def train_jobs(
         jobs = [replace(job, code=code_of(job.model)) for job in jobs]
     total = sum(epochs_of(job) for job in jobs)
     gpus = len({job.device for job in jobs if job.device != "cpu"})
-    with tempfile.TemporaryDirectory(prefix="dris-") as folder:
+    with temporary_folder() as folder:
         # Ray has an object store of its own, and its nodes may share no disk.
-        where = Path(folder) if engine.name == "local" else None
+        where = folder if engine.name == "local" else None
         prepared: dict[str, Data] = {}
         for job in jobs:
             kind = kind_of(job.model)
