@@ -7,7 +7,6 @@ from dris.core.dynamics.history import Dynamics
 from dris.core.noise.canaries import Canaries
 from dris.core.scores.formulas import consensus
 from dris.core.scores.ranks import normalized_ranks
-from dris.core.scores.suspicion import ODDS
 from dris.core.scores.suspicion import suspicion as of_shown
 from dris.data.labelled import LabelledData
 from dris.decide.scored import Scored, scored_from
@@ -60,12 +59,6 @@ def test_a_canary_takes_the_place_that_its_own_label_would_among_the_others():
     assert suspicion_of(by_hand((0, 0, 0), (1, 0.5, 0.6)))[4] == pytest.approx(3 / 4)
     assert suspicion_of(by_hand((0, 0, 0), (4, 2, 3)))[4] == 1.0
     assert suspicion_of(by_hand((1, 1, 1), (9, 9, 9)))[4] == pytest.approx(1 / 4)  # never 0
-
-
-def test_odds_that_are_just_even_do_not_contradict(monkeypatch):
-    likely = np.array([[1, ODDS, 0], [0, 1, 1.01 * ODDS], [0, 0, 1], [1, 0, 0], [0, 1, 0]])
-    monkeypatch.setattr(Scored, "unseen", lambda scored: likely)
-    assert contradicted_labels(by_hand()).tolist() == [False, True, False, False, False]
 
 
 def test_contradicted_is_what_at_least_half_of_the_proxies_call_otherwise():
