@@ -11,6 +11,8 @@ from typing import Any
 
 import typer
 
+from dris.core.words import printable
+
 
 class Talk:
     """Human text on stdout, or with `as_json` one JSON value there and the text on stderr."""
@@ -19,12 +21,16 @@ class Talk:
         self._as_json = as_json
 
     def say(self, text: str) -> None:
-        """A line or more that belong to the result."""
+        """A line that belongs to the result; a break that somebody else put in it is shown."""
+        typer.echo(printable(text), err=self._as_json)
+
+    def say_lines(self, text: str) -> None:
+        """Several lines of our own that belong to the result."""
         typer.echo(text, err=self._as_json)
 
     def note(self, text: str) -> None:
         """A line about the work, always on stderr."""
-        typer.echo(text, err=True)
+        typer.echo(printable(text), err=True)
 
     def result(self, values: Mapping[str, Any]) -> None:
         """The machine-readable result, if it was asked for."""
@@ -37,7 +43,7 @@ class _Notes(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Show one line."""
-        typer.echo(f"dris: {record.getMessage()}", err=True)
+        typer.echo(f"dris: {printable(record.getMessage())}", err=True)
 
 
 @contextmanager
