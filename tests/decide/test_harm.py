@@ -16,6 +16,7 @@ from dris.decide.scored import score_data
 from dris.decide.settings import Settings
 from dris.learn.jobs import Data
 from dris.learn.stacked.feature_table import as_features
+from made_scored import made_scored
 
 CHEAP = Settings(proxies=2, epochs=6, canaries=())
 
@@ -171,3 +172,90 @@ def test_with_an_explicit_share_only_losing_to_random_changes_the_rule():
     lost = found.harm.against_random.below_zero
     assert (found.rule == "random") == lost
     assert any("loses to a random subset" in note for note in found.notes) == lost
+
+
+# -- what becomes of the answer, nothing trained --------------------------------------------------
+
+
+def answered(monkeypatch, points, against_random=None, error=1.0):
+    """Have the check answer this, and note how it was asked."""
+    said = {}
+    lost = None if against_random is None else Change(against_random, error)
+
+    def answer(x, given, names, again, **how):
+        said.update(again=again, **how)
+        change = Change(points, error)
+        return Harm(change, change, {}, {}, len(given), 0.5, against_random=lost)
+
+    monkeypatch.setattr("dris.decide.decision.measure_harm", answer)
+    return said
+
+
+def test_where_dropping_harms_everything_is_kept_without_limits_and_nobody_is_called_dropped(
+    monkeypatch,
+):
+    scored, _ = made_scored(n=700)
+    asked = decide_scored(scored, keep=None)
+    assert asked.kept.size < 700
+    assert asked.limits
+    said = answered(monkeypatch, -9)
+    found = with_harm(asked)
+    assert (found.rule, found.kept.tolist()) == ("everything", list(range(700)))
+    assert (found.limits, found.judgement.certificates, found.short) == ((), (), 0)
+    assert found.judgement.subset.indices.size == 700
+    assert len(found.suspects) == len(asked.suspects) > 0
+    assert not found.suspects.dropped.any()
+    assert found.harm.says == "harms"
+    assert found.notes[:-1] == asked.notes
+    assert not said["random_too"]
+    answered(monkeypatch, 9)
+    helped = with_harm(asked)
+    assert helped.kept.tolist() == asked.kept.tolist()
+    assert (helped.harm.says, helped.notes) == ("helps", asked.notes)
+
+
+@pytest.mark.parametrize(
+    ("lead", "rule"), [(-9, "random"), (-1, "rank_variance"), (9, "rank_variance")]
+)
+def test_a_share_that_was_asked_for_is_honoured_and_only_a_rule_that_loses_to_lots_changes(
+    monkeypatch, lead, rule
+):
+    scored, _ = made_scored(n=700)
+    asked = decide_scored(scored, keep=0.25, rule="rank_variance")
+    said = answered(monkeypatch, -9, against_random=lead)
+    found = with_harm(asked)
+    assert said["random_too"]
+    assert found.rule == rule
+    assert found.kept.size <= 175
+    assert any("loses to a random subset" in note for note in found.notes) == (rule == "random")
+    lot = decide_scored(scored, keep=0.25, rule="random")
+    assert with_harm(lot).notes == lot.notes  # lots do not lose to lots
+
+
+@pytest.mark.parametrize(("rule", "kinds"), [("clean", ()), ("gated", ("uniform",))])
+def test_inside_a_fold_canaries_are_planted_only_for_a_gate_and_no_epoch_is_wasted(
+    monkeypatch, rule, kinds
+):
+    class EnoughError(Exception):
+        pass
+
+    seen = []
+
+    def noted(part, settings, **how):
+        seen.append((part, settings))
+        raise EnoughError
+
+    scored, _ = made_scored(n=700)
+    asked = decide_scored(scored, keep=None if rule == "clean" else 0.5, rule=rule)
+    again = answered(monkeypatch, 0)
+    with_harm(asked)
+    monkeypatch.setattr("dris.decide.decision.score_data", noted)
+    with pytest.raises(EnoughError):
+        again["again"](np.arange(10, 300))
+    ((part, settings),) = seen
+    assert part.ids.tolist() == scored.data.ids[10:300].tolist()
+    assert part.labels.tolist() == scored.data.labels[10:300].tolist()
+    assert (settings.canaries, settings.scored_epoch) == (kinds, None)
+    longest = scored.dynamics.scored_epoch + 1
+    assert settings.epochs == max(2, min(scored.settings.epochs, longest))
+    assert settings.seed == scored.settings.seed

@@ -15,11 +15,11 @@ from dris.decide.suspects import Suspects, contradicted_labels, suspects_of, sus
 from made_scored import made_scored
 
 
-def by_hand():
+def by_hand(says=(1, 1, 0), strength=(4, 2, 3)):
     """Five examples, classes a, b, c; the last is a canary: b, planted as c.
 
     Proxies give example 0 its label, all contradict 1 (most of them c), one contradicts 2, two of
-    three contradict 3, and two of three give the canary its own label.
+    three contradict 3, and two of three give the canary its own label, unless told otherwise.
     """
     given = np.array([0, 1, 2, 0, 1])
     planted = np.array([0, 1, 2, 0, 2])
@@ -28,6 +28,7 @@ def by_hand():
     margin = np.where(correct, 1.0, -1.0) * np.array(
         [[3, 2, 1, 1, 4], [3, 1, 2, 1, 2], [3, 1, 2, 1, 3]]
     )
+    rival[:, 4], margin[:, 4] = says, -np.array(strength)
     dynamics = Dynamics.from_arrays(
         loss=np.ones((3, 5)), labels=planted, correct=correct, rival=rival, margin=margin
     )
@@ -51,6 +52,13 @@ def test_suspicion_is_the_reversed_rank_of_the_margin_and_a_canarys_own_label_de
     assert found[:4] == pytest.approx([0.2, 0.8, 0.4, 0.6])  # margins 3, -4/3, 1/3, -1/3
     assert found[4] == pytest.approx(1 / 4)  # two of three give b, by 1: one of four is surer
     assert found.dtype == np.float64
+
+
+def test_a_canary_takes_the_place_that_its_own_label_would_among_the_others():
+    # The others' margins are 3, 1/3, -1/3 and -4/3. Nobody gives the canary its own label.
+    assert suspicion_of(by_hand((0, 0, 0), (1, 0.5, 0.6)))[4] == pytest.approx(3 / 4)
+    assert suspicion_of(by_hand((0, 0, 0), (4, 2, 3)))[4] == 1.0
+    assert suspicion_of(by_hand((1, 1, 1), (9, 9, 9)))[4] == pytest.approx(1 / 4)  # never 0
 
 
 def test_contradicted_is_what_at_least_half_of_the_proxies_call_otherwise():

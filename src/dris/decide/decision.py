@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ from dris.core.errors import InputError
 from dris.core.frozen import read_only
 from dris.core.judge.judgement import TOO_GOOD, Judgement, judge
 from dris.core.judge.wrong_share import WrongShare, wrong_share
+from dris.core.notebook import plain_html
 from dris.core.scores.formulas import SCORES
 from dris.core.scores.suspicion import unseen_probabilities
 from dris.data.labelled import LabelledData
@@ -179,6 +181,13 @@ class Decision:
 
     def __repr__(self) -> str:
         return f"Decision({self.kept.size:,} of {len(self.data):,} kept by {self.rule})"
+
+    def _repr_html_(self) -> str:
+        pairs = [(line[:7].strip(), line[7:].strip()) for line in self.lines()]
+        first = [] if self.suspects is None else list(islice(self.suspects, 5))
+        rows = [(str(one.id), one.given, one.suggested, one.why) for one in first]
+        header = ("most suspicious", "given", "suggested", "why") if rows else ()
+        return plain_html("Decision", pairs, header=header, rows=rows)
 
     def lines(self) -> list[str]:
         """What was found, what was done, what is certified and under which condition."""

@@ -17,7 +17,7 @@ from dris.report.page_data import Pictures, Rows
 
 MOST_SHOWN = 2_000
 DETAIL_BYTES = 3_000_000  # of base64 or text: with all else, 50,000 examples stay under 8 MB
-MOST_COLUMNS = 40
+MOST_COLUMNS = 1_000
 _CUT = 80  # characters of a cell, where the budget gets short
 _SIDE = 96
 _CELLS = 24
@@ -114,7 +114,7 @@ def rows(
     *,
     budget: int = DETAIL_BYTES,
 ) -> Rows:
-    """Rows of a table as text, in order, as long as they fit the budget; 40 columns at most.
+    """Rows of a table as text, in order, as long as they fit the budget; 1,000 columns at most.
 
     Text is whole; where half of the budget is used, cells are cut so that more rows are there.
 

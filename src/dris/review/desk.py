@@ -19,7 +19,7 @@ from dris.review.cells import Cell, cell_standing, cells_of
 from dris.review.faces import Faces
 from dris.review.journal import Journal, holds_review
 from dris.review.likeness import Likeness
-from dris.review.standing import Standing
+from dris.review.standing import DISPUTED, Standing
 from dris.review.worklist import NO_LABEL, Worklist
 
 LONGEST_NAME = 60
@@ -112,12 +112,12 @@ class Desk:
     def summary(self, who: str) -> dict[str, Any]:
         """Counts, limit, people: whatever moves with a tick."""
         with self._lock:
-            said = [self.standing.verdict(at) for at in self.worklist.positions.tolist()]
-            counts = {name: said.count(name) for name in (*VERDICTS, "disputed")}
+            found = self.standing.verdicts()
+            counts = {name: found[name] for name in (*VERDICTS, DISPUTED)}
             return {
                 "version": self.version,
                 "cards": len(self.worklist),
-                "left": said.count(""),
+                "left": len(self.worklist) - found.total(),
                 "counts": counts,
                 "mine": self.standing.people().get(who, 0),
                 "undo": len(self.standing.last(who)),

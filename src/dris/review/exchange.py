@@ -193,14 +193,13 @@ def _to_argilla(items: list[Item]) -> bytes:
     def record(item: Item) -> dict[str, Any]:
         text = "\n".join(f"{name}: {value}" for name, value in item.fields.items())
         suggests = {"value": item.suggested, "score": item.suspicion, "agent": MODEL}
-        said = [
-            {"value": None if label == UNSURE else label, "user_id": who}
-            for who, label in item.said.items()
-        ]
+        # Argilla has no response without a value: who is unsure stands in the metadata.
+        said = [{"value": v, "user_id": who} for who, v in item.said.items() if v != UNSURE]
+        unsure = [who for who, value in item.said.items() if value == UNSURE]
         return {
             "id": item.id,
             "fields": {"text": text or item.id},
-            "metadata": {"given": item.given, "suspicion": item.suspicion},
+            "metadata": {"given": item.given, "suspicion": item.suspicion, "unsure": unsure},
             "suggestions": {"label": suggests} if item.suggested else {},
             "responses": {"label": said},
             "vectors": {},
@@ -213,10 +212,11 @@ def _to_argilla(items: list[Item]) -> bytes:
 def _from_argilla(path: Path) -> Iterator[Back]:
     for record in _list_in(path):
         try:
+            name = str(record["id"])
             for one in (record.get("responses") or {}).get("label", []):
-                value = one["value"]
-                label = UNSURE if value is None else str(value)
-                yield Back(str(record["id"]), str(one.get("user_id") or ""), label)
+                yield Back(name, str(one.get("user_id") or ""), str(one["value"]))
+            for who in (record.get("metadata") or {}).get("unsure") or []:
+                yield Back(name, str(who), UNSURE)
         except (KeyError, TypeError, AttributeError) as error:
             raise _not_this(path, "Argilla's records.to_json()", error) from None
 

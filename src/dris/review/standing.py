@@ -165,6 +165,10 @@ class Standing:
             return DISPUTED
         return found.pop().verdict if found else ""
 
+    def verdicts(self) -> Counter[str]:
+        """How many examples came to each verdict, those that are open aside."""
+        return Counter(verdict for at in self.said if (verdict := self.verdict(at)))
+
     def by(self, who: str, at: int) -> Answer | None:
         """What one person said."""
         return self.said.get(at, {}).get(who)
@@ -191,12 +195,14 @@ class Standing:
 
     def rest_limit(self, worklist: Worklist) -> RestLimit:
         """The exact limit on the labels that nobody has settled, whenever people stop."""
-        suspects, sample = worklist.suspects.tolist(), worklist.sample.tolist()
+        sample = worklist.sample.tolist()
+        drawn = set(sample)
         settled = [self.settled(at) for at in sample]
         right = sum(one is not None and one.verdict == "right" for one in settled)
         found = sum(one is not None and one.verdict == "wrong" for one in settled)
         answered = sum(bool(self.verdict(at)) for at in sample)
-        open_ = sum(self.settled(at) is None for at in suspects)
+        done = sum(self.settled(at) is not None for at in self.said if at not in drawn)
+        open_ = len(worklist) - len(sample) - done
         unsettled = open_ + worklist.rest - right - found
         left = len(sample) - answered
 

@@ -17,7 +17,11 @@ function rowFace(fields, {more = 0, first = Infinity} = {}) {
     return made;
   };
   const rest = fields.slice(first), box = el('div', {class: 'face rows'}, list(fields.slice(0, first)));
-  if (rest.length) box.append(el('details', {}, el('summary', {}, plural(rest.length, 'more column')), list(rest)));
+  if (rest.length) {
+    const fold = el('details', {}, el('summary', {}, plural(rest.length, 'more column')));
+    fold.addEventListener('toggle', () => fold.append(list(rest)), {once: true});
+    box.append(fold);
+  }
   if (more) box.append(el('p', {class: 'fine'}, `${plural(more, 'column')} not in this file`));
   return box;
 }

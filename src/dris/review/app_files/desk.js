@@ -155,11 +155,12 @@ function update(summary) {
   S.summary = summary;
   const {left, cards, limit} = summary;
   $('left').textContent = left ? `${number(left)} of ${number(cards)} left` : `all ${number(cards)} answered`;
+  if (limit.sample && limit.share < 1) $('left').textContent += ` · rest at most ${share(limit.share)} wrong`;
   const sure = `with ${share(limit.confidence)} confidence`;
   $('limit').textContent = limit.sample === 0
     ? 'No random sample was drawn, so nothing is proven about the labels that nobody looks at.'
     : limit.checked < limit.sample
-      ? `At most ${number(limit.most)} of the ${number(limit.unsettled)} labels that nobody has settled are wrong (${share(limit.share)}), ${sure}. If what is left of the random sample turns out right it will be ${number(limit.hoped)} (${share(limit.hopedShare)}). The sample is mixed into the queue: ${number(limit.checked)} of ${number(limit.sample)} are answered.`
+      ? `${number(limit.checked)} of ${number(limit.sample)} random labels that are mixed into the queue are answered. If the others turn out right, at most ${number(limit.hoped)} of the ${number(limit.unsettled)} labels that nobody has settled will be wrong (${share(limit.hopedShare)}), ${sure}; as it stands, with those still open counted as wrong, at most ${number(limit.most)} (${share(limit.share)}).`
       : `At most ${number(limit.most)} of the ${number(limit.unsettled)} labels that nobody has settled are wrong (${share(limit.share)}), ${sure}, whatever made them wrong: ${number(limit.wrong)} of the ${number(limit.sample)} drawn at random were not right. Every suspect that you settle lowers it.`;
   const names = Object.entries(summary.people);
   $('people').replaceChildren(

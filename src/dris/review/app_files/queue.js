@@ -68,6 +68,7 @@ function goOn() {
     const at = (S.here + step) % S.view.length;
     if (!mine(S.view[at])) { S.here = at; return show(); }
   }
+  S.drawn = null;  // a sample that is answered makes room for the rest of its cell
   filter();
 }
 
