@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import signal
 import threading
 from collections.abc import Iterator, Mapping
@@ -38,6 +39,9 @@ class Talk:
             typer.echo(json.dumps(values, sort_keys=True, allow_nan=False, indent=1))
 
 
+NOTES = "DRIS_NOTES"  # tells workers that what they log is to be shown
+
+
 class _Notes(logging.Handler):
     """Shows what the library logs, as a line on stderr."""
 
@@ -51,12 +55,14 @@ def notes_shown() -> Iterator[None]:
     """Show warnings of the library, and at once that a store is waited for."""
     log, store, notes = logging.getLogger("dris"), logging.getLogger("dris.store"), _Notes()
     before = log.propagate, store.level
+    os.environ[NOTES] = "shown"
     log.addHandler(notes)
     log.propagate = False
     store.setLevel(logging.INFO)
     try:
         yield
     finally:
+        del os.environ[NOTES]
         log.removeHandler(notes)
         log.propagate = before[0]
         store.setLevel(before[1])
