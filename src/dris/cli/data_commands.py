@@ -318,7 +318,7 @@ def _page(ask: Request, decision: "Decision", pages: list[Path], writer: "Writer
     """Write the page where one was asked for and there is something to show."""
     from dris.report.decision_page import write_page
 
-    if decision.scored is None or decision.scored.dynamics.proxies < 2:
+    if decision.scored is None and decision.suspects is None:
         return []
     for path in pages:
         write_page(decision, path, title=ask.title, recipe=ask.recipe(decision), writer=writer)
