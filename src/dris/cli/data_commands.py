@@ -236,7 +236,7 @@ def judge(ask: Request, keep: Keep = 0.25) -> None:
     for line in decision.lines() if decision.judgement is None else []:
         ask.talk.say(line)
     if decision.judgement is not None:
-        ask.talk.say(str(decision.judgement))
+        ask.talk.say_lines(str(decision.judgement))
         if decision.rule != decision.judgement.rule:
             ask.talk.say(f"  here     {decision.rule} is used")
         for note in decision.notes:
