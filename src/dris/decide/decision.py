@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dris.core.certify.data_limit import CorruptionLimit
 from dris.core.certify.subset_limit import ContaminationLimit, widest
 from dris.core.choose.importance import Importance, importance
-from dris.core.choose.rules import CLEAN, RECOMMENDED, rule_of
+from dris.core.choose.rules import CLEAN, LEAN, RECOMMENDED, rule_of
 from dris.core.choose.selection import Subset
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
@@ -21,7 +21,7 @@ from dris.core.judge.wrong_share import WrongShare, wrong_share
 from dris.core.scores.formulas import SCORES
 from dris.core.scores.suspicion import unseen_probabilities
 from dris.data.labelled import LabelledData
-from dris.decide.choice import EVERYTHING, LITTLE, Choice, check_rule, choice_of
+from dris.decide.choice import EVERYTHING, FEW, LITTLE, Choice, check_rule, choice_of
 from dris.decide.harm import Harm, measure_harm
 from dris.decide.scored import Scored, score_data, scored_from
 from dris.decide.settings import Settings
@@ -32,6 +32,7 @@ from dris.learn.run.processes import Progress
 from dris.learn.stacked.feature_table import as_features
 from dris.learn.store.run_store import Store
 
+_OUT_OF_FOLD = (RECOMMENDED, CLEAN, LEAN)  # rules that need not know what proxies learned by heart
 FEWEST = 20  # examples; with fewer, or one class, no proxy can be trained
 
 
@@ -51,6 +52,7 @@ class Decision:
         corruption: On wrong labels in all of the data, likewise.
         harm: Whether following the advice helps; None where it was not measured.
         wrong: How many labels are wrong, as a range; None without folds.
+        contested: Share of the kept labels that strangers find less likely than another.
         notes: What a person should know, a sentence each.
         short: How many fewer than asked for pass a gate.
         scored: The proxies behind it; None where there was too little data to train any.
@@ -73,6 +75,7 @@ class Decision:
     corruption: tuple[CorruptionLimit, ...] = ()
     harm: Harm | None = None
     wrong: WrongShare | None = None
+    contested: float = 0.0
     notes: tuple[str, ...] = ()
     short: int = 0
     scored: Scored | None = None
@@ -98,12 +101,19 @@ class Decision:
 
     @property
     def limit_says(self) -> Literal["something", "nothing", "not to be trusted"]:
-        """Whether the limit is of use; one above the limit on all of the data is not."""
+        """Whether the limit is of use, and whether the data contradict its condition.
+
+        Of no use: above the limit on all of the data, or below the share of kept labels that
+        strangers contradict, for hard ones cannot be told from wrong ones. Not to be trusted:
+        more is wrong at least than the limit on all of the data allows, or a check fails.
+        """
         most = max((c.share for c in self.corruption), default=1.0)
         if self.limit is None or self.limit.vacuous or self.limit.share >= most:
             return "nothing"
         hides = self.judgement is not None and self.judgement.hides
-        return "not to be trusted" if hides else "something"
+        if hides or (self.wrong is not None and self.wrong.low > most):
+            return "not to be trusted"
+        return "nothing" if self.limit.share < self.contested else "something"
 
     @property
     def subset(self) -> Subset:
@@ -264,7 +274,7 @@ def decide(
     few = len(data.classes) < 2 or len(data) < FEWEST
     if few and dynamics is None:
         what = "one class" if len(data.classes) < 2 else f"{len(data)} examples"
-        note = f"{what} cannot show wrong labels (two classes and {LITTLE} examples are the least)"
+        note = f"{what} cannot show wrong labels (two classes and {FEW} examples are the least)"
         everyone = np.arange(len(data))
         nothing = np.zeros(len(data))
         return Decision(data, everyone, nothing, None, EVERYTHING, keep, notes=(note,))
@@ -281,6 +291,7 @@ def decide(
         store=store,
         engine=engine,
         progress=progress,
+        only_judged=rule in _OUT_OF_FOLD,
     )
     found = decide_scored(scored, keep=keep, rule=rule)
     return with_harm(found, estimator=estimator) if check_harm else found
@@ -293,7 +304,7 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
     size is replaced, by that subset.
     """
     data, scored = decision.data, decision.scored
-    few = len(data) < LITTLE
+    few = len(data) < FEW
     if few or decision.rule == EVERYTHING or scored is None or scored.table.ndim != 2:
         return decision
     x = scored.table
@@ -301,10 +312,12 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
     epochs = min(scored.settings.epochs, scored.dynamics.scored_epoch + 1)
     canaries = scored.settings.canaries if rule_of(decision.rule).needs_canaries else ()
     models = scored.settings.models if scored.dynamics.out_of_fold is not None else ()
+    if len(set(models)) > 1:  # as many as the data would be given
+        models = ()
     inner = replace(
         scored.settings,
         models=models,
-        proxies=2,
+        proxies=min(3, scored.settings.proxies),
         epochs=max(epochs, 2),
         scored_epoch=None,
         canaries=canaries,
@@ -319,7 +332,7 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
             ids=data.ids[at],
             trusted=data.trusted[at],
         )
-        again_scored = score_data(part, inner, workers=1)
+        again_scored = score_data(part, inner, workers=1, only_judged=scored.only_judged)
         return at[decide_scored(again_scored, keep=asked, rule=decision.rule).kept]
 
     table = as_features(Data(x, data.labels), True).x
@@ -376,7 +389,7 @@ def decide_scored(scored: Scored, *, keep: float | None, rule: str = RECOMMENDED
     judgement = None
     if scored.canaries:
         judgement = judge(
-            scored.dynamics,
+            scored.view,
             scored.canaries,
             keep=1.0 if keep is None else keep,
             at_most=scored.settings.at_most,
@@ -401,10 +414,19 @@ def decide_scored(scored: Scored, *, keep: float | None, rule: str = RECOMMENDED
         limits=choice.limits,
         corruption=choice.corruption,
         wrong=_wrong_share(scored),
+        contested=_contested(scored, choice.kept),
         notes=(*scored.notes, *choice.notes),
         short=choice.short,
         scored=scored,
     )
+
+
+def _contested(scored: Scored, kept: NDArray[np.bool_]) -> float:
+    """The share of kept labels that strangers find less likely than another; 0 without folds."""
+    p = scored.unseen()
+    if p is None or not kept.any():
+        return 0.0
+    return float((p.argmax(axis=1) != scored.data.labels)[kept].mean())
 
 
 def _wrong_share(scored: Scored) -> WrongShare | None:

@@ -1,7 +1,10 @@
 """From a user's data to dynamics with canaries in them: what every command about data begins with.
 
-Canaries are planted first, in the given labels that nobody vouches for; the proxies then train on
-the planted labels and never see the others.
+Canaries are planted first, in the given labels that nobody vouches for. Where every example is
+also judged by proxies that never saw it, that is all: the proxies train on the given labels, and
+who judges a canary has seen its row under no label, as with any other row. Without folds, or for a
+rule that reads what proxies say of their own training data, they train on the planted labels and
+never see the others.
 """
 
 import importlib.util
@@ -19,7 +22,7 @@ from dris.core.ids import alignment
 from dris.core.noise.canaries import Canaries, plant_canaries
 from dris.core.scores.formulas import SCORES
 from dris.core.scores.suggestions import pilot_views, suggested_labels
-from dris.core.scores.suspicion import relative_to_class, unseen_probabilities
+from dris.core.scores.suspicion import unseen_probabilities
 from dris.core.streams import rng_for
 from dris.data.labelled import LabelledData
 from dris.decide.settings import DEFAULTS, Settings
@@ -47,6 +50,8 @@ class Scored:
         settings: What was asked for, with the models that were chosen.
         notes: What the user should know, a sentence each.
         features: What an encoder made of images, if one did.
+        only_judged: Whether proxies trained on the given labels and canaries were only judged, out
+            of fold.
     """
 
     data: LabelledData
@@ -55,6 +60,18 @@ class Scored:
     settings: Settings
     notes: tuple[str, ...] = ()
     features: NDArray[np.float32] | None = None
+    only_judged: bool = False
+
+    @property
+    def view(self) -> Dynamics:
+        """What choosing and certifying may look at: where a canary is one example among others.
+
+        Canaries that nobody trained on are that out of fold only.
+        """
+        twin = self.dynamics.out_of_fold
+        if twin is None or not self.only_judged:
+            return self.dynamics
+        return replace(twin, out_of_fold=twin)
 
     @property
     def table(self) -> Any:
@@ -73,13 +90,11 @@ class Scored:
         return planted_by(self.canaries, len(self.data))
 
     def unseen(self) -> NDArray[np.float64] | None:
-        """What strangers think of each class, (N, C), relative to what is usual for the class.
+        """How probable strangers find each class, (N, C).
 
         Strangers are proxies that did not train on the example; None without folds.
         """
-        p = unseen_probabilities(self.dynamics, len(self.data.classes))
-        shown = self.dynamics.labels
-        return None if p is None or shown is None else relative_to_class(p, shown)
+        return unseen_probabilities(self.dynamics, len(self.data.classes))
 
     def suggested(self) -> NDArray[np.int64]:
         """The label that the proxies would give each example."""
@@ -164,8 +179,12 @@ def score_data(
     store: Store | str | Path | None = None,
     progress: Progress | None = None,
     engine: Engine | str = "local",
+    only_judged: bool = False,
 ) -> Scored:
-    """Plant canaries, train proxies on the planted labels, and hold on to both.
+    """Plant canaries, train proxies, and hold on to both.
+
+    With `only_judged`, and folds, proxies train on the given labels and are asked about the
+    planted ones; otherwise they train on the planted ones.
 
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(400) % 2
@@ -175,7 +194,7 @@ def score_data(
     (40, 3)
     """
     features, said = _encoded(data, settings, device, store)
-    models, notes = _models(data, settings) if features is None else (("mlp",), said)
+    models, notes = _models(data, settings) if features is None else (_heads(settings), said)
     chosen = replace(settings, models=models)
     piloted = [kind for kind in chosen.canaries if kind in _PILOTED]
     how: dict[str, Any] = {
@@ -192,7 +211,8 @@ def score_data(
     }
     if chosen.scored_epoch is not None:
         how["scored_epoch"] = chosen.scored_epoch
-    if chosen.folds is not None and all(kind_of(model).train is not None for model in models):
+    folded = chosen.folds is not None and all(kind_of(m).train is not None for m in models)
+    if folded and chosen.folds is not None:
         how["cross_fit"] = min(chosen.folds, len(data))
         if chosen.scored_epoch is None:
             how |= {"scored_epoch": "held_out", "patience": PATIENCE}
@@ -206,8 +226,12 @@ def score_data(
         half = _share(progress, 2, 1)
     planted = _planted(data, chosen, pilot)
     labels = planted[-1].planted if planted else data.labels
+    apart = only_judged and folded
+    if apart and planted:
+        labels, how["judged"] = data.labels, labels
     dynamics = train_proxies(x, labels, seed=chosen.seed, progress=half, **how)
-    return Scored(data, dynamics, planted, chosen, (*data.notes, *notes), features)
+    said = (*data.notes, *notes)
+    return Scored(data, dynamics, planted, chosen, said, features, only_judged=apart)
 
 
 def _planted(
@@ -274,7 +298,17 @@ def _models(data: LabelledData, settings: Settings) -> tuple[tuple[Any, ...], tu
         )
     if len(data) > LINEAR_FROM:
         return ("linear_head",), (f"more than {LINEAR_FROM:,} rows: linear proxies, see --model",)
-    return ("mlp",), ()
+    if settings.folds is None or settings.proxies * settings.epochs * len(data) > LARGE:
+        return ("mlp",), ()
+    return _heads(settings), ()
+
+
+def _heads(settings: Settings) -> tuple[str, ...]:
+    """Models for a table: hidden layers, and one linear, which is right more often on small ones.
+
+    Linear models that have converged are copies of each other, so there is one at most.
+    """
+    return ("mlp",) * (settings.proxies - 1) + ("linear_head",)
 
 
 def _share(progress: Progress | None, parts: int, part: int) -> Progress | None:
