@@ -33,6 +33,10 @@ from dris.learn.stacked.feature_table import as_features
 from dris.learn.store.run_store import Store
 
 _OUT_OF_FOLD = (RECOMMENDED, CLEAN, LEAN)  # rules that need not know what proxies learned by heart
+BLIND = (
+    "errors that follow the features, such as one kind of row that is always labelled wrong, look "
+    "right to every model; a random audit sees them (dris audit draw)"
+)
 FEWEST = 20  # examples; with fewer, or one class, no proxy can be trained
 
 
@@ -191,7 +195,11 @@ class Decision:
         return f"Decision({self.kept.size:,} of {len(self.data):,} kept by {self.rule})"
 
     def lines(self) -> list[str]:
-        """What was found, what was done, what is certified and under which condition."""
+        """What was found, what was done, what that changes, what nobody can know from here.
+
+        Then, where there is more to say: what is certified and under which condition, the reason
+        for the rule, and notes.
+        """
         n, found = len(self.data), self.suspects
         looks = f"{0 if found is None else len(found):,} of {n:,} labels look wrong"
         most = None if found is None else found.commonest()
@@ -204,6 +212,9 @@ class Decision:
         said = [f"found  {looks}", f"kept   {self.kept.size:,} of {n:,} by {self.rule}{stays}"]
         if self.short:
             said.append(f"short  {self.short:,} fewer than asked for pass the gate")
+        if self.harm is not None:
+            said.append(f"change {self.harm.says}: {self.harm}")
+        said.append(f"blind  {BLIND}")
         limit = self.limit
         if limit is not None and self.limit_says == "something":
             said.append(
@@ -213,8 +224,6 @@ class Decision:
         elif limit is not None:
             why = f": {TOO_GOOD}" if self.limit_says == "not to be trusted" else ""
             said.append(f"limit  nothing of use is certified about what is kept{why}")
-        if self.harm is not None:
-            said.append(f"change {self.harm.says}: {self.harm}")
         if self.judgement is not None:
             said.append(f"why    {self.judgement.regime}: {self.judgement.reason}")
         return [*said, *(f"note   {note}" for note in self.notes)]

@@ -11,8 +11,8 @@ MORE_PLAUSIBLE = 0.6  # AUROC of doubted labels over planted ones; 0.5 is "alike
 FEWEST_OF_A_CLASS = 5
 HIDING = "labels are wrong both ways between classes"
 KINDS_ALIKE = "kinds of canaries pass alike"
-ONE_WAY = 0.001  # p below which they are not
-SURER, FEW_SURE = 0.5, 20  # of the examples taken for a class, those looked at
+ONE_WAY = 0.0001  # p below which they are not
+SURER, FEW_SURE = 0.3, 20  # of the examples taken for a class, those looked at
 
 
 def doubted_share(doubted: Mask, planted: Mask, hidden: int) -> float:
@@ -99,9 +99,9 @@ def errors_go_both_ways(
     """Whether labels are as often wrong from one class to another as the other way round.
 
     Random errors are, and so are hard examples, mostly. Of the examples that out-of-fold proxies
-    take for a class, the surer half is looked at; for each pair of classes, those of each that
+    take for a class, the surest three tenths are looked at; for each pair of classes, those of each that
     carry the other's label are counted, canaries aside. The number is the smallest two-sided
-    binomial p of all pairs, times their count; fails at 0.001 or less: wrong labels then follow a
+    binomial p of all pairs, times their count; fails at 0.0001 or less: wrong labels then follow a
     habit that no canary has, and limits read off canaries are too good. Errors that go both ways
     between classes that look alike it seldom sees.
 
