@@ -99,7 +99,7 @@ def errors_go_both_ways(
     """Whether labels are as often wrong from one class to another as the other way round.
 
     Random errors are, and so are hard examples, mostly. Of the examples that out-of-fold proxies
-    take for a class, the surest three tenths are looked at; for each pair of classes, those of each that
+    take for a class, the surest three tenths are looked at; for each pair, those of each class that
     carry the other's label are counted, canaries aside. The number is the smallest two-sided
     binomial p of all pairs, times their count; fails at 0.0001 or less: wrong labels then follow a
     habit that no canary has, and limits read off canaries are too good. Errors that go both ways
