@@ -6,7 +6,11 @@ STAMP := .venv/installed
 BROWSER := .venv/browser-installed
 FRAMEWORKS := .venv/frameworks-installed
 
-.PHONY: help demo test test-all lint check bench mutants clean
+DOCS := .venv/docs-installed
+DIST := .venv/dist-installed
+LOWEST := .venv-lowest/installed
+
+.PHONY: help demo test test-all test-lowest lint check docs dist bench mutants clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -28,13 +32,23 @@ $(BROWSER): $(STAMP)
 	@touch $@
 
 $(FRAMEWORKS): $(STAMP)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lightning,huggingface,ray]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lightning,huggingface,ray,review]'
 	@touch $@
 
 test-all: test $(BROWSER) $(FRAMEWORKS) ## the default suite, then slow tests, a real Chromium, the frameworks
 	$(BIN)/python -m pytest -n auto --dist loadscope -m slow tests
 	$(BIN)/python -m pytest -m browser tests/browser
 	$(BIN)/python -m pytest -m frameworks tests
+
+$(LOWEST): pyproject.toml constraints.txt tools/lowest.py
+	@echo "installing the lowest versions into .venv-lowest, once: a few minutes"
+	@$(PYTHON) -m venv .venv-lowest
+	@.venv-lowest/bin/python tools/lowest.py > .venv-lowest/lowest.txt
+	@.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -c .venv-lowest/lowest.txt -e '.[dev]'
+	@touch $@
+
+test-lowest: $(LOWEST) ## the default suite with the lowest version of every base dependency
+	.venv-lowest/bin/python -m pytest -n auto --dist loadscope
 
 lint: $(STAMP) ## format, lint, types, layers
 	$(BIN)/ruff format --check .
@@ -44,11 +58,27 @@ lint: $(STAMP) ## format, lint, types, layers
 
 check: lint test ## everything that CI runs
 
+$(DOCS): $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@touch $@
+
+docs: $(DOCS) ## the site in build/site; a broken link is an error
+	$(BIN)/mkdocs build --strict --quiet --site-dir build/site
+
+$(DIST): $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dist]'
+	@touch $@
+
+dist: $(DIST) ## wheel and source archive in dist, checked as a package index would
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+
 bench: $(STAMP) ## speed and memory beside the plain way, each as a ratio in one run
 	$(BIN)/python benchmarks/run.py
 
-mutants: $(STAMP) ## which changed operators and numbers no test notices (an hour; not in CI)
+mutants: $(STAMP) ## which changed operators and numbers no test notices (half an hour; not in CI)
 	OPENBLAS_NUM_THREADS=1 nice -n 19 $(BIN)/python tools/mutants.py
 
 clean: ## remove the virtual environment and everything generated
-	rm -rf .venv build demo-out bench-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest build dist demo-out bench-out .pytest_cache .mypy_cache .ruff_cache .hypothesis

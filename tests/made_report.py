@@ -39,8 +39,9 @@ ADVICE = Advice(
         Check("tail", "cannot tell", float("nan"), float("nan"), "too few proxies"),
     ),
     certificate=(("δ", "0.05"),),
-    epsilon=0.1,
-    epsilon_limit=0.15,
+    doing="Train on the rest.",
+    changing="It helps: +2.0 ± 0.5 points.",
+    promise="At most 5 % are wrong, with 95 % confidence, if they are like the planted ones.",
 )
 
 
@@ -88,6 +89,9 @@ def hostile(n=60):
             regime=HOSTILE[1],
             rule=HOSTILE[2],
             reason=HOSTILE[3],
+            doing=HOSTILE[0],
+            changing=HOSTILE[2],
+            promise=HOSTILE[3],
             todo=HOSTILE,
             checks=tuple(Check(word, "fails", 0.0, 1.0, word) for word in HOSTILE),
             certificate=tuple((word, word) for word in HOSTILE),

@@ -7,8 +7,9 @@ from fractions import Fraction
 from math import ceil, exp, floor, log, sqrt
 
 import numpy as np
+from sklearn.cluster import kmeans_plusplus
 
-from dris.core.streams import hashed_order, rng_for
+from dris.core.streams import hashed_order, seed_for
 
 # -- ranks (paper, eq. 2) ----------------------------------------------------------------------
 
@@ -175,18 +176,8 @@ def _apart(a, b):
 
 
 def _starting_centres(rows, count):
-    rng = rng_for(0, "prototypes")
-    centres = [rows[int(rng.integers(len(rows)))]]
-    while len(centres) < count:
-        gaps = [min(_apart(row, c) for c in centres) for row in rows]
-        aim, reached, pick = rng.random() * sum(gaps), 0.0, 0
-        for i, gap in enumerate(gaps):
-            reached += gap
-            if reached > aim:
-                pick = i
-                break
-        centres.append(rows[pick])
-    return centres
+    found, _ = kmeans_plusplus(np.array(rows), count, random_state=seed_for(0, "prototypes"))
+    return found.tolist()
 
 
 def random(d):

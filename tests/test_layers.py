@@ -1,4 +1,4 @@
-"""Imports point down: cli and report, bench, integrations, decide, learn, data, core."""
+"""Imports point down: cli, review and report, bench, integrations, decide, learn, data, core."""
 
 import ast
 from collections.abc import Iterator
@@ -6,9 +6,20 @@ from pathlib import Path
 
 import dris
 
-LAYERS = ("core", "data", "learn", "decide", "integrations", "bench", "report", "cli")
+LAYERS = ("core", "data", "learn", "decide", "integrations", "bench", "report", "review", "cli")
 PACKAGE = Path(dris.__file__).parent
-HEAVY = {"torch", "ray", "lightning", "transformers", "datasets", "sklearn", "matplotlib", "scipy"}
+HEAVY = {
+    "starlette",
+    "uvicorn",
+    "torch",
+    "ray",
+    "lightning",
+    "transformers",
+    "datasets",
+    "sklearn",
+    "matplotlib",
+    "scipy",
+}
 
 
 def imports_of(source: str, *, at_import_time: bool = False) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import subprocess
 import sys
 from pathlib import Path
 
@@ -34,11 +35,36 @@ def test_thresholds_levels_and_conditions_are_changed_and_words_are_not(tool):
     )
 
 
-def test_every_module_of_the_rooms_has_tests_that_are_there(tool):
+def test_every_room_has_modules_and_tests_that_are_there(tool):
     modules = tool.modules([])
     assert {"decide/choice", "core/judge/regimes", "core/certify/protocol"} <= set(modules)
-    lacking = [m for m in modules if not any(t.startswith("tests/") for t in tool.tests_of(m))]
-    assert lacking == []
+    tests = [path for room in tool.ROOMS for path in tool.tests_of(room)]
+    assert [path for path in tests if not (tool.ROOT / path).exists()] == []
+
+
+def test_a_change_of_code_a_default_or_a_constant_is_put_in_place_where_it_was_imported(tool):
+    """In a process of its own, for what is loaded here must stay as it is."""
+    program = f"""
+import sys
+sys.path.insert(0, {str(TOOL.parent)!r})
+import mutants as tool
+from dris.core.judge import judgement, regimes
+
+def put(name):
+    found = next(m for m in tool.mutants_of(name.partition("::")[0]) if m.name.startswith(name))
+    assert tool._patched(found), name
+
+assert regimes.TESTS == judgement.TESTS
+before = regimes.TESTS
+put(f"core/judge/regimes::::{{before}} -> ")
+assert (regimes.TESTS, judgement.TESTS) == (before + 1, before + 1)
+put("core/judge/judgement::judge::0.5 -> ")
+assert judgement.judge.__kwdefaults__["at_most"] == 0.76
+code = judgement._without.__code__, judgement._plain.__code__
+put("core/judge/judgement::_plain::")
+assert judgement._without.__code__ == code[0] and judgement._plain.__code__ != code[1]
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_what_is_called_equivalent_has_a_reason_and_is_still_there(tool):

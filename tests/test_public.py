@@ -76,3 +76,25 @@ def test_importing_dris_and_asking_for_help_loads_nothing_heavy():
 
 def test_the_loading_check_would_see_sklearn():
     assert "sklearn" in loaded_after("import sklearn")
+
+
+def test_pruning_a_table_imports_nothing_that_it_does_not_use(tmp_path):
+    path = tmp_path / "small.csv"
+    rows = [f"{i},{i % 7},{'yes' if i % 2 else 'no'}" for i in range(300)]
+    path.write_text("\n".join(["a,b,c", *rows]) + "\n")
+    words = ["prune", str(path), "--label", "c", "--keep", "0.5", "--out", str(tmp_path / "out")]
+    code = f"import sys, dris.cli\nsys.argv = ['dris', *{words!r}]\n"
+    code += "try: dris.cli.main()\nexcept SystemExit: pass"
+    loaded = loaded_after(code)
+    assert {"numpy", "pyarrow", "jinja2"} <= loaded  # the twin: what it does use is seen
+    assert not loaded & {"scipy", "sklearn", "pandas", "torch", "matplotlib", "joblib"}
+
+
+def test_arrow_finds_pandas_for_who_asks_after_it_was_left_out():
+    pytest.importorskip("pandas")
+    code = (
+        "from dris.cli.requests import leave_pandas_out\nleave_pandas_out()\n"
+        "import pyarrow, sys\npyarrow.array(['a'])\nassert 'pandas' not in sys.modules\n"
+        "assert pyarrow.table({'a': [1]}).to_pandas()['a'].tolist() == [1]"
+    )
+    assert "pandas" in loaded_after(code)

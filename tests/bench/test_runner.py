@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 import dris.bench.kinds.static_cell as static_kind
+from dris.bench import runner
 from dris.bench.cell_data import Place
 from dris.bench.costs import cost_of
+from dris.bench.experiment import EXPERIMENTS, experiment_of, in_paper
 from dris.bench.paper import times
 from dris.bench.records import ROWS, Records, gather, read_records, write_records
 from dris.bench.runner import adopt, missing, run
@@ -111,6 +113,64 @@ def test_finished_cells_are_taken_from_compact_records_and_not_computed_again(
     assert adopt([replace(cells()[0], seed=1)], known, out) == 0
     old = replace(known, rows=tuple({**row, "key": ""} for row in known.rows))
     assert adopt(cells(), old, tmp_path / "other") == 0
+
+
+def test_each_gpu_has_one_process_and_whole_groups(finished, tmp_path, monkeypatch):
+    seen = {}
+
+    def run_all(work, tasks, *, workers, **rest):
+        seen.update(tasks=tasks, workers=workers)
+        shutil.copytree(finished / "records", tmp_path / "records", dirs_exist_ok=True)
+
+    monkeypatch.setattr(runner, "devices_of", lambda device: ["cuda:0", "cuda:1"])
+    monkeypatch.setattr(runner, "run_all", run_all)
+    run(cells(), out=tmp_path, place=Place(tmp_path / "runs", device="cuda"), workers=8)
+    assert seen["workers"] == 2
+    assert [place.device for _, _, place in seen["tasks"]] == ["cuda:0", "cuda:1"]
+    for groups, _, _ in seen["tasks"]:
+        assert [len({cell.group for cell in group}) for group in groups] == [1]
+    # The twin: on CPUs every group is a task, and as many processes as asked for.
+    other = tmp_path / "other"
+    monkeypatch.setattr(runner, "run_all", lambda work, tasks, *, workers, **_: 1 / (workers - 8))
+    with pytest.raises(ZeroDivisionError):
+        run(cells(), out=other, place=Place(other / "runs"), workers=8)
+
+
+def test_large_groups_go_to_the_shortest_queue():
+    groups = [[static("aum", seed=s)] * n for s, n in enumerate((1, 5, 2, 3))]
+    dealt = dict(runner.lanes(groups, ["cuda:0", "cuda:1"]))
+    assert {d: [len(g) for g in q] for d, q in dealt.items()} == {
+        "cuda:0": [5, 1],
+        "cuda:1": [3, 2],
+    }
+    assert [len(q) for _, q in runner.lanes(groups, ["cpu"])] == [1] * 4
+
+
+def test_a_killed_target_goes_on_and_leaves_nothing_behind(tmp_path, monkeypatch):
+    cell = replace(static("random"), target=replace(BED.target, model="fc"))
+    stores = []
+    real = static_kind.train_target
+
+    def watched(*arguments, store=None, **how):
+        stores.append(store)
+        return real(*arguments, store=store, **how)
+
+    monkeypatch.setattr(static_kind, "train_target", watched)
+    run([cell], out=tmp_path, place=Place(tmp_path / "runs"), workers=1)
+    (store,) = stores
+    assert store == tmp_path / "runs" / "targets" / cell.key
+    assert not store.exists()
+
+
+def test_the_papers_own_cells_cost_about_its_eight_gpu_days(tmp_path):
+    every, printed = [], []
+    for name in EXPERIMENTS:
+        cells = experiment_of(name).cells(scale_of("paper"))
+        every += cells
+        printed += [cell for cell in cells if in_paper(name, cell)]
+    days = [cost_of(c, tmp_path, device="cuda").seconds / 86_400 for c in (printed, every)]
+    assert 7 < days[0] < 9
+    assert days[1] > 1.3 * days[0]
 
 
 def test_two_workers_write_the_same_bytes_as_one(finished, tmp_path):

@@ -1,5 +1,6 @@
 """A headless Chromium, and a page opened in it that remembers whatever went wrong."""
 
+import itertools
 import shutil
 from dataclasses import dataclass, field
 
@@ -42,13 +43,11 @@ def chromium():
 
 
 @pytest.fixture
-def opened(chromium, tmp_path):
-    """Open a page's text: `opened(html, width=375, dark=True, touch=True)`."""
+def looked_at(chromium):
+    """Open an address: `looked_at(url, width=375, dark=True)`; others are trouble."""
     contexts = []
 
-    def open_(html, *, width=1280, dark=False, touch=False):
-        path = tmp_path / f"page{len(contexts)}.html"
-        path.write_text(html, encoding="utf-8", errors="backslashreplace")
+    def open_(url, *, width=1280, dark=False, touch=False):
         context = chromium.new_context(
             viewport={"width": width, "height": 800},
             color_scheme="dark" if dark else "light",
@@ -59,7 +58,7 @@ def opened(chromium, tmp_path):
         found = Opened(page)
 
         def answer(route):
-            if route.request.url == path.as_uri():
+            if route.request.url.startswith(url):
                 return route.continue_()
             found.troubles.append(f"asked for {route.request.url}")
             return route.abort()
@@ -79,13 +78,26 @@ def opened(chromium, tmp_path):
                 else None
             ),
         )
-        page.goto(path.as_uri())
+        page.goto(url)
         page.wait_for_selector("html[data-ready]", timeout=30_000)
         return found
 
     yield open_
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def opened(looked_at, tmp_path):
+    """Open a page's text: `opened(html, width=375, dark=True, touch=True)`."""
+    count = itertools.count()
+
+    def open_(html, **how):
+        path = tmp_path / f"page{next(count)}.html"
+        path.write_text(html, encoding="utf-8", errors="backslashreplace")
+        return looked_at(path.as_uri(), **how)
+
+    return open_
 
 
 @pytest.fixture(scope="session")

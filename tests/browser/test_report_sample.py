@@ -35,7 +35,7 @@ def test_a_checked_sample_gives_on_the_page_the_limit_that_the_reader_gives(open
     assert limit.share == checked.sample.limits[2]
     said = page.locator("#sample-limit").inner_text()
     assert said.startswith(f"At most {100 * limit.share:.3g} % of the kept labels are wrong: 2 of")
-    assert page.locator("#queue-count").inner_text() == "0 of 200 ticked"
+    assert page.locator("#queue-count").inner_text() == "0 of 47 ticked"
     assert found.harm == []
 
 

@@ -78,6 +78,14 @@ WRITES = {
         ("o/report.html",),
         ((f"report data.csv {FAST} --rule loss --from mine/report.html --out mine", "mine"),),
     ),
+    "review": Case(
+        f"review data.csv {FAST} --export o/tasks.json --as label-studio",
+        ("o/tasks.json",),
+        (
+            (f"review mine/kept.csv {FAST} --export mine/kept.csv", "mine"),
+            (f"review data.csv {FAST} --import mine/review.csv --export mine/review.csv", "mine"),
+        ),
+    ),
     "audit draw": Case(
         f"audit draw data.csv {COLUMNS} --n 3 --out o/a.csv",
         ("o/a.csv", "o/a.json"),
@@ -485,6 +493,7 @@ def test_a_command_that_writes_past_the_writer_is_caught(dris, here, monkeypatch
 THEMSELVES = {
     "arrayfile": "the lowest layer: one file, whole or not at all",
     "writer": "the writer itself",
+    "journal": "lines added to a file that is a review already, or that was not there",
     "files": "a temporary name in scratch space",
     "copies": "into the writer's temporary name",
     "excel": "into the writer's temporary name",
@@ -508,6 +517,7 @@ THEMSELVES = {
     "locks": "the lock, which holds a number or nothing",
     "visible_folder": "a mark of a name used once",
     "processes": "a temporary file of a fresh name",
+    "temporaries": "what a process of this machine that is no more drew the name of",
     "standardized": "a file in a temporary folder",
 }
 _VERBS = {

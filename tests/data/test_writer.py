@@ -208,16 +208,16 @@ def test_many_who_write_into_one_folder_lose_no_name(tmp_path):
 
 def test_names_are_lost_when_nobody_waits_for_the_other(tmp_path, monkeypatch):
     """The twin: without the lock one who read the list before the other wrote it forgets him."""
-    real = module.written_in
+    real = module._noted
 
     def and_another(folder):
         found = real(folder)
-        monkeypatch.setattr(module, "written_in", real)
+        monkeypatch.setattr(module, "_noted", real)
         Writer().write(tmp_path / "other", [A])
         return found
 
     monkeypatch.setattr(module, "_alone_in", lambda folder: nullcontext())
-    monkeypatch.setattr(module, "written_in", and_another)
+    monkeypatch.setattr(module, "_noted", and_another)
     Writer().write(tmp_path / "own", [A])
     assert set(written_in(tmp_path)) == {"own"}
     refused("other was not written by dris", OWN.write, tmp_path / "other", [B])

@@ -87,8 +87,8 @@ def test_words_say_what_was_found_kept_certified_and_why(found):
         f"limit  at most {limit.share:.2%} of them are wrong ({limit.wrong} of {limit.left:,}) "
         f"with probability 0.95, if {limit.conditions[0]}"
     )
-    assert said[3].startswith("why    moderate noise: about ")
-    assert len(said) == 4 + len(found.notes)
+    assert said[4].startswith("why    moderate noise: about ")
+    assert len(said) == 5 + len(found.notes)
     everything = decide_scored(found.scored, keep=1.0)
     assert f"short  {everything.short} fewer than asked for pass the gate" in str(everything)
     assert everything.short > 100

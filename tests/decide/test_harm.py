@@ -16,6 +16,7 @@ from dris.decide.scored import score_data
 from dris.decide.settings import Settings
 from dris.learn.jobs import Data
 from dris.learn.stacked.feature_table import as_features
+from made_scored import made_scored
 
 CHEAP = Settings(proxies=2, epochs=6, canaries=())
 
@@ -40,7 +41,9 @@ def test_keeping_the_right_labels_helps_keeping_the_wrong_ones_harms():
     assert good.says == "helps"
     assert good.agreement.above_zero
     assert set(good.models) == {"linear", "hidden layer"}
-    assert set(good.classes) == {"a", "b", "c"}
+    shares = dict(zip(data.names, np.bincount(data.labels) / len(data), strict=True))
+    in_all = sum(shares[name] * good.classes[name] for name in "abc")
+    assert in_all == pytest.approx(good.agreement.points)  # each class by its share
     assert good.kept == pytest.approx(0.6, abs=0.05)
     bad = measured(data, lambda at: at[flipped[at] | (np.arange(at.size) % 10 == 0)])
     assert bad.says == "harms"
@@ -81,6 +84,26 @@ def test_beyond_chance_is_not_taken_in_by_who_always_says_the_favoured_class():
     assert beyond.points < 0
 
 
+def test_the_error_is_that_of_rows_or_of_folds_whichever_is_larger_by_hand():
+    fold, nothing = np.arange(8) // 2, np.zeros((1, 8))
+    # One fold gains both rows. Means 1, 0, 0, 0 have deviation 1/2, over √4; rows less.
+    moved = module._change((fold == 0)[None], nothing, fold)
+    assert (moved.points, moved.error) == (25, 25)
+    # Each fold gains one and loses one: folds agree, rows have variance 8/7, over 8.
+    torn = module._change(np.array([[1, -1] * 4]), nothing, fold)
+    assert (torn.points, torn.error) == (0, pytest.approx(100 * np.sqrt(1 / 7)))
+    # Two models count by their mean.
+    two = module._change(np.stack([fold == 0, fold == 9]), np.zeros((2, 8)), fold)
+    assert (two.points, two.error) == (12.5, 12.5)
+
+
+def test_what_each_row_adds_by_hand():
+    # Said 0 for three of four, given 0 for two: chance 3/4·1/2 + 1/4·1/2 = 1/2.
+    guess, given = np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1])
+    # Agreement, less the given share of what was said, less the said share of what was given.
+    assert module._influence(guess, given, 2).tolist() == [0.25, 0.25, -0.25, 0.75]
+
+
 def test_its_mean_is_agreement_less_that_of_strangers():
     rng = np.random.default_rng(0)
     guess, given = rng.integers(3, size=(2, 500))
@@ -97,9 +120,27 @@ def test_worse_means_the_interval_below_zero(points, error, says):
     assert Harm(change, change, {}, {}, 10, 0.5).says == says
 
 
+@pytest.mark.parametrize(
+    ("plain", "chance", "disagree"),
+    [(9, -9, True), (-9, 9, True), (9, 9, False), (-9, -9, False), (9, 0, False), (0, -9, False)],
+)
+def test_the_two_measures_disagree_where_both_are_sure_and_point_apart(plain, chance, disagree):
+    made = Harm(Change(plain, 1), Change(chance, 1), {}, {}, 10, 0.5)
+    assert made.disagree == disagree
+    assert ("the two disagree" in str(made)) == disagree
+
+
 def test_copies_that_leave_no_four_folds_are_not_measured():
     data = LabelledData.of(np.ones((300, 2)), np.arange(300) % 2, classes=("a", "b"))
     assert measure_harm(data.x, data.labels, data.names, lambda at: at) is None
+
+
+@pytest.mark.parametrize(("copies", "measured"), [(20, True), (21, False)])
+def test_copies_may_make_up_half_of_the_rows_and_no_more(copies, measured):
+    x = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
+    x[:copies] = x[0]
+    found = measure_harm(x, np.arange(40) % 2, ("a", "b"), lambda at: at)
+    assert (found is not None) == measured
 
 
 def test_a_harmful_rule_is_refused_and_everything_kept(monkeypatch):
@@ -131,3 +172,90 @@ def test_with_an_explicit_share_only_losing_to_random_changes_the_rule():
     lost = found.harm.against_random.below_zero
     assert (found.rule == "random") == lost
     assert any("loses to a random subset" in note for note in found.notes) == lost
+
+
+# -- what becomes of the answer, nothing trained --------------------------------------------------
+
+
+def answered(monkeypatch, points, against_random=None, error=1.0):
+    """Have the check answer this, and note how it was asked."""
+    said = {}
+    lost = None if against_random is None else Change(against_random, error)
+
+    def answer(x, given, names, again, **how):
+        said.update(again=again, **how)
+        change = Change(points, error)
+        return Harm(change, change, {}, {}, len(given), 0.5, against_random=lost)
+
+    monkeypatch.setattr("dris.decide.decision.measure_harm", answer)
+    return said
+
+
+def test_where_dropping_harms_everything_is_kept_without_limits_and_nobody_is_called_dropped(
+    monkeypatch,
+):
+    scored, _ = made_scored(n=700)
+    asked = decide_scored(scored, keep=None)
+    assert asked.kept.size < 700
+    assert asked.limits
+    said = answered(monkeypatch, -9)
+    found = with_harm(asked)
+    assert (found.rule, found.kept.tolist()) == ("everything", list(range(700)))
+    assert (found.limits, found.judgement.certificates, found.short) == ((), (), 0)
+    assert found.judgement.subset.indices.size == 700
+    assert len(found.suspects) == len(asked.suspects) > 0
+    assert not found.suspects.dropped.any()
+    assert found.harm.says == "harms"
+    assert found.notes[:-1] == asked.notes
+    assert not said["random_too"]
+    answered(monkeypatch, 9)
+    helped = with_harm(asked)
+    assert helped.kept.tolist() == asked.kept.tolist()
+    assert (helped.harm.says, helped.notes) == ("helps", asked.notes)
+
+
+@pytest.mark.parametrize(
+    ("lead", "rule"), [(-9, "random"), (-1, "rank_variance"), (9, "rank_variance")]
+)
+def test_a_share_that_was_asked_for_is_honoured_and_only_a_rule_that_loses_to_lots_changes(
+    monkeypatch, lead, rule
+):
+    scored, _ = made_scored(n=700)
+    asked = decide_scored(scored, keep=0.25, rule="rank_variance")
+    said = answered(monkeypatch, -9, against_random=lead)
+    found = with_harm(asked)
+    assert said["random_too"]
+    assert found.rule == rule
+    assert found.kept.size <= 175
+    assert any("loses to a random subset" in note for note in found.notes) == (rule == "random")
+    lot = decide_scored(scored, keep=0.25, rule="random")
+    assert with_harm(lot).notes == lot.notes  # lots do not lose to lots
+
+
+@pytest.mark.parametrize(("rule", "kinds"), [("clean", ()), ("gated", ("uniform",))])
+def test_inside_a_fold_two_proxies_train_and_canaries_are_planted_only_for_a_gate(
+    monkeypatch, rule, kinds
+):
+    class EnoughError(Exception):
+        pass
+
+    seen = []
+
+    def noted(part, settings, **how):
+        seen.append((part, settings))
+        raise EnoughError
+
+    scored, _ = made_scored(n=700)
+    asked = decide_scored(scored, keep=None if rule == "clean" else 0.5, rule=rule)
+    again = answered(monkeypatch, 0)
+    with_harm(asked)
+    monkeypatch.setattr("dris.decide.decision.score_data", noted)
+    with pytest.raises(EnoughError):
+        again["again"](np.arange(10, 300))
+    ((part, settings),) = seen
+    assert part.ids.tolist() == scored.data.ids[10:300].tolist()
+    assert part.labels.tolist() == scored.data.labels[10:300].tolist()
+    assert (settings.proxies, settings.canaries, settings.scored_epoch) == (2, kinds, None)
+    longest = scored.dynamics.scored_epoch + 1
+    assert settings.epochs == max(2, min(scored.settings.epochs, longest))
+    assert settings.seed == scored.settings.seed

@@ -9,9 +9,10 @@ from dris.core.errors import InputError
 from dris.core.judge.judgement import judge
 from dris.core.scores.formulas import SCORES
 from dris.data.labelled import LabelledData
+from dris.data.reader import read_data
 from dris.decide.choice import choice_of, corruption_of
-from dris.decide.decision import decide_scored
-from dris.decide.scored import Scored, score_data, scored_from
+from dris.decide.decision import decide, decide_scored
+from dris.decide.scored import Scored, _share, score_data, scored_from, scores_of
 from dris.decide.settings import Settings
 
 N = 1500
@@ -190,21 +191,6 @@ def test_an_unknown_rule_names_those_there_are():
         choose("best", Dynamics.from_losses(np.eye(2)), keep=0.5)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "says"),
-    [
-        ({"proxies": 1}, "proxies must be"),
-        ({"epochs": 0}, "epochs must be"),
-        ({"canaries": ("strange",)}, "canaries must be different kinds"),
-        ({"canaries": ("hard", "hard")}, "canaries must be different kinds"),
-        ({"at_most": 0.6}, "at_most must be in"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(wrong, says):
-    with pytest.raises(InputError, match=says):
-        Settings(**wrong)
-
-
 def test_canaries_follow_a_matrix_that_was_given():
     x = np.random.default_rng(0).normal(size=(900, 2))
     y = np.arange(900) % 3
@@ -221,7 +207,36 @@ def test_canaries_follow_a_matrix_that_was_given():
     assert set(planted.planted[planted.positions].tolist()) == {1}
 
 
-@pytest.mark.parametrize("given", [{"canaries": ("matrix",)}, {"matrix": ((1.0,),)}])
-def test_a_matrix_and_its_canaries_go_together(given):
-    with pytest.raises(InputError, match="go together"):
-        Settings(**given)
+def test_equal_parts_of_the_work_are_told_as_one():
+    said = []
+    first, second = (_share(lambda *pair: said.append(pair), 2, part) for part in (0, 1))
+    first(3, 10), second(4, 10)
+    assert said == [(3, 20), (14, 20)]
+    assert _share(None, 2, 1) is None
+
+
+def test_scores_are_the_ones_that_can_be_given_and_nobody_changes_them():
+    found = scores_of(Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]]))
+    assert "margin" not in found
+    assert not any(score.flags.writeable for score in found.values())
+
+
+def test_wrong_labels_in_texts_are_found_because_their_components_are_scaled_as_one(monkeypatch):
+    """A planted label is more suspicious than another with this probability; here nearly always."""
+    rng = np.random.default_rng(2)
+    truth = rng.integers(0, 2, 600)
+    words = [[f"{topic}{chr(97 + i)}ing" for i in range(20)] for topic in ("ab", "ce")]
+    filler = [f"{chr(97 + i % 26)}{chr(97 + i // 26)}w" for i in range(300)]
+    texts = [" ".join([*rng.choice(words[t], 3), *rng.choice(filler, 6)]) for t in truth]
+    wrong = rng.random(600) < 0.1
+    data = read_data(texts, np.where(wrong, 1 - truth, truth))
+    assert data.stretches == (data.x.shape[1],)
+
+    def found():
+        suspicion = decide(data, check_harm=False, workers=1).suspicion
+        return (suspicion[wrong][:, None] > suspicion[~wrong]).mean()
+
+    together = found()
+    monkeypatch.setattr("dris.decide.scored.scaling", lambda data, features: True)
+    assert together > 0.98
+    assert found() < together - 0.01  # the twin: each component for itself

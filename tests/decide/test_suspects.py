@@ -7,19 +7,20 @@ from dris.core.dynamics.history import Dynamics
 from dris.core.noise.canaries import Canaries
 from dris.core.scores.formulas import consensus
 from dris.core.scores.ranks import normalized_ranks
+from dris.core.scores.suspicion import ODDS
 from dris.core.scores.suspicion import suspicion as of_shown
 from dris.data.labelled import LabelledData
 from dris.decide.scored import Scored, scored_from
 from dris.decide.settings import Settings
-from dris.decide.suspects import contradicted_labels, suspects_of, suspicion_of
+from dris.decide.suspects import Suspects, contradicted_labels, suspects_of, suspicion_of
 from made_scored import made_scored
 
 
-def by_hand():
+def by_hand(says=(1, 1, 0), strength=(4, 2, 3)):
     """Five examples, classes a, b, c; the last is a canary: b, planted as c.
 
     Proxies give example 0 its label, all contradict 1 (most of them c), one contradicts 2, two of
-    three contradict 3, and two of three give the canary its own label.
+    three contradict 3, and two of three give the canary its own label, unless told otherwise.
     """
     given = np.array([0, 1, 2, 0, 1])
     planted = np.array([0, 1, 2, 0, 2])
@@ -28,6 +29,7 @@ def by_hand():
     margin = np.where(correct, 1.0, -1.0) * np.array(
         [[3, 2, 1, 1, 4], [3, 1, 2, 1, 2], [3, 1, 2, 1, 3]]
     )
+    rival[:, 4], margin[:, 4] = says, -np.array(strength)
     dynamics = Dynamics.from_arrays(
         loss=np.ones((3, 5)), labels=planted, correct=correct, rival=rival, margin=margin
     )
@@ -53,8 +55,45 @@ def test_suspicion_is_the_reversed_rank_of_the_margin_and_a_canarys_own_label_de
     assert found.dtype == np.float64
 
 
+def test_a_canary_takes_the_place_that_its_own_label_would_among_the_others():
+    # The others' margins are 3, 1/3, -1/3 and -4/3. Nobody gives the canary its own label.
+    assert suspicion_of(by_hand((0, 0, 0), (1, 0.5, 0.6)))[4] == pytest.approx(3 / 4)
+    assert suspicion_of(by_hand((0, 0, 0), (4, 2, 3)))[4] == 1.0
+    assert suspicion_of(by_hand((1, 1, 1), (9, 9, 9)))[4] == pytest.approx(1 / 4)  # never 0
+
+
+def test_odds_that_are_just_even_do_not_contradict(monkeypatch):
+    likely = np.array([[1, ODDS, 0], [0, 1, 1.01 * ODDS], [0, 0, 1], [1, 0, 0], [0, 1, 0]])
+    monkeypatch.setattr(Scored, "unseen", lambda scored: likely)
+    assert contradicted_labels(by_hand()).tolist() == [False, True, False, False, False]
+
+
 def test_contradicted_is_what_at_least_half_of_the_proxies_call_otherwise():
     assert contradicted_labels(by_hand()).tolist() == [False, True, False, True, False]
+
+
+def made(given, suggested):
+    n = len(given)
+    return Suspects(
+        positions=np.arange(n),
+        given=np.array(given),
+        suggested=np.array(suggested),
+        suspicion=np.linspace(1, 0.5, n),
+        contradicted=np.full(n, 2),
+        dropped=np.zeros(n, dtype=bool),
+        ids=np.arange(n),
+        names=("a", "b"),
+        proxies=3,
+    )
+
+
+def test_the_first_class_can_be_suggested_and_nothing_or_the_given_one_is_no_suggestion():
+    found = made([1, 1, 0, 1], [0, 0, -1, 1])
+    assert [one.suggested for one in found] == ["a", "a", "", ""]
+    says = "2 of 3 proxies give another label"
+    assert [one.why for one in found] == [f"{says}, most of them a"] * 2 + [says] * 2
+    assert found.commonest() == ("b", "a", 2)
+    assert made([0, 1], [-1, 1]).commonest() is None
 
 
 def test_suspects_come_with_given_suggested_reason_and_what_became_of_them():

@@ -5,9 +5,12 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, csr_matrix
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_digits
+from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.model_selection import GridSearchCV, cross_validate, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
@@ -52,7 +55,16 @@ def test_scikit_learns_checks_pass(estimator, check):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @parametrize_with_checks(
-    [RobustSelector(**FAST), RobustClassifier(LogisticRegression(), **{**FAST, "rule": "aum_mean"})]
+    [
+        RobustSelector(**FAST),
+        RobustClassifier(LogisticRegression(), **{**FAST, "rule": "aum_mean"}),
+    ],
+    expected_failed_checks=lambda estimator: {
+        f"check_sample_weight_equivalence_on_{kind}_data": "rows that are there three times are "
+        "more rows to choose among than one of weight 3"
+        for kind in ("dense", "sparse")
+        if isinstance(estimator, RobustClassifier)
+    },
 )
 def test_they_pass_when_tiny_data_is_chosen_from_as_well(estimator, check, monkeypatch):
     """Most of the checks have fewer examples than we choose from; here they are chosen from."""
@@ -211,6 +223,112 @@ def test_polars_goes_through(table):
     assert (some.shape, theirs.len()) == ((model.kept_.size, 4), model.kept_.size)
 
 
+def talk(n=400, seed=0):
+    """Short texts of two topics, a fifth of the labels wrong; the truth last."""
+    rng = np.random.default_rng(seed)
+    words = [np.array([f"{topic}{i}" for i in range(40)]) for topic in ("goal", "vote")]
+    truth = np.arange(n) % 2
+    filler = np.array([f"word{i}" for i in range(2000)])
+    texts = [" ".join([*rng.choice(words[t], 5), *rng.choice(filler, 5)]) for t in truth]
+    names = np.array(["sport", "politics"])
+    wrong = rng.random(n) < 0.2
+    return texts, names[np.where(wrong, 1 - truth, truth)], names[truth]
+
+
+def test_after_a_vectoriser_sparse_rows_go_through_and_are_never_dense(monkeypatch):
+    texts, y, truth = talk()
+    dense = []
+    for kind in (csr_array, csr_matrix):
+        whole = kind.toarray
+        monkeypatch.setattr(kind, "toarray", lambda s, *a, f=whole, **k: dense.append(s) or f(s))
+    robust = RobustClassifier(LogisticRegression())
+    model = make_pipeline(TfidfVectorizer(), robust).fit(texts, y)
+    assert dense == []
+    fitted = model[-1]
+    assert fitted.n_features_in_ > 1000
+    assert fitted.estimator_.n_features_in_ == fitted.n_features_in_  # it sees all of them
+    assert (y != truth)[fitted.kept_].mean() < (y != truth).mean() / 2
+    bare = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(texts, y)
+    new, _, real = talk(seed=1)
+    assert model.score(new, real) > bare.score(new, real)
+    some, theirs = RobustSelector().fit_resample(model[0].transform(texts).tocoo(), y)
+    assert some.shape == (fitted.kept_.size, fitted.n_features_in_)
+    assert (theirs == y[fitted.kept_]).all()
+
+
+def test_narrow_sparse_rows_choose_as_dense_ones_do(table):
+    x, y, _ = table
+    x = np.where(np.abs(x) < 0.5, 0, x)
+    dense = RobustClassifier(LogisticRegression(), **SOME).fit(x, y)
+    sparse = RobustClassifier(LogisticRegression(), **SOME).fit(csr_array(x), y)
+    assert sparse.kept_.tolist() == dense.kept_.tolist()
+    assert sparse.predict(csr_array(x)).tolist() == dense.predict(x).tolist()
+
+
+def test_sample_weights_reach_the_estimator_and_do_not_choose(table):
+    x, y, _ = table
+    counts = np.random.default_rng(0).uniform(0.5, 2, N)
+    plain = RobustClassifier(LogisticRegression(), **SOME).fit(x, y)
+    model = RobustClassifier(LogisticRegression(), **SOME).fit(x, y, sample_weight=counts)
+    kept = model.kept_
+    assert kept.tolist() == plain.kept_.tolist()
+    by_hand = LogisticRegression().fit(x[kept], y[kept], sample_weight=counts[kept])
+    assert (model.estimator_.coef_ == by_hand.coef_).all()
+    both = RobustClassifier(LogisticRegression(), weight=True, **SOME)
+    disputed = both.fit(x, y).weights_
+    assert both.fit(x, y, sample_weight=counts).weights_ == pytest.approx(disputed * counts)
+    assert model.score(x, y, sample_weight=counts) == by_hand.score(x, y, sample_weight=counts)
+
+
+def test_a_weight_of_zero_leaves_an_example_out_as_if_it_were_not_there(table):
+    x, y, _ = table
+    counts = np.ones(N)
+    counts[::10] = 0
+    there = np.flatnonzero(counts)
+    model = RobustSelector(**SOME).fit(x, y, sample_weight=counts)
+    assert not np.isin(np.flatnonzero(counts == 0), model.kept_).any()
+    assert model.mask().shape == (N,)
+    assert set(model.decision_.data.ids.tolist()) == set(there.tolist())
+    for bad in (-counts, np.zeros(N)):
+        with pytest.raises(ValueError, match=r"sample_weight must be 0 or more|one non-zero"):
+            model.fit(x, y, sample_weight=bad)
+
+
+def test_metadata_is_routed_to_who_requests_it(table):
+    x, y, _ = table
+    counts = np.random.default_rng(0).uniform(0.5, 2, N)
+    with config_context(enable_metadata_routing=True):
+        within = LogisticRegression().set_fit_request(sample_weight=True)
+        robust = RobustClassifier(within, **SOME).set_fit_request(sample_weight=True)
+        robust.set_score_request(sample_weight=True)
+        model = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), robust)
+        model.fit(x, y, sample_weight=counts)
+        kept = model[-1].kept_
+        scaled = model[0].transform(x)
+        by_hand = LogisticRegression().fit(scaled[kept], y[kept], sample_weight=counts[kept])
+        assert (model[-1].estimator_.coef_ == by_hand.coef_).all()
+        search = GridSearchCV(robust, {"keep": [0.3, 0.6]}, cv=2, error_score="raise")
+        assert search.fit(x, y, sample_weight=counts).best_score_ > 0.5
+        deaf = RobustClassifier(LogisticRegression().set_fit_request(sample_weight=False), **SOME)
+        deaf.set_fit_request(sample_weight=True).fit(x, y, sample_weight=counts)
+        unweighted = LogisticRegression().fit(x[deaf.kept_], y[deaf.kept_])
+        assert (deaf.estimator_.coef_ == unweighted.coef_).all()
+        with pytest.raises(UnsetMetadataPassedError):  # the twin: nobody said who is to have it
+            RobustClassifier(LogisticRegression(), **SOME).fit(x, y, sample_weight=counts)
+
+
+class Named(LogisticRegression):
+    def fit(self, X, y, sample_weight=None, groups=None):
+        self.groups_ = groups
+        return super().fit(X, y, sample_weight)
+
+
+def test_what_else_fit_takes_reaches_the_estimator_for_those_that_are_kept(table):
+    x, y, _ = table
+    model = RobustClassifier(Named(), **SOME).fit(x, y, groups=np.arange(N))
+    assert model.estimator_.groups_.tolist() == model.kept_.tolist()
+
+
 # -- what is refused, and what is warned of ------------------------------------------------------
 
 
@@ -225,6 +343,7 @@ class Unweighted(ClassifierMixin, BaseEstimator):
         (RobustClassifier(Ridge()), "estimator must be a classifier, got Ridge"),
         (RobustClassifier(LogisticRegression), "estimator must be a classifier, got <class"),
         (RobustClassifier(Unweighted(), weight=True), "Unweighted takes no sample_weight in fit"),
+        (RobustClassifier(Unweighted()), "takes no sample_weight in fit; .* and sample_weight"),
         (RobustClassifier(LogisticRegression(), keep=0), r"keep must be in \(0, 1\], got 0"),
         (RobustSelector(rule="best"), "rule must be one of clean, clean_lean, .* got 'best'"),
         (RobustSelector(proxies=1), "proxies must be at least 2, got 1"),
@@ -236,16 +355,9 @@ class Unweighted(ClassifierMixin, BaseEstimator):
 def test_bad_options_are_one_sentence(table, model, words):
     x, y, _ = table
     with pytest.raises(InputError, match=words) as error:
-        model.fit(x, y)
+        model.fit(x, y, sample_weight=np.ones(N) if "and sample_weight" in words else None)
     assert "\n" not in str(error.value)
     assert isinstance(error.value, ValueError)
-
-
-def test_sparse_data_is_refused_with_a_remedy(table):
-    x, y, _ = table
-    for model in (RobustSelector(), RobustClassifier(LogisticRegression())):
-        with pytest.raises(InputError, match=r"X is sparse.*X\.toarray\(\)"):
-            model.fit(csr_array(x), y)
 
 
 def test_little_data_is_kept_whole_with_one_warning(table):

@@ -466,3 +466,27 @@ def test_a_constant_feature_of_a_table_becomes_zero_as_in_networks(value):
     scale = x.std(axis=0)
     if value == 0.1:  # the rule can fail: rounding alone makes a deviation here
         assert 0 < scale[1] < 1e-12
+
+
+# -- what one column became is scaled as one -------------------------------------------------------
+
+
+def test_a_stretch_of_columns_has_one_deviation_and_weighs_at_most_sixteen():
+    rng = np.random.default_rng(0)
+    deviations = np.r_[5.0, 1.0, 2.0, 2.0, np.linspace(1, 3, 64)]
+    x = rng.normal(size=(4000, 68)) * deviations + 7
+    done = as_table(Data(x, np.zeros(4000, dtype=np.int64)), (1, 3, 64)).x
+    assert np.abs(done.mean(axis=0)).max() < 1e-5
+    assert done[:, 0].std() == pytest.approx(1, rel=1e-5)
+    ratio = x.std(axis=0) / done.std(axis=0)
+    assert ratio[1:4] == pytest.approx([np.sqrt((x[:, 1:4].var(axis=0)).mean())] * 3, rel=1e-4)
+    assert done[:, 1:4].var(axis=0).sum() == pytest.approx(3, rel=1e-4)  # three weigh as three
+    assert done[:, 4:].var(axis=0).sum() == pytest.approx(16, rel=1e-4)  # 64 weigh as sixteen
+    assert np.ptp(ratio[4:]) < 1e-3
+    alone = as_table(Data(x, np.zeros(4000, dtype=np.int64)), (1,) * 68).x
+    assert alone.tolist() == as_table(Data(x, np.zeros(4000, dtype=np.int64)), True).x.tolist()
+
+
+def test_stretches_that_do_not_add_up_are_refused():
+    with pytest.raises(InputError, match="must add up to all 3, got 4"):
+        train_proxies(np.eye(3), [0, 1, 0], proxies=2, epochs=1, standardize=(1, 3), workers=1)

@@ -8,7 +8,7 @@ from dris.core.judge.diagnostics import Check
 from dris.core.judge.noise_checks import HIDING
 from dris.decide.decision import decide_scored
 from dris.decide.harm import Change, Harm
-from dris.report.decision_page import headline, page_of
+from dris.report.decision_page import changing, doing, headline, page_of, promise
 from dris.report.page import render
 from made_scored import made_scored
 
@@ -34,15 +34,13 @@ def advice_of(decision):
     return page_of(decision, title="made", recipe={}).advice
 
 
-def test_it_says_how_many_look_wrong_and_what_they_should_be(decision):
+def test_it_says_how_many_look_wrong_and_what_they_are_taken_for(decision):
     count = len(decision.suspects)
     said = headline(decision)
-    assert said.startswith(
-        f"{count} of 2,000 labels ({count / 2000:.1%}) look wrong to the proxies"
-    )
+    assert said.startswith(f"About {count} of 2,000 labels look wrong, most often ")
     given, suggested, _ = decision.suspects.commonest()
-    assert f"most often {given} that should be {suggested}" in said
-    assert headline(replace(decision, suspects=None)).startswith("0 of 2,000 labels (0.0%) look")
+    assert said.endswith(f"{suggested} labelled {given}.")
+    assert headline(replace(decision, suspects=None)) == "None of 2,000 labels looks wrong."
 
 
 def changed(decision, points):
@@ -53,33 +51,47 @@ def changed(decision, points):
 @pytest.mark.parametrize(
     ("points", "says"),
     [
-        (2.0, "this helps (+2.0 ± 0.5 points)"),
-        (-2.0, "this harms (-2.0 ± 0.5 points)"),
-        (0.5, "this changes little (+0.5 ± 0.5 points)"),
+        (2.0, "on this subset agreed better with labels they had not seen: +2.0 ± 0.5 points"),
+        (-2.0, "on this subset agreed worse with labels they had not seen: -2.0 ± 0.5 points"),
+        (0.5, "on this subset agreed about as well with labels they had not seen: +0.5 ± 0.5"),
     ],
 )
 def test_it_says_what_following_the_advice_changes(decision, points, says):
-    assert says in headline(changed(decision, points))
+    assert says in changing(changed(decision, points))
     everything = replace(changed(decision, points), keep=None)
-    assert says.replace("this", "dropping them") in headline(everything)
-    assert "held-out" not in headline(decision)
+    assert says.replace("on this subset", "without them") in changing(everything)
+    assert "was not measured" in changing(decision)
+
+
+def test_it_says_what_to_do_in_a_line_that_can_be_typed(decision):
+    kept = decision.kept.size
+    said = doing(decision, "my photos")
+    assert said.startswith(f"Train on the {kept} examples chosen of 2,000, and look at")
+    assert said.endswith("dris review 'my photos'.")
+    assert doing(replace(decision, keep=None), "a").startswith(f"Train on the {kept} labels that")
 
 
 def test_a_promise_comes_with_its_condition_or_not_at_all(decision):
     assert "at most" not in headline(limited(decision, 1))
     page = render(page_of(limited(decision, 1), title="made", recipe={}))
     assert "confidence, if wrong labels are like the planted ones" in page
+    said = promise(limited(decision, 1))
+    assert said.startswith("At most 0.")
+    assert "made wrong to test the proxies" in said
+    assert "was not measured" in promise(replace(decision, limits=()))
 
 
 def test_a_limit_that_hiding_labels_break_is_called_so(decision):
-    assert "not to be trusted" in advice_of(hiding(decision)).caveat
-    assert advice_of(decision).caveat == ""
+    said = promise(hiding(limited(decision, 1)))
+    assert said.startswith("No limit on what is left is given: wrong labels here hide better")
+    assert "%" not in said
 
 
 def test_where_everything_is_kept_it_says_why():
     kept = decide_scored(made_scored(copies=True)[0], keep=0.25)
-    said = headline(kept)
-    assert said.startswith("Everything is kept: no rule is safe with these proxies (proxies differ")
+    said = doing(kept)
+    assert said.startswith("Keep everything for now (no rule is safe with these proxies (proxies")
+    assert headline(kept).startswith("About ")
     assert "Train other proxies" in advice_of(kept).todo[0]
 
 

@@ -91,14 +91,80 @@ def test_the_check_for_foreign_elements_catches_a_script_closed_from_inside():
     assert foreign_tags(render(hostile()).replace("\\u003c", "<").replace("\\u003e", ">")) != []
 
 
-def test_a_limit_that_is_not_to_be_trusted_says_so_in_its_tile():
-    def tile(advice):
-        page = render(made(advice=advice))
-        return page.split("Wrong labels left in the subset")[1].split("</div>")[0]
+def test_the_first_screen_is_found_do_change_and_the_clearest_before_the_limit_and_the_checks():
+    page = render(made())
+    order = [
+        ADVICE.headline,
+        ADVICE.doing,
+        ADVICE.changing,
+        'id="clearest"',
+        ADVICE.promise,
+        "1 of 2 checks hold, 1 cannot tell",
+        "spread of the score",
+        'id="plane-section"',
+    ]
+    places = [page.index(words) for words in order]
+    assert places == sorted(places)
+    folded = page[page.index('<details class="statistics">') : page.index('id="plane-section"')]
+    assert "spread of the score" in folded.split("</details>")[0]
 
-    assert "hide better" in tile(replace(ADVICE, caveat="not to be trusted: they hide better"))
-    assert "hide better" not in tile(ADVICE)
-    assert "confidence" in tile(ADVICE)
+
+def test_the_share_that_is_kept_is_that_of_the_count_beside_it():
+    page = render(made(keep=0.25))
+    assert "75 of 300 (25 %) kept by rank_variance" in page
+    short = made(keep=1.0, subset_at=lambda f: keep_top(np.arange(300.0), fraction=f / 2))
+    assert "150 of 300 (50 %) kept by" in render(short)
+
+
+def test_the_confusions_are_those_of_the_suspects_and_every_suspect_has_a_row():
+    data = made()
+    page = embedded(render(data))
+    counted = sum(n for _, _, n in page["confusion"])
+    assert counted == data.suspected.sum() == unpacked(page["suspects"]).size
+    assert all(given != other for given, other, _ in page["confusion"])
+    wary = data.suspicion[unpacked(page["suspects"])]
+    assert (np.diff(wary) <= 0).all()
+    assert page["clearest"] == data.queue[:3].tolist()
+
+
+def test_no_label_is_asked_about_that_the_proxies_would_give_as_well():
+    data = made()
+    assert (data.suggested[data.queue] != data.labels[data.queue]).all()
+    assert len(made(suggested=None).queue) == 200
+
+
+def test_a_legend_names_only_curves_that_are_drawn():
+    both = render(made())
+    assert "swatch estimate" in both
+    limit = render(made(contamination_at=lambda s: (None, 0.1)))
+    assert 'class="swatch estimate"' not in limit
+    assert 'class="swatch limit"' in limit
+
+
+def test_a_long_list_in_the_recipe_is_folded():
+    page = render(made(recipe={"files": [f"photo-{i}.jpeg" for i in range(5000)]}))
+    assert "photo-5.jpeg" in page
+    assert "… and 4,994 more" in read(page).text
+    assert "photo-77.jpeg" not in page  # the recipe's own file holds them all
+
+
+def test_without_proxies_there_is_a_page_without_a_plane():
+    data = report_data(
+        None,
+        title="probabilities",
+        advice=ADVICE,
+        keep=0.5,
+        subset_at=lambda f: keep_top(np.arange(4.0), fraction=f),
+        labels=[0, 1, 0, 1],
+        suspicion=[0.1, 0.9, 0.2, 0.3],
+        suspected=np.array([False, True, False, False]),
+        suggested=[0, 0, 0, 1],
+    )
+    page = render(data)
+    assert 'id="confusions"' in page
+    assert 'id="plane-section"' not in page
+    assert 'id="how-much"' not in page
+    assert embedded(page)["clearest"] == [1]
 
 
 def test_hostile_text_is_shown_as_it_is():
@@ -202,10 +268,10 @@ def test_the_decision_of_flags_and_bits_is_the_decision_of_the_data():
 
 
 def test_what_is_not_measured_is_said_so():
-    plain = replace(ADVICE, epsilon=None, epsilon_limit=None, checks=(), certificate=(), todo=())
+    plain = replace(ADVICE, checks=(), certificate=(), todo=())
     data = made(canaries=None, contamination_at=None, advice=plain, queue=0, recipe={})
     text = read(render(data)).text
-    assert "not measured: plant canaries" in text
+    assert "No checks were made" in text
     assert "No label is up for review." in text
     assert "no canaries were planted" in text
     assert "No recipe was handed over." in text

@@ -161,15 +161,15 @@ def test_rows_that_are_read_when_needed_are_those_of_the_positions():
         asked.append((positions.tolist(), list(names)))
         return {name: [f"{name}{p}" for p in positions] for name in names}
 
-    held = rows(Looked([f"c{i}" for i in range(42)], at), np.array([7, 3]))
-    assert asked == [([7, 3], [f"c{i}" for i in range(40)])]
+    held = rows(Looked([f"c{i}" for i in range(1002)], at), np.array([7, 3]))
+    assert asked == [([7, 3], [f"c{i}" for i in range(1000)])]
     assert held.left_out == 2
     assert held.values[3][:2] == ("c03", "c13")
 
 
-def test_rows_stop_at_their_budget_and_at_forty_columns():
-    held = rows({str(c): ["ab"] * 10 for c in range(50)}, np.arange(10), budget=2 * 40 * 5)
-    assert len(held.columns) == 40
+def test_rows_stop_at_their_budget_and_at_a_thousand_columns():
+    held = rows({str(c): ["ab"] * 10 for c in range(1010)}, np.arange(10), budget=2 * 1000 * 5)
+    assert len(held.columns) == 1000
     assert held.left_out == 10
     assert sorted(held.values) == [0, 1]
 

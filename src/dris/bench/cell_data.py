@@ -31,12 +31,14 @@ class Place:
 
     Attributes:
         own: A person's own data, for the cells whose source names its fingerprint.
+        compiled: Whether networks on a GPU are compiled (torch.compile).
     """
 
     store: Path
     data_dir: Path | None = None
     device: str = "cpu"
     own: Loaded | None = field(default=None, compare=False, repr=False)
+    compiled: bool = False
 
     def absolute(self) -> "Place":
         """The same place, wherever one stands."""

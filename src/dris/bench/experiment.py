@@ -49,12 +49,14 @@ EXPERIMENTS = {
     "synthetic": "The synthetic study in R^20 (paper, table 10; item 13)",
     "smoothing": "The smoothing of DR-IS-online (paper, appendix C; item 14)",
     "epoch": "The scoring epoch, which the paper leaves open (item 16)",
+    "theorems": "The three theorems on trained ensembles, their assumptions measured (ours)",
     "verdict": "What dris judge says of each noise, and whether its limits hold (ours)",
     "beyond": "Gated selection beside the other rules, on tables and features (ours)",
 }
 
 _ELSEWHERE = {
     "online": "paper.online_draws",
+    "theorems": "own.proved",
     "verdict": "own.verdict",
     "beyond": "own.beyond",
 }
@@ -71,6 +73,24 @@ def experiment_of(name: str) -> Experiment:
         raise InputError(f"experiment must be one of {', '.join(EXPERIMENTS)}, got {name!r}")
     module = _ELSEWHERE.get(name, f"paper.{name}")
     return cast(Experiment, importlib.import_module(f"dris.bench.{module}"))
+
+
+_OURS = ("beyond", "theorems", "verdict", "epoch")
+_OUR_RULES = ("gated", "loss_is", "uniform_hybrid", "hybrid_")
+
+
+def in_paper(name: str, cell: Cell) -> bool:
+    """Whether the paper prints something that an experiment's cell stands beside.
+
+    Not our rules, nor draws without weights, other readings and scoring epochs.
+
+    >>> from dris.bench.scales import SCALES
+    >>> cells = experiment_of("pruning").cells(SCALES["paper"])
+    >>> sorted({cell.rule for cell in cells if not in_paper("pruning", cell)})
+    ['gated']
+    """
+    ours = cell.rule.startswith(_OUR_RULES) or cell.rule.endswith(":0") or "@" in cell.rule
+    return name not in _OURS and not ours
 
 
 def narrowed(

@@ -8,6 +8,7 @@ import importlib
 import json
 import platform
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from dris.bench.kinds.groups import Finding, Findings
 from dris.bench.records import Records
 from dris.bench.spec import Cell
 from dris.core.dynamics.arrayfile import made_folder, write_atomically
-from dris.learn.run.engine import Engine
-from dris.learn.run.processes import Progress, run_all
+from dris.core.temporaries import remove_left
+from dris.data.files import reading
+from dris.learn.run.engine import Engine, checked_engine
+from dris.learn.run.processes import Progress, devices_of, run_all
 
 Record = dict[str, Any]
 KINDS = {
@@ -28,6 +31,7 @@ KINDS = {
     "static": "dris.bench.kinds.static_cell",
     "food": "dris.bench.kinds.food_cell",
     "online": "dris.bench.kinds.online_cell",
+    "proved": "dris.bench.kinds.proved_cell",
     "proxytypes": "dris.bench.kinds.proxytypes_cell",
     "synthetic": "dris.bench.kinds.synthetic_cell",
     "verdict": "dris.bench.kinds.verdict_cell",
@@ -50,15 +54,23 @@ def run(
     # A node's task stands in a folder of its own.
     out, place = out.absolute(), place.absolute()
     folder = made_folder(out / "records")
+    remove_left(folder)
     wanted = list(dict.fromkeys(cells))
     groups: dict[Any, list[Cell]] = {}
     for cell in missing(wanted, out):
         groups.setdefault(cell.group, []).append(cell)
     done = len(wanted) - sum(map(len, groups.values()))
-    tasks = [(group, folder, place) for group in groups.values()]
+    where = [place.device]
+    if place.device != "cpu" and checked_engine(engine).name == "local":
+        where = devices_of(place.device)
+        workers = len(where)  # a process for each GPU, however many cores there are
+    tasks = [
+        (part, folder, replace(place, device=device))
+        for device, part in lanes(list(groups.values()), where)
+    ]
     if tasks:
         run_all(
-            _group,
+            _groups,
             tasks,
             workers=workers,
             progress=progress and (lambda n, total: progress(done + n, len(wanted))),
@@ -67,6 +79,26 @@ def run(
             folder=out,
         )
     return [read_record(folder, cell) for cell in cells]
+
+
+def lanes(
+    groups: Sequence[list[Cell]], devices: Sequence[str]
+) -> list[tuple[str, list[list[Cell]]]]:
+    """What runs where: on CPUs each group by itself, on GPUs one queue of groups for each.
+
+    All of a group, proxies and targets alike, is on its GPU. Large groups are dealt out first,
+    each to the shortest queue.
+
+    >>> [(device, len(queue)) for device, queue in lanes([[], []], ["cpu"])]
+    [('cpu', 1), ('cpu', 1)]
+    """
+    if devices[0] == "cpu":
+        return [("cpu", [group]) for group in groups]
+    queues: dict[str, list[list[Cell]]] = {device: [] for device in devices}
+    for group in sorted(groups, key=len, reverse=True):
+        shortest = min(queues, key=lambda device: sum(map(len, queues[device])))
+        queues[shortest].append(group)
+    return [(device, queue) for device, queue in queues.items() if queue]
 
 
 def missing(cells: Sequence[Cell], out: Path) -> list[Cell]:
@@ -90,10 +122,22 @@ def adopt(cells: Sequence[Cell], known: Records, out: Path) -> int:
 
 def read_record(folder: Path, cell: Cell) -> Record:
     """A finished cell's record, with its seconds under "seconds"."""
-    record: Record = json.loads(_path(folder, cell).read_bytes())
-    beside = _path(folder, cell).with_suffix(".time.json")
-    seconds = json.loads(beside.read_bytes()) if beside.exists() else {}
+    path = _path(folder, cell)
+    beside = path.with_suffix(".time.json")
+    with reading(path, "record of dris; remove it, and it is computed again"):
+        record: Record = json.loads(path.read_bytes())
+        seconds = json.loads(beside.read_bytes()) if beside.exists() else {}
     return {**record, "seconds": seconds}
+
+
+def _groups(
+    groups: Sequence[Sequence[Cell]], folder: Path, place: Place, tick: Callable[[], None]
+) -> list[Record]:
+    if place.device != "cpu":
+        from dris.learn.networks.loop import use_gpu_fully
+
+        use_gpu_fully(compiled=place.compiled)
+    return [record for cells in groups for record in _group(cells, folder, place, tick)]
 
 
 def _group(

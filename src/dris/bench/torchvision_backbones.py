@@ -40,6 +40,18 @@ def resnet50_tail(input_shape: tuple[int, ...], classes: int) -> nn.Module:
     return nn.Sequential(n.layer4, n.avgpool, nn.Flatten(), nn.Linear(2048, classes))
 
 
+def torchvision_for(version: str) -> str:
+    """The torchvision of a torch: its minor version is 15 ahead, its build must be the same one.
+
+    >>> torchvision_for("2.13.0+cpu")
+    'pip install "torchvision==0.28.*" from the index that torch+cpu came from'
+    """
+    number, _, build = version.partition("+")
+    minor = int(number.split(".")[1]) + 15
+    where = f" from the index that torch+{build} came from" if build else ""
+    return f'pip install "torchvision==0.{minor}.*"{where}'
+
+
 class _Scaled(nn.Module):
     """Bytes to what torchvision's weights expect."""
 
@@ -66,7 +78,7 @@ def _pretrained(name: str) -> Any:
         from torchvision import models
     except (ImportError, RuntimeError):  # RuntimeError: built for another torch
         raise InputError(
-            f"{name} at the paper's scale needs torchvision, built for the installed torch; "
-            "pip install torchvision"
+            f"{name} at the paper's scale needs torchvision built for the installed torch, "
+            f"{torch.__version__}; {torchvision_for(torch.__version__)}"
         ) from None
     return models.get_model(name, weights="IMAGENET1K_V1")

@@ -3,12 +3,15 @@
 Exit codes: 0 done, 1 an input breaks a rule (one sentence on stderr), 2 wrong usage,
 70 an error of dris itself (--debug shows where), 130 interrupted.
 
-In reading order: `options` (one name, one meaning), `requests` (what all commands about data begin
-with), `data_commands` (clean, prune, score, weights, judge, report, rules), `audit_command`,
-`corrupt_command`, `trial_command`, `compare_command`, `rank_command`, `reproduce_command`, `talk`.
+In reading order: `options` (one name, one meaning), `recipes` (the options of a run as a file),
+`help_pages` (groups and panels), `requests` (what all commands about data begin with),
+`data_commands` (clean, prune, score, weights, judge, report, rules), `review_command`,
+`audit_command`, `corrupt_command`, `trial_command`, `compare_command`, `rank_command`,
+`reproduce_command`, `talk`.
 """
 
 import io
+import re
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -21,9 +24,16 @@ from dris.cli import corrupt_command as corrupt
 from dris.cli import data_commands as scoring
 from dris.cli import rank_command as ranking
 from dris.cli import reproduce_command as reproduce
+from dris.cli import review_command as review
 from dris.cli import trial_command as trial
+from dris.cli.help_pages import GroupedHelp, PanelledHelp
+from dris.cli.talk import ended_like_ctrl_c, notes_shown
+
+# As torch, threads and forks say it, which raise no MemoryError.
+_OUT_OF_MEMORY = re.compile(r"can't allocate memory|out of memory|can't start new thread", re.I)
 
 app = typer.Typer(
+    cls=GroupedHelp,
     help="Choose what to train on when the labels cannot be trusted.",
     no_args_is_help=True,
     add_completion=True,
@@ -158,21 +168,27 @@ def data(
         fetch_and_tell(name, data_dir)
 
 
-for part in (scoring, audit, trial, corrupt, compare, ranking, reproduce):
+for part in (scoring, review, audit, trial, corrupt, compare, ranking, reproduce):
     part.register(app)
+for each in (app, audit.audit):
+    for command in each.registered_commands:
+        command.cls = PanelledHelp
 
 
 def main() -> None:
     """Run a command; a broken rule is one sentence and exit code 1, never a traceback."""
-    from dris.core.errors import InputError
+    from dris.core.words import Printable
 
     for stream in (sys.stdout, sys.stderr):  # δ and ± on a pipe that knows neither become "?"
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     debug = "--debug" in sys.argv[1:]
     sys.argv[1:] = [word for word in sys.argv[1:] if word != "--debug"]
+    streams = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = Printable(streams[0]), Printable(streams[1])
     try:
-        app(prog_name="dris")
+        with ended_like_ctrl_c(), notes_shown():
+            app(prog_name="dris")
     except SystemExit as end:
         if end.code == 130:  # how typer ends on Ctrl-C
             typer.echo("dris: interrupted", err=True)
@@ -180,9 +196,23 @@ def main() -> None:
     except Exception as error:
         if debug:
             raise
-        if isinstance(error, InputError | OSError):
-            typer.echo(f"dris: {error}", err=True)
-            sys.exit(1)
-        first = (str(error).splitlines() or [""])[0]
-        typer.echo(f"dris: {type(error).__name__}: {first} (--debug shows where)", err=True)
-        sys.exit(70)
+        code, sentence = _ended(error)
+        typer.echo(f"dris: {sentence}", err=True)
+        sys.exit(code)
+    finally:
+        sys.stdout, sys.stderr = streams
+
+
+def _ended(error: Exception) -> tuple[int, str]:
+    """The exit code and the one line for whatever went wrong."""
+    from dris.core.errors import MEMORY, InputError, sentence_of
+    from dris.core.words import printable
+
+    first = printable((str(error).splitlines() or [""])[0])
+    if isinstance(error, InputError):
+        return 1, printable(error)
+    if isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(first):
+        return 1, f"memory ran out ({first or 'no more is to be had'}); {MEMORY}"
+    if isinstance(error, OSError):
+        return 1, printable(sentence_of(error))
+    return 70, f"{type(error).__name__}: {first} (--debug shows where)"

@@ -11,7 +11,8 @@ from dris.cli.requests import READING, Request, takes_request
 audit = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Let a person check labels, and use what they say.",
+    help="Let a person check labels, and use what they say: by CSV files. "
+    "dris review does it in the browser.",
 )
 OutFile = Annotated[Path, typer.Option("--out", metavar="FILE", help="The CSV file to fill in.")]
 
@@ -143,6 +144,7 @@ def queue(
     )
     talk.say("fill in verdict (right, wrong or unsure), and corrected where it is wrong")
     talk.say(f"then: dris audit apply {where} {out}{ask.flags()} --out corrected.csv")
+    talk.say(f"or in the browser, with nothing to fill in: dris review {where}{ask.flags()}")
     talk.result(
         {
             "command": "audit queue",

@@ -57,9 +57,10 @@ def corrupt(
         noisy = corrupted(
             found, rate, kind=KINDS[kind], seed=ask.seed, matrix=matrix, progress=progress
         )
-    write_data(found, out, labels=noisy.given, writer=writer)
     columns = {f"{found.origin.label}_true": found.given(), "flipped": noisy.flipped}
-    write_ids(found, truth, columns=columns, writer=writer)
+    with writer.together() as both:
+        write_data(found, out, labels=noisy.given, writer=both)
+        write_ids(found, truth, columns=columns, writer=both)
     flipped = int(noisy.flipped.sum())
     say = ask.talk.say
     say(f"wrote {out}: {flipped:,} of {len(found):,} labels flipped ({kind})")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dris.cli.options import Keep, MaybeKeep, names_in
+from dris.cli.options import Keep, MaybeKeep, check_share, names_in
 from dris.cli.requests import Request, takes_request
 from dris.core.errors import InputError
 
@@ -52,10 +52,10 @@ def clean(
     pages = [] if no_report else ["report.html"]
     cleaned, issues, *page = ask.files(f"cleaned{_suffix(data)}", "issues.csv", *pages)
     decision, proxies = ask.decide(data)
-    writer = ask.writer()
-    write_data(data, cleaned, positions=decision.kept, writer=writer)
-    write_issues(decision, issues, columns=shown, writer=writer)
-    files = [cleaned, issues, *_page(ask, decision, page)]
+    with ask.writer().together() as writer:
+        write_data(data, cleaned, positions=decision.kept, writer=writer)
+        write_issues(decision, issues, columns=shown, writer=writer)
+        files = [cleaned, issues, *_page(ask, decision, page, writer)]
     _say(ask, decision, cleaned)
     ask.talk.say(f"wrote {_listed(files)}")
     ask.result("clean", decision, proxies, files)
@@ -78,6 +78,7 @@ def prune(
     """
     from dris.data.outputs import write_data, write_ids
     from dris.decide.choice import check_rule
+    from dris.decide.score_columns import kept_columns
 
     if written not in ("data", "ids", "column"):
         raise InputError(f"--as must be data, ids or column, got {written!r}")
@@ -86,20 +87,21 @@ def prune(
             "prune needs --keep, the share of the examples to keep, such as 0.25; "
             "dris clean drops only what looks wrong"
         )
+    check_share(keep)
     data = ask.read()
     check_rule(rule, keep, canaries=ask.plants, n=len(data))
     suffix = ".csv" if written == "ids" else _suffix(data)
     pages = [] if no_report else ["report.html"]
     kept_file, *page = ask.files(f"kept{suffix}", *pages)
     decision, proxies = ask.decide(data, keep=keep, rule=rule)
-    writer = ask.writer()
-    if written == "ids":
-        write_ids(data, kept_file, positions=decision.kept, writer=writer)
-    elif written == "data":
-        write_data(data, kept_file, positions=decision.kept, writer=writer)
-    else:
-        write_data(data, kept_file, columns=_columns(decision), writer=writer)
-    files = [kept_file, *_page(ask, decision, page)]
+    with ask.writer().together() as writer:
+        if written == "ids":
+            write_ids(data, kept_file, positions=decision.kept, writer=writer)
+        elif written == "data":
+            write_data(data, kept_file, positions=decision.kept, writer=writer)
+        else:
+            write_data(data, kept_file, columns=kept_columns(decision), writer=writer)
+        files = [kept_file, *_page(ask, decision, page, writer)]
     _say(ask, decision, kept_file if written == "data" else None)
     ask.talk.say(f"wrote {_listed(files)}")
     ask.result("prune", decision, proxies, files)
@@ -115,32 +117,25 @@ def score(ask: Request) -> None:
     if ask.records and not ask.data:
         _score_records(ask)
         return
-    from dris.data.scorefile import ScoreFile, write_scores
+    import numpy as np
 
-    data = ask.read()
-    decision, proxies = ask.decide(data)
-    scored = decision.scored
-    if scored is None:
-        raise InputError(f"there is nothing to score: {decision.notes[0]}")
-    flags = {"canary": scored.planted(), "trusted": data.trusted}
-    for kind in scored.canaries:
-        flags[f"canary_{kind.kind}"] = kind.mask()
-    texts = {"given": data.written()}
-    if "rival" in scored.dynamics.columns:
-        texts["suggested"] = data.written(scored.suggested())
-    found = {**scored.scores(), "suspicion": decision.suspicion}
-    note = {"fingerprint": data.origin.fingerprint, "seed": ask.seed}
-    writer = ask.writer()
-    write_scores(ScoreFile(data.ids, found, flags, note, texts), scores_file, writer=writer)
-    _write_json(ask.recipe(decision), recipe_file, writer)
-    ask.talk.say(f"scored {len(data):,} examples by {len(found)} scores: {', '.join(found)}")
+    from dris.data.scorefile import write_scores
+    from dris.decide.score_columns import score_file
+
+    decision, proxies = ask.decide(ask.read())
+    found = score_file(decision)
+    with ask.writer().together() as writer:
+        write_scores(found, scores_file, writer=writer)
+        _write_json(ask.recipe(decision), recipe_file, writer)
+    names = list(found.scores)
+    ask.talk.say(f"scored {len(found):,} examples by {len(names)} scores: {', '.join(names)}")
     ask.talk.say(f"wrote {scores_file} and {recipe_file}")
     ask.talk.result(
         {
             "command": "score",
             **decision.to_dict(),
-            "scores": list(found),
-            "canaries": int(scored.planted().sum()),
+            "scores": names,
+            "canaries": int(np.sum(found.flags["canary"])),
             "proxies": proxies,
             "files": [str(scores_file), str(recipe_file)],
         }
@@ -156,10 +151,11 @@ def _score_records(ask: Request) -> None:
     found = ask.imported()
     if isinstance(found, Dynamics):
         found = ScoreFile(found.ids, scores_of(found), note=dict(found.provenance))
-    writer = ask.writer()
-    path = write_scores(found, ask.out / "scores.parquet", writer=writer)
     recipe = ask.out / "recipe.json"
-    _write_json({"imported": [str(p) for p in ask.records or []], **found.note}, recipe, writer)
+    with ask.writer().together() as writer:
+        path = write_scores(found, ask.out / "scores.parquet", writer=writer)
+        imported = [str(p) for p in ask.records or []]
+        _write_json({"imported": imported, **found.note}, recipe, writer)
     names = list(found.scores)
     ask.talk.say(f"imported {len(found):,} examples: {', '.join(names)}")
     ask.talk.say(f"wrote {path} and {recipe}")
@@ -234,6 +230,7 @@ def judge(ask: Request, keep: Keep = 0.25) -> None:
     """
     if not ask.plants:
         raise InputError("a judgement needs canaries; leave out --from and --canaries none")
+    check_share(keep)
     data = ask.read()
     decision, proxies = ask.decide(data, keep=keep)
     for line in decision.lines() if decision.judgement is None else []:
@@ -257,11 +254,12 @@ def report(ask: Request, keep: MaybeKeep = None, rule: RuleName = RECOMMENDED) -
     from dris.decide.choice import check_rule
     from dris.report.decision_page import headline
 
+    check_share(keep)
     (path,) = ask.files("report.html")
     data = ask.read()
     check_rule(rule, keep, canaries=ask.plants, n=len(data))
     decision, proxies = ask.decide(data, keep=keep, rule=rule)
-    files = _page(ask, decision, [path])
+    files = _page(ask, decision, [path], ask.writer())
     ask.talk.say(headline(decision))
     _say(ask, decision, None)
     if files:
@@ -288,7 +286,10 @@ def _say(ask: Request, decision: "Decision", kept: Path | None) -> None:
         ask.talk.say(line)
     if decision.limit is None:
         return
-    check = f"dris audit draw {kept}{ask.flags()}" if kept is not None else "dris audit"
+    # The list of images that were in folders names them from where it lies itself.
+    images = decision.data.origin.format == "images" and not ask.allow_outside
+    flags = ask.flags() + " --allow-outside" * images
+    check = f"dris audit draw {kept}{flags}" if kept is not None else "dris audit"
     sample = f"check a sample for a limit that needs no assumption: {check}"
     if max(most.share for most in decision.corruption) > UNTOLD * ask.at_most:
         ask.talk.say(
@@ -314,25 +315,14 @@ def _listed(files: list[Path]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _columns(decision: "Decision") -> dict[str, Any]:
-    """What --as column adds: whether an example is kept, and its score where the rule has one."""
-    found: dict[str, Any] = {"dris_kept": decision.mask}
-    scores = {} if decision.scored is None else decision.scored.scores()
-    if decision.rule in scores:
-        found[f"dris_{decision.rule}"] = scores[decision.rule]
-    return found
-
-
-def _page(ask: Request, decision: "Decision", pages: list[Path]) -> list[Path]:
+def _page(ask: Request, decision: "Decision", pages: list[Path], writer: "Writer") -> list[Path]:
     """Write the page where one was asked for and there is something to show."""
     from dris.report.decision_page import write_page
 
     if decision.scored is None or decision.scored.dynamics.proxies < 2:
         return []
     for path in pages:
-        write_page(
-            decision, path, title=ask.title, recipe=ask.recipe(decision), writer=ask.writer()
-        )
+        write_page(decision, path, title=ask.title, recipe=ask.recipe(decision), writer=writer)
     return pages
 
 

@@ -5,6 +5,34 @@ from typing import Annotated
 
 import typer
 
+from dris.core.errors import InputError
+
+
+def _share(text: str | float) -> float:
+    """A share as people write it.
+
+    >>> _share("25%"), _share("0.25"), _share(" 2.5 % ")
+    (0.25, 0.25, 0.025)
+    """
+    words = str(text).strip()
+    try:
+        share = float(words[:-1]) / 100 if words.endswith("%") else float(words)
+    except ValueError:
+        raise typer.BadParameter(f"must be a share such as 0.25 or 25%, got {text!r}") from None
+    return share
+
+
+def check_share(share: float | None, name: str = "--keep") -> None:
+    """Refuse what is no share before anything is read.
+
+    >>> check_share(0.25), check_share(None)
+    (None, None)
+    """
+    if share is not None and not 0 < share <= 1:
+        percent = f"; {share:g} of 100 is {share:g}%" if 1 < share <= 100 else ""
+        raise InputError(f"{name} must be in (0, 1], got {share:g}{percent}")
+
+
 DataPaths = Annotated[
     list[Path] | None,
     typer.Argument(metavar="DATA", hidden=True),
@@ -32,6 +60,9 @@ MergeSpellings = Annotated[
 ImageSize = Annotated[
     int | None, typer.Option("--image-size", metavar="N", help="Images become N by N pixels.")
 ]
+AllowOutside = Annotated[
+    bool, typer.Option("--allow-outside", help="Follow a table to images that lie elsewhere.")
+]
 From = Annotated[
     list[Path] | None,
     typer.Option("--from", metavar="FILE", help="Import dynamics, train nothing; may repeat."),
@@ -56,7 +87,10 @@ Matrix = Annotated[
     Path | None, typer.Option("--matrix", metavar="FILE", help="How classes become others.")
 ]
 AtMost = Annotated[
-    float, typer.Option("--at-most", metavar="SHARE", help="Surely no more labels are wrong.")
+    float,
+    typer.Option(
+        "--at-most", metavar="SHARE", parser=_share, help="Surely no more labels are wrong."
+    ),
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of everything random.")]
 Workers = Annotated[
@@ -78,9 +112,13 @@ Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="For what is 
 Force = Annotated[bool, typer.Option("--force", help="Replace what dris wrote there before.")]
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON on stdout.")]
 MaybeKeep = Annotated[
-    float | None, typer.Option("--keep", metavar="SHARE", help="Of the examples, to keep.")
+    float | None,
+    typer.Option("--keep", metavar="SHARE", parser=_share, help="Of the examples, 0.25 or 25%."),
 ]
-Keep = Annotated[float, typer.Option("--keep", metavar="SHARE", help="Of the examples, to keep.")]
+Keep = Annotated[
+    float,
+    typer.Option("--keep", metavar="SHARE", parser=_share, help="Of the examples, 0.25 or 25%."),
+]
 
 
 def names_in(text: str | None) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dris.cli import options as o
-from dris.cli.requests import engine_of
+from dris.cli.requests import again, engine_of
 from dris.cli.talk import Talk
 
 
@@ -53,22 +53,26 @@ def rank(
     from dris.learn.run.bars import bar
     from dris.learn.sharded.sharded_ranks import rank_shards
 
-    with bar("ranking") as progress:
-        done = rank_shards(
-            shards,
-            out,
-            id=id,
-            losses=o.names_in(losses),
-            exact=exact,
-            bits=bits,
-            keep=keep,
-            seed=seed,
-            force=force,
-            workers=workers,
-            engine=engine_of(engine, address, cpus, 0),
-            progress=progress,
-        )
     talk = Talk(as_json=as_json)
+    try:
+        with bar("ranking") as progress:
+            done = rank_shards(
+                shards,
+                out,
+                id=id,
+                losses=o.names_in(losses),
+                exact=exact,
+                bits=bits,
+                keep=keep,
+                seed=seed,
+                force=force,
+                workers=workers,
+                engine=engine_of(engine, address, cpus, 0),
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        talk.note(f"what is finished is kept in {out}; to go on: {again()}")
+        raise
     talk.say(
         f"{done.examples:,} examples, {done.proxies} proxies, read {done.passes} times: "
         f"{len(done.scores)} shards of scores in {out}"

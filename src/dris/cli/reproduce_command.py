@@ -71,6 +71,10 @@ def reproduce(
         Path | None, typer.Option(help="Where data sets lie; DRIS_DATA or the user cache.")
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:1.")] = "cpu",
+    compiled: Annotated[bool, typer.Option("--compile", help="Compile networks on a GPU.")] = False,
+    paper_only: Annotated[
+        bool, typer.Option("--paper-only", help="Leave out rows that the paper does not have.")
+    ] = False,
     workers: o.Workers = None,
     engine: o.EngineName = "local",
     address: o.Address = None,
@@ -84,7 +88,7 @@ def reproduce(
     Example: dris reproduce pruning --scale smoke --out reproduced
     """
     from dris.bench.cell_data import Place
-    from dris.bench.experiment import EXPERIMENTS, experiment_of, narrowed
+    from dris.bench.experiment import EXPERIMENTS, experiment_of, in_paper, narrowed
     from dris.bench.records import gather, read_records
     from dris.bench.results.pages import page_files, write_page
     from dris.bench.results.tally import INDEX, claim_lines, write_index
@@ -115,6 +119,8 @@ def reproduce(
         )
         for name, part in whole.items()
     }
+    if paper_only:
+        cells = {name: [c for c in part if in_paper(name, c)] for name, part in cells.items()}
     if known is not None:
         _adopt(talk, cells, known, folder)
     if dry_run:
@@ -130,8 +136,9 @@ def reproduce(
     writer.refuse(*pages, *kept, results / INDEX)
     if records is None:
         to_run = {name: _done(part, folder) if finished else part for name, part in cells.items()}
+        place = Place(folder / "runs", data_dir, device, compiled=compiled)
         where = engine_of(engine, address, cpus, gpus, device)
-        found = _run(talk, to_run, folder, Place(folder / "runs", data_dir, device), workers, where)
+        found = _run(talk, to_run, folder, place, workers, where)
     for name in wanted:
         if records is None:
             mine = [found[cell.key] for cell in cells[name] if cell.key in found]

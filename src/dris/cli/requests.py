@@ -6,12 +6,13 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from dris.cli import options
+from dris.cli.recipes import Config, recipe_text
 from dris.cli.talk import Talk
 from dris.core.errors import InputError
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 # The options that say how data is read.
 READING = (
     *("data", "label", "id", "trusted", "features", "without", "missing", "text"),
-    *("merge_spellings", "image_size"),
+    *("merge_spellings", "image_size", "allow_outside"),
 )
 
 
@@ -45,6 +46,7 @@ class Request:
     text: options.Text = "auto"
     merge_spellings: options.MergeSpellings = False
     image_size: options.ImageSize = None
+    allow_outside: options.AllowOutside = False
     records: options.From = None
     proxies: options.Proxies = 3
     epochs: options.Epochs = 20
@@ -66,6 +68,9 @@ class Request:
     out: options.Out = Path("dris-out")
     force: options.Force = False
     as_json: options.AsJson = False
+    config: Config = None
+    command: str = ""
+    named: list[Path] = field(default_factory=list)  # the files that the command said it writes
 
     @property
     def title(self) -> str:
@@ -88,6 +93,7 @@ class Request:
         named = [(f"--{name}", getattr(self, name)) for name in ("label", "id", "trusted")]
         words = [word for pair in named if pair[1] is not None for word in pair]
         words += ["--merge-spellings"] * self.merge_spellings
+        words += ["--allow-outside"] * self.allow_outside
         return f" {shlex.join(words)}" if words else ""
 
     def settings(self, data: "LabelledData | None" = None) -> "Settings":
@@ -121,19 +127,25 @@ class Request:
         """Labels, ids and trust alone: enough to draw examples and to correct labels."""
         from dris.data.reader import read_marks
 
+        leave_pandas_out()
         return read_marks(
             self.data or [],
             label=self.label,
             id=self.id,
             trusted=self.trusted,
             merge_spellings=self.merge_spellings,
+            allow_outside=self.allow_outside,
         )
 
     def read(self) -> "LabelledData":
         """The data, once the settings are known to be sound."""
         from dris.data.reader import read_data
+        from dris.learn.trainers import check_name
 
+        leave_pandas_out()
         self.settings()
+        for name in options.names_in(self.model):
+            check_name(name)
         self.where()
         if not self.data:
             raise InputError("no data was named; pass a file or a folder: dris COMMAND DATA")
@@ -148,6 +160,7 @@ class Request:
             text=self.text,  # type: ignore[arg-type]
             merge_spellings=self.merge_spellings,
             image_size=self.image_size,
+            allow_outside=self.allow_outside,
         )
 
     def imported(self) -> "Dynamics | ScoreFile":
@@ -162,7 +175,9 @@ class Request:
 
         found = [self.out / name for name in names]
         self.writer().refuse(*found)
+        self.recipes().refuse(self.out / f"{self.command}.toml")
         made_folder(self.out)
+        self.named.extend(found)
         return found
 
     def writer(self, *also: Path | None) -> "Writer":
@@ -172,7 +187,13 @@ class Request:
         columns = (self.label, self.id, self.trusted)  # of x.npy they are files as well
         arrays = [name for name in columns if name is not None and name.endswith(".npy")]
         named = [*(self.data or []), *(self.records or []), self.matrix, *arrays, *also]
+        # A run's own recipe may be written again by it.
+        named += [self.config] if self.config != self.out / f"{self.command}.toml" else []
         return Writer(force=self.force).reading(*named)
+
+    def recipes(self) -> "Writer":
+        """Who writes the recipe: the last run's is replaced unless somebody edited it."""
+        return replace(self.writer(), force=True)
 
     def decide(
         self, data: "LabelledData", *, keep: float | None = None, rule: str = "recommended"
@@ -269,6 +290,31 @@ def engine_of(
     return engine
 
 
+class _NoPandas:
+    """A finder that finds no pandas."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def leave_pandas_out() -> None:
+    """Let Arrow look for pandas now, in vain: importing it takes longer than most files do.
+
+    Arrow asks once, at its first array. Who calls `to_pandas` later has it all the same.
+    """
+    if "pandas" in sys.modules:
+        return
+    import pyarrow
+
+    sys.meta_path.insert(0, _NoPandas)
+    try:
+        pyarrow.array([0])
+    finally:
+        sys.meta_path.remove(_NoPandas)
+
+
 def takes_request(command: Callable[..., None], *names: str) -> Callable[..., None]:
     """A command whose first parameter is a `Request` as one with its options, or those named.
 
@@ -277,11 +323,18 @@ def takes_request(command: Callable[..., None], *names: str) -> Callable[..., No
     """
     shared = get_type_hints(Request, include_extras=True)
     own = list(inspect.signature(command).parameters.values())[1:]
-    chosen = [f for f in fields(Request) if not names or f.name in names]
+    names = (*names, "config") if names else tuple(f.name for f in fields(Request))
+    chosen = [f for f in fields(Request) if f.name in names and f.name not in ("named", "command")]
+    taken = [f.name for f in chosen]
 
     @wraps(command)
     def run(**given: Any) -> None:
-        command(Request(**{f.name: given.pop(f.name) for f in chosen}), **given)
+        own = {name: value for name, value in given.items() if name not in taken}
+        ask = Request(**{name: given[name] for name in taken}, command=command.__name__)
+        command(ask, **own)
+        if ask.named:
+            path = ask.out / f"{ask.command}.toml"
+            ask.recipes().write(path, [recipe_text(ask.command, given, path).encode()])
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = [

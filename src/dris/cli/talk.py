@@ -1,7 +1,12 @@
-"""What a command says: results on stdout, the rest on stderr."""
+"""What a command says: results on stdout, the rest on stderr; and how it is told to end."""
 
 import json
-from collections.abc import Mapping
+import logging
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import typer
@@ -25,3 +30,50 @@ class Talk:
         """The machine-readable result, if it was asked for."""
         if self._as_json:
             typer.echo(json.dumps(values, sort_keys=True, allow_nan=False, indent=1))
+
+
+class _Notes(logging.Handler):
+    """Shows what the library logs, as a line on stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show one line."""
+        typer.echo(f"dris: {record.getMessage()}", err=True)
+
+
+@contextmanager
+def notes_shown() -> Iterator[None]:
+    """Show warnings of the library, and at once that a store is waited for."""
+    log, store, notes = logging.getLogger("dris"), logging.getLogger("dris.store"), _Notes()
+    before = log.propagate, store.level
+    log.addHandler(notes)
+    log.propagate = False
+    store.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(notes)
+        log.propagate = before[0]
+        store.setLevel(before[1])
+
+
+@contextmanager
+def ended_like_ctrl_c() -> Iterator[None]:
+    """Let the signals that ask a process to end do what Ctrl-C does; the second one ends it."""
+    names = ("SIGTERM", "SIGHUP")
+    asked = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    # What somebody has set already stays, such as nohup's.
+    here = threading.current_thread() is threading.main_thread()
+    mine = [one for one in asked if here and signal.getsignal(one) == signal.SIG_DFL]
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for one in mine:
+            signal.signal(one, signal.SIG_DFL)
+        raise KeyboardInterrupt
+
+    for one in mine:
+        signal.signal(one, end)
+    try:
+        yield
+    finally:
+        for one in mine:
+            signal.signal(one, signal.SIG_DFL)

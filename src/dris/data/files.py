@@ -4,7 +4,8 @@ import glob
 import hashlib
 import os
 import re
-import uuid
+import stat
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from dris.core.errors import InputError
+from dris.core.errors import InputError, remedy_for
+from dris.core.temporaries import temporary_for
+from dris.core.words import printable
 
 PathLike = str | os.PathLike[str]
 
@@ -29,6 +32,8 @@ _UNREADABLE = (
     EOFError,
     SyntaxError,
     MemoryError,
+    RecursionError,
+    tokenize.TokenError,
     zlib.error,
     zipfile.BadZipFile,
     pa.ArrowException,
@@ -48,6 +53,7 @@ def reading(path: PathLike, kind: str, passing: type[Exception] = InputError) ->
     dris.core.errors.InputError: a.csv cannot be read (Permission denied); check its permissions \
 and that it is a whole CSV file
     """
+    refuse_endless(path)
     try:
         yield
     except (InputError, passing):
@@ -64,14 +70,29 @@ and that it is a whole CSV file
         ) from None
 
 
+def refuse_endless(path: PathLike) -> None:
+    """Refuse what is neither a file nor a folder: a pipe may never answer, a device never end.
+
+    >>> refuse_endless("absent")
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return  # its reader says what is wrong with it
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise InputError(
+            f"{one_line(path, 400)} is a pipe, a socket or a device; only files are read, so write "
+            "what it holds into one first"
+        )
+
+
 def one_line(text: object, most: int = 160) -> str:
     r"""The text without line breaks or other control characters, cut when it is long.
 
     >>> one_line("a\n b")
     'a b'
     """
-    words = " ".join(str(text).split())
-    words = "".join(c if c.isprintable() else "�" for c in words)
+    words = printable(" ".join(str(text).split()))
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
@@ -110,7 +131,7 @@ def files_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
             found.append(fetched(address))
             continue
         path = Path(text).expanduser()
-        with reading(text, "file"):
+        with reading(path, "file"):
             if not os.path.lexists(path) and any(c in text for c in "*?["):
                 matches = [Path(match) for match in glob.glob(str(path))]
                 if not matches:
@@ -171,7 +192,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     For scratch space alone, since it asks nobody: what people see goes through a `Writer`.
     """
     with writing(path):
-        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+        temporary = temporary_for(path)
         try:
             yield temporary
             temporary.replace(path)
@@ -186,4 +207,5 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         why = one_line(error.strerror or error)
-        raise InputError(f"{path} cannot be written ({why}); name another place") from None
+        do = remedy_for(error, "name another place")
+        raise InputError(f"{path} cannot be written ({why}); {do}") from None

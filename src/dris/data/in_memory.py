@@ -134,19 +134,33 @@ def _from_array(source: Any, labels: Any, columns: Columns) -> LabelledData:
 
 
 def _from_sparse(source: Any, labels: Any, columns: Columns) -> LabelledData:
-    """A narrow matrix as it is, a wide one as components that do not depend on its rows' order."""
+    width = source.shape[1]
+    x = sparse_table(source)
+    if x.shape[1] == width:
+        return _from_array(x, labels, columns)
+    note = f"the sparse matrix with {width:,} columns became {x.shape[1]} components"
+    return _data(x, labels, columns, "components", [note])
+
+
+def sparse_table(source: Any) -> NDArray[np.float32]:
+    """A narrow sparse matrix as it is, a wide one as components; their rows' order has no say.
+
+    Up to 512 columns are narrow. Wider ones, such as TF-IDF, never become dense as a whole.
+
+    >>> from scipy.sparse import random_array
+    >>> sparse_table(random_array((600, 5000), density=0.01, rng=0)).shape
+    (600, 150)
+    """
     from dris.data.text.components import main_axes
 
     matrix = source.tocsr().astype(np.float32)
     n, width = matrix.shape
     if width <= _WIDE:
-        return _from_array(matrix.toarray(), labels, columns)
+        return np.asarray(matrix.toarray())
     size = min(_COMPONENTS, max(2, n // 4))
-    order = np.lexsort((matrix.getnnz(axis=1), np.asarray(matrix.sum(axis=1)).ravel()))
+    order = np.lexsort((np.diff(matrix.indptr), np.asarray(matrix.sum(axis=1)).ravel()))
     drawn = order[:: max(1, len(order) // _ROWS)]
-    x = np.asarray(matrix @ main_axes(matrix[drawn], size), dtype=np.float32)
-    note = f"the sparse matrix with {width:,} columns became {size} components"
-    return _data(x, labels, columns, "vector", [note])
+    return np.asarray(matrix @ main_axes(matrix[drawn], size), dtype=np.float32)
 
 
 def _from_pictures(

@@ -24,8 +24,11 @@ How = Literal[
     "text",
     "sentence",
     "vector",
+    "components",
     "image",
 ]
+# One column of the file that became many numbers of one kind: they are scaled together.
+TOGETHER = ("one-hot", "hashed", "text", "sentence", "components")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,8 @@ class Feature:
     (since 1970-01-01, and where in the week, the year and the day), "hours" (of the day), "one-hot"
     (one place for each of `categories`), "hashed" (how common the value is, a place for each of
     the commonest, places that the others share), "text" (components of words and characters),
-    "sentence" (an embedding), "vector" (each element) or "image" (pixels).
+    "sentence" (an embedding), "vector" (each element), "components" (of a sparse matrix) or "image"
+    (pixels).
 
     >>> Feature("colour", "one-hot", 2, ("blue", "red")).names()
     ('colour=blue', 'colour=red')
@@ -60,7 +64,7 @@ class Feature:
             return (self.column, *(f"{self.column} ({part})" for part in self.categories))
         if self.how == "gap":
             return (f"{self.column}=(missing)",)
-        if self.how in ("vector", "image", "text", "sentence"):
+        if self.how in ("vector", "image", "text", "sentence", "components"):
             return tuple(f"{self.column}[{i}]" for i in range(self.width))
         return (self.column,)
 
@@ -232,6 +236,22 @@ class LabelledData:
     def feature_names(self) -> tuple[str, ...]:
         """A name for each column of a table x, or for each value of an image."""
         return tuple(name for feature in self.features for name in feature.names())
+
+    @property
+    def stretches(self) -> tuple[int, ...]:
+        """The widths of what is scaled together: each number alone, or all that a column became.
+
+        >>> from dataclasses import replace
+        >>> y = Feature("y", "one-hot", 3, ("a", "b", "c"))
+        >>> table = LabelledData.of(np.eye(4), [0, 1, 0, 1], classes=("no", "yes"))
+        >>> replace(table, features=(Feature("x", "number"), y)).stretches
+        (1, 3)
+        """
+        found: list[int] = []
+        for feature in self.features:
+            together = feature.how in TOGETHER
+            found += [feature.width] if together else [1] * feature.width
+        return tuple(found)
 
     def given(self, labels: NDArray[np.int64] | None = None) -> NDArray[Any]:
         """Labels as the user wrote them: the given ones, or others in 0..C-1."""

@@ -74,11 +74,15 @@ def write_ids(
     force: bool = False,
     writer: Writer | None = None,
 ) -> Path:
-    """Write the ids of the kept examples as CSV, one a line, with further columns if given."""
+    """Write the ids of the kept examples as CSV, one a line, with further columns if given.
+
+    Text that a spreadsheet could take for a formula gets an apostrophe in front.
+    """
     change = _change(data, positions, columns, None)
     header = [data.origin.id or "row", *change.columns]
     with _writer(data, force, writer).file(path) as temporary:
-        write_lines(temporary, header, [data.ids, *change.columns.values()], change.keep)
+        cells = [data.ids, *change.columns.values()]
+        write_lines(temporary, header, cells, change.keep, guard=True)
     return Path(path).expanduser()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from dris.core.errors import InputError
-from dris.data.files import PathLike, files_of, in_order, listed, reading
+from dris.data.files import PathLike, files_of, in_order, listed, reading, refuse_endless
 from dris.data.formats import BY_NAME, GATHERED, TITLES, Format, format_of
 from dris.data.images.image_files import holds_images
 from dris.data.in_memory import read_source
@@ -32,6 +32,7 @@ def read_data(
     text: TextHow = "auto",
     merge_spellings: bool = False,
     image_size: int | None = None,
+    allow_outside: bool = False,
 ) -> LabelledData:
     r"""Read examples and labels from a file, a folder, a frame, arrays or a data set.
 
@@ -56,6 +57,7 @@ def read_data(
         merge_spellings: Take labels that differ in case, spaces or invisible marks for one class.
         image_size: Side of the squares that images become; their own when they are alike and
             at most 64 pixels wide, else 32.
+        allow_outside: Let a table name images that do not lie below its own folder.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -76,6 +78,7 @@ def read_data(
         missing=missing,
         text=text,
         merge_spellings=merge_spellings,
+        allow_outside=allow_outside,
     )
     if isinstance(source, LabelledData):
         return source
@@ -91,13 +94,19 @@ def read_marks(
     id: str | None = None,
     trusted: str | None = None,
     merge_spellings: bool = False,
+    allow_outside: bool = False,
 ) -> LabelledData:
     """Labels, ids and trust of the examples in files, without what is learned from.
 
     Enough to draw examples, to correct labels and to write rows; x has no columns.
     """
     columns = Columns(
-        label=label, id=id, trusted=trusted, merge_spellings=merge_spellings, marks_only=True
+        label=label,
+        id=id,
+        trusted=trusted,
+        merge_spellings=merge_spellings,
+        marks_only=True,
+        allow_outside=allow_outside,
     )
     return _read_files(paths, columns, None)
 
@@ -119,6 +128,8 @@ def _read_files(
         entry, found = _inside(found[0], columns)
     else:
         entry = _kind_of(found)
+    for path in found:
+        refuse_endless(path)
     data = entry.examples(found, columns, image_size)
     pa.default_memory_pool().release_unused()  # what decoding took; the proxies need it more
     if columns.marks_only:

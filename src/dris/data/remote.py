@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dris.core.errors import InputError
+from dris.core.temporaries import remove_left, temporary_for
 from dris.data.files import one_line
 
 _ADDRESS = re.compile(r"^([a-z][a-z0-9+.-]+):/{1,3}(?=[^/])", re.I)
@@ -76,7 +77,8 @@ def _fetch(system: Any, info: Any, target: Path) -> None:
     if target.is_file() and target.stat().st_size == info.size:
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    remove_left(target.parent)
+    part = temporary_for(target)
     with system.open_input_stream(info.path) as stream, part.open("wb") as out:
         shutil.copyfileobj(stream, out, 1 << 22)
     part.replace(target)

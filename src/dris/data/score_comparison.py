@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dris.core.errors import InputError
 from dris.core.scores.resemblance import ScoresCompared, compare_scores
+from dris.core.words import unguarded
 from dris.data.files import files_of, listed, one_line, reading
 from dris.data.scorefile import ScoreFile, read_scores
 from dris.data.tables.csvfile import open_csv
@@ -139,6 +140,8 @@ def _truth(source: str, id: str | None, ids: NDArray[Any]) -> NDArray[np.bool_]:
         if keys is not None:
             own = ids_of(typed_text(keys) if text else keys, str(key), rows.place)
     at = {value: place for place, value in enumerate(own.tolist())}
+    if own.dtype.kind == "U":  # as dris corrupt writes them, safe for a spreadsheet
+        at = {**{unguarded(value): place for value, place in at.items()}, **at}
     missing = [value for value in ids.tolist() if value not in at]
     if missing:
         raise InputError(

@@ -12,7 +12,6 @@ import json
 import os
 import stat
 import tempfile
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from typing import Any
 
 from dris.core.dynamics.arrayfile import write_atomically
 from dris.core.errors import InputError
+from dris.core.temporaries import remove_left, temporary_for
 from dris.data.files import PathLike, writing
 
 MANIFEST = ".dris-written.json"
@@ -34,8 +34,8 @@ Written = dict[str, list[str]]  # by file name: its bytes, and those that were t
 class Writer:
     """What one command may write: its wish to replace its own outputs, and all that it reads.
 
-    A set of outputs appears together by `publish`: written under other names first, then listed
-    at once and renamed one by one. Killed in between, the next command knows its own half.
+    A set of outputs appears `together`: written under other names first, then listed at once and
+    renamed one by one. Killed in between, the next command knows its own half and finishes it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -49,6 +49,21 @@ class Writer:
 
     force: bool = False
     inputs: tuple[Path, ...] = ()
+    held: dict[Path, Path] | None = None  # what waits for the others, by its temporary name
+
+    @contextmanager
+    def together(self) -> Iterator["Writer"]:
+        """A writer for a set of outputs: none is to be seen before all are written.
+
+        Killed while they are given their names, the same command may finish its half.
+        """
+        held: dict[Path, Path] = {}
+        try:
+            yield replace(self, held=held)
+            self.publish(held, whole=True)
+        finally:
+            for temporary in held:
+                temporary.unlink(missing_ok=True)
 
     def reading(self, *paths: PathLike | None) -> "Writer":
         """The same writer of a command that reads these too: files, folders, patterns."""
@@ -84,7 +99,7 @@ class Writer:
                 return f"{target} {why} and is never replaced; {_ELSEWHERE}"
             if why := _not_ours(target):
                 return f"{target} {why} and is never replaced; move it away, or {_ELSEWHERE}"
-            if not self.force:
+            if not self.force and target.name not in _noted(target.parent)["unfinished"]:
                 return f"{target} exists; use --force to replace it, or {_ELSEWHERE}"
         return None
 
@@ -98,12 +113,16 @@ class Writer:
                     f"{target.parent}: no such folder; create it before writing into it"
                 )
             self.refuse(target)
-            temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+            temporary = temporary_for(target)
             try:
                 yield temporary
-                self.publish({temporary: target})
-            finally:
+                if self.held is None:
+                    self.publish({temporary: target})
+                else:
+                    self.held[temporary] = target
+            except BaseException:
                 temporary.unlink(missing_ok=True)
+                raise
 
     def write(self, path: PathLike, pieces: Iterable[bytes | memoryview]) -> Path:
         """Write the pieces one after the other, whole or not at all."""
@@ -113,17 +132,27 @@ class Writer:
         return Path(path).expanduser()
 
     def publish(
-        self, fresh: Mapping[Path, Path], *, digests: Mapping[Path, str] | None = None
+        self,
+        fresh: Mapping[Path, Path],
+        *,
+        digests: Mapping[Path, str] | None = None,
+        whole: bool = False,
     ) -> None:
         """Give finished files their names (temporary name: output); their SHA-256 where known.
 
-        An output that has these very bytes already is left as it is, whoever wrote it.
+        An output that has these very bytes already is left as it is, whoever wrote it. With
+        `whole` the files are a set: until the last has its name, its half may be replaced.
         """
-        for folder in dict.fromkeys(target.parent for target in fresh.values()):
+        folders = list(dict.fromkeys(target.parent for target in fresh.values()))
+        for folder in folders:
             mine = {old: new for old, new in fresh.items() if new.parent == folder}
             sums = {old: (digests or {}).get(old) or digest_of(old) for old in mine}
             with writing(folder), _alone_in(folder):
-                self._place(folder, mine, sums)
+                self._place(folder, mine, sums, several=whole and len(fresh) > 1)
+        for folder in folders:
+            with writing(folder), _alone_in(folder):
+                _note_whole(folder, {target.name for target in fresh.values()})
+                remove_left(folder)
 
     def remove(self, path: Path) -> None:
         """Remove an output that is as dris left it; any other is refused."""
@@ -132,22 +161,30 @@ class Writer:
         with writing(path):
             path.unlink(missing_ok=True)
 
-    def _place(self, folder: Path, fresh: Mapping[Path, Path], sums: Mapping[Path, str]) -> None:
-        listed, there = written_in(folder), {}
+    def _place(
+        self,
+        folder: Path,
+        fresh: Mapping[Path, Path],
+        sums: Mapping[Path, str],
+        *,
+        several: bool,
+    ) -> None:
+        noted, there = _noted(folder), {}
         for old, new in fresh.items():
             before = digest_of(new) if _is_plain(new) else None
             if before != sums[old]:
                 self.refuse(new)
                 there[old] = before
         # Listed before it is renamed, beside what it replaces: killed here, either is known.
-        listed |= {
+        noted["files"] |= {
             fresh[old].name: [sums[old], *([] if before is None else [before])]
             for old, before in there.items()
         }
+        if several:
+            names = {new.name for new in fresh.values()}
+            noted["unfinished"] = sorted({*noted["unfinished"], *names})
         if there:
-            note = {"format": FORMAT, "note": _NOTE, "files": listed}
-            text = json.dumps(note, indent=1, sort_keys=True) + "\n"
-            write_atomically(folder / MANIFEST, [text.encode()])
+            _note(folder, noted)
         for old, new in fresh.items():
             if old not in there:
                 old.unlink()
@@ -205,19 +242,42 @@ def place_new(fresh: Path, target: Path) -> None:
 
 def written_in(folder: Path) -> Written:
     """The names that dris wrote in a folder, each with the SHA-256 it may have."""
+    found: Written = _noted(folder)["files"]
+    return found
+
+
+def _noted(folder: Path) -> dict[str, Any]:
+    """What the list of a folder says: its files, and those of a set that is not whole yet."""
     path = folder / MANIFEST
     if not os.path.lexists(path):
-        return {}
+        return {"files": {}, "unfinished": []}
     try:
         held: Any = json.loads(path.read_bytes()) if _is_plain(path) else None
         if held["format"] == FORMAT:
-            return {str(name): [str(one) for one in sums] for name, sums in held["files"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
+            files = {str(name): [str(one) for one in sums] for name, sums in held["files"].items()}
+            return {"files": files, "unfinished": [str(n) for n in held.get("unfinished", [])]}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     raise InputError(
         f"{path} is damaged or of another program, so what dris wrote there is unknown and nothing "
         f"is replaced; move it away, or {_ELSEWHERE}"
     )
+
+
+def _note(folder: Path, noted: Mapping[str, Any]) -> None:
+    note = {"format": FORMAT, "note": _NOTE, "files": noted["files"]}
+    if noted["unfinished"]:
+        note["unfinished"] = noted["unfinished"]
+    text = json.dumps(note, indent=1, sort_keys=True) + "\n"
+    write_atomically(folder / MANIFEST, [text.encode()])
+
+
+def _note_whole(folder: Path, names: set[str]) -> None:
+    """Say that the files of a set are all in place."""
+    noted = _noted(folder)
+    left = [name for name in noted["unfinished"] if name not in names]
+    if left != noted["unfinished"]:
+        _note(folder, {**noted, "unfinished": left})
 
 
 def digest_of(path: Path) -> str:

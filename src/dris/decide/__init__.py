@@ -3,8 +3,8 @@
 In reading order: `settings` (what decides the result beside the data), `scored` (data, proxies
 and canaries), `suspects` (what looks wrong, one suspicion for every door), `choice` (which rows,
 and the limits on exactly those), `harm` (whether following the advice helps), `decision` (the
-noun, and `decide`), `issues` (suspects for a spreadsheet), `audit` and `ticks` (what a person
-checks), `corrections` (what a person corrects).
+noun, and `decide`), `score_columns` and `issues` (every example and the suspects as tables),
+`audit` and `ticks` (what a person checks), `corrections` (what a person corrects).
 """
 
 from dris._door import make_callable

@@ -56,8 +56,9 @@ def write_audit(
     everything = np.arange(len(kept))
     drawn, note = sealed_draw(kept, everything, n, files=files, seed=seed, delta=delta)
     asked = [(*pair, "") for pair in note["drawn"]]
-    writer.write(beside(path), [(json.dumps(note, indent=1) + "\n").encode()])
-    writer.write(path, [questions(asked, looks(kept, drawn))])
+    with writer.together() as both:
+        both.write(beside(path), [(json.dumps(note, indent=1) + "\n").encode()])
+        both.write(path, [questions(asked, looks(kept, drawn))])
     return drawn
 
 
@@ -133,7 +134,7 @@ def _note(path: Path) -> dict[str, Any]:
     try:
         note: dict[str, Any] = json.loads(text)
         seal = note.pop("seal")
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InputError(f"{sealed} is no file of dris audit draw; draw again") from None
     if note.get("format") != FORMAT or seal != _seal(note):
         raise InputError(f"{sealed} was altered since the draw, so there is no limit; draw again")

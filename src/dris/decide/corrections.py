@@ -1,6 +1,6 @@
 """What a person is asked about the data, and what they ticked, in terms of the data."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -146,6 +146,7 @@ def write_reviewed(
     path: Path,
     *,
     trusted: str | None = None,
+    unseen: Collection[str] = (),
     force: bool = False,
     writer: Writer | None = None,
 ) -> Applied:
@@ -159,12 +160,16 @@ def write_reviewed(
         ticks: What was said.
         path: A file to write.
         trusted: The data's own column of trusted labels, if it was read; it is brought up to date.
+        unseen: Ids whose correction nobody looked at: made, but not trusted.
         force: Replace a file that dris wrote.
         writer: Decides in place of `force`.
     """
     review = review_of(ticks, data)
     done = apply_review(data.labels, review, ids=data.ids, classes=len(data.classes))
-    vouched = (data.trusted | done.trusted) & ~done.known_wrong
+    seen = np.ones(len(data), dtype=np.bool_)
+    if unseen:
+        seen[np.isin(data.ids.astype(np.str_), sorted(unseen))] = False
+    vouched = (data.trusted | (done.trusted & seen)) & ~done.known_wrong
     kept = np.flatnonzero(~done.known_wrong)
     column = trusted or "trusted"
     if trusted is None and column in data.origin.columns:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,12 +19,13 @@ from dris.core.errors import InputError
 from dris.core.frozen import read_only
 from dris.core.judge.judgement import TOO_GOOD, Judgement, judge
 from dris.core.judge.wrong_share import WrongShare, wrong_share
+from dris.core.notebook import plain_html
 from dris.core.scores.formulas import SCORES
 from dris.core.scores.suspicion import unseen_probabilities
 from dris.data.labelled import LabelledData
 from dris.decide.choice import EVERYTHING, FEW, LITTLE, Choice, check_rule, choice_of
 from dris.decide.harm import Harm, measure_harm
-from dris.decide.scored import Scored, score_data, scored_from
+from dris.decide.scored import Scored, scaling, score_data, scored_from
 from dris.decide.settings import Settings
 from dris.decide.suspects import Suspects, suspects_of, suspicion_of
 from dris.learn.jobs import Data
@@ -194,6 +196,13 @@ class Decision:
     def __repr__(self) -> str:
         return f"Decision({self.kept.size:,} of {len(self.data):,} kept by {self.rule})"
 
+    def _repr_html_(self) -> str:
+        pairs = [(line[:7].strip(), line[7:].strip()) for line in self.lines()]
+        first = [] if self.suspects is None else list(islice(self.suspects, 5))
+        rows = [(str(one.id), one.given, one.suggested, one.why) for one in first]
+        header = ("most suspicious", "given", "suggested", "why") if rows else ()
+        return plain_html("Decision", pairs, header=header, rows=rows)
+
     def lines(self) -> list[str]:
         """What was found, what was done, what that changes, what nobody can know from here.
 
@@ -341,10 +350,12 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
             ids=data.ids[at],
             trusted=data.trusted[at],
         )
+        if scored.features is None:
+            part = replace(part, features=data.features)
         again_scored = score_data(part, inner, workers=1, only_judged=scored.only_judged)
         return at[decide_scored(again_scored, keep=asked, rule=decision.rule).kept]
 
-    table = as_features(Data(x, data.labels), True).x
+    table = as_features(Data(x, data.labels), scaling(data, scored.features)).x
     harm = measure_harm(
         table,
         data.labels,

@@ -5,10 +5,10 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
+from dris.core.words import guarded
 from dris.data.looks import looks
 from dris.data.writer import Writer
 from dris.decide.decision import Decision
-from dris.decide.ticks import guarded
 
 COLUMNS = ("id", "given", "suggested", "suspicion", "dropped", "reason")
 

@@ -209,6 +209,7 @@ def score_data(
         "store": store,
         "engine": engine,
     }
+    how["standardize"] = scaling(data, features)
     if chosen.scored_epoch is not None:
         how["scored_epoch"] = chosen.scored_epoch
     folded = chosen.folds is not None and all(kind_of(m).train is not None for m in models)
@@ -232,6 +233,12 @@ def score_data(
     dynamics = train_proxies(x, labels, seed=chosen.seed, progress=half, **how)
     said = (*data.notes, *notes)
     return Scored(data, dynamics, planted, chosen, said, features, only_judged=apart)
+
+
+def scaling(data: LabelledData, features: Any = None) -> bool | tuple[int, ...]:
+    """How the proxies' table is standardised: what one column became is scaled as one."""
+    own = features is None and data.x.ndim == 2
+    return data.stretches if own and max(data.stretches, default=1) > 1 else True
 
 
 def _planted(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from dris.core.errors import InputError
+from dris.core.words import guarded
 
 COLUMNS = ("id", "given", "proposed", "verdict", "corrected")
 Answer = Literal["right", "wrong", "unsure"]
@@ -106,12 +107,3 @@ def _lines(path: Path) -> list[list[str]]:
         found = ",".join(lines[0])[:80] if lines else "nothing"
         raise InputError(f"{path}: the first line must begin {','.join(COLUMNS)}, got {found}")
     return lines
-
-
-def guarded(text: str) -> str:
-    """With an apostrophe in front where a spreadsheet could see a formula, as the page does.
-
-    >>> guarded("=1+1"), guarded("cat")
-    ("'=1+1", 'cat')
-    """
-    return f"'{text}" if text[:1] in tuple("=+-@'\t\r\n") else text

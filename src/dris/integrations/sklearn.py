@@ -14,15 +14,24 @@ from typing import Any, Self
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import (
+    _check_method_params,
+    _check_sample_weight,
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
 
 from dris.core.choose.rules import RECOMMENDED
 from dris.core.errors import InputError
-from dris.data.labelled import LabelledData
+from dris.data.in_memory import sparse_table
+from dris.data.labelled import Feature, LabelledData
 from dris.decide.choice import EVERYTHING
 from dris.decide.decision import decide
 from dris.decide.settings import Settings
@@ -100,10 +109,17 @@ class RobustSelector(BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Choose among these examples; labels may be numbers or text."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose among these examples; labels may be numbers or text, X may be sparse.
+
+        Of a wide sparse X proxies see components, so that it never becomes dense. `sample_weight`
+        says how much an example counts, not how right its label is: it scales `weights_`, and who
+        is chosen does not depend on it, but that a weight of 0 leaves an example out.
+        """
         x, given = _checked(self, X, y)
-        self.classes_, labels = np.unique(given, return_inverse=True)
+        counts = _counts(sample_weight, x)
+        at = np.flatnonzero(counts)
+        self.classes_, labels = np.unique(given[at], return_inverse=True)
         models = self.model if isinstance(self.model, list | tuple) else [self.model]
         settings = Settings(
             proxies=self.proxies,
@@ -113,7 +129,10 @@ class RobustSelector(BaseEstimator):
             models=() if self.model is None else tuple(models),
             seed=_seed(self.random_state),
         )
-        data = LabelledData.of(as_single(x), labels, classes=tuple(map(str, self.classes_)))
+        table = sparse_table(x[at]) if hasattr(x, "tocsr") else as_single(x[at])
+        data = LabelledData.of(table, labels, classes=tuple(map(str, self.classes_)), ids=at)
+        if table.shape[1] < x.shape[1]:
+            data = replace(data, features=(Feature("x", "components", table.shape[1]),))
         decision = decide(
             data,
             keep=self.keep,
@@ -126,17 +145,21 @@ class RobustSelector(BaseEstimator):
             kept = "all are kept" if decision.rule == EVERYTHING else ""
             warnings.warn("; ".join(filter(None, [*decision.notes, kept])), stacklevel=2)
         self.decision_ = decision
-        self.kept_, self.rule_ = decision.kept, decision.rule
-        self.weights_ = decision.mask.astype(np.float64)
+        self.kept_, self.rule_ = at[decision.kept], decision.rule
+        self.weights_ = np.zeros(len(counts))
+        self.weights_[self.kept_] = 1.0
         if self.weight and decision.scored is not None:
-            plan, at = decision.weights()
-            self.weights_[at] = plan.probabilities * at.size
+            plan, chosen = decision.weights()
+            self.weights_[at[chosen]] = plan.probabilities * chosen.size
+        self.weights_ *= counts
         return self
 
     def mask(self) -> NDArray[np.bool_]:
         """True for the examples to train on, one entry per example."""
         check_is_fitted(self)
-        return self.decision_.mask
+        found = np.zeros(len(self.weights_), dtype=np.bool_)
+        found[self.kept_] = True
+        return found
 
     def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Choose, and return those rows of X and y, each as what it was (array, frame, series).
@@ -152,6 +175,7 @@ class RobustSelector(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.input_tags.sparse = True
         return tags
 
 
@@ -169,10 +193,11 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Fits a classifier on the examples whose labels small proxies do not doubt.
 
     `RobustSelector` chooses; its options and attributes are the same here. The estimator is cloned
-    and sees X as it was given, frames as frames.
+    and sees X as it was given, frames as frames, sparse matrices as sparse ones.
 
     Args:
-        estimator: Any classifier. With weight=True its `fit` has to take `sample_weight`.
+        estimator: Any classifier. With weight=True or weights in `fit` it has to take
+            `sample_weight`.
         keep: The largest share of the examples to keep; None drops only what looks wrong.
         rule: "recommended" by the data, or any that `dris rules` lists.
         weight: Let those kept count by their disagreement, through `sample_weight`.
@@ -236,28 +261,50 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Choose among the examples, and fit a clone of the estimator on the choice."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+        """Choose among the examples, and fit a clone of the estimator on the choice.
+
+        `sample_weight` reaches the estimator for those that are kept (see `RobustSelector.fit`),
+        as does whatever else its `fit` takes. With scikit-learn's metadata routing the estimator
+        gets what it requests by `set_fit_request`.
+        """
         if isinstance(self.estimator, type) or not is_classifier(self.estimator):
             raise InputError(
                 f"estimator must be a classifier, got {self.estimator!r}; pass one such as "
                 "LogisticRegression()"
             )
-        if self.weight and not has_fit_parameter(self.estimator, "sample_weight"):
+        params = self._routed(sample_weight, fit_params)
+        weighted = self.weight or "sample_weight" in params
+        if weighted and not has_fit_parameter(self.estimator, "sample_weight"):
             raise InputError(
                 f"{type(self.estimator).__name__} takes no sample_weight in fit; leave out "
-                "weight=True, or make this the last step of a pipeline"
+                "weight=True and sample_weight, or make this the last step of a pipeline"
             )
         _, given = _checked(self, X, y)
         options = self.get_params(deep=False)
         del options["estimator"]
-        chosen = RobustSelector(**options).fit(X, given)
+        chosen = RobustSelector(**options).fit(X, given, sample_weight)
         for name in ("kept_", "weights_", "rule_", "decision_", "classes_"):
             setattr(self, name, getattr(chosen, name))
         kept = chosen.kept_
-        counts = {"sample_weight": self.weights_[kept]} if self.weight else {}
-        self.estimator_ = clone(self.estimator).fit(_rows(X, kept), given[kept], **counts)
+        some = _check_method_params(X, params, indices=kept)
+        if weighted:
+            some["sample_weight"] = self.weights_[kept]
+        self.estimator_ = clone(self.estimator).fit(_rows(X, kept), given[kept], **some)
         return self
+
+    def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
+        """What is meant for the estimator's `fit`."""
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if not get_config()["enable_metadata_routing"]:
+            return {**fit_params, **weights}
+        return dict(process_routing(self, "fit", **fit_params, **weights).estimator.fit)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Who asks for what: this estimator for weights, the one within for what it requests."""
+        within = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=within)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The estimator's labels."""
@@ -277,10 +324,11 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self.estimator_.decision_function(X)  # type: ignore[no-any-return]
 
     @available_if(_has("score"))  # type: ignore[untyped-decorator]
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The estimator's own score, for most the accuracy."""
         check_is_fitted(self)
-        return self.estimator_.score(X, y)  # type: ignore[no-any-return]
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return self.estimator_.score(X, y, **weights)  # type: ignore[no-any-return]
 
     def __getstate__(self) -> Any:
         return _without_data(super().__getstate__())
@@ -288,25 +336,35 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if is_classifier(self.estimator):
-            tags.classifier_tags = get_tags(self.estimator).classifier_tags
+            within = get_tags(self.estimator)
+            tags.classifier_tags = within.classifier_tags
+            tags.input_tags.sparse = within.input_tags.sparse
         return tags
 
 
-def _checked(estimator: Any, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+def _checked(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     """X as numbers and y as a row of labels; the estimator learns the features' names."""
-    if hasattr(X, "toarray"):
-        raise InputError(
-            "X is sparse, which proxies do not take; pass X.toarray(), or reduce it first "
-            "(TruncatedSVD in a pipeline)"
-        )
     refuse_other_index(X, y)
-    x, given = validate_data(estimator, X, y)
+    x, given = validate_data(estimator, X, y, accept_sparse="csr")
     check_classification_targets(given)
     return x, given
 
 
+def _counts(sample_weight: Any, x: Any) -> NDArray[np.float64]:
+    """How much each example counts, 1 where nothing is said."""
+    counts = _check_sample_weight(sample_weight, x, dtype=np.float64)
+    if counts.min() < 0 or not counts.any():
+        raise InputError(
+            f"sample_weight must be 0 or more, and more somewhere, got {counts.min():g} to "
+            f"{counts.max():g}"
+        )
+    return np.asarray(counts)
+
+
 def _rows(values: Any, kept: NDArray[np.int64]) -> Any:
-    """Some rows of a frame or a series as one, of anything else as an array."""
+    """Some rows of a frame, a series or a sparse matrix as one, of anything else as an array."""
+    if hasattr(values, "tocsr"):
+        return values.tocsr()[kept]
     frame = hasattr(values, "columns") or hasattr(values, "to_frame")
     return _safe_indexing(values if frame else np.asarray(values), kept)
 

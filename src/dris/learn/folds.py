@@ -93,20 +93,26 @@ def in_and_out(
     >>> seen["loss"].tolist(), unseen["loss"].tolist()
     ([20.0, 12.0], [1.0, 2.0])
     """
-    count, n = len(next(iter(columns.values()))), len(fold)
+    first = next(iter(columns.values()))
+    count, n, depth = len(first), len(fold), (1,) * (first.ndim - 2)
+    trained = (np.arange(count)[:, None] != fold).reshape(count, *depth, n)
+    # Where in a flat column the model stands that an example is outside of.
+    within = first.size // count
+    outside = fold * within + np.arange(within).reshape(first.shape[1:])
+    counted: dict[Any, NDArray[Any]] = {}  # as numbers of each type: a product of two is slow
     seen: dict[str, NDArray[Any]] = {}
     unseen: dict[str, NDArray[Any]] = {}
     for name, column in columns.items():
-        depth = (1,) * (column.ndim - 2)
-        trained = (np.arange(count)[:, None] != fold).reshape(count, *depth, n)
-        outside = np.broadcast_to(fold.reshape(1, *depth, n), (1, *column.shape[1:]))
-        unseen[name] = np.take_along_axis(column, outside, axis=0)[0]
+        unseen[name] = column.take(outside)
         if name == "rival":
             seen[name] = _most_named(column, trained)
         elif name != "correct":
-            seen[name] = np.multiply(column, trained).sum(axis=0) / column.dtype.type(count - 1)
+            kind = column.dtype
+            if kind not in counted:
+                counted[kind] = trained.astype(kind)
+            seen[name] = np.multiply(column, counted[kind]).sum(axis=0) / kind.type(count - 1)
         elif count == 2:  # one model, which has decided ties by itself
-            seen[name] = np.take_along_axis(column, 1 - outside, axis=0)[0]
+            seen[name] = column.take((1 - fold) * within + outside - fold * within)
     if "correct" in columns and count > 2:
         seen["correct"] = seen["margin"] > 0
     return {name: seen[name] for name in columns}, unseen
@@ -118,13 +124,19 @@ def _most_named(rivals: NDArray[np.int32], trained: NDArray[np.bool_]) -> NDArra
     >>> _most_named(np.array([[2], [0], [2], [0]], np.int32), np.array([[True]] * 4)).tolist()
     [0]
     """
+    named: NDArray[np.int32] = rivals[0].copy()
+    split = (rivals != named).any(axis=0)  # elsewhere there is nothing to count
+    if not split.any():
+        return named
+    rivals, trained = rivals[:, split], np.broadcast_to(trained, rivals.shape)[:, split]
     best = np.full(rivals.shape[1:], np.iinfo(np.int32).max, dtype=np.int32)
     most = np.zeros(rivals.shape[1:], dtype=np.int64)
     for own, counts in zip(rivals, trained, strict=True):
         votes = ((rivals == own) & trained).sum(axis=0) * counts
         wins = (votes > most) | ((votes == most) & (own < best) & (votes > 0))
         best, most = np.where(wins, own, best), np.where(wins, votes, most)
-    return best
+    named[split] = best
+    return named
 
 
 def copies_in(x: Any) -> Positions:

@@ -19,6 +19,7 @@ from dris.learn.folds import copies_in, folds_of
 from dris.learn.recipe import Recipe
 
 Positions = NDArray[np.int64]
+Normalize = bool | tuple[int, ...]  # or the widths of stretches of columns, each scaled as one
 
 
 class DivergedError(InputError):
@@ -43,6 +44,7 @@ class Job:
     is what `code_of` says of the model. A job of stacked models trains all its folds, and a proxy
     for each of `members`, whose streams are (*stream, member): they stop together when `patience`
     epochs have not lowered the held-out loss, and with `pick` are scored where that was smallest.
+    Any other job stops by the loss on its own fold.
     """
 
     model: Any
@@ -56,7 +58,7 @@ class Job:
     record: Literal["all", "scored"] = "all"
     gradient_norm: bool = False
     rival: bool = False
-    normalize: bool = True
+    normalize: Normalize = True
     device: str = "cpu"
     code: str | None = None
     members: tuple[int, ...] = ()

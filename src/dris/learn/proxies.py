@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.ranks import normalized_ranks
 from dris.core.streams import checked_seed
+from dris.core.temporaries import temporary_folder
 from dris.learn.folds import in_and_out
 from dris.learn.job_keys import mark_of
 from dris.learn.jobs import Data, DivergedError, Job, Trained, epochs_of, folds_for
@@ -59,7 +59,7 @@ def train_proxies(
     record: Literal["all", "scored"] = "all",
     gradient_norm: bool = False,
     rival: bool = False,
-    standardize: bool = True,
+    standardize: bool | Sequence[int] = True,
     classes: int | None = None,
     judged: ArrayLike | None = None,
     ids: ArrayLike | None = None,
@@ -96,14 +96,18 @@ def train_proxies(
         cross_fit: Number of folds F, at F times the cost: each proxy is then F models. The columns
             are the mean over the F - 1 models that trained on the example, and those of
             `.out_of_fold` come from the one that did not. Equal rows share a fold.
-        patience: Stop all proxies when the held-out loss was not lowered for so many epochs
-            (stacked models, with scored_epoch="held_out"); there are fewer epochs then.
+        patience: Stop when the held-out loss was not lowered for so many epochs, with
+            scored_epoch="held_out"; there are fewer epochs then. Stacked proxies stop together,
+            by the loss of all; every other model by its own, and of all the epochs are kept that
+            each has.
         record: "all" keeps every epoch in eval mode; "scored" only the scored one, with AUM and
             forgetting added up: O(K·N) memory. A network adds them up from its training batches,
             a quarter cheaper; other models after every epoch, the same as with "all".
         gradient_norm: Also record the exact last-layer gradient norm.
         rival: Also record the likeliest class besides the label, to suggest labels by.
-        standardize: Give each feature (or image channel) mean 0 and standard deviation 1.
+        standardize: Give each feature (or image channel) mean 0 and standard deviation 1. Of a
+            table, the widths of stretches of columns, such as (1, 1, 256), give each stretch one
+            deviation for all of its columns, and none weighs more than sixteen.
         classes: Number of classes, when the largest label may be absent.
         judged: Labels to judge the examples by where they are not those trained on, such as
             canaries' (stacked models with `cross_fit`). Out of fold that is fair: nobody who
@@ -139,7 +143,7 @@ def train_proxies(
     pick = scored_epoch == "held_out"
     stacked = all(kind_of(kind).train is not None for kind in kinds)
     check_ways(bag, cross_fit, record, len(labels), stacked=stacked)
-    check_held_out(pick, patience, cross_fit, stacked=stacked)
+    check_held_out(pick, patience, cross_fit)
     asked = None
     if judged is not None:
         asked = labels_for(checked_labels(judged, classes or len(words) or None), len(labels))
@@ -160,7 +164,7 @@ def train_proxies(
         record=record,
         gradient_norm=gradient_norm,
         rival=rival,
-        normalize=standardize,
+        normalize=standardize if isinstance(standardize, bool) else tuple(standardize),
         patience=patience,
         pick=pick,
     )
@@ -192,7 +196,7 @@ def train_proxies(
     if several and stacked and record == "all":
         trained = _each_at_its_best(trained)
     dynamics = joined(jobs, trained, held_out)
-    if pick and record == "all" and not (several and stacked):
+    if pick and record == "all" and not (stacked and (several or asked is not None)):
         dynamics = dynamics.at(best_epoch(dynamics))
     refuse_copies(dynamics)
     if moved:
@@ -270,9 +274,9 @@ def train_jobs(
         jobs = [replace(job, code=code_of(job.model)) for job in jobs]
     total = sum(epochs_of(job) for job in jobs)
     gpus = len({job.device for job in jobs if job.device != "cpu"})
-    with tempfile.TemporaryDirectory(prefix="dris-") as folder:
+    with temporary_folder() as folder:
         # Ray has an object store of its own, and its nodes may share no disk.
-        where = Path(folder) if engine.name == "local" else None
+        where = folder if engine.name == "local" else None
         prepared: dict[str, Data] = {}
         for job in jobs:
             kind = kind_of(job.model)
@@ -368,12 +372,12 @@ def joined(jobs: Sequence[Job], results: Sequence[Trained], data: Data) -> Dynam
         if errors:
             missing[k] = errors[0]
         else:
-            each = [result.dynamics for _, result in mine if result.dynamics is not None]
+            each = _alike([result.dynamics for _, result in mine if result.dynamics is not None])
             parts[k] = _joined_folds(mine[0][0], each, data)
     told = [missing[k] for k in sorted(missing)]
     if not parts:
         raise InputError(f"no proxy finished; {told[0]}")
-    dynamics = Dynamics.merge([parts[k] for k in sorted(parts)])
+    dynamics = Dynamics.merge(_alike([parts[k] for k in sorted(parts)]))
     if missing:
         warnings.warn(
             f"{len(parts)} of {len(parts) + len(missing)} proxies finished; {'; '.join(told)}",
@@ -381,6 +385,14 @@ def joined(jobs: Sequence[Job], results: Sequence[Trained], data: Data) -> Dynam
         )
         dynamics = replace(dynamics, provenance={**dynamics.provenance, "missing": told})
     return dynamics
+
+
+def _alike(parts: Sequence[Dynamics]) -> list[Dynamics]:
+    """Models that have stopped by themselves, up to the last epoch that all of them have."""
+    if any(part.is_summary for part in parts) or len({part.epochs for part in parts}) < 2:
+        return list(parts)
+    last = min(part.epochs[-1] for part in parts)
+    return [part.until(last) for part in parts]
 
 
 def _joined_folds(job: Job, folds: Sequence[Dynamics], data: Data) -> Dynamics:

@@ -117,9 +117,7 @@ def check_ways(
         )
 
 
-def check_held_out(
-    pick: bool, patience: int | None, cross_fit: int | None, *, stacked: bool
-) -> None:
+def check_held_out(pick: bool, patience: int | None, cross_fit: int | None) -> None:
     """Refuse to pick an epoch, or to stop, by a loss that nobody measures."""
     if pick and cross_fit is None:
         raise InputError(
@@ -128,8 +126,8 @@ def check_held_out(
     if patience is None:
         return
     checked_count(patience, "patience", at_least=1)
-    if not pick or not stacked:
+    if not pick:
         raise InputError(
-            'patience stops stacked models ("mlp", "linear_head") by the loss out of fold; use '
-            'it with them and with cross_fit=4, scored_epoch="held_out"'
+            "patience stops proxies by the loss out of fold; use it with cross_fit=4 and "
+            'scored_epoch="held_out"'
         )

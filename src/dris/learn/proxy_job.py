@@ -59,15 +59,17 @@ def kept(
 def _follow(job: Job, data: Data, run: Run | None, tick: Callable[[], None]) -> Dynamics:
     y = data.y
     measured = np.arange(len(y), dtype=np.int64)
-    rows = everyone_or_bag(job, job.stream, len(y))
+    rows, outside = everyone_or_bag(job, job.stream, len(y)), measured[:0]
     if job.folds is not None:
-        rows = np.flatnonzero(folds_for(job, job.stream, data) != job.fold)
+        fold = folds_for(job, job.stream, data)
+        rows, outside = np.flatnonzero(fold != job.fold), np.flatnonzero(fold == job.fold)
     recipe = job.recipe
     recorder = Recorder(
         measured,
         labels=y[measured],
         record=job.record,
-        scored_epoch=recipe.scored,
+        # Who may stop early does not know which epochs there will be.
+        scored_epoch=recipe.scored if job.patience is None else None,
         gradient_norm=job.gradient_norm,
         rival=job.rival,
     )
@@ -77,6 +79,10 @@ def _follow(job: Job, data: Data, run: Run | None, tick: Callable[[], None]) -> 
         for _ in range(start):
             tick()
         for epoch in range(start + 1, recipe.stop + 1):
+            if job.patience is not None and _no_better(recorder, outside, job.patience):
+                for _ in range(epoch, recipe.stop + 1):  # epochs that never come
+                    tick()
+                break
             with told_who(job, epoch):
                 _one_epoch(job, trainer, recorder, y, measured, epoch)
             held = None if run is None else trainer.state()
@@ -87,6 +93,14 @@ def _follow(job: Job, data: Data, run: Run | None, tick: Callable[[], None]) -> 
         accuracy = None if data.test_y is None else trainer.accuracy(data.test_x, data.test_y)
     made = {"proxies": [made_by(job, job.stream, accuracy)]}
     return replace(recorder.dynamics(), provenance=made)
+
+
+def _no_better(recorder: Recorder, outside: Positions, patience: int) -> bool:
+    """Whether so many epochs have not lowered the loss on the rows that were held out."""
+    if recorder.epoch <= patience + 1:
+        return False
+    losses = recorder.dynamics().loss[0][:, outside].mean(axis=1, dtype=np.float64)
+    return bool(len(losses) - (1 + int(losses.argmin())) >= patience)
 
 
 def _one_epoch(

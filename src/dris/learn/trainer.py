@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.learn.jobs import Data, Job, Trained
+from dris.learn.jobs import Data, Job, Normalize, Trained
 from dris.learn.networks.schedules import Positions, Schedule
 from dris.learn.store.run_store import Store
 
@@ -126,7 +126,7 @@ class TrainerKind:
     names: Callable[[], Sequence[str]]
     takes: Callable[[Any], bool]
     checked: Callable[[Any], Any]
-    prepare: Callable[[Data, bool, Path | None], Data]
+    prepare: Callable[[Data, Normalize, Path | None], Data]
     build: Callable[[Job, Data, Schedule, Stream], Trainer]
     batch_size: int
     train: Callable[[Job, Data, Store | None, Tick, int], Trained] | None = None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any
 
 from dris.core.errors import InputError
@@ -29,13 +30,25 @@ def checked_model(model: Any) -> Any:
     >>> checked_model("sgd_log").loss
     'log_loss'
     """
-    kind = kind_of(model)
-    if isinstance(model, str) and ":" not in model and model not in kind.names():
-        names = ", ".join(name for each in TRAINERS for name in each.names())
-        raise InputError(
-            f"unknown model {model!r}; choose from {names}, or package.module:function"
-        )
-    return kind.checked(model)
+    if isinstance(model, str):
+        check_name(model)
+    return kind_of(model).checked(model)
+
+
+def check_name(model: str) -> None:
+    """Refuse a name that no kind of model has; nothing is built for it.
+
+    >>> check_name("sgd_log")
+    """
+    if ":" in model or model in kind_of(model).names():
+        return
+    names = [name for each in TRAINERS for name in each.names()]
+    near = get_close_matches(model, names, 1)
+    meant = f" (did you mean {near[0]}?)" if near else ""
+    raise InputError(
+        f"unknown model {model!r}{meant}; choose from {', '.join(names)}, "
+        "or package.module:function"
+    )
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import dris
-from dris.core.checks import checked_count, count_of
+from dris.core.checks import checked_count, checked_ids, count_of
 from dris.core.choose.selection import Subset
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
@@ -16,7 +16,7 @@ from dris.core.judge.diagnostics import empirical_gap
 from dris.core.scores.formulas import consensus, rank_variance
 from dris.core.streams import hashed_order
 from dris.report.page_data import NO_LABEL, Advice, Pictures, ReportData, Rows, Sample, Step
-from dris.report.shown import Table, pictures, rows, shown_positions
+from dris.report.shown import DETAIL_BYTES, Table, by_class, pictures, rows, shown_positions
 
 FRACTIONS = tuple(round(0.05 * s, 2) for s in range(1, 21))
 
@@ -25,7 +25,7 @@ ContaminationAt = Callable[[Subset], tuple[float | None, float | None]]
 
 
 def report_data(
-    dynamics: Dynamics,
+    dynamics: Dynamics | None,
     *,
     title: str,
     advice: Advice,
@@ -33,6 +33,7 @@ def report_data(
     subset_at: SubsetAt,
     contamination_at: ContaminationAt | None = None,
     labels: ArrayLike | None = None,
+    ids: ArrayLike | None = None,
     class_names: Sequence[str] | None = None,
     suspicion: ArrayLike | None = None,
     suspected: ArrayLike | None = None,
@@ -50,7 +51,7 @@ def report_data(
     """Gather the page's data; ranks, subsets, queue, gap and thumbnails are worked out here.
 
     Args:
-        dynamics: Of at least two proxies.
+        dynamics: Of at least two proxies; None where there are none, and then no plane.
         title: What the data are called.
         advice: The verdict.
         keep: The chosen keep fraction.
@@ -58,6 +59,7 @@ def report_data(
             slider has no such step.
         contamination_at: A subset to (estimate, upper limit) of its corrupted share.
         labels: Given labels; those of the dynamics unless given.
+        ids: Names of the examples; those of the dynamics unless given.
         class_names: Names of the classes; their numbers unless given.
         suspicion: Larger is more suspicious; the mean rank unless given.
         suspected: Mask of the labels that look wrong.
@@ -80,30 +82,40 @@ def report_data(
     >>> data.examples, data.queue.tolist()
     (3, [1, 2, 0])
     """
-    n = dynamics.examples
-    y = np.asarray(dynamics.labels if labels is None else labels)
-    if labels is None and dynamics.labels is None:
+    given = labels if labels is not None or dynamics is None else dynamics.labels
+    if given is None:
         raise InputError("these dynamics hold no labels; pass labels=")
+    y = np.asarray(given)
+    n = y.size if dynamics is None else dynamics.examples
+    if y.shape != (n,):
+        raise InputError(f"labels must be one per example: {n} examples, {y.size} labels")
+    called = checked_ids(ids, n) if dynamics is None else dynamics.ids
     names = class_names if class_names is not None else [str(c) for c in range(int(y.max()) + 1)]
-    mean, variance = consensus(dynamics), rank_variance(dynamics)
+    mean, variance = np.zeros(n), np.zeros(n)
+    if dynamics is not None:
+        mean, variance = consensus(dynamics), rank_variance(dynamics)
     kinds, planted = _planted(canaries or {}, n)
     known = _mask_or_none(trusted, n)
     wary = np.asarray(mean if suspicion is None else suspicion, dtype=np.float64)
     own = np.ones(n, dtype=np.bool_) if canaries_too else planted == 0
     doubted = _mask_or_none(suspected, n) & own & ~known
-    first = _queue(wary, own & ~known, dynamics.ids, queue)
+    other = np.full(n, NO_LABEL) if suggested is None else np.asarray(suggested)
+    # A label that the proxies would give as well is no question.
+    first = _queue(wary, own & ~known & ((other != y) | (other == NO_LABEL)), called, queue)
     asked = first if sample is None else np.r_[first, sample.drawn[~np.isin(sample.drawn, first)]]
-    shown = shown_positions(asked, mean, variance, dynamics.ids)
-    beside = None if table is None else rows(table, shown)
+    turns = by_class(np.flatnonzero(doubted), wary, y)
+    asked = np.r_[asked, turns[~np.isin(turns, asked)]]
+    shown = shown_positions(asked, mean, variance, called)
+    beside = None if table is None else rows(table, shown, budget=_budget(images is not None))
     details: Pictures | Rows | None = beside
     if images is not None:
-        details = pictures(images, shown, beside=beside)
+        details = pictures(images, shown, budget=_budget(table is not None), beside=beside)
     return ReportData(
         title=title,
-        ids=dynamics.ids,
+        ids=called,
         class_names=tuple(map(str, names)),
         labels=y,
-        proxies=dynamics.proxies,
+        proxies=0 if dynamics is None else dynamics.proxies,
         mean_rank=mean,
         rank_variance=variance,
         suspicion=wary,
@@ -111,13 +123,13 @@ def report_data(
         trusted=known,
         canary=planted,
         canary_kinds=kinds,
-        suggested=np.full(n, NO_LABEL) if suggested is None else np.asarray(suggested),
+        suggested=other,
         steps=_steps(subset_at, contamination_at, float(keep), n),
         keep=float(keep),
         queue=first,
         advice=advice,
         sample=sample,
-        gap=empirical_gap(dynamics, planted > 0) if planted.any() else None,
+        gap=None if dynamics is None or not planted.any() else empirical_gap(dynamics, planted > 0),
         details=details,
         recipe=dict(recipe or {}),
         environment=_versions() if environment is None else dict(environment),
@@ -173,6 +185,11 @@ def _queue(
     lots = hashed_order(ids[candidates], seed=0)
     order = np.lexsort((lots, -suspicion[candidates]))[:most]
     return candidates[order].astype(np.int64)
+
+
+def _budget(shared: bool) -> int:
+    """Bytes for pictures or rows: half of them each where both are there."""
+    return DETAIL_BYTES // 2 if shared else DETAIL_BYTES
 
 
 def _versions() -> dict[str, str]:

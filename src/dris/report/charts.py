@@ -106,6 +106,8 @@ def contamination(data: ReportData) -> Chart | None:
     lines, dots = [], []
     for name in ("limit", "estimate"):
         pairs = [(s.fraction, v) for s in known if (v := getattr(s, name)) is not None]
+        if not pairs:  # nothing measures it: no curve, and no legend for one
+            continue
         lines.append((_path(x, y, pairs), name))
         dots += [(x.at(f), y.at(v), name) for f, v in pairs]
     table = [

@@ -1,6 +1,7 @@
 """The page about a decision: what was found in plain words, its rows or pictures."""
 
 import json
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,12 @@ from dris.data.writer import Writer
 from dris.decide.audit import sealed_draw
 from dris.decide.choice import EVERYTHING
 from dris.decide.decision import Decision
-from dris.decide.scored import Scored
 from dris.report.build import report_data
 from dris.report.page import write_report
-from dris.report.page_data import Advice, ReportData, Sample
+from dris.report.page_data import NO_LABEL, Advice, ReportData, Sample
 from dris.report.shown import Looked
+
+MOSTLY = 4  # a pair of labels is called "mostly" from this part of the suspects on: a quarter
 
 
 def report(decision: Decision, path: str | Path, *, title: str = "", force: bool = False) -> Path:
@@ -65,9 +67,9 @@ def write_page(
 
 
 def page_of(decision: Decision, *, title: str, recipe: Mapping[str, Any]) -> ReportData:
-    """The page's data; without canaries there is no judgement on it."""
-    scored = decision.scored
-    if scored is None:
+    """The page's data; without canaries there is no judgement on it, without proxies no plane."""
+    scored, suspects = decision.scored, decision.suspects
+    if scored is None and suspects is None:
         raise InputError(f"there is nothing to show: {'; '.join(decision.notes)}")
     n, data = len(decision), decision.data
     keep = decision.keep if decision.keep is not None else decision.kept.size / n
@@ -77,19 +79,23 @@ def page_of(decision: Decision, *, title: str, recipe: Mapping[str, Any]) -> Rep
         if fraction == keep:
             share = None if limit is None else limit.share
             return Subset(decision.kept, decision.rule, {"limit": share}, n)
+        if scored is None:
+            raise InputError("without proxies there is no other share")
         choice = decision.at(fraction)
         share = widest(choice.limits).share if choice.limits else None
         return Subset(np.flatnonzero(choice.kept), choice.rule, {"limit": share}, n)
 
-    suspects = decision.suspects
     suspected = np.zeros(n, dtype=np.bool_)
+    suggested = np.full(n, NO_LABEL)
+    if scored is not None and "rival" in scored.dynamics.columns:
+        suggested = scored.suggested()
     if suspects is not None:
         suspected[suspects.positions] = True
-    rival = "rival" in scored.dynamics.columns
+        suggested[suspects.positions] = suspects.suggested
     return report_data(
-        scored.dynamics,
+        None if scored is None else scored.dynamics,
         title=title,
-        advice=_advice(decision),
+        advice=_advice(decision, title),
         keep=keep,
         subset_at=subset_at,
         contamination_at=lambda subset: (None, subset.parameters["limit"]),
@@ -97,24 +103,26 @@ def page_of(decision: Decision, *, title: str, recipe: Mapping[str, Any]) -> Rep
         class_names=data.names,
         suspicion=decision.suspicion,
         suspected=suspected,
-        suggested=scored.suggested() if rival else None,
+        ids=data.ids,
+        suggested=suggested,
         trusted=data.trusted,
         canaries_too=True,
-        canaries={kind.kind: kind.mask() for kind in scored.canaries},
-        sample=sample_of(scored, decision.kept),
+        canaries={kind.kind: kind.mask() for kind in (scored.canaries if scored else ())},
+        sample=sample_of(data, decision.kept, seed=scored.settings.seed if scored else 0),
         recipe=recipe,
         **details_of(data),
     )
 
 
-def sample_of(scored: Scored, kept: NDArray[np.int64], most: int = 60) -> Sample | None:
+def sample_of(
+    data: LabelledData, kept: NDArray[np.int64], most: int = 60, *, seed: int = 0
+) -> Sample | None:
     """Kept examples for a person to check, and the limit that each number of wrong ones proves."""
     count = min(most, kept.size)
     if not count:
         return None
-    data = scored.data
     files = [] if data.paths is not None else [str(file) for file in data.origin.files]
-    drawn, note = sealed_draw(data, kept, count, files=files, seed=scored.settings.seed)
+    drawn, note = sealed_draw(data, kept, count, files=files, seed=seed)
     limits = (
         audit_limit(size=kept.size, checked=count, wrong=wrong, delta=note["delta"]).share
         for wrong in range(count + 1)
@@ -123,23 +131,88 @@ def sample_of(scored: Scored, kept: NDArray[np.int64], most: int = 60) -> Sample
 
 
 def headline(decision: Decision) -> str:
-    """One sentence for a person who reads nothing else."""
+    """What was found, in one sentence for a person who reads nothing else."""
     n = len(decision)
-    if decision.rule == EVERYTHING:
-        return f"Everything is kept: {'; '.join(decision.notes)}."
     count = 0 if decision.suspects is None else len(decision.suspects)
-    looks = f"{count:,} of {n:,} labels ({count / n:.1%}) look wrong to the proxies"
+    if not count:
+        return f"None of {n:,} labels looks wrong."
+    says = f"About {count:,} of {n:,} labels look wrong"
     most = None if decision.suspects is None else decision.suspects.commonest()
-    if most is not None:
-        looks += f", most often {most[0]} that should be {most[1]}"
-    if decision.harm is None:
-        return f"{looks}."
-    points, what = decision.harm.beyond_chance, "dropping them" if decision.keep is None else "this"
-    says = {"helps": "helps", "harms": "harms", "cannot tell": "changes little"}
-    return f"{looks}; on held-out rows {what} {says[decision.harm.says]} ({points} points)."
+    if most is None:
+        return f"{says}."
+    often = "mostly" if most[2] * MOSTLY >= count else "most often"
+    return f"{says}, {often} {most[1]} labelled {most[0]}."
 
 
-def _advice(decision: Decision) -> Advice:
+def doing(decision: Decision, name: str = "DATA") -> str:
+    """What to do about it, in one sentence; `name` is what the data are called."""
+    kept, n = decision.kept.size, len(decision)
+    look = f"look at those that look wrong: dris review {shlex.quote(name)}"
+    if decision.rule == EVERYTHING:
+        why = "; ".join(decision.notes) or "nothing else is safer"
+        return f"Keep everything for now ({why}), and {look}."
+    if kept == n:
+        return f"Keep everything, and {look}." if decision.suspects else "Keep everything."
+    if decision.keep is None:
+        return f"Train on the {kept:,} labels that look right, and {look}."
+    return f"Train on the {kept:,} examples chosen of {n:,}, and {look}."
+
+
+def changing(decision: Decision) -> str:
+    """What following it would change, with the numbers of the harm check."""
+    harm = decision.harm
+    if harm is None:
+        return "Whether that helps was not measured here; compare a model trained on either."
+    points = harm.beyond_chance
+    what = "without them" if decision.keep is None else "on this subset"
+    says = {
+        "helps": "agreed better with labels they had not seen",
+        "harms": "agreed worse with labels they had not seen",
+        "cannot tell": "agreed about as well with labels they had not seen",
+    }[harm.says]
+    return f"Small models trained {what} {says}: {points} points of 100 beyond chance."
+
+
+def promise(decision: Decision) -> str:
+    """How much may still be wrong, with the condition in the same sentence, or why no limit is."""
+    wrong, first = decision.wrong, ""
+    if wrong is not None:
+        low, high = (f"{share:.0%}" for share in (wrong.low, wrong.high))
+        first = f"Of all labels between {low} and {high} are wrong. " if low != high else ""
+    return first + _promise(decision)
+
+
+def _promise(decision: Decision) -> str:
+    limit = decision.limit
+    without = "checking the random sample below gives a limit that assumes nothing"
+    if limit is None:
+        return (
+            "How much of what is kept is still wrong was not measured; checking the random sample "
+            "below gives an exact limit, whatever made the labels wrong."
+        )
+    if decision.limit_says == "not to be trusted":
+        return (
+            "No limit on what is left is given: wrong labels here hide better than the ones that "
+            f"were planted to test the proxies, and a limit would rest on these; {without}."
+        )
+    if decision.limit_says == "nothing":
+        return f"Nothing of use can be promised about what is kept; {without}."
+    return (
+        f"At most {limit.share:.1%} of the kept labels are wrong ({limit.wrong:,} of "
+        f"{limit.left:,}), with {1 - limit.delta:.0%} confidence, if wrong labels are like the "
+        f"planted ones ({_PLANTED.get(limit.kind, limit.conditions[0])}); {without}."
+    )
+
+
+_PLANTED = {
+    "uniform": "random examples, each with a random other label, made wrong to test the proxies",
+    "hard": "made wrong among the hardest examples, to test the proxies",
+    "confusable": "with the label that each is most easily taken for, to test the proxies",
+    "matrix": "made wrong by the matrix that was given, to test the proxies",
+}
+
+
+def _advice(decision: Decision, name: str) -> Advice:
     judgement, limit = decision.judgement, decision.limit
     if judgement is None:
         return Advice(
@@ -147,9 +220,11 @@ def _advice(decision: Decision) -> Advice:
             "not judged",
             decision.rule,
             "there were no canaries.",
-            ("Plant canaries: let dris train the proxies.", _CHECK, _REVIEW),
+            doing(decision, name),
+            changing(decision),
+            promise(decision),
+            todo=("Plant canaries: let dris train the proxies.", _CHECK, _REVIEW),
         )
-    most = max((c.share for c in decision.corruption), default=None)
     reason = judgement.reason
     if decision.rule not in (judgement.rule, CLEAN):
         reason = f"the judgement is for {judgement.rule}: {reason}"
@@ -158,15 +233,13 @@ def _advice(decision: Decision) -> Advice:
         judgement.regime,
         decision.rule,
         f"{reason}.",
+        doing(decision, name),
+        changing(decision),
+        promise(decision),
         todo=_todo(decision),
         checks=tuple(judgement.checks.values()),
         certificate=() if limit is None else _pairs(limit),
-        epsilon=judgement.doubted,
-        epsilon_limit=most,
         confidence=0.95 if limit is None else 1 - limit.delta,
-        caveat="not to be trusted: wrong labels hide better than the canaries"
-        if judgement.hides
-        else "",
     )
 
 
@@ -175,8 +248,8 @@ _CHECK = (
     "limit, whatever made the labels wrong."
 )
 _REVIEW = (
-    "Tick the review queue below, export it and hand it to dris audit apply; labels found right "
-    "can be trusted in the next run (--trusted)."
+    "Correct the suspects with dris review; or tick the queue below, export it and hand it to "
+    "dris audit apply. Labels found right can be trusted in the next run (--trusted)."
 )
 
 

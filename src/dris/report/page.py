@@ -5,7 +5,6 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,15 @@ from markupsafe import Markup
 from dris.core.errors import InputError
 from dris.data.writer import Writer
 from dris.report import charts
+from dris.report.inlined import one_script, part
 from dris.report.packing import script_json
 from dris.report.page_data import DECISIONS, Pictures, ReportData
 from dris.report.payload import payload
 
-_SCRIPTS = ("basics", "examples", "plane", "keep", "review", "main")
+_SCRIPTS = (  # the first three draw the review app as well
+    *("elements", "looking", "heat"),
+    *("basics", "examples", "suspects", "plane", "keep", "review", "main"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +53,13 @@ class Panel:
 # Every panel, in the order of the page: a new one is a file and a line here.
 PANELS: tuple[Panel, ...] = (
     Panel("verdict", "verdict"),
-    Panel("plane", "plane-section", "Plane"),
-    Panel("disagreement", "disagreement"),
-    Panel("how_much", "how-much", "How much"),
+    Panel("plane", "plane-section", "Plane", lambda data: data.proxies > 0),
+    Panel("confusions", "confusions", "Confusions", lambda data: bool(data.suspected.any())),
     Panel("classes", "classes", "Classes"),
     Panel("review", "review", "Review"),
     Panel("check", "check", "Check", lambda data: data.sample is not None),
+    Panel("how_much", "how-much", "How much", lambda data: data.proxies > 0),
+    Panel("disagreement", "disagreement", shown=lambda data: data.proxies > 0),
     Panel("recipe", "recipe", "Recipe"),
 )
 _MEANINGS = {
@@ -96,12 +100,12 @@ def render(data: ReportData) -> str:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        loader=jinja2.FunctionLoader(_part),
+        loader=jinja2.FunctionLoader(part),
     )
     environment.filters["share"] = _share
     environment.filters["number"] = _number
-    script = "'use strict';\n(() => {\n" + "".join(_part(f"{s}.js") for s in _SCRIPTS) + "})();\n"
-    style = _part("page.css")
+    script = one_script(part(f"{name}.js") for name in _SCRIPTS)
+    style = part("components.css") + part("page.css")
     body = script_json(payload(data))
     return environment.get_template("page.html").render(
         panels=[panel for panel in PANELS if panel.shown(data)],
@@ -125,10 +129,6 @@ def render(data: ReportData) -> str:
         policy=_policy(script, style),
         key=hashlib.sha256(body.encode()).hexdigest()[:16],
     )
-
-
-def _part(name: str) -> str:
-    return files("dris.report").joinpath("page_files", name).read_text(encoding="utf-8")
 
 
 def _policy(script: str, style: str) -> str:
@@ -167,6 +167,20 @@ def _shown(data: ReportData) -> int:
     return len(data.details.images if isinstance(data.details, Pictures) else data.details.values)
 
 
+_LISTED = 6  # of a long list in the recipe; the recipe's own file has all of it
+
+
+def _short(value: Any) -> Any:
+    """A long list without its middle.
+
+    >>> _short(list(range(20)))
+    [0, 1, 2, 3, 4, 5, '… and 14 more']
+    """
+    if isinstance(value, list | tuple) and len(value) > 2 * _LISTED:
+        return [*value[:_LISTED], f"… and {len(value) - _LISTED:,} more"]
+    return value
+
+
 def _flat(values: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
     """Nested values as (dotted name, text) pairs, sorted by nothing: the recipe's own order.
 
@@ -178,7 +192,11 @@ def _flat(values: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
         if isinstance(value, Mapping) and value:
             found += _flat(value, f"{before}{name}.")
         else:
-            text = value if isinstance(value, str) else json.dumps(value, default=str)
+            text = (
+                value
+                if isinstance(value, str)
+                else json.dumps(_short(value), default=str, ensure_ascii=False)
+            )
             found.append((f"{before}{name}", text))
     return found
 

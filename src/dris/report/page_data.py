@@ -27,30 +27,45 @@ class Advice:
     """The verdict in plain words, and the numbers it stands on.
 
     Attributes:
-        headline: One sentence that a person who reads nothing else should read.
+        headline: What was found, in one sentence that a person who reads nothing else should read.
+        doing: What to do about it, in one sentence.
+        changing: What that would change, with the numbers of the harm check.
+        promise: How much may still be wrong and under which condition, or why nothing is promised.
         regime: The kind of corruption recognised, in a few words.
         rule: The recommended rule.
         reason: Why that rule.
         todo: What to do next, one sentence each.
         checks: Assumptions and what became of them.
         certificate: Name and value pairs, as they are to be shown.
-        epsilon: Share of the labels that look wrong; None where nothing measures it.
-        epsilon_limit: Upper confidence limit on the share that is wrong.
         confidence: Of every limit on the page.
-        caveat: Why the limit on the subset is not to be trusted, if it is not.
     """
 
     headline: str
     regime: str
     rule: str
     reason: str
+    doing: str = ""
+    changing: str = ""
+    promise: str = ""
     todo: tuple[str, ...] = ()
     checks: tuple[Check, ...] = ()
     certificate: tuple[tuple[str, str], ...] = ()
-    epsilon: float | None = None
-    epsilon_limit: float | None = None
     confidence: float = 0.95
-    caveat: str = ""
+
+    def tally(self) -> str:
+        """How many checks hold, fail and cannot tell, in one line.
+
+        >>> Advice("", "", "", "").tally()
+        'no checks were made'
+        """
+        if not self.checks:
+            return "no checks were made"
+        found = [check.outcome for check in self.checks]
+        said = [f"{found.count('holds')} of {len(found)} checks hold"]
+        for outcome, words in (("fails", "fail"), ("cannot tell", "cannot tell")):
+            if outcome in found:
+                said.append(f"{found.count(outcome)} {words}")
+        return ", ".join(said)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,6 +205,25 @@ class ReportData:
     def chosen(self) -> int:
         """Which step has the chosen keep fraction."""
         return [step.fraction for step in self.steps].index(self.keep)
+
+    @property
+    def clearest(self) -> NDArray[np.int64]:
+        """The three labels that look wrong most of all."""
+        return self.queue[self.suspected[self.queue]][:3]
+
+    @property
+    def suspects(self) -> NDArray[np.int64]:
+        """Positions of the labels that look wrong, the most suspicious first."""
+        at = np.flatnonzero(self.suspected)
+        return at[np.argsort(-self.suspicion[at], kind="stable")]
+
+    def confusion(self) -> list[tuple[int, int, int]]:
+        """How many suspects have each given and each other suggested label."""
+        at = self.suspects
+        at = at[(self.suggested[at] != NO_LABEL) & (self.suggested[at] != self.labels[at])]
+        pairs = np.stack((self.labels[at], self.suggested[at]), axis=1).reshape(-1, 2)
+        values, counts = np.unique(pairs, axis=0, return_counts=True)
+        return [(int(a), int(b), int(n)) for (a, b), n in zip(values, counts, strict=True)]
 
     def decision(self) -> NDArray[np.uint8]:
         """What became of each example, as a position in `DECISIONS`.

@@ -46,6 +46,10 @@ def payload(data: ReportData) -> dict[str, Any]:
         "flags": packed(flags[drawn]),
         "kept": packed(bits[drawn]),
         "suspicion": quantised(_standing(data.suspicion)[drawn], 1.0),
+        "before": np.bincount(data.labels, minlength=len(data.class_names)).tolist(),
+        "clearest": [place[p] for p in data.clearest.tolist()],
+        "suspects": packed(np.array([place[p] for p in data.suspects.tolist() if p in place])),
+        "confusion": data.confusion(),
         "queue": [{"at": place[p], "id": str(data.ids[p])} for p in data.queue.tolist()],
         "sample": _sample(data, place),
         "details": _details(data, place),
@@ -63,6 +67,10 @@ def drawn_positions(data: ReportData) -> NDArray[np.int64]:
     if data.details is not None:
         held = data.details.images if isinstance(data.details, Pictures) else data.details.values
         wanted.update(held)
+    for position in data.suspects.tolist():
+        if len(wanted) >= MOST_DRAWN:
+            break
+        wanted.add(position)
     first = np.fromiter(wanted, dtype=np.int64, count=len(wanted))
     rest = np.argsort(hashed_order(data.ids, seed=0), kind="stable")
     rest = rest[~np.isin(rest, first)]
@@ -80,6 +88,7 @@ def _steps(data: ReportData) -> list[dict[str, Any]]:
             {
                 "fraction": step.fraction,
                 "size": int(step.kept.sum()),
+                "kept": np.bincount(data.labels[step.kept], minlength=classes).tolist(),
                 "suspects": int((kept & data.suspected).sum()),
                 "estimate": step.estimate,
                 "limit": step.limit,

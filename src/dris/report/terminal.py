@@ -1,30 +1,36 @@
 """What commands print on a terminal: kept runs, known data sets."""
 
+import sys
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from dris.core.words import printable, under
 from dris.data.known.catalogue import load, status
 from dris.learn.store.run_store import RunInfo, Store
 
 
+def plain_console() -> Console:
+    """A console that takes no word for a mark-up, a face or a number to be coloured."""
+    return Console(file=under(sys.stdout), markup=False, emoji=False, highlight=False)
+
+
 def show_runs(folder: Path | None, *, clean: bool, unfinished: bool) -> None:
     """List the runs, after removing what is asked to go."""
-    store, page = Store(folder), Console()
+    store, page = Store(folder), plain_console()
     if clean:
         gone = store.clean(unfinished=unfinished)
-        page.print(f"removed {len(gone.removed)} ({size_of(gone.bytes)})", highlight=False)
+        page.print(f"removed {len(gone.removed)} ({size_of(gone.bytes)})")
     for name in store.foreign():
         page.print(
-            f"{store.root / name} holds what no run of dris wrote, and stays as it is; move it "
-            "away if it does not belong there",
+            f"{printable(store.root / name)} holds what no run of dris wrote, and stays as it is; "
+            "move it away if it does not belong there",
             soft_wrap=True,
-            highlight=False,
         )
     found = store.runs()
     if not found:
-        page.print(f"no runs in {store.root}", soft_wrap=True, highlight=False)
+        page.print(f"no runs in {printable(store.root)}", soft_wrap=True)
         return
     table = Table("run", "what", "state", "epoch", "size", "last written", box=None)
     for info in found:
@@ -59,7 +65,8 @@ def _what(info: RunInfo) -> str:
     if info.key is None:
         return "unknown"
     stream = " ".join(map(str, info.key.get("stream", [])))
-    return f"{info.key.get('model', '?')}, {stream}, seed {info.key.get('seed', '?')}"
+    text = f"{info.key.get('model', '?')}, {stream}, seed {info.key.get('seed', '?')}"
+    return printable(text)
 
 
 def _ago(seconds: float) -> str:
@@ -71,18 +78,18 @@ def _ago(seconds: float) -> str:
 
 def show_status(data_dir: Path | None) -> None:
     """One line per known data set; damaged and missing files are named."""
-    page = Console()
+    page = plain_console()
     table = Table("name", "state", "where", "licence", box=None)
     for one in status(data_dir):
         where = one.detail if one.state == "damaged" else str(one.path or "")
-        table.add_row(one.known.name, one.state, where, one.known.licence)
+        table.add_row(one.known.name, one.state, printable(where), one.known.licence)
     page.print(table)
 
 
 def fetch_and_tell(name: str, data_dir: Path | None) -> None:
     """Load one data set, downloading it when absent, and say what it is."""
     data = load(name, data_dir=data_dir)
-    page = Console()
+    page = plain_console()
     text = f"{name}: {len(data.train_y):,} to train on, {len(data.test_y):,} to test, "
     text += f"{len(data.classes)} classes, checksums right. {data.note} {data.citation}"
-    page.print(" ".join(text.split()), soft_wrap=True, highlight=False)
+    page.print(printable(" ".join(text.split())), soft_wrap=True)

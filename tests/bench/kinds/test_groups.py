@@ -1,9 +1,11 @@
 """What every rule of the bench keeps: the product's rules, on the ensemble that each runs on."""
 
+import time
+
 import numpy as np
 import pytest
 
-from dris.bench.kinds.groups import Ensembles, corrupted
+from dris.bench.kinds.groups import Ensembles, corrupted, timed
 from dris.bench.own.beyond import GATED, UNGATED, VARIANTS
 from dris.bench.paper.pruning import RULES
 from dris.bench.spec import CLEAN, Noise
@@ -73,3 +75,18 @@ def test_a_noise_that_aims_hits_the_largest_norms_and_another_asks_for_none():
     assert np.flatnonzero(aimed.flipped).tolist() == [6, 7]
     assert corrupted(y, Noise("uniform", 0.25), seed=0, classes=2).flipped.sum() == 2
     assert not corrupted(y, CLEAN, seed=0, classes=2).flipped.any()
+
+
+def test_the_clock_waits_for_a_gpu_and_counts_its_time(monkeypatch):
+    torch = pytest.importorskip("torch")
+    waited, plain = [], {}
+    with timed(plain, "target"):
+        time.sleep(0.05)
+    assert plain["target cpu"] < plain["target"]  # sleeping takes no processor
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: waited.append(1))
+    seconds = {}
+    with timed(seconds, "target"):
+        time.sleep(0.05)
+    assert len(waited) == 2
+    assert seconds["target cpu"] == seconds["target"] >= 0.05

@@ -9,8 +9,11 @@ from dris.bench import torchvision_backbones  # noqa: E402
 from dris.bench.backbones import random_trunk  # noqa: E402
 from dris.bench.cell_data import Place  # noqa: E402
 from dris.bench.kinds import food_cell as kind  # noqa: E402
+from dris.bench.kinds.groups import Ensembles  # noqa: E402
 from dris.bench.paper import food  # noqa: E402
 from dris.bench.scales import scale_of  # noqa: E402
+from dris.bench.spec import CLEAN  # noqa: E402
+from dris.core.choose.gate import NothingPassesError  # noqa: E402
 from dris.core.errors import InputError  # noqa: E402
 from dris.learn.store.target_log import TargetRun  # noqa: E402
 from dris.learn.targets import train_target  # noqa: E402
@@ -93,20 +96,39 @@ class _Step(torch.nn.Module):
 
 def test_the_papers_backbones_name_torchvision_when_it_is_absent(monkeypatch):
     monkeypatch.setitem(sys.modules, "torchvision", None)
-    with pytest.raises(InputError, match="pip install torchvision"):
+    with pytest.raises(InputError, match=r'pip install "torchvision==0\.\d+\.\*"'):
         torchvision_backbones.resnet50_trunk((3, 224, 224), 101)
 
 
-def test_images_past_the_limit_are_decoded_on_the_way(monkeypatch, tmp_path):
+def test_images_past_the_limit_are_decoded_once_into_a_file(monkeypatch, tmp_path):
     image = pytest.importorskip("PIL.Image")
     paths = []
     for i in range(3):
         paths.append(str(tmp_path / f"{i}.png"))
         image.fromarray(np.full((10, 12, 3), 40 * i, dtype=np.uint8)).save(paths[-1])
-    held = kind._images(np.array(paths), 8)
+    held = kind._images(np.array(paths), 8, tmp_path)
     monkeypatch.setattr(kind, "AT_ONCE", 0)
-    lazy = kind._images(np.array(paths), 8)
+    lazy = kind._images(np.array(paths), 8, tmp_path)
     assert isinstance(held, np.ndarray)
-    assert isinstance(lazy, kind.Decoded)
+    assert isinstance(lazy, kind.Resized)
     assert len(lazy) == 3
     assert np.array_equal(lazy[2], held[2])
+    monkeypatch.setattr(kind, "decode_images", None)  # nobody decodes again
+    again = kind._images(np.array(paths), 8, tmp_path)
+    assert all(np.array_equal(again[i], held[i]) for i in range(3))
+    with pytest.raises(TypeError):  # the twin: other images are other files
+        kind._images(np.array(paths[:2]), 8, tmp_path)
+
+
+def test_a_gate_that_nothing_passes_skips_its_cell_and_not_the_group(monkeypatch, tmp_path):
+    cells = [c for c in food.cells(scale_of("smoke")) if not c.seed and c.noise != CLEAN]
+    real = Ensembles.subset
+
+    def subset(self, rule, keep, seed):
+        if rule == cells[0].rule:
+            raise NothingPassesError("nothing passes")
+        return real(self, rule, keep, seed)
+
+    monkeypatch.setattr(Ensembles, "subset", subset)
+    found = list(kind.findings(cells[:2], Place(tmp_path)))
+    assert [f.found["size"] > 0 for f in found] == [False, True]

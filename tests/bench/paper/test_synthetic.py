@@ -1,7 +1,15 @@
 import numpy as np
 
 from dris.bench.cell_data import Place
-from dris.bench.kinds.synthetic_cell import COLUMNS, disagreement, findings, make_runs, proxy_losses
+from dris.bench.kinds.synthetic_cell import (
+    COLUMNS,
+    disagreement,
+    findings,
+    least_squares_norms,
+    make_runs,
+    proxy_losses,
+    sgd_losses,
+)
 from dris.bench.paper.synthetic import METHODS, cells, printed
 from dris.bench.scales import scale_of
 from dris.bench.spec import CLEAN, Noise
@@ -40,6 +48,10 @@ def test_each_column_flips_what_its_name_says():
         length = np.linalg.norm(runs.x[r], axis=1)
         if column.kind == "longest":
             assert length[flipped].min() >= length[~flipped].max()
+        if column.kind == "least squares":
+            sign = np.where(runs.noisy[r].true == 1, 1.0, -1.0)
+            norm = least_squares_norms(runs.x[r], sign)
+            assert norm[flipped].min() >= norm[~flipped].max()
         if column.kind == "targeted":
             sign = np.where(runs.noisy[r].true == 1, 1.0, -1.0)
             norm = 2 * np.maximum(0, 1 - sign * (runs.x[r] @ attacker)) * length
@@ -50,7 +62,7 @@ def test_each_column_flips_what_its_name_says():
 
 def test_disagreement_leaves_out_the_clean_column_and_counts_the_corrupted():
     runs, attacker = make_runs(200, 0, SMALL)
-    found = disagreement(runs, proxy_losses(runs, 4, SMALL), attacker, 0.25)
+    found = disagreement(runs, proxy_losses(runs, 4, SMALL), sgd_losses(runs, 4, 2), attacker, 0.25)
     assert list(found) == [str(column) for column in COLUMNS if column != CLEAN]
     assert found["longest 25 %"]["corrupted in the data"] == 0.25
     # The 20 rare examples are the longest of the 200: all of a tenth, two fifths of a quarter.

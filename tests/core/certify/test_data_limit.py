@@ -28,6 +28,11 @@ def test_one_cut_rejects_what_trying_every_number_rejects(most, below, above, co
     assert ours == oracle.outside_limit(most, below, above, counted, delta)
 
 
+def test_a_cut_without_anything_to_count_rejects_nothing():
+    assert _outside_limit(0, 0, 0, 0, 0.1) == 0
+    assert _outside_limit(9, 0, 0, 0, 0.1) == 9
+
+
 @pytest.mark.parametrize(("rate", "at_most"), [(0.0, 0.01), (0.1, 0.16), (0.25, 0.34), (0.4, 0.53)])
 def test_a_good_detector_gives_a_useful_limit_at_every_known_rate(rate, at_most):
     for seed in range(3):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import oracles_canaries as oracle
-from dris.core.certify.random_audit import audit_limit, audit_size, draw_audit
+from dris.core.certify.random_audit import AuditLimit, audit_limit, audit_size, draw_audit
 from dris.core.choose.selection import Subset
 from dris.core.errors import InputError
 
@@ -22,6 +22,7 @@ def test_by_hand():
     assert limit.share == 0.3
     found = audit_limit(size=10, checked=10, wrong=2)
     assert (found.limit, found.share, found.share_after) == (2, 0.2, 0.0)
+    assert AuditLimit(limit=5, size=10, checked=4, wrong=2, delta=0.05).share_after == 3 / 8
     assert audit_limit(size=10, checked=0, wrong=0).share == 1.0
     assert "at most 30.00% of 10 labels" in str(limit)
     assert limit.to_dict()["limit"] == 3

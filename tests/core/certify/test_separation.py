@@ -10,7 +10,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import oracles_certificates as oracle
-from dris.core.certify.separation import Bound, Certificate, certify
+from dris.core.certify.separation import (
+    Bound,
+    Certificate,
+    _checked,
+    _lowered,
+    _raised,
+    certify,
+)
+from dris.core.certify.wording import _proxies
+from dris.core.checks import exact
 from dris.core.errors import InputError
 
 PAPER: dict[str, Any] = {
@@ -473,6 +482,66 @@ def test_means_that_differ_only_add_to_the_boundarys_disagreement() -> None:
 def test_bad_input_is_named(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         certified(**changes)
+
+
+@pytest.mark.parametrize(
+    ("name", "edges", "beyond"),
+    [
+        ("delta", (1e-9, 1 - 1e-9), (0, 1)),
+        ("tau", (0, 1 - 1e-9), (-1e-9, 1)),
+        ("gamma", (0, 1 - 1e-9), (-1e-9, 1)),
+        ("tau_bdry", (1e-4, 0.5), (0, 0.5 + 1e-9)),
+        ("epsilon", (0, 0.5 - 1e-9), (-1e-9, 0.5)),
+        ("alpha_trim", (0, 1 - 1e-9), (-1e-9, 1)),
+        ("v_tail", (0, 0.25), (-1e-9, 0.25 + 1e-9)),
+        ("rank_error", (0, 0.25 - 1e-9), (-1e-9, 0.25)),
+    ],
+)
+def test_every_number_is_taken_up_to_its_edge_and_not_beyond(
+    name: str, edges: tuple[float, float], beyond: tuple[float, float]
+) -> None:
+    for value in edges:
+        assert _checked(value, name) == exact(value, name)
+    for value in beyond:
+        with pytest.raises(InputError, match=f"{name} must be"):
+            _checked(value, name)
+
+
+def test_inexact_ranks_move_a_variance_by_twice_its_root_times_the_error_by_hand() -> None:
+    # (0.2 + 0.1)² = 0.09 and (0.2 - 0.1)² = 0.01; an error above the root leaves nothing.
+    assert _raised(0.04, 0.1) == pytest.approx(0.09)
+    assert _lowered(0.04, 0.1) == pytest.approx(0.01)
+    assert _lowered(0.04, 0.2) == _lowered(0.04, 0.3) == 0.0
+    assert _lowered(-0.5, 0.1) == -0.5
+    assert _lowered(0.0, 0.1) == 0.0
+
+
+def test_a_rank_error_of_half_the_distance_of_the_roots_is_too_large_for_any_k() -> None:
+    # √0.25 - √0.01 = 0.4, exactly twice 0.2.
+    apart = {"tau": 0.2, "gamma": 0, "tau_bdry": 0.5, "boundary": 12_500}
+    at = certified(**apart, rank_error=0.2).tight
+    assert at.smallest_k is None
+    assert at.why_not == "a rank error of 0.2 is too large for any K to separate"
+    assert certified(**apart, rank_error=0.19).tight.smallest_k is not None
+
+
+def test_why_there_is_no_bound_is_said_in_numbers() -> None:
+    # 0.04 - 0.01/4 - 0.05 = -0.0125.
+    assert str(certified(gamma=0.05).tight.why_not).startswith("τ_bdry² - τ²/4 - γ = -0.0125 is")
+    # Δ' = 2/3 · (0.04 - 0.0125) = 0.0183; the tighter radius is 2/3 · √(log(10^6)/6) = 1.01.
+    assert "Δ' = 0.0183 does not exceed twice the radius, 2.02" in str(certified().tight.why_not)
+    assert "of 7,500 is smaller than the ⌊αN⌋ = 12,500" in str(certified().tight.why_not)
+    # So far apart that K separates, were the ranks exact.
+    wide = {"k": 5_000, "tau_bdry": 0.4, "boundary": 12_500}
+    assert certified(**wide).tight.why_not is None
+    lost = certified(**wide, rank_error=0.12).tight
+    assert lost.why_not == "√floor - √θ* does not exceed twice the rank error, 0.24"
+
+
+def test_the_fewest_proxies_are_written_out_up_to_a_thousand_million() -> None:
+    assert _proxies(None) == "no K"
+    assert _proxies(10**9 - 1) == "999,999,999"
+    assert _proxies(10**9) == "1.00e+9"
 
 
 def test_numpy_numbers_are_numbers() -> None:

@@ -18,7 +18,6 @@ from dris.core.choose.gate import (
     calibrate_gate,
     canaries_needed,
     gated,
-    select_gated,
 )
 from dris.core.choose.rules import choose
 from dris.core.dynamics.history import Dynamics
@@ -353,12 +352,11 @@ def test_half_el2n_prefers_the_hard_and_does_not_leave_out_the_easy():
 @pytest.mark.parametrize("detector", DETECTORS)
 def test_one_call_is_the_three_steps(detector, chooser):
     d, canaries = toy(300), np.random.default_rng(5).permutation(300) < 60
-    rule = GatedRule(detector, 0.5, 0.9, chooser)
-    gate = best_gate(DETECTORS[detector](d), canaries, recall=0.5, confidence=0.9)
+    gate = best_gate(DETECTORS[detector](d), canaries, recall=0.5, confidence=0.95)
     score = CHOOSERS[chooser](d, gate.passed, 3)
-    steps = gated(gate, score, fraction=0.2, drop=canaries, seed=3, ids=d.ids)
-    assert select_gated(d, canaries, fraction=0.2, rule=rule, seed=3) == steps
-    assert not canaries[steps.indices].any()
+    steps = gated(gate, score, fraction=0.2, seed=3, ids=d.ids)
+    whole = choose(f"gate:{detector}:0.5:{chooser}", d, keep=0.2, choosing=canaries, seed=3)
+    assert whole.indices.tolist() == steps.indices.tolist()
 
 
 def test_the_default_is_frozen():

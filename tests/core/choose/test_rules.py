@@ -125,6 +125,9 @@ def test_names_carry_parameters(dynamics, canaries):
     early = choose("rank_variance@2", dynamics, keep=0.3)
     assert same(early, keep_top(SCORES["rank_variance"](dynamics.at(2)), fraction=0.3))
     assert rule_of("rank_variance@2").title == "DR-IS at epoch 2"
+    even = choose("hybrid_scaled:0.25", dynamics, keep=0.3)
+    assert same(even, keep_top(hybrid(dynamics, beta=0.25, scaled=True), fraction=0.3))
+    assert not same(even, half)
     mixed = choose("uniform_hybrid:0.5", dynamics, keep=0.3)
     assert len(mixed) == 0.3 * N
     assert not same(mixed, choose("rank_variance", dynamics, keep=0.3))
@@ -138,7 +141,17 @@ def test_names_carry_parameters(dynamics, canaries):
 
 @pytest.mark.parametrize(
     "name",
-    ["best", RECOMMENDED, "hybrid:x", "uniform_hybrid:", "gate:margin", "nonsense@3", "aum@x"],
+    [
+        "best",
+        RECOMMENDED,
+        "hybrid:x",
+        "hybrid_scaled:",
+        "hybrid_drawn:x",
+        "uniform_hybrid:",
+        "gate:margin",
+        "nonsense@3",
+        "aum@x",
+    ],
 )
 def test_a_name_that_is_none_lists_those_there_are(name):
     with pytest.raises(InputError, match=r"rule must be one of clean, clean_lean, .* dris rules"):
@@ -159,3 +172,20 @@ def test_every_rule_says_in_a_line_what_it_does():
         assert rule.title
         assert 10 < len(rule.about) < 100
         assert not rule.about.endswith(".")
+
+
+def test_a_drawn_hybrid_draws_in_proportion_to_its_score():
+    """The first of many draws of one example falls on each with probability q; the top does not."""
+    losses = np.array([[0.1, 0.2, 0.3, 0.4], [0.4, 0.2, 0.3, 0.1]])
+    dynamics = Dynamics.from_arrays(
+        loss=losses, gradient_norm=np.tile([1.0, 2.0, 3.0, 4.0], (2, 1))
+    )
+    q = hybrid(dynamics, beta=0.5)
+    drawn = [
+        choose("hybrid_drawn:0.5", dynamics, keep=0.25, seed=s).indices[0] for s in range(2_000)
+    ]
+    shares = np.bincount(drawn, minlength=4) / 2_000
+    assert np.abs(shares - q / q.sum()).max() < 5 * np.sqrt(0.25 / 2_000)
+    assert choose("hybrid:0.5", dynamics, keep=0.25).indices.tolist() == [3]
+    # What has no score is drawn last: two examples that the proxies agree about.
+    assert choose("hybrid_drawn:0", dynamics, keep=0.5).indices.tolist() == [0, 3]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import comb
+from scipy.stats import hypergeom
 
 from dris.core.judge.assumption_checks import (
     disagreement_matters,
@@ -123,3 +124,15 @@ def test_shuffled_ranks_of_tiny_losses_are_spread_but_nothing_is_contested():
     planted = np.arange(300) < 30
     assert rank_spread(ranks.var(axis=0), planted).outcome == "holds"
     assert disagreement_matters(np.ones((3, 5, 300), dtype=bool), planted).outcome == "fails"
+
+
+def test_inversion_is_the_exact_hypergeometric_test_on_both_sides():
+    planted = np.arange(300) < 60
+    for inside in (5, 15, 25):
+        chosen = np.zeros(300, dtype=bool)
+        chosen[:inside] = chosen[60 : 135 - inside] = True
+        tails = hypergeom.sf(inside - 1, 300, 60, 75), hypergeom.cdf(inside, 300, 60, 75)
+        said = not_inverted(chosen, planted, 0.01)
+        wanted = "fails" if tails[0] <= 0.01 else "holds" if tails[1] <= 0.01 else "cannot tell"
+        assert said.outcome == wanted
+        assert f"p = {min(tails):.2g}" in said.reason

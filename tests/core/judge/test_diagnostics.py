@@ -23,6 +23,7 @@ from dris.core.judge.diagnostics import (
     estimate_assumptions,
     spread,
 )
+from dris.core.streams import hashed_order
 
 
 def toy(k=4, n=40, seed=0, ids=None):
@@ -160,6 +161,8 @@ def test_tied_margins_are_not_cut_by_position():
     chosen = set(boundary_set(d, bad).tolist())
     assert chosen == {int(turned.ids[i]) for i in boundary_set(turned, bad[::-1])}
     assert chosen != set(range(8, 14))  # the twin: what the order of the file would choose
+    lots = hashed_order(ids, seed=0)
+    assert chosen == {int(i) for i in sorted(ids[8:], key=lambda i: lots[i])[:6]}
 
 
 def test_the_bootstrap_is_reproducible_and_named_by_its_seed():
@@ -285,6 +288,16 @@ def test_choosing_and_measuring_on_the_same_proxies_would_flatter():
     assert np.mean(flattering) < 0.5 * np.mean(honest)
 
 
+def test_one_proxy_of_five_may_rank_an_example_low_by_hand():
+    # Four of five that measure rank it last of 100, one first: τ = 0 but for a share γ = 1/5, which
+    # is 0.2, and less than τ = 0.99 for all, 0.99²/4 = 0.245.
+    loss = np.tile(np.arange(100.0), (10, 1))
+    loss[9] = -loss[9]
+    last = np.arange(100) == 99
+    found = estimate_assumptions(Dynamics.from_losses(loss), last, trim=0.0)
+    assert (found.tau, found.gamma, found.v_tail) == (0.0, 0.2, 0.0)
+
+
 def test_v_tail_is_the_unbiased_variance_of_the_tail():
     # Independent uniform ranks have variance 1/12. The mean over 25 examples of the unbiased
     # variance of 8 has standard error below 0.0065: five of those, tail 6e-7, either side.
@@ -359,8 +372,10 @@ def test_the_gap_needs_a_delta_between_zero_and_one(delta):
 
 def test_all_equal_scores_are_cannot_tell():
     out = spread(np.zeros(9))
-    assert out.outcome == "cannot tell"
+    assert (out.outcome, out.number, out.threshold) == ("cannot tell", 1, 2)
     assert "train longer" in out.reason
+    some = spread([0.0, 0.5, 0.5])
+    assert (some.outcome, some.number, some.threshold) == ("holds", 2, 2)
     assert spread([0.0, -0.0]).outcome == "cannot tell"
     assert spread([0.0, 1e-300]).outcome == "holds"
     for bad in ([], [np.nan], ["a"]):

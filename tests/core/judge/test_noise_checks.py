@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import mannwhitneyu
 
 from dris.core.dynamics.history import Dynamics
+from dris.core.judge.diagnostics import auroc
 from dris.core.judge.noise_checks import (
+    _chance_of_more,
     classes_survive,
     doubted_share,
     errors_go_both_ways,
@@ -167,6 +170,8 @@ def test_kinds_that_pass_at_different_rates_fail():
     found = kinds_alike((0, 4), (4, 4), 0.05)
     assert (found.outcome, found.number) == ("fails", 1.0)  # Fisher: 2/70, the two extremes
     assert kinds_alike((0, 4), (4, 4), 0.02).outcome == "holds"
+    found = kinds_alike((1, 4), (3, 4), 0.05)
+    assert (found.number, found.threshold) == (0.5, 0.0)  # a quarter beside three
 
 
 def test_a_class_too_small_for_this_fraction_fails():
@@ -182,3 +187,17 @@ def test_a_class_with_four_kept_examples_starves_and_five_are_a_handful():
     even = labels == 0
     assert starved_class(even | (np.arange(100) < 8), labels) == (1, 4)
     assert starved_class(even | (np.arange(100) < 10), labels) is None
+
+
+@pytest.mark.parametrize("rounded", [False, True], ids=["no ties", "ties"])
+@pytest.mark.parametrize(("m", "n"), [(5, 30), (30, 40), (200, 25)])
+def test_the_rank_test_is_scipys(m, n, rounded):
+    rng = np.random.default_rng(m + n)
+    others, known = rng.normal(size=m) + 0.4, rng.normal(size=n)
+    if rounded:
+        others, known = others.round(1), known.round(1)
+    number = auroc(np.r_[others, known], np.arange(m + n) < m)
+    theirs = mannwhitneyu(others, known, alternative="greater").pvalue
+    assert _chance_of_more(number, others, known) == pytest.approx(theirs, rel=1e-10)
+    other_side = mannwhitneyu(others, known, alternative="less").pvalue
+    assert other_side != pytest.approx(theirs, rel=1e-3)  # the twin: there are two sides

@@ -41,7 +41,7 @@ def test_right_and_corrected_labels_become_trusted_and_wrong_ones_without_a_labe
     assert done.labels.tolist() == [0, 2, 1, 1, 2]
     assert done.trusted.tolist() == [False, True, False, True, False]
     assert done.known_wrong.tolist() == [False, False, False, False, True]
-    assert (review.wrong, review.not_right) == (2, 3)
+    assert review.wrong == 2
 
 
 def test_applying_a_review_twice_changes_nothing_more_and_leaves_the_input_alone():

@@ -17,6 +17,7 @@ from torch.nn.functional import cross_entropy  # noqa: E402
 from torch.utils.data import TensorDataset  # noqa: E402
 
 from dris.core.errors import InputError  # noqa: E402
+from dris.learn.networks import loop  # noqa: E402
 from dris.learn.networks.loop import Network, cosine  # noqa: E402
 from dris.learn.networks.models import Classifier  # noqa: E402
 from dris.learn.networks.schedules import Passes  # noqa: E402
@@ -331,6 +332,21 @@ def test_mixed_precision_everywhere_trains_otherwise_and_measures_in_full():
     assert np.array_equal(plain.measure(at)[0], mixed.measure(at)[0])
     with pytest.raises(InputError, match=r"mixed_precision must be .* got 'half'"):
         Recipe(1, 1, 0.1, mixed_precision="half")
+
+
+def test_networks_are_compiled_on_a_gpu_and_only_where_the_process_says_so(monkeypatch):
+    monkeypatch.setattr(loop, "_compiled", False)
+    monkeypatch.setattr(torch.backends.cudnn, "benchmark", False)
+    monkeypatch.setattr(torch, "compile", lambda model: "compiled")
+    before, model, gpu = torch.get_float32_matmul_precision(), nn.Linear(1, 1), torch.device("cuda")
+    assert loop.forward_of(model, gpu) is model
+    try:
+        loop.use_gpu_fully(compiled=True)
+        assert torch.backends.cudnn.benchmark
+        assert loop.forward_of(model, gpu) == "compiled"
+        assert loop.forward_of(model, CPU) is model
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def test_convolutions_are_held_channels_last():

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 import dris  # noqa: E402
 from dris.core.choose.draws import draw  # noqa: E402
-from dris.core.choose.importance import Importance  # noqa: E402
+from dris.core.choose.importance import Importance, proportional  # noqa: E402
 from dris.core.errors import InputError  # noqa: E402
 from dris.core.streams import rng_for  # noqa: E402
 from dris.learn.networks.samplers import ImportanceSampler, WeightedDataset  # noqa: E402
@@ -395,3 +395,45 @@ def test_bad_arguments_are_refused_in_one_sentence(call, says):
         call()
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+# -- any vector of weights ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [list, np.array, torch.tensor])
+def test_any_vector_of_weights_draws_in_proportion(kind):
+    sampler = ImportanceSampler(weights=kind([0.0, 1.0, 3.0]), seed=0, num_samples=40_000)
+    share = np.bincount(sampler.draws(0), minlength=3) / 40_000
+    # Six standard deviations of a share of 3/4 are 0.013; outside with probability 2e-9.
+    assert share == pytest.approx([0, 0.25, 0.75], abs=0.013)
+    plan = ImportanceSampler(proportional([0.0, 1.0, 3.0]), seed=0, num_samples=40_000)
+    assert (plan.draws(0) == sampler.draws(0)).all()
+
+
+def test_weights_are_dealt_out_to_ranks_and_drawn_without_replacement():
+    weights = np.arange(1.0, 101.0)
+    one = ImportanceSampler(weights=weights, seed=3)
+    parts = [ImportanceSampler(weights=weights, seed=3, rank=r, world_size=4) for r in range(4)]
+    assert np.stack([p.draws(1) for p in parts], axis=1).ravel().tolist() == one.draws(1).tolist()
+    few = ImportanceSampler(weights=weights, seed=3, replacement=False, num_samples=30).draws(0)
+    assert len(set(few.tolist())) == 30
+
+
+def test_weights_of_more_than_two_to_the_24_examples_reach_the_last():
+    weights = np.zeros(2**24 + 3, dtype=np.float32)
+    weights[-1] = 1.0
+    assert set(ImportanceSampler(weights=weights, num_samples=5).draws(0)) == {2**24 + 2}
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({}, "pass either a plan"),
+        ({"plan": proportional([1.0, 2.0]), "weights": [1.0]}, "pass either a plan"),
+        ({"weights": [1.0, -1.0]}, "0|negative"),
+        ({"weights": [1.0, float("nan")]}, "finite"),
+    ],
+)
+def test_bad_weights_are_one_sentence(given, says):
+    with pytest.raises(InputError, match=says):
+        ImportanceSampler(**given)

@@ -268,13 +268,9 @@ def test_patience_stops_all_proxies_together_and_changes_nothing_before():
     ("how", "message"),
     [
         ({"scored_epoch": "held_out"}, "cross_fit=4"),
-        ({"patience": 2}, "patience stops stacked models"),
-        ({"patience": 2, "cross_fit": 2}, "patience stops stacked models"),
+        ({"patience": 2}, "patience stops proxies by the loss out of fold"),
+        ({"patience": 2, "cross_fit": 2}, "patience stops proxies by the loss out of fold"),
         ({"patience": 0, "cross_fit": 2, "scored_epoch": "held_out"}, "patience must be at least"),
-        (
-            {"model": "sgd_log", "patience": 2, "cross_fit": 2, "scored_epoch": "held_out"},
-            "patience stops stacked models",
-        ),
     ],
 )
 def test_a_loss_that_nobody_measures_stops_and_picks_nothing(how, message):
@@ -288,6 +284,23 @@ def test_other_trainers_pick_their_epoch_by_strangers_too():
         x, y, model="sgd_log", recipe=Recipe(5, 16, 0.1), cross_fit=3, scored_epoch="held_out"
     )
     assert got.scored_epoch == best_epoch(got)
+
+
+def test_other_models_stop_by_their_own_folds_and_keep_the_epochs_that_all_have():
+    x, y = toy(n=200, width=30)
+    how = {"model": "sgd_log", "recipe": Recipe(12, 16, 0.3), "cross_fit": 3}
+    whole = train(x, y, scored_epoch="held_out", **how)
+    seen = []
+    how |= {"scored_epoch": "held_out", "patience": 2}
+    stopped = train(x, y, progress=lambda *at: seen.append(at), **how)
+    last = stopped.epochs[-1]
+    assert last < 12
+    assert np.array_equal(stopped.loss, whole.loss[:, :last])
+    assert stopped.scored_epoch == best_epoch(stopped)
+    assert seen[-1][0] == seen[-1][1]
+    mixed = train(x, y, **{**how, "model": ["mlp", "sgd_log"]})
+    assert mixed.epochs == tuple(range(1, mixed.epochs[-1] + 1))
+    assert train(x, y, **{**how, "patience": 12}).epochs == whole.epochs  # the twin
 
 
 # --- ids, bags, company

@@ -1,7 +1,7 @@
 """What a cell can measure, in reading order.
 
 groups (what cells that share their proxies need), static_cell (a target on what a rule keeps),
-ensemble_cell (the proxies themselves), verdict_cell (what `dris judge` says), online_cell (weighted
-draws), food_cell (pretrained backbones), proxytypes_cell (growing ensembles), synthetic_cell (the
-study in R^20).
+ensemble_cell (the proxies themselves), verdict_cell (what `dris judge` says), proved_cell (the
+theorems on trained ensembles), online_cell (weighted draws), food_cell (pretrained backbones),
+proxytypes_cell (growing ensembles), synthetic_cell (the study in R^20).
 """

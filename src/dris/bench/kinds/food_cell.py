@@ -4,9 +4,11 @@ The models of a cell's ensemble are backbones, each with one probe on its featur
 "package.module:NAME", of which NAME_trunk stays frozen and NAME_tail learns.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,10 @@ from torch.utils.data import Dataset
 from dris.bench.backbones import PARTS, fine_tuned
 from dris.bench.cell_data import Loaded, Place
 from dris.bench.kinds.groups import Ensembles, Finding, corrupted_cell, ensembles_of, timed
+from dris.bench.kinds.static_cell import guessed
 from dris.bench.spec import CLEAN, Cell, Source, Target
+from dris.core.choose.gate import NothingPassesError
+from dris.core.dynamics.arrayfile import made_folder
 from dris.core.dynamics.history import Dynamics
 from dris.core.noise.flips import NoisyLabels
 from dris.core.streams import rng_for, seed_for
@@ -28,28 +33,40 @@ from dris.learn.networks.features import extract_features
 from dris.learn.networks.models import build_model
 from dris.learn.networks.sources import DatasetSource, TensorSource
 from dris.learn.stacked.heads import train_heads
+from dris.learn.store.run_store import fingerprint
 from dris.learn.store.target_log import TargetRun
 from dris.learn.targets import train_target
 
 AT_ONCE = 2 << 30  # bytes of images or maps that are held in memory
+_PORTION = 256  # images decoded before they are written
 
 
 Pictures = Loaded
-"""Training and test images, decoded or as data sets that decode on the way."""
+"""Training and test images, in memory or as data sets that read a file."""
 
 
-class Decoded(Dataset[Any]):
-    """Images decoded each time they are asked for."""
+class Resized(Dataset[Any]):
+    """Images decoded and resized once, into a file of bytes that is read in place."""
 
-    def __init__(self, paths: NDArray[np.str_], side: int) -> None:
-        self._paths, self._side = paths, side
+    def __init__(self, paths: NDArray[np.str_], side: int, folder: Path) -> None:
+        name = fingerprint(np.char.encode(paths, "utf-8"))
+        self._file = made_folder(folder / "pictures") / f"{name}-{side}.npy"
+        if not self._file.exists():
+            part = self._file.with_suffix(f".{os.getpid()}.part")
+            shape = (len(paths), 3, side, side)
+            out = np.lib.format.open_memmap(part, mode="w+", dtype=np.uint8, shape=shape)
+            for begin in range(0, len(paths), _PORTION):
+                out[begin : begin + _PORTION] = decode_images(paths[begin : begin + _PORTION], side)
+            out.flush()
+            del out
+            os.replace(part, self._file)
+        self._images = np.load(self._file, mmap_mode="r")
 
     def __len__(self) -> int:
-        return len(self._paths)
+        return len(self._images)
 
     def __getitem__(self, at: int) -> NDArray[np.uint8]:
-        image: NDArray[np.uint8] = decode_images(self._paths[at : at + 1], self._side)[0]
-        return image
+        return np.array(self._images[at])
 
 
 def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
@@ -75,8 +92,15 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
             candidates = candidate_noise(first, data, train, x, test_x)
     for cell in cells:
         seconds = dict(shared)
-        with timed(seconds, "scoring"):
-            kept = ensembles.subset(cell.rule, cell.keep, cell.seed)
+        try:
+            with timed(seconds, "scoring"):
+                kept = ensembles.subset(cell.rule, cell.keep, cell.seed)
+        except NothingPassesError:
+            found = guessed(data, noisy)
+            if candidates is not None:
+                found |= {"candidates": 0.0, "candidates_in_data": float(candidates.mean())}
+            yield Finding(cell, found, seconds)
+            continue
         with timed(seconds, "target"):
             run = train(
                 x, noisy.given, kept, _target_of(cell), cell.seed, test=(test_x, data.test_y)
@@ -103,21 +127,21 @@ def pictures(source: Source, place: Place) -> Pictures:
         for wanted, y in ((source.examples, data.train_y), (source.tests, data.test_y))
     )
     return Pictures(
-        _images(data.train_x[train], source.side),
+        _images(data.train_x[train], source.side, place.store),
         data.train_y[train],
-        _images(data.test_x[tests], source.side),
+        _images(data.test_x[tests], source.side, place.store),
         data.test_y[tests],
         len(data.classes),
     )
 
 
-def _images(x: NDArray[Any], side: int | None) -> Any:
+def _images(x: NDArray[Any], side: int | None, folder: Path) -> Any:
     if x.dtype.kind != "U":
         grey = np.rint(255 / 16 * x).astype(np.uint8).reshape(-1, 1, 8, 8)
         return np.repeat(grey, 3, axis=1)
     side = 224 if side is None else side
     if 3 * side**2 * len(x) > AT_ONCE:
-        return Decoded(x, side)
+        return Resized(x, side, folder)
     return decode_images(x, side)
 
 

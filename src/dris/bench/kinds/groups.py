@@ -1,5 +1,6 @@
 """What every kind of cell needs: the noisy labels, the ensembles, and what a rule keeps of them."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -38,11 +39,33 @@ Findings = Callable[[Sequence[Cell], Place], Iterator[Finding]]
 
 @contextmanager
 def timed(seconds: dict[str, float], what: str) -> Iterator[None]:
-    """Write down how long something took, on the clock and of this process's CPU."""
+    """Write down how long something took, on the clock and of this process's CPU.
+
+    Where a GPU computes, both clocks wait for it, and the second is its time: what the host's
+    processor did meanwhile says nothing.
+    """
+    waits = _gpu()
+    waits()
     wall, cpu = time.perf_counter(), time.process_time()
     yield
-    seconds[what] = round(time.perf_counter() - wall, 2)
-    seconds[f"{what} cpu"] = round(time.process_time() - cpu, 2)
+    waits = _gpu()  # it may have begun to compute
+    waits()
+    took = time.perf_counter() - wall
+    seconds[what] = round(took, 2)
+    seconds[f"{what} cpu"] = round(took if waits is not _nothing else time.process_time() - cpu, 2)
+
+
+def _gpu() -> Callable[[], object]:
+    """What waits for this process's GPU; nothing where none computes."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return _nothing
+    wait: Callable[[], object] = torch.cuda.synchronize
+    return wait
+
+
+def _nothing() -> None:
+    pass
 
 
 def model_of(name: str) -> Any:

@@ -1,6 +1,7 @@
 """A target trained on what a rule keeps (paper, algorithm 1)."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ from dris.bench.spec import Cell
 from dris.core.choose.gate import NothingPassesError
 from dris.core.choose.selection import Subset
 from dris.core.noise.flips import NoisyLabels
+from dris.learn.store.scratch import made_scratch, remove_scratch
 from dris.learn.targets import train_target
+from dris.learn.trainers import kind_of
 
 
 def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
@@ -26,8 +29,9 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
         except NothingPassesError:
             yield Finding(cell, guessed(data, noisy), seconds)
             continue
+        epochs = place.store / "targets" / cell.key
         with timed(seconds, "target"):
-            accuracy = reached(cell, data, noisy, subset, place)
+            accuracy = reached(cell, data, noisy, subset, place, epochs)
         kept = subset.indices
         found: dict[str, Any] = {
             "accuracy": accuracy,
@@ -38,14 +42,27 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
         if "passed" in subset.parameters:
             found |= {name: subset.parameters.get(name, 0) for name in ("passed", "short")}
         yield Finding(cell, found, seconds)
+        if epochs.exists():  # the record is written by now
+            remove_scratch(epochs)
 
 
-def reached(cell: Cell, data: Loaded, noisy: NoisyLabels, subset: Subset, place: Place) -> float:
-    """Test accuracy of the cell's target, trained for as many steps as on all the data."""
+def reached(
+    cell: Cell,
+    data: Loaded,
+    noisy: NoisyLabels,
+    subset: Subset,
+    place: Place,
+    folder: Path | None = None,
+) -> float:
+    """Test accuracy of the cell's target, trained for as many steps as on all the data.
+
+    Networks keep their epochs in the folder, where there is one: killed work goes on.
+    """
     if cell.target is None:
         raise ValueError("a static cell needs a target")
+    model = model_of(cell.target.model)
     run = train_target(
-        model_of(cell.target.model),
+        model,
         data.x,
         noisy.given,
         subset,
@@ -54,6 +71,7 @@ def reached(cell: Cell, data: Loaded, noisy: NoisyLabels, subset: Subset, place:
         classes=data.classes,
         test=(data.test_x, data.test_y),
         device=place.device,
+        store=made_scratch(folder) if folder and kind_of(model).keeps_epochs else None,
     )
     return float(run.accuracy or 0.0)
 

@@ -35,8 +35,8 @@ from dris.learn.estimators.hinge import (
 from dris.learn.recipe import Recipe
 
 SMOOTHING = 0.1
-# The paper's four first, then our second reading of "targeted": the longest x, which is the
-# gradient norm of a model at zero.
+# The paper's four first, then two other readings of "targeted": the longest x, which is the
+# gradient norm of a model at zero, and the longest gradients of a trained least-squares attacker.
 COLUMNS = (
     CLEAN,
     Noise("uniform", 0.1),
@@ -44,6 +44,8 @@ COLUMNS = (
     Noise("targeted", 0.25),
     Noise("longest", 0.1),
     Noise("longest", 0.25),
+    Noise("least squares", 0.1),
+    Noise("least squares", 0.25),
 )
 
 
@@ -75,7 +77,8 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
             proxies = proxy_losses(
                 runs, cell.ensemble.count, hinge_recipe(cell.ensemble.recipe, halt=True)
             )
-        rows = methods(runs, proxies, cell.keep)
+        others = sgd_losses(runs, cell.ensemble.count, cell.ensemble.recipe.scored)
+        rows = methods(runs, proxies, others, cell.keep)
         with timed(seconds, "target"):
             weights = train(runs, list(rows.values()), target)
         test = hyperplane_mixture(cell.source.tests, seed=cell.seed, split="test")
@@ -86,7 +89,7 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
                 method: {str(c): float(reached[m, j]) for j, c in enumerate(COLUMNS)}
                 for m, method in enumerate(rows)
             },
-            "disagreement": disagreement(runs, proxies, attacker, cell.keep),
+            "disagreement": disagreement(runs, proxies, others, attacker, cell.keep),
         }
         yield Finding(cell, found, seconds)
 
@@ -112,6 +115,7 @@ def make_runs(examples: int, seed: int, recipe: HingeRecipe) -> tuple[Runs, Floa
     aims: dict[str, Callable[[], Floats]] = {
         "targeted": lambda: gradient_norms(attacker, x[None], sign[None])[0],
         "longest": lambda: np.linalg.norm(x, axis=1),
+        "least squares": lambda: least_squares_norms(x, sign),
     }
     noisy = tuple(
         corrupted(made.y, column, seed=seed, classes=2, norms=aims.get(column.kind))
@@ -125,6 +129,32 @@ def make_runs(examples: int, seed: int, recipe: HingeRecipe) -> tuple[Runs, Floa
         seed,
     )
     return runs, attacker[0]
+
+
+def least_squares_norms(x: Floats, sign: Floats) -> Floats:
+    """Gradient norm |y − w·x|·‖x‖ of each example under the least-squares fit to the labels.
+
+    >>> least_squares_norms(np.array([[1.0], [2.0]]), np.array([1.0, 2.0])).round(6).tolist()
+    [0.0, 0.0]
+    """
+    weights = np.linalg.lstsq(x, sign, rcond=None)[0]
+    found: Floats = (np.abs(sign - x @ weights) * np.linalg.norm(x, axis=1)).astype(np.float64)
+    return found
+
+
+def sgd_losses(runs: Runs, count: int, epochs: int) -> Floats:
+    """(proxy, column, example) losses of scikit-learn's SGD with its own settings, unclamped."""
+    from sklearn.linear_model import SGDClassifier
+
+    found = np.empty((count, *runs.sign.shape))
+    for k in range(count):
+        for r, seed in enumerate(runs.streams("sgd", k)):
+            model = SGDClassifier(
+                loss="squared_hinge", max_iter=epochs, tol=None, random_state=seed % 2**32
+            )
+            model.fit(runs.x[r], runs.sign[r])
+            found[k, r] = losses(runs.sign[r] * model.decision_function(runs.x[r]))
+    return found
 
 
 def proxy_losses(runs: Runs, count: int, recipe: HingeRecipe) -> Floats:
@@ -142,7 +172,7 @@ def train(runs: Runs, visits: Sequence[Visits], recipe: HingeRecipe) -> Floats:
     return weights.reshape(len(visits), len(runs.x), -1)
 
 
-def methods(runs: Runs, proxies: Floats, keep: float) -> dict[str, Visits]:
+def methods(runs: Runs, proxies: Floats, others: Floats, keep: float) -> dict[str, Visits]:
     """Each row of the table by name: what its target visits."""
     total, seeds = runs.x.shape[1], runs.streams("target")
     variance = [rank_variance(proxies[:, r]) for r in range(len(runs.x))]
@@ -172,6 +202,7 @@ def methods(runs: Runs, proxies: Floats, keep: float) -> dict[str, Visits]:
         rows[f"{name}, unweighted"] = by_plan(plans(0.0), total, seeds)
     rows["dris_static"] = passes(variance)
     rows["loss_variance_static"] = passes(of_losses)
+    rows["dris_static, sgd"] = passes([rank_variance(others[:, r]) for r in range(len(runs.x))])
     return rows
 
 
@@ -182,7 +213,7 @@ def _plan(score: Floats, exponent: float) -> Importance:
 
 
 def disagreement(
-    runs: Runs, proxies: Floats, attacker: Floats, keep: float
+    runs: Runs, proxies: Floats, others: Floats, attacker: Floats, keep: float
 ) -> dict[str, dict[str, float]]:
     """By noisy column: what was flipped, rank variance of clean and corrupted, both quarters."""
     found = {}
@@ -193,8 +224,9 @@ def disagreement(
         true = np.where(runs.noisy[r].true == 1, 1.0, -1.0)
         wrong = true * (runs.x[r] @ attacker) < 0
         variance, by_loss = rank_variance(proxies[:, r]), proxies[:, r].var(axis=0)
-        kept, by_loss_kept = (
-            keep_top(score, fraction=keep, seed=runs.seed).indices for score in (variance, by_loss)
+        kept, by_loss_kept, by_others = (
+            keep_top(score, fraction=keep, seed=runs.seed).indices
+            for score in (variance, by_loss, rank_variance(others[:, r]))
         )
         found[str(column)] = {
             "corrupted in the data": float(bad.mean()),
@@ -202,6 +234,7 @@ def disagreement(
             "attacker wrong among the corrupted": float(wrong[bad].mean()),
             "corrupted in DR-IS's quarter": contamination(kept, bad),
             "corrupted in loss variance's quarter": contamination(by_loss_kept, bad),
+            "corrupted in DR-IS's quarter, SGD proxies": contamination(by_others, bad),
             "rank variance, clean": float(variance[~bad].mean()),
             "rank variance, corrupted": float(variance[bad].mean()),
         }

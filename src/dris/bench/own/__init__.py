@@ -1,6 +1,7 @@
 """Experiments that are not the paper's, by the same runner, in reading order.
 
 demo (`dris demo`, on digits), trial and trial_page (`dris trial`, on a person's own data), beyond
-(gated rules beside the others), verdict (whether the limits of `dris judge` hold), known_noise (a
+(gated rules beside the others), verdict (whether the limits of `dris judge` hold), proved (the
+paper's theorems on trained ensembles), known_noise (a
 corrupted copy of a person's data, for `dris corrupt`).
 """

@@ -10,7 +10,7 @@ little corruption and ends above Random.
 """
 
 import json
-import tempfile
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +31,8 @@ from dris.core.choose.rules import title_of
 from dris.core.dynamics.arrayfile import made_folder
 from dris.core.judge.diagnostics import Outcome
 from dris.core.scores.formulas import rank_variance
+from dris.core.temporaries import temporary_folder
+from dris.core.words import printable, under
 from dris.data.writer import OWN
 from dris.learn.recipe import Recipe
 from dris.learn.run.bars import bar
@@ -68,19 +70,19 @@ def show(seeds: int, *, out: Path, workers: int | None = None) -> tuple[Outcome,
 
     OWN.refuse(out / _FIGURE, out / _NUMBERS)
     made_folder(out)
-    with tempfile.TemporaryDirectory(prefix="dris-demo-") as folder:
-        place = Place(Path(folder))
+    with temporary_folder() as folder:
+        place = Place(folder)
         with bar("attack, proxies, targets") as progress:
             records = ran(seeds, place, workers=workers, progress=progress)
         with drawn_into(out, OWN) as scratch:
             _draw(records, place, scratch / _FIGURE)
     outcome, text = judged(records)
-    page = Console()
+    page = Console(file=under(sys.stdout), markup=False, emoji=False)
     page.print(table_of(records))
     page.print(text, soft_wrap=not page.is_terminal)
     OWN.write(out / _NUMBERS, [_numbers(records, outcome, text)])
     for name in (_FIGURE, _NUMBERS):
-        page.print(f"wrote {out / name}", soft_wrap=True, highlight=False)
+        page.print(f"wrote {printable(out / name)}", soft_wrap=True, highlight=False)
     return outcome, text
 
 

@@ -24,10 +24,11 @@ def write_trial(
     """Write the three files into a folder that is there; returns what the JSON file holds."""
     found = result_of(records, split, trial)
     text = json.dumps(found, indent=1) + "\n"
-    writer.write(out / NAMES[0], [text.encode()])
-    writer.write(out / NAMES[1], [markdown(records, split, trial).encode()])
-    with drawn_into(out, writer) as scratch:
-        trial_figure(records, trial, scratch / NAMES[2])
+    with writer.together() as all_three:
+        all_three.write(out / NAMES[0], [text.encode()])
+        all_three.write(out / NAMES[1], [markdown(records, split, trial).encode()])
+        with drawn_into(out, all_three) as scratch:
+            trial_figure(records, trial, scratch / NAMES[2])
     return found
 
 

@@ -127,6 +127,23 @@ REASONS = (
         "rank variance to avoid wrong labels",
     ),
     Reason(
+        "theorems",
+        "*Δ′ > 0 on the bulk*",
+        "open",
+        "the paper prints neither τ nor γ for its ensembles; here, with 90 % of the corrupted as "
+        "the bulk, chosen on other proxies than those that measure it, some proxy ranks some of "
+        "it low, and τ̂²/4 + γ̂ exceeds what it bounds many times over: the bulk's variances "
+        "themselves mostly lie below the boundary's median",
+    ),
+    Reason("theorems", "*twice the radius*", "paper wrong", _RADIUS),
+    Reason(
+        "theorems",
+        "*equation 6*",
+        "paper wrong",
+        "its condition is met at no K that can be trained, so it promises nothing; read as a "
+        "prediction, as the discussion does, it is too low",
+    ),
+    Reason(
         "smoothing",
         "targeted 25 %*",
         "open",

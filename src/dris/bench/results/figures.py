@@ -1,6 +1,5 @@
 """Figures, drawn without pyplot so that no global state or display is touched."""
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from dris.bench.results.statistics import mean_std
 from dris.bench.results.table import Table
 from dris.core.judge.diagnostics import Gap
+from dris.core.temporaries import temporary_folder
 from dris.data.writer import Writer
 
 # Colour-blind safe (Okabe and Ito).
@@ -140,9 +140,9 @@ def saved(figure: Any, path: Path) -> Path:
 @contextmanager
 def drawn_into(folder: Path, writer: Writer) -> Iterator[Path]:
     """A temporary folder to draw into; at the end the writer puts each file into `folder`."""
-    with tempfile.TemporaryDirectory(prefix="dris-") as scratch:
-        yield Path(scratch)
-        for path in sorted(Path(scratch).iterdir()):
+    with temporary_folder() as scratch:
+        yield scratch
+        for path in sorted(scratch.iterdir()):
             writer.write(folder / path.name, [path.read_bytes()])
 
 

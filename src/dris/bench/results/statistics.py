@@ -24,15 +24,16 @@ def compare(ours: Sequence[float], theirs: Sequence[float], *, level: float = 0.
     >>> compare([0.9, 0.8, 0.9], [0.5, 0.5, 0.6]).outcome
     'above'
     """
-    from scipy.special import stdtr
+    from scipy.stats import ttest_1samp
 
     gap = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
     mean, n = float(gap.mean()), len(gap)
-    spread = float(gap.std(ddof=1)) if n > 1 else float("inf")
-    if spread == 0:
+    if n < 2:
+        p = 1.0
+    elif gap.std() == 0:
         p = 0.0 if mean else 1.0
     else:
-        p = float(stdtr(n - 1, -abs(mean) / (spread / np.sqrt(n)))) if n > 1 else 1.0
+        p = float(ttest_1samp(gap, 0, alternative="greater" if mean > 0 else "less").pvalue)
     if p >= level:
         return Compared(mean, p, "undecided")
     return Compared(mean, p, "above" if mean > 0 else "below")

@@ -9,6 +9,7 @@ from dris.bench.experiment import EXPERIMENTS
 from dris.bench.results.causes import reason_of
 from dris.bench.results.claims import Claim, Outcome, Whose
 from dris.bench.scales import SCALES
+from dris.data.files import reading
 from dris.data.writer import OWN, Writer
 
 INDEX = "README.md"
@@ -71,9 +72,10 @@ def write_index(folder: Path, scale: str, *, writer: Writer = OWN) -> Path:
     for name in EXPERIMENTS:
         path = folder / f"claims/{name}.json"
         if path.is_file():
-            page = json.loads(path.read_bytes())
-            found[name] = [Claim(**claim) for claim in page["claims"]]
-            titles[name] = f"[{page['title']}]({name}.md)"
+            with reading(path, "file of claims"):
+                page = json.loads(path.read_bytes())
+                found[name] = [Claim(**claim) for claim in page["claims"]]
+                titles[name] = f"[{page['title']}]({name}.md)"
     lines = [
         "# The paper's experiments",
         "",

@@ -163,8 +163,6 @@ def _outside_limit(most: int, below: int, above: int, counted: int, delta: float
     """The largest number up to `most` that this cut does not reject; the rejected are all above."""
 
     def accepted(n: int) -> bool:
-        if n <= below or above >= counted:
-            return True
         drawn = above + n - below
         if above * (counted + n) >= counted * drawn:
             return True  # as many as expected, or more: saves time, and accepting is always safe

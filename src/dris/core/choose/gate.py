@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dris.core.binomial import at_most
 from dris.core.checks import checked_ids, checked_mask, checked_score, count_of, exact
 from dris.core.choose.selection import Ids, Subset, top_mask
 from dris.core.dynamics.history import Dynamics
@@ -194,15 +195,13 @@ def calibrate_gate(
     >>> gate.rejected, round(gate.achieved, 4)
     (196, 0.9736)
     """
-    from scipy.special import bdtr
-
     values = checked_score(detector)
     planted = checked_mask(canaries, values.size, "canaries")
     for name, level in (("recall", recall), ("confidence", confidence)):
         if not 0 < exact(level, name) < 1:
             raise InputError(f"{name} must be in (0, 1), got {level}")
     inside = np.sort(values[planted])
-    held = bdtr(np.arange(inside.size), inside.size, float(recall))
+    held = at_most(inside.size, float(recall))[:-1]
     j = int(np.searchsorted(held, float(confidence)))  # counts from 0, as `inside` does
     if j == inside.size:
         need = canaries_needed(recall, confidence)
@@ -378,31 +377,3 @@ class GatedRule:
 
 DEFAULT_GATED = GatedRule("early_margin", recall=0.9, confidence=0.95, chooser="half_el2n")
 """Chosen on digits and Fashion-MNIST, then frozen (docs/decisions/16-gated-default.md)."""
-
-
-def select_gated(
-    dynamics: Dynamics,
-    canaries: ArrayLike,
-    *,
-    fraction: float,
-    rule: GatedRule = DEFAULT_GATED,
-    fill: bool = False,
-    seed: int = 0,
-) -> Subset:
-    """The gated subset in one call: calibrate on the canaries, choose, drop them.
-
-    The canaries must have been flipped before these proxies trained. To certify with canaries
-    that did not set the cut, call `calibrate_gate` with one half of them and `gated` yourself.
-
-    >>> z = np.zeros((2, 1, 200, 2)); z[..., 0] = 3 + np.arange(200) / 100
-    >>> flipped = np.arange(200) < 60
-    >>> d = Dynamics.from_logits(z, flipped.astype(int))
-    >>> subset = select_gated(d, flipped, fraction=0.25)
-    >>> len(subset), bool(subset.mask()[flipped].any())
-    (49, False)
-    """
-    gate = rule.gate(dynamics, canaries)
-    score = CHOOSERS[rule.chooser](dynamics, gate.passed, seed)
-    return gated(
-        gate, score, fraction=fraction, drop=canaries, fill=fill, seed=seed, ids=dynamics.ids
-    )

@@ -1,7 +1,8 @@
 """THE registry of rules: each turns what the proxies said into a subset, the same whoever asks.
 
 The commands, the estimators, the page and the experiments read it, and none has rules of its own.
-A rule with a parameter carries it in its name: "hybrid:0.25" is the hybrid score at that β,
+A rule with a parameter carries it in its name: "hybrid:0.25" is the hybrid score at that β
+("hybrid_scaled:0.25" on one scale, "hybrid_drawn:0.25" by lot in its proportion),
 "uniform_hybrid:0.5" draws half of its subset, "rank_variance@4" looks at epoch 4, and
 "gate:margin:0.8:el2n" is a gate on that detector at that recall with that chooser behind it (a
 last ":fill" fills up with the cleanest of the rejected).
@@ -43,6 +44,7 @@ from dris.core.scores.formulas import (
     aum_mean,
     el2n,
     hybrid,
+    random,
     rank_variance,
 )
 from dris.core.scores.ranks import normalized_ranks
@@ -335,6 +337,15 @@ def rule_of(name: str) -> Rule:
         if kind == "hybrid":
             beta = float(rest)
             return Rule(name, f"Hybrid, β = {rest}", "mixed", _top(lambda d: hybrid(d, beta=beta)))
+        if kind == "hybrid_scaled":
+            beta = float(rest)
+            title = f"Hybrid, norms scaled, β = {rest}"
+            even = _top(lambda d: hybrid(d, beta=beta, scaled=True))
+            return Rule(name, title, "mixed on one scale", even)
+        if kind == "hybrid_drawn":
+            beta = float(rest)
+            title = f"Hybrid, drawn, β = {rest}"
+            return Rule(name, title, "drawn by the mixed score", _drawn(beta))
         if kind == "uniform_hybrid":
             return _uniform_hybrid(name, float(rest))
         if kind == "gate":
@@ -343,6 +354,24 @@ def rule_of(name: str) -> Rule:
         pass
     known = ", ".join(RULES)
     raise InputError(f"rule must be one of {known}, got {name!r}; dris rules explains each")
+
+
+def _drawn(beta: float) -> Chooses:
+    """⌊αN⌋ examples drawn without replacement, each in proportion to its hybrid score.
+
+    The keys are Efraimidis and Spirakis's, with the lots of (seed, id).
+    """
+
+    def chosen(dynamics: Dynamics, _: Mask | None, keep: float, seed: int) -> Subset:
+        q = hybrid(dynamics, beta=beta)
+        lots = random(dynamics, seed=seed)
+        lowest = np.finfo(np.float64).min  # what has no probability comes last
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            keys = np.log(1 - lots) / q  # 1 − lot is in (0, 1]
+        keys = np.where(q > 0, np.maximum(keys, lowest), lowest)
+        return keep_top(keys, fraction=keep, seed=seed, ids=dynamics.ids)
+
+    return chosen
 
 
 def _uniform_hybrid(name: str, share: float) -> Rule:

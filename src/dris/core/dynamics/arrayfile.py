@@ -10,7 +10,6 @@ import hashlib
 import json
 import mmap
 import os
-import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
+from dris.core.temporaries import temporary_for
 
 _DTYPES = {
     **{"F64": "<f8", "F32": "<f4", "F16": "<f2", "BOOL": "|b1"},
@@ -62,7 +62,7 @@ def write_atomically(path: Path, pieces: Iterable[bytes | memoryview]) -> Path:
     if not path.parent.is_dir():
         raise InputError(f"{path.parent}: no such folder; create it before saving into it")
     # Created as any other file would be, so that its permissions are the usual ones.
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    temporary = temporary_for(path)
     try:
         with temporary.open("xb") as file:
             for piece in pieces:
@@ -70,8 +70,10 @@ def write_atomically(path: Path, pieces: Iterable[bytes | memoryview]) -> Path:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):  # a full disk does not say which file is meant
+            raise OSError(error.errno, error.strerror or str(error), str(path)) from error
         raise
     return path
 

@@ -27,6 +27,7 @@ from dris.core.dynamics.columns import (
 )
 from dris.core.dynamics.trajectories import Column, Totals, TotalsAccumulator, trajectories_of
 from dris.core.errors import InputError
+from dris.core.notebook import plain_html
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -462,6 +463,16 @@ hold; train with folds: train_proxies(..., cross_fit=4)
             f"{self.examples} examples; {', '.join(self.columns)}{folds}; "
             f"scored at epoch {self.scored_epoch})"
         )
+
+    def _repr_html_(self) -> str:
+        pairs = [
+            ("proxies", f"{self.proxies:,}"),
+            ("epochs", f"{self.totals_epochs:,}, scored at {self.scored_epoch:,}"),
+            ("examples", f"{self.examples:,}"),
+            ("columns", ", ".join(self.columns)),
+            ("out of fold", "no" if self.out_of_fold is None else "yes, as well"),
+        ]
+        return plain_html("Dynamics", pairs)
 
     @property
     def totals_epochs(self) -> int:

@@ -7,6 +7,7 @@ proxies trained. The numbers behind the thresholds are in docs/decisions/17-verd
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.core.certify.hypergeometric import chance_of_at_most
 from dris.core.judge.diagnostics import Check, Outcome
 
 Mask = NDArray[np.bool_]
@@ -97,13 +98,12 @@ def not_inverted(chosen: Mask, planted: Mask, level: float) -> Check:
     >>> not_inverted(chosen, planted, 0.01).outcome
     'holds'
     """
-    from scipy.stats import hypergeom
-
     name = "rank variance rejects planted labels"
     n, m, size, x = planted.size, int(planted.sum()), int(chosen.sum()), int(chosen[planted].sum())
     number = (x / m) / (size / n)
-    collects = float(hypergeom.sf(x - 1, n, m, size))
-    rejects = float(hypergeom.cdf(x, n, m, size))
+    rejects = chance_of_at_most(x, total=n, marked=m, drawn=size)
+    # At least x canaries inside is at most m − x of them outside.
+    collects = chance_of_at_most(m - x, total=n, marked=m, drawn=n - size)
     outcome: Outcome = (
         "fails" if collects <= level else "holds" if rejects <= level else "cannot tell"
     )

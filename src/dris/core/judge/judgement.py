@@ -28,6 +28,7 @@ from dris.core.judge.regimes import (
     memorised_until,
 )
 from dris.core.noise.canaries import Canaries, without_canaries
+from dris.core.notebook import plain_html
 from dris.core.scores.suggestions import doubted_labels
 from dris.core.scores.suspicion import suspicion
 
@@ -115,6 +116,19 @@ class Judgement:
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))
+
+    def _repr_html_(self) -> str:
+        found: list[str] = [check.outcome for check in self.checks.values()]
+        outcomes = ("holds", "fails", "cannot tell")
+        pairs = [
+            ("regime", self.regime),
+            ("rule", self.rule),
+            ("why", self.reason),
+            ("checks", ", ".join(f"{found.count(one)} {one}" for one in outcomes)),
+        ]
+        rows = [(check.name, check.outcome, check.reason) for check in self.warnings]
+        header = ("check that fails", "", "why") if rows else ()
+        return plain_html("Judgement", pairs, header=header, rows=rows)
 
 
 def judge(

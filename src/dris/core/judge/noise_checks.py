@@ -1,5 +1,7 @@
 """What kind of wrong labels are there? Doubted labels, how plausible they are, and lost classes."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -160,8 +162,6 @@ def _compared(
     name: str, doubted: Mask, value: Floats, planted: Mask, share: float
 ) -> Check | tuple[float, float]:
     """AUROC of doubted labels over doubted canaries and its one-sided p, if enough are doubted."""
-    from scipy.stats import mannwhitneyu
-
     known, others = value[doubted & planted], value[doubted & ~planted]
     if (few := too_few(name, doubted & planted)) is not None:
         return few
@@ -170,7 +170,29 @@ def _compared(
         return Check(name, "cannot tell", share, FEW_DOUBTED, reason)
     both = np.r_[others, known]
     number = auroc(both, np.arange(both.size) < others.size)
-    return number, float(mannwhitneyu(others, known, alternative="greater").pvalue)
+    return number, _chance_of_more(number, others, known)
+
+
+def _chance_of_more(number: float, others: Floats, known: Floats) -> float:
+    """The one-sided p of an AUROC at least this large, were both alike (Mann and Whitney).
+
+    As in SciPy: exact for a handful without ties, else the normal limit, ties counted, a half
+    taken off.
+
+    >>> round(_chance_of_more(0.5, np.arange(20.0), np.arange(20.0)), 2)
+    0.51
+    """
+    m, n = others.size, known.size
+    ties = np.unique(np.r_[others, known], return_counts=True)[1].astype(np.float64)
+    if min(m, n) <= 8 and ties.max() == 1:
+        from scipy.stats import mannwhitneyu
+
+        return float(mannwhitneyu(others, known, alternative="greater", method="exact").pvalue)
+    tied = float((ties**3 - ties).sum()) / ((m + n) * (m + n - 1))
+    spread = math.sqrt(m * n / 12 * (m + n + 1 - tied))
+    if spread == 0:
+        return 1.0
+    return 0.5 * math.erfc((m * n * (number - 0.5) - 0.5) / spread / math.sqrt(2))
 
 
 def kinds_alike(first: tuple[int, int], second: tuple[int, int], level: float) -> Check:

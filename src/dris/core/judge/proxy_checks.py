@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.core.binomial import at_least, at_most
 from dris.core.judge.assumption_checks import Floats, Mask, too_few
 from dris.core.judge.diagnostics import Check, Outcome
 from dris.core.scores.ranks import normalized_ranks
@@ -105,21 +106,26 @@ def not_memorised(right: NDArray[np.bool_], planted: Mask, classes: int, level: 
     >>> not_memorised(np.ones((3, 100), dtype=bool), np.arange(100) < 30, 10, 0.01).outcome
     'fails'
     """
-    from scipy.stats import binom
-
     name = "planted labels are not memorised"
     if (few := too_few(name, planted)) is not None:
         return few
     given = right.mean(axis=0) > 0.5
     threshold = max(1 / classes, float(given[~planted].mean()) / 2)
     m, x = int(planted.sum()), int(given[planted].sum())
-    above, below = float(binom.sf(x - 1, m, threshold)), float(binom.cdf(x, m, threshold))
+    above, below = _tails(x, m, threshold)
     outcome: Outcome = "fails" if above <= level else "holds" if below <= level else "cannot tell"
     reason = (
         f"most proxies give {x} of {m} canaries their planted label; threshold: the larger of 1/C "
         f"and half of what the others reach, exact one-sided test at {level:.2g}"
     )
     return Check(name, outcome, x / m, threshold, reason)
+
+
+def _tails(x: int, m: int, p: float) -> tuple[float, float]:
+    """P(X ≥ x) and P(X ≤ x) of m trials at chance p, which may be 1."""
+    if p >= 1:
+        return 1.0, float(x >= m)
+    return float(at_least(m, p)[x]), float(at_most(m, p)[x])
 
 
 def _correlation(a: Floats, b: Floats) -> float:

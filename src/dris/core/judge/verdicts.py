@@ -131,11 +131,6 @@ class Review:
         """How many are wrong."""
         return self.verdicts.count("wrong")
 
-    @property
-    def not_right(self) -> int:
-        """How many are wrong or undecided: what an audit counts as wrong."""
-        return len(self.verdicts) - self.verdicts.count("right")
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reviewed:

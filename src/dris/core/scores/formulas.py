@@ -194,10 +194,11 @@ def confident_learning(dynamics: Dynamics) -> Score:
     return score
 
 
-def hybrid(dynamics: Dynamics, *, beta: float = 0.5) -> Score:
+def hybrid(dynamics: Dynamics, *, beta: float = 0.5, scaled: bool = False) -> Score:
     """β·gradient norm + (1 − β)·rank variance (paper, appendix "Hybrid score ablation").
 
-    Larger: a larger step or more disagreement. Needs gradient_norm; β = 0 is DR-IS.
+    Larger: a larger step or more disagreement. Needs gradient_norm; β = 0 is DR-IS. `scaled`
+    brings the norms to the variance's range first, so that neither drowns the other.
 
     >>> d = Dynamics.from_arrays(loss=[[0.0, 1.0], [1.0, 0.0]], gradient_norm=np.ones((2, 2)))
     >>> hybrid(d, beta=0.5).tolist()
@@ -205,7 +206,10 @@ def hybrid(dynamics: Dynamics, *, beta: float = 0.5) -> Score:
     """
     if not 0 <= beta <= 1:
         raise InputError(f"beta must be in [0, 1], got {beta}")
-    return beta * grand(dynamics) + (1 - beta) * rank_variance(dynamics)
+    norm, variance = grand(dynamics), rank_variance(dynamics)
+    if scaled and norm.max() > 0:
+        norm = norm * (variance.max() / norm.max())
+    return beta * norm + (1 - beta) * variance
 
 
 def prototype(dynamics: Dynamics, *, prototypes: int | None = None, seed: int = 0) -> Score:

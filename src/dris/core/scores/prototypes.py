@@ -1,12 +1,12 @@
 """k-means on given features, with a result that does not depend on the order of the examples."""
 
+import warnings
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.core.streams import hashed_order, rng_for
-
-_ROWS = 8192  # examples compared with all centres at a time
+from dris.core.streams import hashed_order, seed_for
 
 
 def nearest_prototype_distance(
@@ -33,14 +33,7 @@ def nearest_prototype_distance(
     x = np.ascontiguousarray(features[order], dtype=np.float64)
     length = np.linalg.norm(x, axis=1, keepdims=True)
     x = np.divide(x, length, out=np.zeros_like(x), where=length > 0)
-    centres = _first_centres(x, prototypes, seed)
-    nearest = np.full(n, -1)
-    for _ in range(rounds):
-        before, nearest = nearest, _nearest(x, centres)
-        if np.array_equal(before, nearest):
-            break
-        for c in np.unique(nearest):
-            centres[c] = x[nearest == c].mean(axis=0)
+    centres, nearest = _clustered(x, prototypes, seed, rounds)
     size = np.linalg.norm(centres, axis=1)
     cosine = np.einsum("nd,nd->n", x, centres[nearest])
     cosine = np.divide(cosine, size[nearest], out=np.zeros(n), where=size[nearest] > 0)
@@ -49,23 +42,17 @@ def nearest_prototype_distance(
     return out
 
 
-def _first_centres(x: NDArray[np.float64], count: int, seed: int) -> NDArray[np.float64]:
-    """k-means++: each next centre is drawn with probability ∝ squared distance to the chosen."""
-    rng = rng_for(seed, "prototypes")
-    centres = np.empty((count, x.shape[1]))
-    centres[0] = x[rng.integers(len(x))]
-    gap = ((x - centres[0]) ** 2).sum(axis=1)
-    for c in range(1, count):
-        reach = np.cumsum(gap)
-        pick = np.searchsorted(reach, rng.random() * reach[-1], side="right")
-        centres[c] = x[min(pick, len(x) - 1)]
-        gap = np.minimum(gap, ((x - centres[c]) ** 2).sum(axis=1))
-    return centres
+def _clustered(
+    x: NDArray[np.float64], count: int, seed: int, rounds: int
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Centres and whose each row is, by scikit-learn on one thread: the same bits every time."""
+    from sklearn.cluster import KMeans, kmeans_plusplus
+    from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
 
-
-def _nearest(x: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.intp]:
-    half = 0.5 * (centres**2).sum(axis=1)
-    parts = [
-        np.argmax(x[i : i + _ROWS] @ centres.T - half, axis=1) for i in range(0, len(x), _ROWS)
-    ]
-    return np.concatenate(parts)
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        # Fewer distinct rows than centres: some centres stand together, and nothing is wrong.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        first, _ = kmeans_plusplus(x, count, random_state=seed_for(seed, "prototypes"))
+        found = KMeans(count, init=first, n_init=1, max_iter=rounds, tol=0.0).fit(x)
+    return found.cluster_centers_, found.labels_

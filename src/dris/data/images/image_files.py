@@ -95,7 +95,10 @@ def read_image_table(
     inside = _bytes_in(rows.schema.field(column).type) is not None
     with reading(where_of(rows), f"{rows.format} file"):
         marks = marks_of(rows, label, columns)
-        paths = None if inside else np.array(list(_paths(rows, column)), dtype=np.str_)
+        paths = None
+        if not inside:
+            found = list(_paths(rows, column, outside=columns.allow_outside))
+            paths = np.array(found, dtype=np.str_)
         x, width = nothing(rows.count), 0
         if not columns.marks_only:
             x, width = _pixels(
@@ -206,8 +209,10 @@ def _first(rows: Rows, column: str) -> str:
     return ""
 
 
-def _paths(rows: Rows, column: str) -> Iterator[str]:
+def _paths(rows: Rows, column: str, *, outside: bool) -> Iterator[str]:
+    """The path of each image; a table has no business with files that lie elsewhere."""
     row = 0
+    home = os.path.realpath(rows.files[0].parent) if rows.files else ""
     for batch in rows.batches([column]):
         for cell in batch.column(0).to_pylist():
             if not cell:
@@ -215,8 +220,23 @@ def _paths(rows: Rows, column: str) -> Iterator[str]:
                     f"the image in column {one_line(column)!r} is missing in {rows.place(row)}; "
                     "fill it in or remove the row"
                 )
-            yield str(rows.files[0].parent / cell if rows.files else Path(cell))
+            path = rows.files[0].parent / cell if rows.files else Path(cell)
+            if home and not outside and not _lies_below(path, home):
+                raise InputError(
+                    f"{rows.place(row)} names the image {one_line(cell)}, which does not lie below "
+                    f"{one_line(home)}, the folder of the table; if you trust the table, allow it "
+                    "with --allow-outside"
+                )
+            yield str(path)
             row += 1
+
+
+def _lies_below(path: Path, home: str) -> bool:
+    """Whether a file is in a folder or one inside it, wherever links lead."""
+    try:
+        return os.path.commonpath([os.path.realpath(path), home]) == home
+    except ValueError:  # on another drive, or no name of a file
+        return False
 
 
 def _files(paths: Sequence[str] | NDArray[np.str_], rows: Rows) -> Iterator[tuple[str, str]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.core.words import guarded
 from dris.data.tables.copies import Change, record_bytes
 
 if TYPE_CHECKING:
@@ -22,11 +23,20 @@ def write_images(data: "LabelledData", change: Change, path: Path) -> None:
 
 
 def write_lines(
-    path: Path, header: list[str], values: list[NDArray[Any]], keep: NDArray[np.bool_]
+    path: Path,
+    header: list[str],
+    values: list[NDArray[Any]],
+    keep: NDArray[np.bool_],
+    *,
+    guard: bool = False,
 ) -> None:
-    """A CSV file of the rows that stay."""
+    """A CSV file of the rows that stay; with `guard` no cell is a formula to a spreadsheet."""
+
+    def told(cells: list[Any]) -> list[Any]:
+        return [guarded(c) if guard and isinstance(c, str) else c for c in cells]
+
     with path.open("xb") as out:
-        out.write(record_bytes(header, ",") + b"\n")
+        out.write(record_bytes(told(header), ",") + b"\n")
         for row in np.flatnonzero(keep).tolist():
-            cells = [column[row].item() for column in values]
+            cells = told([column[row].item() for column in values])
             out.write(record_bytes(cells, ",") + b"\n")

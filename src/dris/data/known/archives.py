@@ -6,15 +6,15 @@ import os
 import re
 import shutil
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO
 
 from dris.core.errors import InputError
+from dris.core.temporaries import temporary_folder
 
 # What a tree of images may hold; anything else in its archive is left inside.
 _TREE_FILE = re.compile(r"(images/[\w-]+/[\w-]+\.jpg|meta/[\w-]+\.(txt|json)|[\w-]+\.txt)")
@@ -27,7 +27,8 @@ class Published:
     `file` lies in the data folder, packed (`.tar.gz`, or `.gz` around a single file); unpacked,
     its `parts` lie in `folder` beside it. A part's checksum is the MD5 or SHA-1 of its bytes, so
     a `.gz` packed anew still passes; `None` means that none is published. `md5` is that of the
-    packed file, `None` when the parts alone decide.
+    packed file, `None` when the parts alone decide. `sha256` are ours, of parts that had the
+    published sums, and checked beside these.
     """
 
     address: str
@@ -35,6 +36,7 @@ class Published:
     folder: str
     parts: Mapping[str, str | None]
     md5: str | None = None
+    sha256: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,9 @@ def read_parts(found: Found) -> dict[str, bytes]:
     for name, want in published.parts.items():
         if name not in parts:
             raise _damaged(found.path, f"it lacks {name}", published)
-        if want is not None:
-            _check(_digest(parts[name], want), want, paths[name], published)
+        for sum_ in (want, published.sha256.get(name)):
+            if sum_ is not None:
+                _check(_digest(parts[name], sum_), sum_, paths[name], published)
     return parts
 
 
@@ -118,8 +121,8 @@ def unpack_tree(found: Found) -> Path:
             f"over it; move {target} away and try again"
         )
     try:
-        with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=data_dir) as scratch:
-            fresh = Path(scratch) / "tree"
+        with temporary_folder(data_dir, ".unpacking-") as scratch:
+            fresh = scratch / "tree"
             for name, stream in _members(found):
                 if _TREE_FILE.fullmatch(name):
                     (fresh / name).parent.mkdir(parents=True, exist_ok=True)
@@ -174,8 +177,8 @@ def _readable(found: Found) -> Iterator[None]:
 
 
 def _digest(blob: bytes, like: str) -> str:
-    """The MD5 (32 digits) or SHA-1 (40) of the bytes, whichever kind the published one is."""
-    return hashlib.new("sha1" if len(like) == 40 else "md5", blob).hexdigest()
+    """The MD5 (32 digits), SHA-1 (40) or SHA-256 (64) of the bytes, whichever kind is known."""
+    return hashlib.new({40: "sha1", 64: "sha256"}.get(len(like), "md5"), blob).hexdigest()
 
 
 def _check(got: str, want: str, path: Path, published: Published) -> None:

@@ -1,13 +1,13 @@
 """Fetch a published file: under a temporary name, checked, then renamed; or one clear sentence."""
 
 import http.client
-import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
 from dris.core.errors import InputError
+from dris.core.temporaries import temporary_folder
 from dris.data.known.archives import Found, Published, check_packed, read_parts
 from dris.data.writer import place_new
 
@@ -25,8 +25,8 @@ def fetch(
     target = folders[0] / published.file
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".downloading-", dir=target.parent) as scratch:
-            fresh = Path(scratch) / target.name
+        with temporary_folder(target.parent, ".downloading-") as scratch:
+            fresh = scratch / target.name
             _stream(published, fresh, progress)
             _check_fresh(Found(published, fresh, packed=True))
             place_new(fresh, target)
@@ -84,9 +84,9 @@ def _opened(address: str) -> http.client.HTTPResponse:
 
 
 def _check_fresh(fresh: Found) -> None:
-    """The packed MD5 where one is published, else the checksums of the parts."""
+    """The packed MD5 where one is published, the checksums of the parts where they are known."""
     try:
-        if fresh.published.md5 is not None:
+        if fresh.published.md5 is not None and not fresh.published.sha256:
             check_packed(fresh)
         else:
             read_parts(fresh)

@@ -1,6 +1,6 @@
 """Every known data set: where its authors publish it, its checksums, licence and citation."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -69,13 +69,41 @@ def read_tree(found: tuple[Found, ...]) -> Splits:
     return read_food101(unpack_tree(tree) if tree.packed else tree.path)
 
 
-def idx_files(folder: str, base: str, md5_of: dict[str, str]) -> tuple[Published, ...]:
-    """The four files of an MNIST-like set, each checked by the MD5 of what is inside."""
+def idx_files(
+    folder: str, base: str, md5_of: dict[str, str], sha256: Mapping[str, str]
+) -> tuple[Published, ...]:
+    """The four files of an MNIST-like set, each checked by the sums of what is inside."""
     return tuple(
-        Published(f"{base}{name}.gz", f"{folder}/{name}.gz", folder, {name: md5})
+        Published(f"{base}{name}.gz", f"{folder}/{name}.gz", folder, {name: md5}, sha256=sha256)
         for name, md5 in md5_of.items()
     )
 
+
+# Of the same bytes as the published checksums, which are weaker; Food-101's are not known here.
+_MNIST_SHA256 = {
+    "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+    "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+    "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+    "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+}
+_FASHION_SHA256 = {
+    "t10k-images-idx3-ubyte": "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+    "t10k-labels-idx1-ubyte": "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+    "train-images-idx3-ubyte": "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+    "train-labels-idx1-ubyte": "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+}
+_CIFAR10_SHA256 = {
+    "data_batch_1.bin": "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5",
+    "data_batch_2.bin": "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed",
+    "data_batch_3.bin": "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67",
+    "data_batch_4.bin": "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48",
+    "data_batch_5.bin": "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add",
+    "test_batch.bin": "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b",
+}
+_CIFAR100_SHA256 = {
+    "test.bin": "d8b1e6b7b3bee4020055f0699b111f60b1af1e262aeb93a0b659061746f8224a",
+    "train.bin": "f31298fc616915fa142368359df1c4ca2ae984d6915ca468b998a5ec6aeebf29",
+}
 
 _CIFAR_HOME = "https://www.cs.toronto.edu/~kriz/cifar.html"
 _CIFAR_LICENCE = "none stated; research use, with citation"
@@ -96,6 +124,7 @@ _CIFAR10 = Published(
         "data_batch_5.bin": "26e2849e66a845b7f1e4614ae70f4889ae604628",
         "test_batch.bin": "67eb016db431130d61cd03c7ad570b013799c88c",
     },
+    sha256=_CIFAR10_SHA256,
 )
 _CIFAR100 = Published(
     address="https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
@@ -106,6 +135,7 @@ _CIFAR100 = Published(
         "train.bin": "e207cd2e05b73b1393c74c7f5e7bea451d63e08e",
         "test.bin": "8fb6623e830365ff53cf14adec797474f5478006",
     },
+    sha256=_CIFAR100_SHA256,
 )
 
 _SETS = (
@@ -129,6 +159,7 @@ _SETS = (
                 "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
                 "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
             },
+            _MNIST_SHA256,
         ),
         read=partial(read_idx, classes=class_names.DIGITS),
         licence="CC BY-SA 3.0",
@@ -142,13 +173,15 @@ _SETS = (
         name="fashion-mnist",
         published=idx_files(
             "fashion-mnist",
-            "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+            # The same bucket as the authors' website of it, which knows no https.
+            "https://fashion-mnist.s3.eu-central-1.amazonaws.com/",
             {
                 "train-images-idx3-ubyte": "f4a8712d7a061bf5bd6d2ca38dc4d50a",
                 "train-labels-idx1-ubyte": "9018921c3c673c538a1fc5bad174d6f9",
                 "t10k-images-idx3-ubyte": "8181f5470baa50b63fa0f6fddb340f0a",
                 "t10k-labels-idx1-ubyte": "15d484375f8d13e6eb1aabb0c3f46965",
             },
+            _FASHION_SHA256,
         ),
         read=partial(read_idx, classes=class_names.FASHION_MNIST),
         licence="MIT",
@@ -186,7 +219,7 @@ _SETS = (
         name="food101",
         published=(
             Published(
-                address="http://data.vision.ee.ethz.ch/cvl/food-101.tar.gz",
+                address="https://data.vision.ee.ethz.ch/cvl/food-101.tar.gz",
                 file="food-101.tar.gz",
                 folder="food-101",
                 md5="85eeb15f3717b99a5da872d97d918f87",

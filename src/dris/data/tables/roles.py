@@ -33,6 +33,7 @@ class Columns:
         text: "words", "sentences" (needs the extra `text`), or "auto": sentences where they can be.
         merge_spellings: Take labels that differ in case, spaces or invisible marks for one.
         marks_only: Read labels, ids and trust, and nothing to learn from.
+        allow_outside: Follow paths of images that leave the folder of their table.
     """
 
     label: str | None = None
@@ -44,6 +45,7 @@ class Columns:
     text: TextHow = "auto"
     merge_spellings: bool = False
     marks_only: bool = False
+    allow_outside: bool = False
 
     def __post_init__(self) -> None:
         if self.missing not in ("mark", "median", "refuse"):

@@ -23,11 +23,6 @@ class Written:
     style: str
     strays: Any
 
-    @property
-    def stray(self) -> int:
-        """How many cells are neither numbers nor missing."""
-        return int(pc.sum(self.strays).as_py() or 0)
-
 
 def written_numbers(cells: Any, *, comma: bool = False) -> Written | None:
     """The numbers in a column of text, or None when it is something else.

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
+from dris.core.temporaries import remove_left, temporary_for
 
 MOST_TEXTS = 20_000  # different ones that are embedded unless asked for: minutes on one core
 _BATCH = 64
@@ -72,7 +73,8 @@ def _kept(texts: list[str]) -> NDArray[np.float32]:
     vectors = _embedded(texts)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}.tmp")
+        remove_left(path.parent)
+        part = temporary_for(path)
         with part.open("wb") as file:
             np.save(file, vectors)
         part.replace(path)

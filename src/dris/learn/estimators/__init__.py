@@ -1,5 +1,5 @@
 """scikit-learn classifiers as proxies.
 
-In reading order: `staged` (what an epoch means for each kind), `predictions` (logits and
-features), `hinge` (many linear models at once).
+In reading order: `staged` (what an epoch means for each kind), `boosters` (XGBoost,
+LightGBM, CatBoost), `predictions` (logits and features), `hinge` (many linear models at once).
 """

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dris.core.errors import InputError
 from dris.core.streams import seed_for
+from dris.learn.estimators.boosters import BOOSTERS, booster_of, scores_after
 from dris.learn.estimators.predictions import (
     as_logits,
     logits_of,
@@ -47,6 +48,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "sgd_squared_hinge": lambda: _sgd("squared_hinge"),
     "sgd_modified_huber": lambda: _sgd("modified_huber"),
     "boosted_trees": _boosted_trees,
+    **{name: entry.make for name, entry in BOOSTERS.items()},
 }
 
 
@@ -79,10 +81,11 @@ def resolve(model: Any) -> Any:
             f"{type(estimator).__name__} has neither decision_function nor predict_proba; "
             "choose a classifier that scores its classes"
         )
-    if not (hasattr(estimator, "partial_fit") or _stages_of(estimator)):
+    if not (hasattr(estimator, "partial_fit") or _stages_of(estimator) or booster_of(estimator)):
         raise InputError(
             f"{type(estimator).__name__} has neither partial_fit nor staged predictions, so it has "
-            "no epochs to record; use SGDClassifier, MLPClassifier or gradient-boosted trees"
+            "no epochs to record; use SGDClassifier, MLPClassifier, gradient-boosted trees of "
+            "scikit-learn, XGBoost, LightGBM or CatBoost"
         )
     return estimator
 
@@ -109,8 +112,10 @@ class Estimator:
         from sklearn.base import clone
 
         self.model = clone(estimator)
-        if "random_state" in self.model.get_params():
-            self.model.set_params(random_state=seed_for(seed, *stream, "model"))
+        entry = booster_of(self.model)
+        name = "random_state" if entry is None else entry.seed
+        if entry is not None or name in self.model.get_params():
+            self.model.set_params(**{name: seed_for(seed, *stream, "model")})
         self._x, self._labels, self.schedule = x, labels, schedule
         self._classes, self._epochs = classes, epochs
         self._stage = 0
@@ -169,15 +174,21 @@ class Estimator:
             self.model.fit(self._x[rows], self._labels[rows])
 
     def _staged(self, x: NDArray[Any]) -> NDArray[Any]:
+        if (entry := booster_of(self.model)) is not None:
+            return as_logits(scores_after(self.model, x, self._round_of(entry.rounds(self.model))))
         method, convert = _stages_of(self.model)
         rounds = list(getattr(self.model, method)(x))
-        if len(rounds) < self._epochs:
+        logits: NDArray[Any] = convert(rounds[self._round_of(len(rounds)) - 1])
+        return logits
+
+    def _round_of(self, rounds: int) -> int:
+        """The round that ends the present epoch."""
+        if rounds < self._epochs:
             raise InputError(
-                f"{type(self.model).__name__} stopped after {len(rounds)} rounds, {self._epochs} "
+                f"{type(self.model).__name__} stopped after {rounds} rounds, {self._epochs} "
                 "epochs were asked for; allow more rounds or ask for fewer epochs"
             )
-        logits: NDArray[Any] = convert(rounds[-(-self._stage * len(rounds) // self._epochs) - 1])
-        return logits
+        return -(-self._stage * rounds // self._epochs)
 
 
 @contextmanager

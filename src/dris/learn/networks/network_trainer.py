@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dris.core.errors import InputError
-from dris.learn.jobs import Data, Job
+from dris.learn.jobs import Data, Job, Normalize
 from dris.learn.networks.schedules import Schedule
 from dris.learn.store.run_store import fingerprint
 from dris.learn.trainer import Stream, Trainer, TrainerKind
@@ -31,7 +31,7 @@ def _checked(model: Any) -> Any:
     return checked_spec(model)
 
 
-def _prepare(data: Data, normalize: bool, folder: Path | None = None) -> Data:
+def _prepare(data: Data, normalize: Normalize, folder: Path | None = None) -> Data:
     if hasattr(data.x, "indptr"):
         raise InputError(
             "networks need an array, got a sparse matrix; use a stacked model or x.toarray()"
@@ -47,7 +47,7 @@ def _build(job: Job, data: Data, schedule: Schedule, stream: Stream) -> Trainer:
 
     device = torch.device(job.device)
     source = (
-        TensorSource(data.x, device, normalize=job.normalize)
+        TensorSource(data.x, device, normalize=bool(job.normalize))
         if isinstance(data.x, np.ndarray)
         else DatasetSource(data.x, device)
     )

@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 
 from dris.core.checks import checked_count
 from dris.core.choose.draws import draw
-from dris.core.choose.importance import Importance
+from dris.core.choose.importance import Importance, proportional
 from dris.core.choose.systematic import draw_systematic, inclusion_probabilities
 from dris.core.errors import InputError
 from dris.core.streams import checked_seed, rng_for
@@ -46,7 +46,9 @@ class ImportanceSampler(Sampler[int]):
     and again, a third of the examples would never be seen.
 
     Args:
-        plan: What `dris.importance` returns.
+        plan: What `dris.importance` returns; or leave it out and pass weights.
+        weights: How often to draw each example, relative to the others: any vector of numbers, 0 or
+            more, as `WeightedRandomSampler` takes it.
         seed: Names the draws, together with the epoch.
         num_samples: Draws per epoch over all ranks; N when not given.
         rank: Which process of distributed training this is.
@@ -70,8 +72,9 @@ class ImportanceSampler(Sampler[int]):
 
     def __init__(
         self,
-        plan: Importance,
+        plan: Importance | None = None,
         *,
+        weights: ArrayLike | Tensor | None = None,
         seed: int = 0,
         num_samples: int | None = None,
         rank: int = 0,
@@ -79,6 +82,11 @@ class ImportanceSampler(Sampler[int]):
         replacement: bool = True,
     ) -> None:
         Sampler.__init__(self)  # and no other base of a subclass, which would ask for a data set
+        if (plan is None) == (weights is None):
+            raise InputError("pass either a plan, what dris.importance returns, or weights=")
+        if weights is not None:
+            held = weights.numpy(force=True) if isinstance(weights, Tensor) else weights
+            plan = proportional(held)
         if not isinstance(plan, Importance):
             raise InputError(
                 f"plan must be an Importance, got {type(plan).__name__}; "

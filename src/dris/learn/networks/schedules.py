@@ -4,6 +4,7 @@ One loop trains everything; only its schedule differs. Every schedule gives the 
 epoch from the epoch's number alone, so that a resumed run goes on with the same ones.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -80,7 +81,9 @@ class Passes:
         """One shuffled pass."""
         order = rng_for(self.seed, *self.stream, "order", epoch).permutation(self.rows)
         if self.equal:
-            return np.array_split(order, self.steps)
+            size, more = divmod(len(order), self.steps)
+            ends = [b * size + min(b, more) for b in range(self.steps + 1)]
+            return [order[a:b] for a, b in itertools.pairwise(ends)]
         return [order[b : b + self.batch_size] for b in range(0, len(order), self.batch_size)]
 
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from dris.core.words import under
 from dris.learn.run.processes import Progress
 
 _SECONDS = 10.0  # between two lines in a pipe, at the least
@@ -25,7 +26,7 @@ def bar(what: str) -> Iterator[Progress]:
     from rich.progress import TimeRemainingColumn as Left
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Left())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+    with Progress(*columns, console=Console(file=under(sys.stderr)), transient=True) as shown:
         task = shown.add_task(what, total=None)
         yield lambda done, total: shown.update(task, completed=done, total=total)
 

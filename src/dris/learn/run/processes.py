@@ -2,15 +2,17 @@
 
 import os
 import sys
-import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from dris.core.checks import checked_count
 from dris.core.errors import InputError
+from dris.core.temporaries import temporary_place
 from dris.learn.run.engine import Engine, checked_engine
 from dris.learn.store.visible_folder import marked
 
@@ -69,18 +71,59 @@ def run_all(
     if count <= 1:
         with _counting(progress, total) as ticker:
             return [work(*task, ticker) for task in tasks]
-    from joblib import Parallel, delayed
+    from joblib import delayed
 
     with _counting(progress, total) as ticker:
         home = os.getpid()
         each = (delayed(_at_work)(home, sys.path, work, *task, ticker) for task in tasks)
-        results: list[Any] = Parallel(n_jobs=count)(each)
+        with _told_of_killed(count):
+            results: list[Any] = _pool(count, home)(each)
     return results
+
+
+def _pool(workers: int, home: int) -> Any:
+    """Joblib's processes, which watch for the end of this one from their first moment on."""
+    from joblib import Parallel
+
+    try:
+        return Parallel(n_jobs=workers, initializer=_follow, initargs=(home,))
+    except TypeError:  # an older joblib: from their first task on
+        return Parallel(n_jobs=workers)
+
+
+@contextmanager
+def _told_of_killed(workers: int) -> Iterator[None]:
+    """Say what a worker that is gone means: mostly, that the system took its memory back."""
+    from joblib.externals.loky import BrokenProcessPool
+
+    try:
+        yield
+    except BrokenProcessPool:
+        fewer = "--workers 1" if workers == 2 else f"fewer than {workers}, such as --workers 1"
+        raise InputError(
+            f"one of {workers} worker processes was killed, most likely since the memory of this "
+            f"machine ran out; what is finished is kept, so do the same again with fewer workers "
+            f"({fewer}), or with less data"
+        ) from None
+
+
+@cache
+def _follow(home: int) -> None:
+    """End this worker soon after the process that it works for, however that one ended."""
+
+    def watch() -> None:
+        while os.getppid() == home:
+            time.sleep(0.5)
+        os._exit(1)
+
+    if os.name == "posix" and os.getpid() != home:
+        threading.Thread(target=watch, daemon=True).start()
 
 
 def _at_work(home: int, path: Sequence[str], work: Callable[..., Any], *arguments: Any) -> Any:
     """Work, maybe in a process of its own."""
     if os.getpid() != home:
+        _follow(home)
         settle(path)
     return work(*arguments)
 
@@ -130,8 +173,14 @@ def _counting(progress: Progress | None, total: int) -> Iterator[Ticker]:
     if progress is None:
         yield Ticker(None)
         return
-    handle, path = tempfile.mkstemp(prefix="dris-progress-")
-    os.close(handle)
+    with temporary_place() as path:
+        path.touch()
+        with _watched(path, progress, total):
+            yield Ticker(str(path))
+
+
+@contextmanager
+def _watched(path: Path, progress: Progress, total: int) -> Iterator[None]:
     over = threading.Event()
 
     def tell() -> None:
@@ -145,12 +194,11 @@ def _counting(progress: Progress | None, total: int) -> Iterator[Ticker]:
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
-        yield Ticker(path)
+        yield
     finally:
         over.set()
         watcher.join()
         tell()
-        Path(path).unlink(missing_ok=True)
 
 
 def devices_of(device: str) -> list[str]:

@@ -26,7 +26,7 @@ from dris.core.large.histograms import Grid
 from dris.core.large.rank_tables import mean_error
 from dris.core.scores.ranks import variance_of_ranks
 from dris.core.streams import checked_seed
-from dris.data.files import PathLike
+from dris.data.files import PathLike, reading
 from dris.data.tables.shards import Shard, open_shards, write_shard
 from dris.data.writer import OWN, Writer, digest_of
 from dris.learn.run.engine import Engine, checked_engine
@@ -39,6 +39,7 @@ from dris.learn.store.scratch import empty_scratch, made_scratch, remove_scratch
 
 PLAN, WORK, DONE = "plan.json", ".dris-rank", "ranked.json"
 _MEAN = "mean_rank"
+_FOUND = ("examples", "proxies", "exact", "rank_errors", "variance_error", "passes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ def rank_shards(
             found = _ranked(passes, scores, exact=exact, bits=bits)
             _publish(passes, scores, writer)
             writer.write(done, [json.dumps(found, sort_keys=True, indent=1).encode()])
-        found = json.loads(done.read_bytes())
+        found = _read_back(done)
         kept = None
         if keep is not None:
             targets = _named(folder, "kept", len(shards))
@@ -157,8 +158,15 @@ def rank_shards(
             _publish(passes, targets, writer)
             kept = replace(kept, files=tuple(targets))
         remove_scratch(passes.work)
-    found["rank_errors"] = tuple(found["rank_errors"])
     return Ranked(**found, scores=tuple(scores), kept=kept)
+
+
+def _read_back(done: Path) -> dict[str, Any]:
+    """What was found and written down."""
+    with reading(done, "file of dris rank"):
+        found = json.loads(done.read_bytes())
+        found["rank_errors"] = tuple(map(float, found["rank_errors"]))
+        return {name: found[name] for name in _FOUND}
 
 
 def _ranked(passes: Passes, scores: list[Path], *, exact: bool, bits: int) -> dict[str, Any]:

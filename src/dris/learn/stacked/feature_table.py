@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.learn.jobs import Data
+from dris.learn.jobs import Data, Normalize
 from dris.learn.standardized import as_table
 
 Floats = NDArray[np.float32]
@@ -133,7 +133,7 @@ def table_of(x: Any) -> FeatureTable:
     return SparseTable(x) if hasattr(x, "indptr") else DenseTable(x)
 
 
-def as_features(data: Data, normalize: bool, folder: Path | None = None) -> Data:
+def as_features(data: Data, normalize: Normalize, folder: Path | None = None) -> Data:
     """The data with x as `table_of` reads it; large dense features become a file in `folder`.
 
     Sparse features keep their zeros, so they are not centred: all are multiplied by one number,

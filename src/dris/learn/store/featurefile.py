@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dris.core.dynamics.arrayfile import read_arrays, write_arrays
 from dris.core.errors import InputError
+from dris.core.temporaries import remove_left
 from dris.learn.store.run_store import Store
 
 FORMAT = 1
@@ -38,6 +39,7 @@ class FeatureFile:
         Two processes that compute the same write the same bytes, so neither has to wait.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        remove_left(self.path.parent)
         write_arrays(self.path, {"features": features}, self._note(features), format=FORMAT)
         return self._read()
 

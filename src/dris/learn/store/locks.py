@@ -1,5 +1,6 @@
 """One process at a time in a folder, by a lock that the system takes back when a process dies."""
 
+import errno
 import logging
 import os
 import stat
@@ -114,6 +115,9 @@ def _acquire(folder: Path, wait: bool) -> "BaseFileLock":
                 lock.acquire(timeout=-1, poll_interval=_POLL)
         except FileNotFoundError:
             continue  # the folder was cleaned away in between
+        except (OSError, NotImplementedError) as error:  # a disk without locks does not say where
+            number = getattr(error, "errno", None) or errno.ENOLCK
+            raise OSError(number, os.strerror(number), str(path)) from error
         with suppress(FileNotFoundError):
             if os.path.samestat(before, path.lstat()):
                 return lock

@@ -246,7 +246,7 @@ def _key_of(folder: Path) -> tuple[Mapping[str, Any] | None, int]:
         held = json.loads((folder / KEY).read_bytes())
         if _name_of(held["key"], held["format"]) == folder.name:
             return held["key"], held["format"]
-    except (OSError, ValueError, KeyError, TypeError, InputError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass
     return None, FORMAT
 

@@ -348,6 +348,4 @@ def _told(what: str) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or error
-        raise OSError(
-            error.errno, f"{what} ({reason}); mend the disk and run the same again"
-        ) from error
+        raise OSError(error.errno, f"{what} ({reason})", error.filename) from error

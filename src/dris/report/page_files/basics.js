@@ -1,19 +1,6 @@
-// Small things everything below uses: elements, packed numbers, colours, what became of whom.
-const $ = id => document.getElementById(id);
+// What the page's own scripts share: packed numbers, colours, what became of whom.
 const D = JSON.parse($('data').textContent);
 const NONE = 65535, DECISIONS = ['kept', 'dropped', 'suspected', 'trusted', 'canary'];
-
-// An element with text, attributes and children. Text is only ever set as text, never as markup.
-function el(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === false || value === null) continue;
-    if (name === 'on') for (const [event, f] of Object.entries(value)) made.addEventListener(event, f);
-    else made.setAttribute(name, value === true ? '' : value);
-  }
-  made.append(...children.filter(child => child !== null));
-  return made;
-}
 
 function unpack({type, data}) {
   const text = atob(data), bytes = new Uint8Array(text.length);
@@ -26,9 +13,6 @@ const P = {};
 for (const name of ['x', 'y', 'label', 'suggested', 'flags', 'kept', 'suspicion']) P[name] = unpack(D[name]);
 const N = D.drawn;
 
-const number = value => value.toLocaleString('en-GB');
-const share = value => value === null ? 'not measured'
-  : `${Number((100 * value).toPrecision(value < 0.1 ? 2 : 3))} %`;
 const meanRank = i => P.x[i] / 65535;
 const variance = i => P.y[i] / 65535 * D.top;
 const idOf = i => D.ids.prefix + D.ids.words[i];

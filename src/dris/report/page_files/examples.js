@@ -3,22 +3,15 @@ const MIME = {'/': 'image/jpeg', 'i': 'image/png', 'U': 'image/webp'};
 
 function face(i) {
   const held = D.details && D.details.by[i];
-  if (!held) {
-    return el('div', {class: 'face none'}, D.details
-      ? `no ${D.details.kind === 'pictures' ? 'picture' : 'row'} in this file` : 'no picture');
-  }
+  if (!held) return el('div', {class: 'face none'}, D.details ? 'not in this file; dris review shows it' : 'nothing to show');
   if (D.details.kind === 'rows') return rowOf(D.details, held);
-  const picture = el('img', {class: 'face', src: `data:${MIME[held[0]]};base64,${held}`,
-    alt: `example ${idOf(i)}, labelled ${className(P.label[i])}`});
+  const picture = pictureFace({src: `data:${MIME[held[0]]};base64,${held}`, alt: `example ${idOf(i)}, labelled ${className(P.label[i])}`});
   const beside = D.details.beside && D.details.beside.by[i];
-  return beside ? el('div', {}, picture, rowOf(D.details.beside, beside)) : picture;
+  return beside ? el('div', {class: 'both'}, picture, rowOf(D.details.beside, beside)) : picture;
 }
 
 function rowOf(rows, held) {
-  const list = el('dl', {class: 'row'});
-  held.forEach((value, c) => list.append(el('dt', {}, rows.columns[c]), el('dd', {}, value)));
-  if (rows.leftOut) list.append(el('dt', {}, '…'), el('dd', {}, `${number(rows.leftOut)} more columns`));
-  return el('div', {class: 'face rows', tabindex: '0', 'aria-label': 'its row'}, list);
+  return rowFace(held.map((value, c) => [rows.columns[c], value]), {more: rows.leftOut, first: 8});
 }
 
 // Given and proposed label; they may be any text at all.
@@ -59,5 +52,5 @@ function turn(by) {
   $('page-on').disabled = panel.page === pages - 1;
 }
 
-$('page-back').addEventListener('click', () => turn(-1));
-$('page-on').addEventListener('click', () => turn(1));
+$('page-back')?.addEventListener('click', () => turn(-1));
+$('page-on')?.addEventListener('click', () => turn(1));

@@ -6,14 +6,16 @@ function drawKeep() {
   const step = D.steps[state.step];
   const percent = share(step.fraction), present = step.byClass[0].map((n, c) => n + step.byClass[1][c] + step.byClass[2][c] > 0);
   const covered = step.byClass[0].filter(n => n > 0).length;
-  $('alpha-now').textContent = percent;
-  $('alpha').setAttribute('aria-valuetext', `${percent}, ${number(step.size)} examples`);
-  $('alpha-size').textContent = number(step.size);
-  $('alpha-estimate').textContent = share(step.estimate);
-  $('alpha-limit').textContent = share(step.limit);
-  $('alpha-suspects').textContent = number(step.suspects);
-  $('alpha-classes').textContent = `${number(covered)} of ${number(present.filter(Boolean).length)}`;
-  $('classes-alpha').textContent = percent;
+  if ($('alpha')) {
+    $('alpha-now').textContent = percent;
+    $('alpha').setAttribute('aria-valuetext', `${percent}, ${number(step.size)} examples`);
+    $('alpha-size').textContent = number(step.size);
+    if ($('alpha-estimate')) $('alpha-estimate').textContent = share(step.estimate);
+    $('alpha-limit').textContent = share(step.limit);
+    $('alpha-suspects').textContent = number(step.suspects);
+    $('alpha-classes').textContent = `${number(covered)} of ${number(present.filter(Boolean).length)}`;
+  }
+  $('classes-alpha').textContent = `${number(step.size)} of ${number(D.n)} kept`;
   const mark = $('alpha-mark');
   if (mark) {
     const x = Number(mark.dataset.left) + step.fraction * Number(mark.dataset.width);
@@ -25,7 +27,8 @@ function drawKeep() {
 // Classes with the largest suspected share first; the widest bar is the largest class.
 function drawBars(step, present) {
   const [kept, suspected, dropped] = step.byClass;
-  const total = kept.map((n, c) => n + suspected[c] + dropped[c]);
+  const total = kept.map((n, c) => n + suspected[c] + dropped[c]), sum = list => list.reduce((a, b) => a + b, 0);
+  const after = step.kept, before = D.before, all = Math.max(1, sum(before)), left = Math.max(1, sum(after));
   const most = Math.max(...total, 1);
   const order = D.classes.map((_, c) => c).filter(c => present[c])
     .sort((a, b) => suspected[b] / total[b] - suspected[a] / total[a] || a - b);
@@ -39,7 +42,7 @@ function drawBars(step, present) {
       track.append(piece);
     });
     return el('div', {class: 'bar-row', role: 'row'}, el('span', {class: 'name', role: 'rowheader', title: D.classes[c]}, D.classes[c]), track,
-      el('span', {class: 'counts', role: 'cell'}, el('b', {}, number(kept[c])), ' kept · ', number(suspected[c]), ' suspected · ', number(dropped[c]), ' dropped'));
+      el('span', {class: 'counts', role: 'cell'}, el('b', {}, number(kept[c])), ' kept · ', number(suspected[c]), ' suspected · ', number(dropped[c]), ' dropped', el('br'), `share ${share(before[c] / all)} → ${share(after[c] / left)}`));
   }));
   const more = $('bars-all');
   more.hidden = order.length <= FIRST_BARS;
@@ -53,5 +56,5 @@ function setStep(step) {
   drawKeep(); drawLegend(); drawPoints();
   if (plane.region) showFound(inside(plane.region), 'in this region');
 }
-$('alpha').addEventListener('input', event => setStep(Number(event.target.value)));
-$('alpha-reset').addEventListener('click', () => setStep(D.chosen));
+$('alpha')?.addEventListener('input', event => setStep(Number(event.target.value)));
+$('alpha-reset')?.addEventListener('click', () => setStep(D.chosen));

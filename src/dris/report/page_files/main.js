@@ -1,21 +1,17 @@
 // Start; follow the window, the theme and the printer.
-const dark = matchMedia('(prefers-color-scheme: dark)'), root = document.documentElement;
-$('theme').addEventListener('click', () => {
-  const now = root.dataset.theme || (dark.matches ? 'dark' : 'light');
-  root.dataset.theme = now === 'dark' ? 'light' : 'dark';
-  drawPoints();
-});
-dark.addEventListener('change', drawPoints);
-new ResizeObserver(() => drawPoints()).observe(canvas);
+const repaint = canvas ? drawPoints : () => {};
+followTheme(repaint);
+if (canvas) new ResizeObserver(() => drawPoints()).observe(canvas);
 for (const [event, printing] of [['beforeprint', true], ['afterprint', false]]) {
   window.addEventListener(event, () => {
     plane.printing = printing;
     root.classList.toggle('printing', printing);
-    drawPoints();
+    repaint();
   });
 }
-drawLegend();
+startSuspects();
+if (canvas) { listenToPlane(); drawLegend(); }
 drawKeep();
 startReview();
-choose(PRESETS.hard());
+if (canvas) choose(PRESETS.hard());
 root.dataset.ready = Math.round(performance.now());  // milliseconds since the page was asked for

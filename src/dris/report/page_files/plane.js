@@ -1,5 +1,5 @@
 // The plane: every example as a point, a region to drag, and the examples behind it.
-const canvas = $('plane'), pen = canvas.getContext('2d');
+const canvas = $('plane'), pen = canvas && canvas.getContext('2d');  // without proxies there is no plane
 const plane = {hidden: new Set(), region: null, drag: null, printing: false, layer: null, left: 56, right: 12, top: 14, bottom: 40};
 const ceiling = D.top > 0 ? D.top * 1.04 : 0.01;
 
@@ -117,52 +117,53 @@ const spanning = (f, [ax, ay], [bx, by]) => ({
   x0: fromX(f, Math.min(ax, bx)), x1: fromX(f, Math.max(ax, bx)),
   y0: fromY(f, Math.max(ay, by)), y1: fromY(f, Math.min(ay, by))});
 
-canvas.addEventListener('pointerdown', event => {
-  if (event.button) return;
-  canvas.setPointerCapture(event.pointerId);
-  plane.drag = at(event);
-});
-canvas.addEventListener('pointermove', event => {
-  if (!plane.drag) return;
-  plane.region = spanning(frame(), plane.drag, at(event));
-  drawRegion();
-});
-canvas.addEventListener('pointerup', event => {
-  if (!plane.drag) return;
-  const from = plane.drag, to = at(event);
-  plane.drag = null;
-  if (Math.hypot(to[0] - from[0], to[1] - from[1]) > 5) return choose(spanning(frame(), from, to));
-  const i = nearest(...to);
-  if (i < 0) return choose(null);
-  const w = 0.008, x = meanRank(i), h = height(variance(i));
-  plane.region = {x0: x - w, x1: x + w, y0: h - w, y1: h + w};
-  drawRegion();
-  showFound([i], 'under the pointer');
-});
-canvas.addEventListener('pointercancel', () => { plane.drag = null; });
-
 const PRESETS = {
   hard: () => ({x0: .75, x1: 1, y0: 0, y1: .4}),
   disputed: () => ({x0: 0, x1: 1, y0: .6, y1: 1}),
   easy: () => ({x0: 0, x1: .25, y0: 0, y1: .4}),
   clear: () => null,
 };
-for (const button of document.querySelectorAll('[data-preset]')) {
-  button.addEventListener('click', () => choose(PRESETS[button.dataset.preset]()));
-}
 
-canvas.addEventListener('keydown', event => {
-  if (event.key === 'Escape') return choose(null);
-  const moves = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1]};
-  if (!moves[event.key]) return;
-  event.preventDefault();
-  const r = plane.region || {x0: .4, x1: .6, y0: 0, y1: .2};
-  const dx = moves[event.key][0] * .05, dy = moves[event.key][1] * .05, grow = event.shiftKey;
-  const moved = {x0: grow ? r.x0 : r.x0 + dx, x1: r.x1 + dx, y0: grow ? r.y0 : r.y0 + dy, y1: r.y1 + dy};
-  if (moved.x0 < -1e-9 || moved.x1 > 1 + 1e-9 || moved.y0 < -1e-9 || moved.y1 > 1 + 1e-9) return;
-  if (moved.x1 - moved.x0 < .02 || moved.y1 - moved.y0 < .02) return;
-  choose(moved);
-});
+function listenToPlane() {
+  canvas.addEventListener('pointerdown', event => {
+    if (event.button) return;
+    canvas.setPointerCapture(event.pointerId);
+    plane.drag = at(event);
+  });
+  canvas.addEventListener('pointermove', event => {
+    if (!plane.drag) return;
+    plane.region = spanning(frame(), plane.drag, at(event));
+    drawRegion();
+  });
+  canvas.addEventListener('pointerup', event => {
+    if (!plane.drag) return;
+    const from = plane.drag, to = at(event);
+    plane.drag = null;
+    if (Math.hypot(to[0] - from[0], to[1] - from[1]) > 5) return choose(spanning(frame(), from, to));
+    const i = nearest(...to);
+    if (i < 0) return choose(null);
+    const w = 0.008, x = meanRank(i), h = height(variance(i));
+    plane.region = {x0: x - w, x1: x + w, y0: h - w, y1: h + w};
+    drawRegion();
+    showFound([i], 'under the pointer');
+  });
+  canvas.addEventListener('pointercancel', () => { plane.drag = null; });
+  for (const button of document.querySelectorAll('[data-preset]')) {
+    button.addEventListener('click', () => choose(PRESETS[button.dataset.preset]()));
+  }
+  canvas.addEventListener('keydown', event => {
+    if (event.key === 'Escape') return choose(null);
+    const moves = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1]};
+    if (!moves[event.key]) return;
+    event.preventDefault();
+    const r = plane.region || {x0: .4, x1: .6, y0: 0, y1: .2};
+    const dx = moves[event.key][0] * .05, dy = moves[event.key][1] * .05, grow = event.shiftKey;
+    const moved = {x0: grow ? r.x0 : r.x0 + dx, x1: r.x1 + dx, y0: grow ? r.y0 : r.y0 + dy, y1: r.y1 + dy};
+    if (moved.x0 < -1e-9 || moved.x1 > 1 + 1e-9 || moved.y0 < -1e-9 || moved.y1 > 1 + 1e-9) return;
+    if (moved.x1 - moved.x0 < .02 || moved.y1 - moved.y0 < .02) return;
+    choose(moved);
+  });
+}
 
 function drawLegend() {
   const counts = [0, 0, 0, 0, 0];

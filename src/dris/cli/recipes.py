@@ -1,0 +1,89 @@
+"""A run's options as a small TOML file: every run writes one, `--config` takes one."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dris.core.errors import InputError
+
+_ABOUT = ("dris", "command")  # what a recipe says of itself
+_NOT_KEPT = ("force", "as_json", "config")  # of the moment, not of the result
+_TYPED = {"records": "from", "written": "as"}  # what Python cannot call as it is typed
+
+
+def recipe_text(command: str, options: Mapping[str, Any], path: Path) -> str:
+    """The options of a run as TOML, those that were neither given nor have a value left out.
+
+    >>> print(recipe_text("clean", {"label": "y", "seed": 0, "id": None}, Path("clean.toml")))
+    # To do it again: dris clean --config clean.toml
+    dris = "0.1.0"
+    command = "clean"
+    label = "y"
+    seed = 0
+    <BLANKLINE>
+    """
+    from dris import __version__
+
+    values = {"dris": __version__, "command": command, **options}
+    lines = [f"# To do it again: dris {command} --config {path}"]
+    for name, value in values.items():
+        if value is not None and value != [] and name not in _NOT_KEPT:
+            lines.append(f"{_TYPED.get(name, name)} = {_toml(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def read_recipe(path: Path, known: set[str]) -> dict[str, Any]:
+    """The options in a file, by their names; a name that the command does not know is an error."""
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"--config {path} cannot be read ({error.strerror})") from None
+    except ValueError as error:
+        raise InputError(f"--config {path} is not TOML: {error}") from None
+    names = {typed: name for name, typed in _TYPED.items()}
+    options = {
+        names.get(name, name.replace("-", "_")): value
+        for name, value in found.items()
+        if name not in _ABOUT
+    }
+    for name, value in options.items():
+        if isinstance(value, dict):
+            raise InputError(f"--config {path}: [{name}] is a table; options stand at the top")
+        if name not in known:
+            near = get_close_matches(name, sorted(known), 1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise InputError(f"--config {path}: this command has no option {name!r}{meant}")
+    return options
+
+
+def _take(ctx: typer.Context, path: Path | None) -> Path | None:
+    """Let a file give the defaults of what is not typed."""
+    if path is not None and not ctx.resilient_parsing:
+        known = {str(parameter.name) for parameter in ctx.command.params} - set(_NOT_KEPT)
+        ctx.default_map = {**(ctx.default_map or {}), **read_recipe(path, known)}
+    return path
+
+
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        callback=_take,
+        is_eager=True,
+        help="Options as OUT/COMMAND.toml has them.",
+    ),
+]
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,113 @@
+"""Temporary names that say whose they are: what a killed process left behind can be told and goes.
+
+A name holds eight digits of the machine, eight of the process and sixteen drawn at random. What a
+living process or another machine has made is left alone.
+"""
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+_LEFT = re.compile(r"\.?.+[.-]([0-9a-f]{8})([0-9a-f]{8})[0-9a-f]{16}(\.tmp)?")
+_PREFIX = "dris-"
+
+
+def temporary_for(path: Path) -> Path:
+    """A hidden name beside `path` that nothing has.
+
+    >>> len(temporary_for(Path("kept.csv")).name)
+    46
+    """
+    return path.with_name(f".{path.name}.{_drawn()}.tmp")
+
+
+@contextmanager
+def temporary_folder(where: Path | None = None, prefix: str = _PREFIX) -> Iterator[Path]:
+    """A folder for the time being, in the system's temporary one unless said; no other is told.
+
+    >>> with temporary_folder() as folder:
+    ...     folder.is_dir()
+    True
+    """
+    with temporary_place(where, prefix) as path:
+        path.mkdir(mode=0o700)
+        yield path
+
+
+@contextmanager
+def temporary_place(where: Path | None = None, prefix: str = _PREFIX) -> Iterator[Path]:
+    """A name for a file or a folder that goes at the end, as does what killed processes left.
+
+    >>> with temporary_place() as path:
+    ...     path.exists()
+    False
+    """
+    parent = Path(tempfile.gettempdir()) if where is None else where
+    remove_left(parent, prefix)
+    path = parent / f"{prefix}{_drawn()}"
+    try:
+        yield path
+    finally:
+        _removed(path)
+
+
+def remove_left(folder: Path, prefix: str = ".") -> None:
+    """Remove what begins so, has a name drawn here, and is of a process that is no more.
+
+    >>> remove_left(Path("absent"))
+    """
+    with suppress(OSError):  # a folder that cannot be listed has nothing for us
+        for name in os.listdir(folder):
+            if name.startswith(prefix) and is_left(name):
+                _removed(folder / name)
+
+
+def is_left(name: str) -> bool:
+    """Whether a process of this machine that is no more drew this name.
+
+    >>> is_left(temporary_for(Path("kept.csv")).name), is_left("notes.tmp")
+    (False, False)
+    """
+    found = _LEFT.fullmatch(name)
+    return found is not None and found[1] == _machine() and not _lives(int(found[2], 16))
+
+
+def _drawn() -> str:
+    return f"{_machine()}{os.getpid():08x}{uuid.uuid4().hex[:16]}"
+
+
+@cache
+def _machine() -> str:
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+
+
+def _lives(pid: int) -> bool:
+    """Whether there is such a process; where the system cannot be asked harmlessly, yes."""
+    if os.name != "posix" or pid == os.getpid():
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _removed(path: Path) -> None:
+    """Remove a file or a folder of our own; a link is removed, not followed."""
+    with suppress(OSError):
+        if hasattr(os, "getuid") and path.lstat().st_uid != os.getuid():
+            return
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()

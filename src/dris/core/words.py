@@ -1,0 +1,76 @@
+"""What others wrote, as it is shown: nothing that a terminal would act on comes through.
+
+File names, labels, columns and stores are foreign; a line break, a colour or a mark that turns the
+reading direction in one of them must not pass for what dris says.
+"""
+
+from typing import Any, TextIO
+
+
+def printable(text: object, *, lines: bool = False) -> str:
+    r"""The text with all that is not plainly seen as an escape; with `lines` breaks may stay.
+
+    >>> printable("a\x1b[31mb\nc"), printable("a\nb", lines=True)
+    ('a\\x1b[31mb\\nc', 'a\nb')
+    """
+    words = str(text)
+    if words.isprintable():
+        return words
+    return "".join(
+        c if c.isprintable() or (lines and c in "\n\t") else ascii(c)[1:-1] for c in words
+    )
+
+
+_FORMULA = ("=", "+", "-", "@", "'", "\t", "\r", "\n")  # how a cell that is computed may begin
+
+
+def guarded(text: str) -> str:
+    """With an apostrophe in front where a spreadsheet could see a formula, as the page does.
+
+    >>> guarded("=1+1"), guarded("cat")
+    ("'=1+1", 'cat')
+    """
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def unguarded(text: str) -> str:
+    """As it was before `guarded`; an apostrophe that guards nothing stays.
+
+    >>> unguarded("'=1+1"), unguarded("'s-Gravenhage")
+    ('=1+1', "'s-Gravenhage")
+    """
+    return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA) else text
+
+
+class Printable:
+    r"""A stream that writes what is printable; whoever draws by escapes takes the one `under` it.
+
+    >>> import io
+    >>> stream = Printable(io.StringIO())
+    >>> stream.write("a\x1b[31m\n"), stream.getvalue()
+    (7, 'a\\x1b[31m\n')
+    """
+
+    def __init__(self, under: TextIO) -> None:
+        self.under = under
+
+    def write(self, text: str) -> int:
+        """Write the text, escaped."""
+        if not isinstance(text, str):  # how libraries ask a stream whether it takes bytes
+            raise TypeError(f"text is written here, got {type(text).__name__}")
+        self.under.write(printable(text, lines=True))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.under, name)
+
+
+def under(stream: Any) -> Any:
+    """The stream itself, for what draws with escapes of its own.
+
+    >>> import io
+    >>> plain = io.StringIO()
+    >>> under(plain) is plain, under(Printable(plain)) is plain
+    (True, True)
+    """
+    return stream.under if isinstance(stream, Printable) else stream

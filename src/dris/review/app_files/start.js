@@ -1,0 +1,100 @@
+// Start: fill in what was handed over, listen to keys, and hear of other people's answers.
+const KEYS = {a: acceptIt, k: () => tick('right'), u: () => tick('unsure'), o: openOther, z: undo,
+  n: () => go(1), arrowright: () => go(1), j: () => go(1), p: () => go(-1), arrowleft: () => go(-1),
+  s: () => { $('similar-details').open = !$('similar-details').open; },
+  i: () => $('card').querySelector('.zoomable')?.click(),
+  '/': () => $('search').focus()};
+
+document.addEventListener('keydown', event => {
+  const typing = event.target.closest('input, select, textarea, dialog');
+  if (event.target === $('other')) return otherKey(event);
+  if (typing) {
+    if (event.key === 'Escape' && event.target === $('search')) $('card').focus();
+    return;
+  }
+  const act = KEYS[event.key.toLowerCase()];
+  if (!act || event.ctrlKey || event.metaKey || event.altKey || !S.classes) return;
+  event.preventDefault();
+  act();
+});
+
+function otherKey(event) {
+  const steps = {ArrowDown: 1, ArrowUp: -1};
+  if (event.key === 'Escape') { $('other-form').hidden = true; $('card').focus(); }
+  else if (event.key === 'Enter') pickOther(marked);
+  else if (steps[event.key]) markOther(steps[event.key]);
+  else return;
+  event.preventDefault();
+}
+
+let waiting = 0;
+async function search() {
+  const words = $('search').value.trim(), turn = ++waiting;
+  try {
+    const found = words ? new Set(await ask('search?words=' + encodeURIComponent(words))) : null;
+    if (turn !== waiting) return;
+    S.found = found;
+    filter();
+  } catch (error) { failed(error); }
+}
+
+function fill(select, name) {
+  select.replaceChildren(el('option', {value: ''}, 'any'),
+    ...[...new Set(S[name])].filter(c => c !== NO_LABEL).sort((a, b) => a - b).map(c => el('option', {value: String(c)}, S.classes[c])));
+}
+
+async function open() {
+  Object.assign(S, await ask('opening'));
+  document.title = `${S.title} · dris review`;
+  $('title').textContent = `· ${S.title}`;
+  if (document.activeElement !== $('who')) $('who').value = S.who;
+  // Where each card stands by suspicion, 0 the most suspicious.
+  const order = S.suspicion.map((value, k) => [value, k]).sort((a, b) => b[0] - a[0] || a[1] - b[1]);
+  S.place = new Array(order.length);
+  order.forEach(([, k], i) => { S.place[k] = (i + 1) / order.length; });
+  for (const [id, name] of [['by-given', 'given'], ['by-suggested', 'suggested']]) fill($(id), name);
+  S.cell = null; S.drawn = null;
+  drawHeat(); drawCell(); update(S.summary); filter();
+}
+
+// Another tab, or another person in one, has ticked: take their answers over.
+function listen() {
+  const events = new EventSource('events');
+  events.addEventListener('message', async event => {
+    if (Number(event.data) === S.summary?.version) return;
+    try {
+      const {said, summary} = await ask('said');
+      if (summary.version < S.summary.version) return;
+      S.said = said;
+      update(summary);
+    } catch { /* it will be asked again with the next change */ }
+  });
+}
+
+for (const id of ['by-given', 'by-suggested', 'by-suspicion', 'by-state', 'by-proxies']) {
+  $(id).addEventListener('change', () => { S.drawn = null; if (id === 'by-given' || id === 'by-suggested') { S.cell = null; drawHeat(); drawCell(); } filter(); });
+}
+$('clear').addEventListener('click', () => {
+  for (const id of ['by-given', 'by-suggested', 'by-suspicion', 'by-proxies']) $(id).value = '';
+  $('by-state').value = 'open'; $('search').value = '';
+  S.found = null; S.drawn = null; S.cell = null;
+  drawHeat(); drawCell(); filter();
+});
+$('search').addEventListener('input', search);
+$('search-form').addEventListener('submit', event => { event.preventDefault(); $('card').focus(); });
+$('other').addEventListener('input', listOthers);
+$('other-form').addEventListener('submit', event => event.preventDefault());
+$('back').addEventListener('click', () => go(-1));
+$('on').addEventListener('click', () => go(1));
+$('finish').addEventListener('click', openFinish);
+$('similar-details').addEventListener('toggle', () => { if ($('similar-details').open) drawSimilar(current()); });
+$('who').addEventListener('change', () => {
+  S.who = $('who').value.trim();
+  try { sessionStorage.setItem('dris-who', S.who); } catch { /* the name lives as long as the page */ }
+  open().catch(failed);
+});
+
+followTheme(() => {});
+try { S.who = sessionStorage.getItem('dris-who') || ''; } catch { S.who = ''; }
+if (matchMedia('(max-width: 820px)').matches) for (const box of document.querySelectorAll('.side details')) box.open = false;
+open().then(() => { root.dataset.ready = Math.round(performance.now()); listen(); $('card').focus({preventScroll: true}); }).catch(failed);

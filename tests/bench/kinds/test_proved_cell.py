@@ -1,0 +1,64 @@
+"""The theorems' numbers on ensembles whose answer is known."""
+
+import numpy as np
+import pytest
+
+from dris.bench.cell_data import Loaded
+from dris.bench.kinds.proved_cell import aum_bound, flat, masses, one_ensemble, separation
+from dris.core.dynamics.history import Dynamics
+
+N, K = 400, 16
+BAD = np.arange(N) < 100
+
+
+def made(spread, seed=0):
+    """K proxies: the corrupted always at the top, half of the clean disputed by `spread`."""
+    rng = np.random.default_rng(seed)
+    loss = np.tile(np.linspace(0, 1, N)[::-1], (K, 1))
+    loss[:, 100:250] += spread * rng.normal(size=(K, 150))
+    loss[:, BAD] = 10 + 0.001 * rng.normal(size=(K, 100))
+    margin = np.where(BAD, -2.0, 1.0) - loss * 0.1
+    return Dynamics.from_arrays(loss=loss[:, None], margin=margin[:, None], gradient_norm=1 + loss)
+
+
+def test_where_the_corrupted_agree_and_the_boundary_does_not_the_gap_is_positive():
+    found = one_ensemble(made(spread=3.0), BAD, 0.25, 0)
+    assert found["tau"] <= 0.26
+    assert found["gamma"] == 0
+    assert found["delta"] > 0
+    assert found["contamination"] == 0
+    assert found["delta"] < found["twice_radius"]  # and still nothing is certified
+    assert found["separates"] == 0
+    # The twin: without dispute at the boundary the same corrupted leave no gap.
+    assert one_ensemble(made(spread=0.0), BAD, 0.25, 0)["delta"] <= 0
+
+
+def test_the_least_of_the_boundary_is_below_its_median_and_so_is_its_gap():
+    found = one_ensemble(made(spread=1.0), BAD, 0.25, 0)
+    assert found["boundary_least"] < found["boundary"]
+    assert found["delta_least"] < found["delta"]
+
+
+def test_every_k_has_its_disjoint_ensembles():
+    found = separation(made(spread=1.0), BAD, 0.25, 0)
+    assert {k: len(v["tau"]) for k, v in found.items()} == {"8": 2, "16": 1}
+    assert found["8"]["delta"][0] != found["8"]["delta"][1]
+
+
+def test_mass_and_auroc_lie_above_their_bounds():
+    dynamics = made(spread=1.0)
+    found = masses(dynamics.snapshot("gradient_norm").mean(axis=0), BAD)
+    assert found["mass"] >= found["mass_floor"]
+    assert found["ratio"] >= found["ratio_floor"]
+    by_aum = aum_bound(dynamics, BAD, 0)
+    assert by_aum["auroc"] == 1 >= by_aum["guess"] >= by_aum["bound"] > 0
+    # The twin: with the labels of the two groups exchanged there is no gap to speak of.
+    assert aum_bound(dynamics, ~BAD, 0)["bound"] == 0
+
+
+@pytest.mark.parametrize("shape", [(4, 1, 2, 2), (4, 3)])
+def test_images_become_rows_and_tables_stay(shape):
+    x = np.full(shape, 255, dtype=np.uint8 if len(shape) == 4 else np.float64)
+    found = flat(Loaded(x, np.zeros(4, int), x[:2], np.zeros(2, int), 2))
+    assert found.x.shape == (4, int(np.prod(shape[1:])))
+    assert found.x.max() == (1 if len(shape) == 4 else 255)

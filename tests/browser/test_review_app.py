@@ -1,0 +1,413 @@
+"""`dris review` in a real Chromium: a person answers, filters, searches, stops and goes on."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import dris as package
+from browser_hands import CONTRAST, NAMELESS, overflow
+from dris.data.reader import read_data
+from made_report import HOSTILE
+
+pytestmark = pytest.mark.browser
+pytest.importorskip("starlette", reason='pip install "dris[review]"')
+
+FAST = ("--model", "sgd_log", "--epochs", "3", "--proxies", "2", "--workers", "1", "--out", "out")
+NAMES = ("cat", "dog", "eel", "fox")
+
+
+def write_animals(folder, n=700, names=NAMES, ids=None):
+    """Four classes in five columns, a fifth of the labels the next one."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(n) % len(names)
+    given = np.where(rng.random(n) < 0.2, (truth + 1) % len(names), truth)
+    x = rng.normal(size=(n, 4)) + 4 * np.eye(len(names), 4)[truth]
+    path = folder / "animals.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file)
+        out.writerow(["name", "note", *(f"x{j}" for j in range(4)), "kind"])
+        for i in range(n):
+            name = f"r{i}" if ids is None else f"{ids[i % len(ids)]}{i}"
+            note = f"seen on day{i}x by the river" if ids is None else name
+            out.writerow([name, note, *(f"{v:.4f}" for v in x[i]), names[given[i]]])
+    return path, truth, given
+
+
+class Server:
+    """`dris review` as a process of its own."""
+
+    def __init__(self, folder, *words):
+        source = str(Path(package.__file__).parents[1])
+        code = "from dris.cli import main; main()"
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code, "review", *words, "--no-open", *FAST],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.said = []
+        for line in self.process.stdout:
+            self.said.append(line)
+            if line.startswith("open "):
+                break
+        else:
+            raise AssertionError(self.process.stderr.read())
+        self.url = self.said[-1].split()[1]
+
+    def kill(self):
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.communicate()
+
+    def stop(self):
+        self.process.terminate()
+        self.process.communicate(timeout=20)
+
+
+@pytest.fixture
+def served(tmp_path):
+    """Start the app on a table, or on what is named; all of them are ended after the test."""
+    running = []
+
+    def start(*words):
+        if not words:
+            write_animals(tmp_path)
+        given = words or ("animals.csv", "--label", "kind", "--id", "name", "--reviewer", "ana")
+        running.append(Server(tmp_path, *given))
+        return running[-1]
+
+    yield start
+    for server in running:
+        if server.process.poll() is None:
+            server.stop()
+
+
+ANIMALS = ("animals.csv", "--label", "kind", "--id", "name", "--reviewer", "ana")
+
+
+def acts(folder, name="animals"):
+    lines = (folder / f"{name}.review.jsonl").read_text().splitlines()[1:]
+    return [json.loads(line) for line in lines]
+
+
+def left(page):
+    return int(page.locator("#left").inner_text().split()[0].replace(",", ""))
+
+
+def wait_saved(page, count, total):
+    page.wait_for_function(
+        "n => document.getElementById('left').textContent.replace(',', '').startsWith(n + ' ')",
+        arg=str(total - count),
+    )
+
+
+# -- one person ------------------------------------------------------------------------------------
+
+
+def test_fifty_labels_are_answered_by_keyboard_alone(served, looked_at, tmp_path):
+    found = looked_at(served().url)
+    page, total = found.page, left(found.page)
+    assert total > 100
+    for k in range(50):
+        before = page.locator("#card .id").inner_text()
+        if k % 10 == 9:
+            page.keyboard.press("o")
+            page.keyboard.type("fo")
+            page.keyboard.press("Enter")
+        else:
+            page.keyboard.press("aakku"[k % 5])
+        page.wait_for_function(
+            "was => document.querySelector('#card .id').textContent !== was", arg=before
+        )
+    wait_saved(page, 50, total)
+    said = acts(tmp_path)
+    assert len({act["at"] for act in said}) == 50
+    counts = {v: sum(act["verdict"] == v for act in said) for v in ("wrong", "right", "unsure")}
+    assert counts["unsure"] == 5
+    assert counts["wrong"] + counts["right"] == 45
+    assert found.harm == []
+
+
+def test_undo_by_key_brings_the_card_back(served, looked_at, tmp_path):
+    page = looked_at(served().url).page
+    total, first = left(page), page.locator("#card .id").inner_text()
+    page.keyboard.press("k")
+    wait_saved(page, 1, total)
+    assert page.locator("#card .id").inner_text() != first
+    page.keyboard.press("z")
+    wait_saved(page, 0, total)
+    assert page.locator("#card .id").inner_text() == first
+    assert [act["act"] for act in acts(tmp_path)] == ["tick", "undo"]
+
+
+def test_filters_and_search_narrow_the_queue(served, looked_at):
+    page = looked_at(served().url).page
+    total = int(page.locator("#where").inner_text().split()[-1])
+    page.locator("#by-given").select_option(label="dog")
+    some = int(page.locator("#where").inner_text().split()[-1])
+    assert 0 < some < total
+    assert page.locator("#card .given").inner_text() == "dog"
+    page.locator("#by-suggested").select_option(label="cat")
+    assert page.locator("#card .rather").inner_text() == "cat"
+    page.locator("#clear").click()
+    page.locator("#by-suspicion").select_option("0.1")
+    tenth = int(page.locator("#where").inner_text().split()[-1])
+    assert abs(tenth - total / 10) <= 1
+    page.locator("#clear").click()
+    page.locator("#by-proxies").select_option("one")
+    assert int(page.locator("#where").inner_text().split()[-1]) < total
+    page.locator("#clear").click()
+    name = page.locator("#card .id").inner_text()
+    page.keyboard.press("/")
+    page.keyboard.type(f"RIVER day{name[1:]}x")
+    page.wait_for_function("() => document.querySelector('#where').textContent === '1 of 1'")
+    assert page.locator("#card .id").inner_text() == name
+    page.locator("#search").fill("nothing of the kind")
+    page.wait_for_function("() => document.querySelector('#where').textContent === 'nothing here'")
+
+
+def test_a_cell_is_accepted_at_once_after_its_sample_was_checked(served, looked_at, tmp_path):
+    found = looked_at(served().url)
+    page = found.page
+    cell = page.locator(".heat button").filter(has_text="").first
+    sizes = [int(t) for t in page.locator(".heat button").all_inner_texts()]
+    cell = page.locator(".heat button").nth(int(np.argmax(sizes)))
+    size = max(sizes)
+    assert size > 20
+    cell.click()
+    page.locator("#cell-check").click()
+    page.wait_for_function("() => document.querySelector('#where').textContent.endsWith('of 20')")
+    for k in range(20):
+        page.keyboard.press("a")
+        page.wait_for_function(
+            "n => document.querySelector('#cell').textContent.includes(n + ' checked') "
+            "|| document.querySelector('#cell-accept')",
+            arg=str(k + 1),
+        )
+    said = page.locator("#cell").inner_text()
+    assert "with 95 % confidence" in said
+    assert f"the other {size - 20}" in said
+    page.locator("#cell-accept").click()
+    page.wait_for_function(
+        "() => document.querySelector('#told').textContent.includes('accepted as')"
+    )
+    last = acts(tmp_path)[-1]
+    assert (last["act"], len(last["at"])) == ("cell", size - 20)
+    page.locator("#card").focus()
+    page.keyboard.press("z")
+    page.wait_for_function(
+        "() => document.querySelector('#told').textContent.includes('open again')"
+    )
+    assert found.harm == []
+
+
+def test_similar_examples_are_beside_the_card(served, looked_at):
+    page = looked_at(served().url).page
+    page.keyboard.press("s")
+    page.wait_for_selector(".near")
+    assert page.locator(".near").count() == 6
+    assert "seen on day" in page.locator(".near").first.inner_text()
+
+
+def test_finish_writes_corrected_data_and_can_decide_again(served, looked_at, tmp_path):
+    server = served()
+    found = looked_at(server.url)
+    page, total = found.page, left(found.page)
+    before = (tmp_path / "animals.csv").read_bytes()
+    for _ in range(5):
+        page.keyboard.press("a")
+        page.wait_for_timeout(60)
+    wait_saved(page, 5, total)
+    page.locator("#finish").click()
+    page.locator("#again").check()
+    page.locator("#write").click()
+    page.wait_for_selector("#finished code", timeout=60_000)
+    said = page.locator("#finished").inner_text()
+    assert "5 labels corrected" in said
+    assert "wrote out/again/report.html" in said
+    assert (tmp_path / "animals.csv").read_bytes() == before
+    new = read_data(tmp_path / "out/corrected.csv", label="kind", id="name", trusted="trusted")
+    assert new.trusted.sum() == 5
+    assert (tmp_path / "out/again/report.html").is_file()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Label Studio").click()
+    assert download.value.suggested_filename == "review-label-studio.json"
+    assert found.harm == []
+
+
+# -- killed, several people ------------------------------------------------------------------------
+
+
+def test_killed_in_the_middle_it_goes_on_with_every_answer(served, looked_at, tmp_path):
+    server = served()
+    found = looked_at(server.url)
+    page, total = found.page, left(found.page)
+    for k in range(7):
+        page.keyboard.press("k")
+        wait_saved(page, k + 1, total)
+    server.kill()
+    page.keyboard.press("k")
+    page.wait_for_function("() => document.querySelector('#told').classList.contains('bad')")
+    assert len(acts(tmp_path)) == 7
+    again = served(*ANIMALS)
+    assert any("goes on in" in line for line in again.said)
+    assert not any("trained" in line for line in again.said)
+    assert again.url != server.url
+    fresh = looked_at(again.url)
+    assert left(fresh.page) == total - 7
+    fresh.page.keyboard.press("k")
+    wait_saved(fresh.page, 8, total)
+    assert fresh.harm == []
+
+
+def test_two_people_see_each_others_progress_and_their_agreement(served, looked_at):
+    server = served()
+    ana, ben = looked_at(server.url), looked_at(server.url)
+    total = left(ana.page)
+    ben.page.locator("#who").fill("ben")
+    ben.page.keyboard.press("Enter")
+    ben.page.wait_for_function("() => document.activeElement.id !== 'nobody'")
+    ben.page.locator("#card").focus()
+    ana.page.locator("#card").focus()
+    for key in "kkka":
+        ana.page.keyboard.press(key)
+        ana.page.wait_for_timeout(80)
+    wait_saved(ana.page, 4, total)
+    wait_saved(ben.page, 4, total)  # an event, not a reload
+    for key in "kkk":
+        ben.page.keyboard.press(key)
+        ben.page.wait_for_timeout(80)
+    ben.page.locator("#people-details summary").click()
+    ben.page.wait_for_function(
+        "() => document.querySelector('#people').textContent.includes('agree on 3 (100 %')"
+    )
+    ben.page.keyboard.press("Escape")
+    ben.page.locator("#card").focus()
+    ben.page.keyboard.press("u")
+    ben.page.wait_for_function(
+        "() => document.querySelector('#people').textContent.includes('75 %')"
+    )
+    ana.page.wait_for_function(
+        "() => document.querySelector('#people').textContent.includes('75 %')"
+    )
+    ana.page.locator("#by-state").select_option("disputed")
+    ana.page.wait_for_function("() => document.querySelector('#where').textContent === '1 of 1'")
+    assert ana.harm == ben.harm == []
+
+
+# -- who may not -----------------------------------------------------------------------------------
+
+
+def test_a_foreign_page_can_neither_read_nor_tick(served, looked_at, chromium, tmp_path):
+    server = served()
+    looked_at(server.url)
+    before = (tmp_path / "animals.review.jsonl").read_bytes()
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto("data:text/html,<p>a foreign page</p>")
+    seen = page.evaluate(
+        """async url => {
+            const tried = [];
+            for (const how of [{}, {method: 'POST', mode: 'no-cors', body: '{"at":0}'},
+                               {method: 'POST', headers: {'content-type': 'application/json'}}]) {
+                try { tried.push((await fetch(url, how)).type); } catch { tried.push('refused'); }
+            }
+            return tried;
+        }""",
+        server.url + "tick",
+    )
+    assert set(seen) <= {"refused", "opaque"}
+    for origin in ("https://evil.example", "null"):
+        told = context.request.post(
+            server.url + "tick", data={"at": 0, "verdict": "right"}, headers={"Origin": origin}
+        )
+        assert told.status == 403
+    told = context.request.get(server.url.replace("127.0.0.1", "localhost")[:-3] + "/opening")
+    assert told.status == 403
+    assert (tmp_path / "animals.review.jsonl").read_bytes() == before
+    context.close()
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_hostile_labels_ids_and_columns_do_nothing(served, looked_at, tmp_path, width):
+    names = [word.replace("\x00", "") for word in HOSTILE[:4]]
+    write_animals(tmp_path, names=names, ids=[w.replace("\x00", "") for w in HOSTILE])
+    found = looked_at(served(*ANIMALS).url, width=width)
+    page = found.page
+    page.keyboard.press("s")
+    page.wait_for_selector(".near")
+    for key in "aku":
+        page.keyboard.press(key)
+        page.wait_for_timeout(100)
+    page.keyboard.press("o")
+    page.keyboard.type("<")
+    page.keyboard.press("Escape")
+    page.locator("#finish").click()
+    page.wait_for_timeout(100)
+    assert page.locator("script").count() == 1
+    assert overflow(page) <= 0
+    assert found.harm == []
+
+
+def test_hostile_names_of_files_and_folders_do_nothing(served, looked_at, tmp_path):
+    rng = np.random.default_rng(0)
+    folders = ["<img src=x onerror=window.hacked=3>", "dog & 'cat'"]
+    for c, name in enumerate(folders):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for i in range(60):
+            shade = 40 + 150 * (c if rng.random() > 0.15 else 1 - c)
+            image = rng.integers(shade, shade + 60, (8, 8, 3), dtype=np.uint8)
+            file = f'"><svg onload=window.hacked=4>{i}.png'
+            Image.fromarray(image).save(tmp_path / "photos" / name / file.replace("/", ""))
+    found = looked_at(served("photos", "--reviewer", "ana").url)
+    page = found.page
+    page.wait_for_function("() => document.querySelector('#card img').naturalWidth > 0")
+    page.keyboard.press("i")
+    page.wait_for_selector("dialog.zoom img")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog.zoom", state="detached")
+    page.keyboard.press("a")
+    page.wait_for_function("() => document.querySelector('#told').textContent.includes('Saved')")
+    assert (tmp_path / "photos.review.jsonl").is_file()
+    assert found.harm == []
+
+
+# -- readable anywhere -----------------------------------------------------------------------------
+
+
+def test_phone_dark_print_names_and_focus(served, looked_at):
+    server = served()
+    phone = looked_at(server.url, width=375)
+    assert overflow(phone.page) <= 0
+    accept = phone.page.locator("[data-act=A]").bounding_box()
+    assert accept["y"] + accept["height"] <= 800  # in reach without scrolling
+    for dark in (False, True):
+        page = looked_at(server.url, dark=dark).page
+        page.keyboard.press("s")
+        page.wait_for_selector(".near")
+        assert page.evaluate(CONTRAST) == []
+        assert page.evaluate(NAMELESS) == []
+    assert len(page.pdf(format="A4")) > 5_000
+    reached = set()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        name, ring = page.evaluate("""() => {
+            const e = document.activeElement;
+            const ring = getComputedStyle(e).outlineStyle !== 'none';
+            return [e.id || e.dataset.act || e.tagName, ring];
+        }""")
+        assert ring or name == "BODY", name
+        reached.add(name)
+    assert {"theme", "finish", "search", "by-given", "A", "K", "O", "U"} <= reached
+    for live in ("#left", "#limit", "#told", "#where"):
+        assert page.locator(live).get_attribute("aria-live") == "polite"
+    assert phone.harm == []

@@ -1,0 +1,312 @@
+"""Killed, told to end or out of room, a command leaves nothing that the next one trips on."""
+
+import errno
+import json
+import logging
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dris.cli import _ended
+from dris.cli.talk import notes_shown
+from dris.core.errors import InputError
+from dris.core.temporaries import is_left, temporary_folder, temporary_for
+from dris.data import writer as module
+from dris.data.writer import MANIFEST, Writer, written_in
+from dris.learn.run.processes import run_all
+from dris.learn.store.locks import folder_lock
+from made_people import write_people
+
+MAIN = "from dris.cli import main; main()"
+QUICK = ("--epochs", "2", "--proxies", "2", "--canaries", "none", "--no-harm", "--workers", "1")
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    path = tmp_path_factory.mktemp("people") / "people.csv"
+    write_people(path, 200)
+    return path
+
+
+def of_a_killed_process(path):
+    """The temporary name that a process which is no more would have drawn."""
+    drawn = temporary_for(path).name
+    digits = f"{os.getpid():08x}"
+    assert digits in drawn
+    over = subprocess.Popen(["true"])
+    over.wait()
+    return path.with_name(drawn.replace(digits, f"{over.pid:08x}"))
+
+
+def contents(folder):
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
+
+
+# -- a set of outputs ----------------------------------------------------------------------------
+
+
+def test_a_set_appears_together_or_not_at_all(tmp_path):
+    def disk_is_full():
+        with Writer().together() as writer:
+            writer.write(tmp_path / "kept.csv", [b"a"])
+            assert not (tmp_path / "kept.csv").exists()
+            with writer.file(tmp_path / "report.html"):
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(InputError, match="No space left"):
+        disk_is_full()
+    assert list(tmp_path.iterdir()) == []
+    with Writer().together() as writer:
+        writer.write(tmp_path / "kept.csv", [b"a"])
+        writer.write(tmp_path / "report.html", [b"b"])
+    assert set(contents(tmp_path)) == {MANIFEST, "kept.csv", "report.html"}
+    with pytest.raises(InputError, match="use --force"):
+        Writer().refuse(tmp_path / "kept.csv")
+
+
+def test_killed_between_two_names_the_same_command_finishes_its_half(tmp_path, monkeypatch):
+    def write_both(folder):
+        folder.mkdir(exist_ok=True)
+        Writer().refuse(folder / "kept.csv", folder / "report.html")
+        with Writer().together() as writer:
+            writer.write(folder / "kept.csv", [b"a"])
+            writer.write(folder / "report.html", [b"b"])
+
+    write_both(tmp_path / "whole")
+    places = []
+
+    def killed(fresh, target):
+        if places:
+            raise SystemExit  # nothing after this, as after a kill
+        places.append(target)
+        real(fresh, target)
+
+    real = module.place_new
+    monkeypatch.setattr(module, "place_new", killed)
+    with pytest.raises(SystemExit):
+        write_both(tmp_path / "half")
+    monkeypatch.undo()
+    assert (tmp_path / "half" / "kept.csv").exists() != (tmp_path / "half" / "report.html").exists()
+    write_both(tmp_path / "half")
+    assert contents(tmp_path / "half") == contents(tmp_path / "whole")
+    # The twins: what is whole is refused as ever, and a half that a person edited is theirs.
+    with pytest.raises(InputError, match="use --force"):
+        write_both(tmp_path / "half")
+    places.clear()
+    monkeypatch.setattr(module, "place_new", killed)
+    with pytest.raises(SystemExit):
+        write_both(tmp_path / "other")
+    monkeypatch.undo()
+    half = next(path for path in (tmp_path / "other").iterdir() if path.name != MANIFEST)
+    half.write_text("mine")
+    with pytest.raises(InputError, match="so it is yours"):
+        write_both(tmp_path / "other")
+
+
+def test_what_a_killed_process_left_goes_and_what_others_have_stays(tmp_path):
+    left, living = of_a_killed_process(tmp_path / "a.csv"), temporary_for(tmp_path / "a.csv")
+    elsewhere = tmp_path / f".a.csv.{'0' * 32}.tmp"  # of a machine that is not this one
+    notes = tmp_path / ".notes.tmp"
+    for path in (left, living, elsewhere, notes):
+        path.write_text("half")
+    Writer().write(tmp_path / "a.csv", [b"a"])
+    assert not left.exists()
+    assert all(path.exists() for path in (living, elsewhere, notes))
+    assert not is_left(living.name)
+
+
+def test_temporary_folders_of_killed_processes_go_with_the_next_one(tmp_path):
+    dead = tmp_path / of_a_killed_process(Path("x")).name.replace(".x.", "dris-")[: -len(".tmp")]
+    dead.mkdir()
+    (dead / "array").write_text("")
+    with temporary_folder(tmp_path) as folder:
+        assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["before the first name", "after the first name"])
+def test_a_killed_clean_is_finished_by_the_same_command_to_the_same_bytes(people, tmp_path, where):
+    words = ["clean", str(people), "--label", "income", "--id", "person", *QUICK]
+    code = (
+        "import os, sys\n"
+        "from dris.data import writer\n"
+        "real, places = writer.place_new, []\n"
+        "def killed(fresh, target):\n"
+        f"    if places or {where.startswith('before')!r}: os.kill(os.getpid(), 9)\n"
+        "    places.append(target); real(fresh, target)\n"
+        "writer.place_new = killed\n" + MAIN
+    )
+
+    def ran(code, out):
+        command = [sys.executable, "-c", code, *words, "--out", str(tmp_path / out)]
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+
+    assert ran(MAIN, "whole").returncode == 0
+    assert ran(code, "cut").returncode == -signal.SIGKILL
+    again = ran(MAIN, "cut")
+    assert again.returncode == 0, again.stderr
+    assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
+
+
+# -- processes -----------------------------------------------------------------------------------
+
+SLEEPING = """
+import os, sys, time
+from pathlib import Path
+from dris.learn.run.processes import run_all
+from dris.learn.store.locks import folder_lock
+
+def sleeping(number, tick):
+    Path(sys.argv[1], str(os.getpid())).touch()
+    time.sleep(600)
+
+if __name__ == "__main__":
+    run_all(sleeping, [(0,), (1,)], workers=2)
+"""
+
+
+def running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are read from /proc")
+def test_workers_end_within_seconds_of_a_killed_command(tmp_path):
+    script = tmp_path / "sleeping.py"
+    script.write_text(SLEEPING)
+    (tmp_path / "at").mkdir()
+    child = subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path / "at")], stderr=subprocess.DEVNULL
+    )
+    with child:
+        until(lambda: len(list((tmp_path / "at").iterdir())) == 2)
+        workers = [int(path.name) for path in (tmp_path / "at").iterdir()]
+        assert all(map(running, workers))  # and without the command's end they go on
+        child.kill()
+    until(lambda: not any(map(running, workers)), seconds=30)
+
+
+def until(true, seconds=240):
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_killed_worker_is_one_sentence_with_the_remedy():
+    with pytest.raises(InputError, match=r"was killed, most likely .*--workers 1") as told:
+        run_all(_killed, [(0,), (1,)], workers=2)
+    assert "\n" not in str(told.value)
+    assert run_all(_fine, [(0,), (1,)], workers=2) == [0, 1]  # others come in their place
+
+
+def _killed(number, tick):
+    if number:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _fine(number, tick):
+    return number
+
+
+def test_a_command_told_to_end_does_as_after_ctrl_c(people, tmp_path):
+    words = ["judge", str(people), "--label", "income", "--epochs", "500", "--workers", "1"]
+    child = subprocess.Popen(
+        [sys.executable, "-c", MAIN, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    with child:
+        until(lambda: list(tmp_path.glob("dris-out/runs/*/key.json")))
+        child.send_signal(signal.SIGTERM)
+        said = child.stderr.read()
+    assert child.returncode == 130
+    assert f"to go on: dris {shlex.join(words)}" in said
+    assert said.endswith("dris: interrupted\n")
+    assert "Traceback" not in said
+
+
+# -- sentences -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "a.csv"), "a.csv: .* free space"),
+        (OSError(errno.ENOLCK, "No locks available", "runs/lock"), "runs/lock: .* --store"),
+        (OSError(errno.EACCES, "Permission denied", "a"), "a: .* permissions"),
+        (MemoryError("Unable to allocate 8 GiB"), r"memory ran out \(Unable .*--workers 1"),
+        (MemoryError(), "memory ran out"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "memory ran out"),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "--workers 1"),
+    ],
+)
+def test_what_the_system_refuses_names_the_file_and_the_remedy(error, says):
+    code, sentence = _ended(error)
+    assert code == 1
+    assert re.search(says, sentence)
+    assert "Errno" not in sentence
+    assert "\n" not in sentence
+
+
+def test_an_error_of_dris_itself_is_still_told_apart():
+    assert _ended(KeyError("x"))[0] == 70
+
+
+def test_a_full_disk_names_the_run_and_the_command_that_goes_on(people, tmp_path):
+    code = (
+        "import errno, os\n"
+        "def full(*_): raise OSError(errno.ENOSPC, 'No space left on device')\n"
+        "os.fsync = full\n" + MAIN
+    )
+    words = ["judge", str(people), "--label", "income", "--epochs", "2", "--workers", "1"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert "No space left on device" in last
+    assert "dris-out/runs" in last
+    assert "free space on that disk" in last
+    assert "Errno" not in last
+
+
+def test_a_store_that_is_waited_for_is_said_at_once(capsys):
+    with notes_shown():
+        logging.getLogger("dris.store").info("waiting for process %s, which holds %s", 7, "runs/a")
+        logging.getLogger("dris").info("not for people")
+    assert capsys.readouterr().err == "dris: waiting for process 7, which holds runs/a\n"
+    logging.getLogger("dris.store").info("outside of a command nothing is said")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_disk_without_locks_names_the_lock(tmp_path, monkeypatch):
+    import filelock
+
+    def none(*_, **__):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", none)
+    with pytest.raises(OSError, match="No locks") as told, folder_lock(tmp_path):
+        pass
+    assert _ended(told.value) == (
+        1,
+        f"{tmp_path / 'lock'}: No locks available; that disk offers no locks; name a folder on "
+        "another one (--out, --store)",
+    )
+
+
+def test_the_list_of_outputs_says_nothing_of_unfinished_sets_once_they_are_whole(tmp_path):
+    with Writer().together() as writer:
+        for name in "ab":
+            writer.write(tmp_path / name, [b"x"])
+    assert "unfinished" not in json.loads((tmp_path / MANIFEST).read_text())
+    assert set(written_in(tmp_path)) == {"a", "b"}

@@ -1,0 +1,66 @@
+"""Help finds a command by what it is for, and an option by what it is about."""
+
+import pytest
+import typer
+
+from dris.cli import app
+from dris.cli.help_pages import GROUPS, PANELS, sorted_into
+
+
+def commands():
+    return typer.main.get_command(app).commands
+
+
+def test_every_command_stands_in_a_group_your_data_first(dris):
+    _, said, _ = dris("--help")
+    titles = [line[:-1] for line in said.splitlines() if line.endswith(":") and line[0] != " "]
+    assert titles == ["Options", *GROUPS]
+    first = said[said.index("Your data:") : said.index("A closer look:")]
+    assert [w for w in ("clean", "prune", "weights", "report", "judge", "audit") if w in first]
+    for name in commands():
+        assert f"\n  {name} " in said
+
+
+def test_a_command_in_no_group_would_be_listed_last_and_noticed():
+    """The twin: what nobody sorted is shown all the same, under a title of its own."""
+    there = [*commands(), "newcomer"]
+    assert list(sorted_into(there, GROUPS, "More"))[-1] == ("More", ["newcomer"])
+
+
+def test_the_options_of_a_command_stand_in_panels_its_own_first(dris):
+    _, said, _ = dris("prune", "--help")
+    places = [said.index(f"\n{title}:") for title in ("Options", *PANELS)]
+    assert places == sorted(places)
+    assert said.index("--keep SHARE") < said.index("--label COLUMN") < said.index("--proxies K")
+    for option in ("--label", "--from", "--at-most", "--engine", "--config"):
+        assert said.count(f"  {option} ") == 1
+
+
+def test_every_panel_names_options_that_exist():
+    there = {p.name for p in commands()["clean"].params}
+    assert {name for names in PANELS.values() for name in names} <= there
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [(["claen"], "clean"), (["clean", "x.csv", "--lable", "y"], "--label")],
+)
+def test_a_slip_of_the_finger_is_told_what_was_meant(typed, meant, dris):
+    code, _, said = dris(*typed)
+    assert code == 2
+    assert meant in said.splitlines()[-1]
+
+
+@pytest.mark.parametrize("keep", ["25", "1.5", "0", "250%", "nan", "a quarter"])
+def test_a_share_that_is_none_is_refused_before_anything_is_read(keep, dris):
+    code, _, said = dris("prune", "absent.csv", "--keep", keep)
+    assert code == (2 if keep == "a quarter" else 1)
+    assert "--keep" in said
+    assert "25%" in said or "must be in (0, 1]" in said
+    assert "absent.csv" not in said
+
+
+def test_an_unknown_model_is_called_one_before_anything_is_read(dris, tmp_path):
+    code, _, said = dris("clean", "absent.csv", "--model", "rezsnet20", "--out", tmp_path)
+    assert code == 1
+    assert "unknown model 'rezsnet20' (did you mean resnet20?)" in said

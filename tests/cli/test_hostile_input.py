@@ -1,0 +1,231 @@
+"""What others wrote is shown escaped, read only where it is a file, and never a formula."""
+
+import json
+import os
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from dris.bench.costs import cost_of
+from dris.core.errors import InputError
+from dris.core.words import guarded, printable, unguarded
+from dris.data.known.catalogue import KNOWN
+from dris.data.outputs import write_ids
+from dris.data.reader import read_data, read_marks
+from dris.data.score_comparison import compare_files
+from dris.data.scorefile import ScoreFile, write_scores
+from dris.learn.store.run_store import Store
+from made_tables import CSV, image_folder, npy_bytes, npz_bytes, png_bytes
+
+RAW = ("\x1b", "\x9b", "\x07", "\u202e", "\x00", "\r")
+EVIL = "\x1b[31mred\x1b[0m\u202e\nEVIL [bold]x[/]"
+
+
+def shown(text):
+    """Whether what is printed holds nothing of the input's own making."""
+    return not any(c in text for c in RAW) and not any(
+        line.startswith("EVIL") for line in text.splitlines()
+    )
+
+
+def test_the_check_sees_what_it_is_for():
+    assert not shown("a\x1b[31m")
+    assert not shown("a\nEVIL")
+    assert shown(printable(EVIL))
+
+
+@pytest.mark.parametrize("where", ["label", "id", "column"])
+def test_labels_ids_and_columns_are_shown_escaped(dris, tmp_path, where):
+    cell = '"' + EVIL + '"'
+    text = {
+        "label": CSV.replace("yes", cell),
+        "id": CSV.replace("r3", cell),
+        "column": CSV.replace("job", cell, 1),
+    }[where]
+    (tmp_path / "a.csv").write_text(text, newline="")
+    for words in (
+        f"clean {tmp_path}/a.csv --label y --id id --epochs 1 --no-report --workers 1",
+        f"audit draw {tmp_path}/a.csv --label y --id id --n 3",
+        f"clean {tmp_path}/a.csv --label nothing",
+        f"clean {tmp_path}/a.csv --label age --id id",
+    ):
+        more = ["--out", str(tmp_path / f"o{len(words)}") + "/a.csv" * words.startswith("audit")]
+        code, out, error = dris(*words.split(), *more)
+        assert code in (0, 1)
+        assert shown(out), words
+        assert shown(error), words
+
+
+def test_members_of_an_archive_and_names_of_files_are_shown_escaped(dris, tmp_path):
+    (tmp_path / "a.npz").write_bytes(npz_bytes(**{EVIL: np.eye(4), "b": np.eye(3)}))
+    code, out, error = dris("clean", tmp_path / "a.npz")
+    assert code == 1
+    assert shown(out + error)
+    assert "\\x1b[31m" in error
+    code, out, error = dris("clean", tmp_path / EVIL.replace("/", ""))
+    assert code == 1
+    assert shown(out + error)
+    code, out, error = dris("rules", EVIL)  # wrong usage names the word
+    assert code == 2
+    assert shown(error)
+
+
+def test_a_foreign_store_is_shown_escaped_and_its_mark_up_as_it_stands(dris, tmp_path):
+    run = Store(tmp_path).run({"model": EVIL, "stream": ["[red]proxy[/red]", 0], "seed": 0})
+    with run.locked():
+        pass
+    code, out, _ = dris("runs", "--store", tmp_path)
+    assert code == 0
+    assert shown(out)
+    assert "[red]proxy[/red]" in "".join(out.split("\n")).replace("  ", "")
+
+
+# -- regular files only --------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+@pytest.mark.parametrize(
+    "words",
+    [
+        "clean {}.csv --label y",
+        "clean {}.parquet --label y",
+        "clean {}.npz --label y",
+        "audit read {}.csv",
+        "audit apply a.csv {}.csv --label y --out c.csv",
+        "compare {}.parquet {}.parquet",
+        "score --from {}.npy",
+        "rank {}.parquet",
+        "corrupt a.csv --label y --kind matrix --matrix {}.csv --out n.csv",
+        "clean x.npy --label {}.npy",
+    ],
+)
+def test_pipes_and_devices_are_refused_at_once(dris, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text(CSV)
+    (tmp_path / "x.npy").write_bytes(npy_bytes(np.eye(4)))
+    for suffix in (".csv", ".parquet", ".npz", ".npy"):
+        os.mkfifo(tmp_path / f"pipe{suffix}")
+        (tmp_path / f"zero{suffix}").symlink_to("/dev/zero")
+    for name in ("pipe", "zero"):
+        code, _, error = dris(*words.replace("{}", name).split())
+        assert code == 1
+        assert error.startswith("dris: ")
+        assert error.count("\n") == 1
+
+
+# -- images elsewhere ----------------------------------------------------------------------------
+
+
+def test_a_table_names_images_below_its_own_folder_unless_allowed(tmp_path):
+    image_folder(tmp_path / "set")
+    (tmp_path / "secret.png").write_bytes(png_bytes())
+    (tmp_path / "set/link.png").symlink_to(tmp_path / "secret.png")
+    rest = "".join(f"{c}/{i}.png,{c}\n" for c in ("cat", "dog") for i in range(3))
+    for outside in ("../secret.png", str(tmp_path / "secret.png"), "link.png"):
+        (tmp_path / "set/list.csv").write_text(f"path,label\n{outside},cat\n{rest}")
+        for read in (read_data, read_marks):
+            with pytest.raises(InputError, match=r"line 2 .* does not lie below .*--allow-outside"):
+                read(tmp_path / "set/list.csv")
+            assert len(read(tmp_path / "set/list.csv", allow_outside=True)) == 7
+    (tmp_path / "set/list.csv").write_text("path,label\n" + rest)
+    assert len(read_data(tmp_path / "set/list.csv")) == 6
+    (tmp_path / "set/list.csv").write_text("path,label\n" + rest.replace("cat/", "../set/cat/"))
+    assert len(read_data(tmp_path / "set/list.csv")) == 6  # where it leads decides
+
+
+# -- formulas ------------------------------------------------------------------------------------
+
+FORMULA = "=HYPERLINK(1)"
+
+
+def test_ids_for_a_spreadsheet_are_no_formulas_and_come_back(tmp_path):
+    text = CSV.replace("r3,", f"{FORMULA},").replace("r4,", "'s,")
+    (tmp_path / "a.csv").write_text(text)
+    data = read_data(tmp_path / "a.csv", label="y", id="id")
+    flipped = np.arange(len(data)) % 2 == 0
+    out = write_ids(data, tmp_path / "truth.csv", columns={"flipped": flipped})
+    written = out.read_text().splitlines()
+    assert f"'{FORMULA},False" in written
+    assert "''s,True" in written
+    assert "r0,True" in written  # and what is none stays as it is
+    scores = ScoreFile(data.ids, {"loss": np.arange(len(data)) * 1.0})
+    for name in ("a", "b"):
+        write_scores(scores, tmp_path / f"{name}.parquet")
+    done = compare_files(
+        tmp_path / "a.parquet", tmp_path / "b.parquet", truth=f"{out}:flipped", keep=0.5
+    )
+    assert done.wrong == 0.5
+
+
+@pytest.mark.parametrize("text", [FORMULA, "+1", "-1", "@x", "'x", "\tx", "\rx", "\nx"])
+def test_what_is_guarded_comes_back(text):
+    assert guarded(text) == f"'{text}"
+    assert unguarded(guarded(text)) == text
+
+
+@pytest.mark.parametrize("text", ["", "cat", "'s-Gravenhage", "a=b"])
+def test_other_text_stays_as_it_is(text):
+    assert unguarded(text) == text
+
+
+# -- what used to be an error of dris itself -----------------------------------------------------
+
+
+def test_a_damaged_header_of_an_array_is_one_sentence(dris, tmp_path):
+    whole = npy_bytes(np.eye(4))
+    (tmp_path / "y.npy").write_bytes(npy_bytes(np.array([0, 1, 0, 1])))
+    refused = 0
+    for at in range(6, 80):
+        (tmp_path / "x.npy").write_bytes(whole[:at] + b"(" + whole[at + 1 :])
+        with suppress(InputError):  # and nothing else
+            read_data(tmp_path / "x.npy", label=str(tmp_path / "y.npy"))
+            refused -= 1
+        refused += 1
+    assert refused > 40
+
+
+def test_deep_json_is_one_sentence(dris, tmp_path):
+    deep = "[" * 100_000
+    (tmp_path / "a.jsonl").write_text(deep)
+    assert dris("clean", tmp_path / "a.jsonl", "--label", "y")[0] == 1
+    (tmp_path / "audit.csv").write_text("id,given,proposed,verdict,corrected\na,b,,right,\n")
+    (tmp_path / "audit.json").write_text(deep)
+    assert dris("audit", "read", tmp_path / "audit.csv")[0] == 1
+    (tmp_path / "times.json").write_text(deep)
+    words = ["reproduce", "times", "--scale", "smoke", "--records", tmp_path]
+    assert dris(*words, "--out", tmp_path / "o")[0] == 1
+
+
+def test_what_rank_wrote_and_is_damaged_since_is_one_sentence(dris, tmp_path):
+    from made_shards import losses_of, write_shards
+
+    write_shards(tmp_path / "losses", losses_of(90), shards=1)
+    words = ["rank", tmp_path / "losses", "--workers", "1", "--out", tmp_path / "o"]
+    assert dris(*words)[0] == 0
+    for text in ("[" * 100_000, "{}", "[1]", json.dumps({"rank_errors": 3})):
+        (tmp_path / "o/ranked.json").write_text(text)
+        code, _, error = dris(*words)
+        assert code == 1
+        assert error.count("\n") == 1
+
+
+def test_a_device_that_is_none_is_one_sentence(dris, tmp_path):
+    code, _, error = dris(
+        "reproduce", "pruning", "--scale", "smoke", "--dry-run", "--device", "0", "--out", tmp_path
+    )
+    assert code == 1
+    assert "device must be cpu, cuda or cuda:<number>, got '0'" in error
+    assert cost_of([], tmp_path, device="cuda:1").cells == 0
+
+
+# -- downloads -----------------------------------------------------------------------------------
+
+
+def test_everything_is_fetched_over_https_and_checked_by_sha_256_where_it_is_known():
+    published = [one for known in KNOWN.values() for one in known.published]
+    assert all(one.address.startswith("https://") for one in published)
+    for one in published:
+        if one.folder != "food-101":  # too large to be at hand here
+            assert set(one.parts) <= set(one.sha256)
+            assert all(len(sum_) == 64 for sum_ in one.sha256.values())

@@ -1,0 +1,74 @@
+"""Every run writes its options down, and the file does it again."""
+
+import tomllib
+
+import pytest
+
+from dris.cli.recipes import recipe_text
+from made_people import write_people
+
+FAST = ["--epochs", "3", "--workers", "1", "--no-harm", "--no-report"]
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    path = tmp_path_factory.mktemp("people") / "people.csv"
+    write_people(path, 200)
+    return path
+
+
+def test_a_run_writes_its_recipe_and_the_recipe_does_it_again(dris, people, tmp_path):
+    once, twice = tmp_path / "once", tmp_path / "twice"
+    words = ["--label", "income", "--id", "person", "--at-most", "40%", *FAST]
+    assert dris("clean", people, *words, "--out", once)[0] == 0
+    recipe = tomllib.loads((once / "clean.toml").read_text())
+    assert recipe["command"] == "clean"
+    assert (recipe["label"], recipe["epochs"], recipe["at_most"]) == ("income", 3, 0.4)
+    code, _, said = dris("clean", "--config", once / "clean.toml", "--out", twice)
+    assert code == 0, said
+    assert (once / "cleaned.csv").read_bytes() == (twice / "cleaned.csv").read_bytes()
+    again = tomllib.loads((twice / "clean.toml").read_text())
+    assert {**recipe, "out": 0} == {**again, "out": 0}
+
+
+def test_what_is_typed_goes_before_what_the_file_says(dris, people, tmp_path):
+    (tmp_path / "dris.toml").write_text(f'data = ["{people}"]\nlabel = "income"\nseed = 5\n')
+    words = ["--config", tmp_path / "dris.toml", "--seed", "7", "--out", tmp_path / "out", *FAST]
+    assert dris("clean", *words)[0] == 0
+    assert tomllib.loads((tmp_path / "out" / "clean.toml").read_text())["seed"] == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('lable = "income"', "no option 'lable'; did you mean label?"),
+        ("label = income", "is not TOML"),
+        ('[clean]\nlabel = "y"', "is a table"),
+        ("force = true", "no option 'force'"),
+    ],
+)
+def test_a_bad_recipe_is_one_sentence(text, says, dris, tmp_path):
+    (tmp_path / "dris.toml").write_text(text)
+    code, _, said = dris("clean", "--config", tmp_path / "dris.toml")
+    assert code == 1
+    assert says in said
+    assert said.count("\n") == 1
+
+
+def test_a_recipe_that_a_person_edited_is_never_replaced(dris, people, tmp_path):
+    words = ["clean", people, "--label", "income", "--id", "person", *FAST, "--out", tmp_path]
+    assert dris(*words)[0] == 0
+    recipe = tmp_path / "clean.toml"
+    recipe.write_text(recipe.read_text() + "# my note\n")
+    code, _, said = dris(*words, "--force")
+    assert code == 1
+    assert "clean.toml was changed since dris wrote it" in said
+    assert recipe.read_text().endswith("# my note\n")
+
+
+def test_values_of_every_kind_come_back_as_they_were(tmp_path):
+    values = {"records": ["a b", 'ü"\\'], "seed": 3, "cpus": 0.5, "no_harm": True, "id": None}
+    found = tomllib.loads(recipe_text("score", values, tmp_path))
+    assert found["from"] == ["a b", 'ü"\\']
+    assert (found["seed"], found["cpus"], found["no_harm"]) == (3, 0.5, True)
+    assert "id" not in found

@@ -1,0 +1,32 @@
+"""Values show themselves in a notebook, and nothing of the data is markup there."""
+
+import numpy as np
+
+from dris.core.dynamics.history import Dynamics
+from dris.data.labelled import LabelledData
+from dris.decide.decision import decide_scored
+from made_review import made_decision
+from made_scored import made_scored
+
+EVIL = ("<script>x</script>", "<img src=y onerror=z>", "& dog")
+
+
+def test_a_decision_shows_what_was_found_and_its_first_suspects_as_text():
+    n = 60
+    data = LabelledData.of(np.zeros((n, 1)), np.arange(n) % 3, classes=EVIL)
+    text = made_decision(data, suspects=9)._repr_html_()
+    assert text.startswith("<b>Decision</b>")
+    assert "9 of 60 labels look wrong" in text
+    assert text.count("<tr>") == 2 + 1 + 5
+    assert "<script" not in text
+    assert "<img" not in text
+    assert "&lt;script&gt;" in text
+
+
+def test_a_judgement_and_dynamics_show_themselves():
+    judgement = decide_scored(made_scored()[0], keep=0.25).judgement
+    assert "<th>regime</th>" in judgement._repr_html_()
+    assert "holds" in judgement._repr_html_()
+    text = Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]])._repr_html_()
+    assert "<td>2</td>" in text
+    assert "<th>examples</th>" in text

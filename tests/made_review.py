@@ -1,0 +1,57 @@
+"""A small review without training: labels of which some look wrong, and whom they were given."""
+
+from pathlib import Path
+
+import numpy as np
+
+from dris.data.labelled import LabelledData
+from dris.data.reader import read_marks
+from dris.decide.decision import Decision
+from dris.decide.suspects import Suspects
+from dris.review.desk import Desk
+from dris.review.journal import Journal
+from dris.review.worklist import worklist_of
+
+NAMES = ("cat", "dog", "eel")
+
+
+def made_decision(data=None, *, suspects=40, n=200, names=NAMES):
+    """A decision whose first labels look wrong; every third of these should be the next class."""
+    if data is None:
+        labels = np.arange(n) % len(names)
+        ids = [f"r{i}" for i in range(n)]
+        data = LabelledData.of(np.arange(2.0 * n).reshape(n, 2), labels, classes=names, ids=ids)
+    at = np.arange(suspects)
+    given = data.labels[at]
+    found = Suspects(
+        positions=at,
+        given=given,
+        suggested=(given + 1) % len(data.names),
+        suspicion=np.linspace(1, 0.5, suspects),
+        contradicted=np.where(at % 4, 3, 2),
+        dropped=np.ones(suspects, dtype=bool),
+        ids=data.ids[at],
+        names=data.names,
+        proxies=3,
+    )
+    wary = np.full(len(data), 0.1)
+    wary[at] = found.suspicion
+    return Decision(data, np.arange(suspects, len(data)), wary, found, "clean", None)
+
+
+def made_table(folder, n=200, names=NAMES):
+    """A file of n rows with an id, a text, a number and a label."""
+    path = Path(folder, "animals.csv")
+    lines = ["name,says,mass,kind"]
+    lines += [f"r{i},word{i % 7} of row {i},{i / 4},{names[i % len(names)]}" for i in range(n)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def made_desk(folder, *, suspects=40, sample=20, n=200):
+    """A desk over a table of that folder; the same again goes on where it was."""
+    path = made_table(folder, n)
+    data = read_marks(path, label="kind", id="name")
+    ticks = Path(folder, "animals.review.jsonl")
+    made = worklist_of(made_decision(data, suspects=suspects), sample=sample)
+    return Desk(data, Journal(ticks, made))

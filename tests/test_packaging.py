@@ -1,0 +1,113 @@
+"""What strangers meet first: the package's page, its versions, the files beside the code."""
+
+import re
+import runpy
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import dris
+from lowest import lowest
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+SETUP = runpy.run_path(str(ROOT / "setup.py"), run_name="looked at")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_the_version_stands_in_one_place_and_the_others_agree():
+    assert "version" in PROJECT["project"]["dynamic"]
+    assert f"\nversion: {dris.__version__}\n" in text("CITATION.cff")
+    assert f"\n  version: {dris.__version__}\n" in text("packaging/conda/recipe.yaml")
+
+
+def test_every_base_dependency_has_a_lower_bound_and_is_imported():
+    pins = lowest(PROJECT["project"]["dependencies"])
+    assert len(pins) == len(PROJECT["project"]["dependencies"])
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    modules = {"scikit-learn": "sklearn", "pillow": "PIL"}
+    for pin in pins:
+        name = pin.partition("==")[0]
+        module = modules.get(name, name)
+        assert re.search(rf"^\s*(import|from) {module}\b", code, re.M), f"{name} is never imported"
+
+
+def test_a_dependency_without_a_bound_is_noticed():
+    with pytest.raises(ValueError, match="'numpy' has no lower bound"):
+        lowest(["numpy"])
+
+
+def test_the_conda_recipe_has_the_bounds_of_the_package():
+    recipe = text("packaging/conda/recipe.yaml").partition("  run:\n")[2].partition("tests:")[0]
+    found = dict(re.findall(r"- ([\w-]+) >=([\d.]+)", recipe))
+    assert found.pop("python") == PROJECT["project"]["requires-python"].removeprefix(">=")
+    found["matplotlib"] = found.pop("matplotlib-base")
+    wanted = dict(pin.split("==") for pin in lowest(PROJECT["project"]["dependencies"]))
+    assert found == wanted
+
+
+def test_no_address_is_invented_and_one_setting_makes_all_of_them():
+    assert PROJECT["tool"]["dris"]["url"] == ""
+    bare = SETUP["long_description"](README, "", "1.0")
+    assert SETUP["links"]("") == {}
+    assert "](docs/" not in bare
+    assert "![" not in bare
+    full = SETUP["long_description"](README, "https://host.invalid/dris", "1.0")
+    targets = re.findall(r"\]\(([^)]+)\)", full)
+    assert targets
+    assert all(target.startswith("https://") for target in targets)
+    assert "https://host.invalid/dris/raw/v1.0/docs/images/report-page.png" in full
+    assert all(
+        a.startswith("https://h.invalid") for a in SETUP["links"]("https://h.invalid").values()
+    )
+
+
+def test_pre_commit_runs_what_make_lint_runs():
+    lint = text("Makefile").partition("\nlint:")[2].partition("\n\n")[0]
+    commands = [line.strip().replace("$(BIN)", ".venv/bin") for line in lint.splitlines()[1:]]
+    hooks = re.findall(r"entry: (.+)", text(".pre-commit-config.yaml"))
+    assert hooks == commands
+
+
+def test_the_workflow_covers_three_systems_and_every_python_that_is_promised():
+    workflow = text(".github/workflows/test.yml")
+    for system in ("ubuntu", "macos", "windows"):
+        assert f"{system}-latest" in workflow
+    promised = [
+        c.rpartition(" ")[2]
+        for c in PROJECT["project"]["classifiers"]
+        if re.search(r"Python :: 3\.\d+", c)
+    ]
+    assert promised == ["3.11", "3.12", "3.13"]
+    assert all(f'"{version}"' in workflow for version in promised)
+    assert "make test-lowest" in workflow
+
+
+def test_the_image_runs_as_nobody_special_and_every_file_it_copies_exists():
+    lines = text("Dockerfile").splitlines()
+    stages = [line.split()[-1] for line in lines if line.startswith("FROM ")]
+    assert stages == ["build", "base", "full"]
+    assert all(
+        ":" in line.split()[1] or line.split()[1] == "base" for line in lines if "FROM" in line[:4]
+    )
+    assert [line for line in lines if line.startswith("USER ")][-1] == "USER dris"
+    assert all(
+        "--no-cache-dir" in line for line in lines if "pip install" in line and "RUN" in line
+    )
+    for line in lines:
+        if line.startswith("COPY ") and "--from" not in line:
+            for name in line.split()[1:-1]:
+                assert (ROOT / name).exists(), name
+                assert f"!{name}" in text(".dockerignore").splitlines()
+
+
+def test_the_files_that_people_look_for_are_there():
+    for name in ("CITATION.cff", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "CHANGELOG.md"):
+        assert len(text(name)) > 200
+    assert "cff-version: 1.2.0" in text("CITATION.cff")
+    assert "Disagreement-Regularized Importance Sampling" in text("CITATION.cff")

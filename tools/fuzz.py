@@ -1,0 +1,659 @@
+"""Does any input make a command crash, hang, lie to the terminal or touch a foreign file?
+
+`make fuzz` makes small valid inputs of every kind, damages them (bytes, cells, numbers, names, what
+a file is), gives them to every command and every reader, each call in a process of its own under a
+time limit, and looks at what came of it:
+
+    the exit code is 0, 1 or 2, never 70; no traceback; no signal
+    an error is one line that begins "dris: "
+    nothing that a terminal acts on is printed, and no line that the input began
+    every file that was there before has the same bytes
+
+    python tools/fuzz.py                    # 10,000 calls, about half an hour of two cores
+    python tools/fuzz.py --calls 500 --seed 7
+    python tools/fuzz.py --case 1234        # one of them again, with what it printed
+"""
+
+import argparse
+import contextlib
+import gc
+import io
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # a fork has no threads but its own
+    os.environ.setdefault(_name, "1")
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+LIMIT = 60.0  # seconds of a call
+MEMORY = 6 << 30  # bytes of address space, so that nothing is asked of the whole machine
+MARK = "EVIL"  # a line that begins so was begun by the input
+HOSTILE = (
+    f"\x1b[31m{MARK}\x1b[0m",
+    f"a\n{MARK} b",
+    f"a\r\n{MARK}",
+    f"\x9b2J{MARK}",
+    "[bold red]x[/] [/]",
+    f"\u202e{MARK}",
+    "\x00",
+    "=cmd|'/C calc'!A0",
+    "@SUM(1)",
+    "-1",
+    "",
+    " ",
+    "nan",
+    "1e999",
+    "9" * 400,
+    "<script>alert(1)</script>",
+    "../../etc/passwd",
+    "/dev/zero",
+    "ä" * 300,
+    "\ud800",
+    "%s%n{0}",
+    ":smile:",
+    "a,b\tc;d",
+    '"',
+    "[" * 3000,
+)
+NUMBERS = ("0", "-1", "1", "2", "0.5", "1.5", "nan", "inf", "1e308", "1e-308", "x", "", "999999999")
+QUICK = "--epochs 1 --proxies 2 --model sgd_log --workers 1"
+PLAIN = f"{QUICK} --canaries none --no-harm"
+COLUMNS = "--label kind --id name"
+SHOWN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+@dataclass(frozen=True)
+class Call:
+    """A command line, and the inputs that are damaged before it is run."""
+
+    words: str
+    inputs: tuple[str, ...]
+
+
+# Every command; the files and folders are those of `made_world`.
+CALLS = (
+    *(
+        Call(f"{command} {data} {more}", (data.split()[0],))
+        for data, more in (
+            ("data.csv", COLUMNS),
+            ("data.tsv", COLUMNS),
+            ("data.csv.gz", COLUMNS),
+            ("data.zip", COLUMNS),
+            ("data.parquet", COLUMNS),
+            ("data.jsonl", COLUMNS),
+            ("data.xlsx", COLUMNS),
+            ("data.npz", "--label kind"),
+            ("x.npy", "--label y.npy"),
+            ("photos", ""),
+            ("photos/list.csv", "--label kind"),
+            ("saved", "--label y --id id"),
+            ("words.csv", "--label kind"),
+        )
+        for command in (
+            f"clean {PLAIN} --no-report --out o",
+            "audit draw --n 3 --out o/a.csv",
+            f"score {PLAIN} --out o",
+        )
+    ),
+    Call(f"clean data.csv {COLUMNS} {QUICK} --out o", ("data.csv",)),
+    Call(f"prune data.csv {COLUMNS} {QUICK} --keep 0.5 --out o", ("data.csv",)),
+    Call(
+        f"prune data.csv {COLUMNS} {PLAIN} --rule loss --keep 0.5 --as ids --out o", ("data.csv",)
+    ),
+    Call(f"weights data.csv {COLUMNS} {PLAIN} --out o", ("data.csv",)),
+    Call(f"judge data.csv {COLUMNS} {QUICK} --out o", ("data.csv",)),
+    Call(f"report data.csv {COLUMNS} {PLAIN} --rule loss --keep 0.5 --out o", ("data.csv",)),
+    Call("score --from losses.npy --out o", ("losses.npy",)),
+    Call("score --from losses.npz --out o", ("losses.npz",)),
+    Call("score --from losses.csv --out o", ("losses.csv",)),
+    Call("score --from dynamics.dris --out o", ("dynamics.dris",)),
+    Call("score --from aum_values.csv --out o", ("aum_values.csv",)),
+    Call("score --from cartography --out o", ("cartography",)),
+    Call(f"clean data.csv {COLUMNS} --from dynamics.dris --no-harm --out o", ("dynamics.dris",)),
+    Call(f"corrupt data.csv {COLUMNS} --out o/n.csv", ("data.csv",)),
+    Call(f"corrupt data.csv {COLUMNS} --kind matrix --matrix m.csv --out o/n.csv", ("m.csv",)),
+    Call(f"judge data.csv {COLUMNS} {QUICK} --canaries matrix --matrix m.csv --out o", ("m.csv",)),
+    Call("audit read audit.csv", ("audit.csv",)),
+    Call("audit read audit.csv", ("audit.json",)),
+    Call(f"audit queue data.csv {COLUMNS} --scores scored --out o/q.csv", ("scored",)),
+    Call(f"audit queue data.csv {COLUMNS} --scores scored --out o/q.csv", ("data.csv",)),
+    Call(f"audit apply data.csv review.csv {COLUMNS} --out o/c.csv", ("review.csv",)),
+    Call("compare scored scored/scores.parquet --keep 0.5", ("scored",)),
+    Call("compare scored scored --truth truth.csv:flipped --id name", ("truth.csv",)),
+    Call("rank losses --workers 1 --keep 0.5 --out o", ("losses",)),
+    Call("rank losses --workers 1 --exact --out o", ("losses",)),
+    Call("rank losses --workers 1 --keep 0.5 --out ranked", ("ranked",)),
+    Call("runs --store runs", ("runs",)),
+    Call("runs --store runs --clean --unfinished", ("runs",)),
+    Call(f"judge data.csv {COLUMNS} {QUICK} --store runs --out o", ("runs",)),
+    Call("reproduce significance --scale smoke --records records --out o", ("records",)),
+    Call("reproduce times --scale smoke --records records --out o", ("records",)),
+    Call("reproduce pruning --scale smoke --dry-run --out made", ("made",)),
+    Call("reproduce pruning --scale smoke --finished --out made", ("made",)),
+    Call("reproduce --list", ()),
+    Call("data --data-dir sets", ("sets",)),
+    Call("certify --n 100", ()),
+    Call("rules", ()),
+    Call(f"trial data.csv {COLUMNS} --epochs 1 --workers 1 --seeds 0 --out o", ("data.csv",)),
+    Call("demo --seeds 1 --out o", ()),
+)
+
+
+WARM = (
+    *("rules", "runs --store runs", "data --data-dir sets", "certify --n 100", "rules x"),
+    f"clean data.csv {COLUMNS} {QUICK} --out o",
+    f"audit draw data.xlsx {COLUMNS} --n 3 --out o/a.csv",
+    f"score photos {PLAIN} --out o",
+    f"clean words.csv --label kind {PLAIN} --out o",
+    f"corrupt data.csv {COLUMNS} --kind targeted --out o/n.csv",
+    "compare scored scored",
+    "rank losses --workers 1 --keep 0.5 --out o",
+    "reproduce times --scale smoke --records records --out o",
+    "reproduce pruning --scale smoke --dry-run --out made",
+)
+
+
+# -- a world of valid inputs ---------------------------------------------------------------------
+
+
+def made_world(root: Path) -> Path:
+    """Small valid inputs of every kind, some of them outputs of dris itself."""
+    import gzip
+    import zipfile
+
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet as pq
+
+    from dris.core.dynamics.history import Dynamics
+    from made_shards import losses_of, write_shards
+    from made_tables import image_folder, saved_dataset, table
+
+    rng = np.random.default_rng(0)
+    n = 60
+    rows = {
+        "name": [f"r{i}" for i in range(n)],
+        "height": (rng.normal(size=n) + 4 * (np.arange(n) % 2)).round(3),
+        "colour": ["red", "blue", "green"] * 20,
+        "kind": ["dog" if i % 2 else "cat" for i in range(n)],
+    }
+    frame = pa.table({name: pa.array(values) for name, values in rows.items()})
+    lines = [",".join(rows), *(",".join(map(str, row)) for row in zip(*rows.values(), strict=True))]
+    text = "\n".join(lines) + "\n"
+    root.joinpath("data.csv").write_text(text)
+    root.joinpath("data.tsv").write_text(text.replace(",", "\t"))
+    root.joinpath("data.csv.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+    with zipfile.ZipFile(root / "data.zip", "w") as archive:
+        archive.writestr("data.csv", text)
+    pq.write_table(frame, root / "data.parquet")
+    plain = [dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)]
+    root.joinpath("data.jsonl").write_text(
+        "".join(json.dumps(r, default=float) + "\n" for r in plain)
+    )
+    _write_sheet(root / "data.xlsx", lines)
+    label = np.array(rows["kind"])
+    np.savez(root / "data.npz", x=rng.normal(size=(n, 3)), kind=label)
+    np.save(root / "x.npy", rng.normal(size=(n, 3)))
+    np.save(root / "y.npy", np.arange(n) % 2)
+    words = ("a fine day", "the worst of all", "rain again", "sun and wind")
+    said = [f"{words[rng.integers(4)]} {words[rng.integers(4)]},{k}" for k in rows["kind"]]
+    root.joinpath("words.csv").write_text("\n".join(["review,kind", *said]) + "\n")
+    image_folder(root / "photos", each=6)
+    listed = [f"{c}/{i}.png,{c}" for c in ("cat", "dog") for i in range(6)]
+    root.joinpath("photos/list.csv").write_text("\n".join(["path,kind", *listed]) + "\n")
+    saved_dataset(root / "saved", table(), parts=2)
+    losses = rng.random((2, n)).astype(np.float32)
+    np.save(root / "losses.npy", losses)
+    np.savez(root / "losses.npz", loss=losses, ids=np.array(rows["name"]))
+    columns = [[*rows["name"]], *losses.tolist()]
+    written = [",".join(map(str, row)) for row in zip(*columns, strict=True)]
+    root.joinpath("losses.csv").write_text("\n".join(["id,loss_0,loss_1", *written]) + "\n")
+    root.joinpath("aum_values.csv").write_text(
+        "\n".join(["sample_id,aum", *(f"{i},{i / 7:.3f}" for i in range(n))]) + "\n"
+    )
+    (root / "cartography").mkdir()
+    for epoch in range(2):
+        guesses = [{"guid": i, "logits_epoch_0": [0.1 * i, 1.0], "gold": i % 2} for i in range(n)]
+        epochs = "".join(
+            json.dumps({k.replace("_0", f"_{epoch}"): v for k, v in g.items()}) + "\n"
+            for g in guesses
+        )
+        (root / f"cartography/dynamics_epoch_{epoch}.jsonl").write_text(epochs)
+    Dynamics.from_losses(losses, ids=np.array(rows["name"])).save(root / "dynamics.dris")
+    root.joinpath("m.csv").write_text("kind,cat,dog\ncat,0.8,0.2\ndog,0.1,0.9\n")
+    flips = [f"{name},{str(i % 7 == 0).lower()}" for i, name in enumerate(rows["name"])]
+    root.joinpath("truth.csv").write_text("\n".join(["name,flipped", *flips]) + "\n")
+    write_shards(root / "losses", losses_of(90), shards=2)
+    (root / "records").mkdir()
+    for name in ("significance", "times"):
+        for path in (ROOT / "docs/results/reproduction/records").glob(f"{name}.*"):
+            shutil.copy(path, root / "records")
+    (root / "sets" / "mnist").mkdir(parents=True)
+    for name in ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"):
+        (root / "sets" / "mnist" / name).write_bytes(gzip.compress(b"\0\0\x08\x03", mtime=0))
+    for words_ in (
+        f"score data.csv {COLUMNS} {PLAIN} --out scored",
+        f"audit draw data.csv {COLUMNS} --n 3 --out audit.csv",
+        "rank losses --workers 1 --keep 0.5 --out ranked",
+        f"judge data.csv {COLUMNS} {QUICK} --store runs --out o",
+        "reproduce pruning --scale smoke --seeds 1 --rule random --workers 1 --out made",
+    ):
+        code, said_ = called(words_.split(), root)
+        if code:
+            raise SystemExit(f"fuzz: the world cannot be made: {words_}\n{said_}")
+    head, *drawn = root.joinpath("audit.csv").read_text().splitlines()
+    filled = [",".join([*r.split(",")[:3], "right", *r.split(",")[4:]]) for r in drawn]
+    for name in ("audit.csv", "review.csv"):
+        root.joinpath(name).write_text("\n".join([head, *filled]) + "\n")
+    shutil.rmtree(root / "o", ignore_errors=True)
+    return root
+
+
+def _write_sheet(path: Path, lines: list[str]) -> None:
+    try:
+        from openpyxl import Workbook
+    except ImportError:
+        path.write_bytes(b"")
+        return
+    book = Workbook()
+    for line in lines:
+        book.active.append(
+            [float(c) if re.fullmatch(r"-?[0-9.]+", c) else c for c in line.split(",")]
+        )
+    book.save(path)
+
+
+# -- damage --------------------------------------------------------------------------------------
+
+
+def damaged(blob: bytes, draw: random.Random) -> bytes:
+    """The bytes with a few of them wrong, gone, twice or hostile."""
+    found = bytearray(blob)
+    for _ in range(draw.choice((1, 1, 2, 5))):
+        size = len(found)
+        at = draw.randrange(size + 1)
+        to = min(size, at + draw.choice((1, 4, 40, size)))
+        how = draw.randrange(7)
+        if how == 0 and size:
+            found[min(at, size - 1)] ^= 1 << draw.randrange(8)
+        elif how == 1:
+            del found[at:to]
+        elif how == 2:
+            found[at:at] = found[at:to]
+        elif how == 3:
+            found[at:at] = hostile(draw)
+        elif how == 4:
+            del found[at:]
+        elif how == 5:
+            found[at:to] = bytes(draw.randrange(256) for _ in range(min(to - at, 64)))
+        else:
+            found[at:to] = hostile(draw)
+        del found[1 << 20 :]
+    return bytes(found)
+
+
+def hostile(draw: random.Random) -> bytes:
+    """A cell that should not be believed."""
+    return draw.choice(HOSTILE).encode("utf-8", "surrogatepass")
+
+
+def with_hostile_cell(blob: bytes, draw: random.Random) -> bytes:
+    """Text with a cell, a name or a value in another's place, quoted as it should be."""
+    lines = blob.split(b"\n")
+    at = draw.randrange(len(lines))
+    for separator in (b",", b"\t", b'"'):
+        if separator in lines[at]:
+            cells = lines[at].split(separator)
+            word = hostile(draw) if draw.random() < 0.7 else draw.choice(NUMBERS).encode()
+            quoted = b'"' + word.replace(b'"', b'""') + b'"'
+            place = draw.randrange(len(cells))
+            before = cells[place]
+            cells[place] = word if separator == b'"' or draw.random() < 0.3 else quoted
+            lines[at] = separator.join(cells)
+            if draw.random() < 0.5 and before:  # everywhere: a label that is so called
+                new = b"\n".join(lines)
+                return new.replace(separator + before + b"\n", separator + quoted + b"\n")
+            break
+    return b"\n".join(lines)
+
+
+def hurt(path: Path, draw: random.Random) -> None:
+    """Damage a file, or one of the files of a folder, or put something else in its place."""
+    if path.is_dir():
+        inside = sorted(p for p in path.rglob("*") if p.is_file())
+        if not inside:
+            return
+        path = draw.choice(inside)
+    how = draw.random()
+    if how < 0.45:
+        path.write_bytes(damaged(path.read_bytes(), draw))
+    elif how < 0.8:
+        path.write_bytes(with_hostile_cell(path.read_bytes(), draw))
+    elif how < 0.84:
+        path.write_bytes(b"[" * 100_000 if draw.random() < 0.5 else b'{"a":' * 50_000)
+    elif how < 0.92:
+        path.unlink()
+        kind = draw.randrange(5)
+        if kind == 0:
+            os.mkfifo(path)
+        elif kind == 1:
+            path.symlink_to("/dev/zero")
+        elif kind == 2:
+            path.mkdir()
+        elif kind == 3:
+            path.symlink_to("nowhere")
+        else:
+            path.write_bytes(b"")
+
+
+def twisted(words: list[str], draw: random.Random) -> list[str]:
+    """The words with now and then a value that makes no sense."""
+    found = list(words)
+    if draw.random() < 0.3:
+        places = [i for i, word in enumerate(found) if i and not word.startswith("--")]
+        if places:
+            place = draw.choice(places)
+            other = draw.choice(HOSTILE) if draw.random() < 0.5 else draw.choice(NUMBERS)
+            found[place] = other.replace("\0", "").replace("\ud800", "x")
+    if draw.random() < 0.15:
+        found += draw.choice(
+            (
+                ["--keep", draw.choice(NUMBERS)],
+                ["--seed", draw.choice(NUMBERS)],
+                ["--proxies", draw.choice(("0", "1", "x", "-3"))],
+                ["--folds", draw.choice(("0", "1", "-1", "60", "x"))],
+                ["--features", draw.choice(("height", "nothing", "kind", ","))],
+                ["--device", draw.choice(("0", "gpu", "cuda:9", ""))],
+                ["--at-most", draw.choice(NUMBERS)],
+                ["--missing", draw.choice(("mark", "refuse", "x"))],
+                ["--json"],
+                ["--force"],
+                ["--trusted", draw.choice(("colour", "kind", "name"))],
+                ["--image-size", draw.choice(("0", "1", "-1", "x"))],
+                ["--allow-outside"],
+                ["--out", draw.choice(("data.csv", "/dev/null", "", "o/../o"))],
+                ["--store", draw.choice(("data.csv", "photos", ""))],
+            )
+        )
+    return found
+
+
+# -- one call ------------------------------------------------------------------------------------
+
+
+def called(words: list[str], folder: Path, limit: float = LIMIT) -> tuple[int | str, str]:
+    """Run a command in a fork that stands in `folder`: its exit code or its end, its words."""
+    out = folder.parent / f".said-{os.getpid()}"
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        _be_the_command(words, folder, out)
+    deadline = time.monotonic() + limit
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            break
+        if time.monotonic() > deadline:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return "hang", _read(out)
+        time.sleep(0.002)
+    code = os.waitstatus_to_exitcode(status)
+    return (f"signal {-code}" if code < 0 else code), _read(out)
+
+
+def _be_the_command(words: list[str], folder: Path, out: Path) -> None:
+    code = 70
+    try:
+        os.chdir(folder)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        target = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        quiet = os.open("/dev/null", os.O_RDONLY)
+        for fd, onto in ((quiet, 0), (target, 1), (target, 2)):
+            os.dup2(fd, onto)
+        stream = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), "utf-8", write_through=True)
+        sys.stdout = sys.stderr = stream
+        sys.argv = ["dris", *words]
+        from dris.cli import main
+
+        main()
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(BaseException):
+            sys.stdout.flush()
+        os._exit(code)
+
+
+def _read(path: Path) -> str:
+    with contextlib.suppress(FileNotFoundError):
+        return path.read_bytes().decode("utf-8", "replace")
+    return ""
+
+
+def state_of(folder: Path) -> dict[str, bytes | str]:
+    """Every file below a folder, what is no file by where it leads."""
+    found: dict[str, bytes | str] = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_symlink():
+            found[name] = f"link to {os.readlink(path)}"
+        elif path.is_file():
+            found[name] = path.read_bytes()
+        elif not path.is_dir():
+            found[name] = "no file"
+    return found
+
+
+def wrong_with(
+    code: int | str, said: str, before: dict[str, bytes | str], after: dict[str, bytes | str]
+) -> list[str]:
+    """What a call did against the promises, in words."""
+    found = [] if code in (0, 1, 2) else [f"exit {code}"]
+    if "Traceback (most recent call last)" in said:
+        found.append("traceback")
+    if code == 1 and not any(line.startswith("dris: ") for line in said.splitlines()[-1:]):
+        found.append("no sentence")
+    if SHOWN.search(said):
+        found.append("raw control character")
+    if any(line.startswith(MARK) for line in said.splitlines()):
+        found.append("a line of the input's own")
+    changed = [name for name, was in before.items() if after.get(name) != was]
+    return found + [f"changed {name}" for name in changed]
+
+
+def foreign(state: dict[str, bytes | str], words: list[str]) -> dict[str, bytes | str]:
+    """What no command may change: all but its own store, when it is told to clean it."""
+    own = [w for w in ("ranked", "made") if w in words]
+    own += ["runs"] if "runs" in words else []
+    return {n: v for n, v in state.items() if not any(n.startswith(f"{o}/") for o in own)}
+
+
+@dataclass
+class Seen:
+    """What a case came to."""
+
+    number: int
+    words: list[str]
+    code: int | str
+    said: str
+    wrong: list[str]
+
+
+def run_case(seed: int, number: int, world: Path, folder: Path, limit: float = LIMIT) -> Seen:
+    """Damage a fresh copy of the world as the number says, run the command, look."""
+    draw = random.Random(f"{seed} {number}")
+    call = CALLS[number % len(CALLS)]
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    words = call.words.split()
+    for name in needed(words):
+        source = world / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name)
+        elif source.exists():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, folder / name)
+    for name in call.inputs:
+        if draw.random() < 0.93:
+            hurt(folder / name, draw)
+    if draw.random() < 0.1:  # somebody else's file where the command would write
+        (folder / "o").mkdir(exist_ok=True)
+        for name in ("kept.csv", "cleaned.csv", "scores.parquet", "a.csv", ".dris-written.json"):
+            (folder / "o" / name).write_text("precious")
+    words = twisted(words, draw)
+    before = foreign(state_of(folder), words)
+    code, said = called(words, folder, limit)
+    wrong = wrong_with(code, said, before, state_of(folder))
+    return Seen(number, words, code, said, wrong)
+
+
+def needed(words: list[str]) -> list[str]:
+    """The inputs that a command line names, and what lies beside them."""
+    names = [w.partition(":")[0] for w in words if not w.startswith("-")]
+    found = [n for n in names if n not in ("o", ".", "") and not n.startswith("o/")]
+    found = [n.split("/")[0] for n in found]
+    more = {"audit.csv": ["audit.json"]}
+    return list(dict.fromkeys([*found, *(m for n in found for m in more.get(n, ()))]))
+
+
+# -- many calls ----------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def prepared() -> Iterator[tuple[Path, Path]]:
+    """The world, and a place for cases; what commands import is imported once."""
+    os.environ.update(NO_COLOR="1", COLUMNS="200")
+    for name in ("DRIS_DATA", "DRIS_STORE"):
+        os.environ.pop(name, None)
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as scratch:
+        home = Path(scratch)
+        os.environ.update(HOME=scratch, XDG_CACHE_HOME=f"{scratch}/cache", TMPDIR=scratch)
+        tempfile.tempdir = scratch
+        (home / "world").mkdir()
+        world = made_world(home / "world")
+        warm(world)
+        yield world, home
+
+
+def warm(world: Path) -> None:
+    """Run a few commands here, so that no fork has to import what all of them need."""
+    from dris.cli import main as command
+
+    before = Path.cwd(), sys.argv, sys.stdout, sys.stderr
+    with tempfile.TemporaryDirectory(prefix="warm-") as scratch:
+        for line in WARM:
+            shutil.copytree(world, Path(scratch, "world"))
+            os.chdir(Path(scratch, "world"))
+            sys.argv = ["dris", *line.split()]
+            sys.stdout = sys.stderr = io.StringIO()
+            try:
+                with contextlib.suppress(SystemExit):
+                    command()
+            finally:
+                os.chdir(before[0])
+                sys.argv, sys.stdout, sys.stderr = before[1:]
+            shutil.rmtree(Path(scratch, "world"))
+    gc.collect()
+    gc.freeze()  # what is never looked at stays shared
+
+
+def run_many(
+    seed: int, numbers: range, *, workers: int = 1, tell: Callable[[Seen], None] | None = None
+) -> list[Seen]:
+    """Every case of these numbers; those with something wrong come back."""
+    with prepared() as (world, home):
+        if workers <= 1:
+            return _those_wrong(seed, list(numbers), world, home / "case", tell)
+        children = []
+        for place in range(workers):
+            child = os.fork()
+            if child == 0:
+                mine = [n for n in numbers if n % workers == place]
+                bad = _those_wrong(seed, mine, world, home / f"case-{place}" / "case", tell)
+                rows = [[s.number, s.words, s.code, s.said, s.wrong] for s in bad]
+                (home / f"bad-{place}.json").write_text(json.dumps(rows))
+                os._exit(0)
+            children.append(child)
+        for child in children:
+            os.waitpid(child, 0)
+        return [
+            Seen(*row)
+            for place in range(workers)
+            for row in json.loads((home / f"bad-{place}.json").read_text())
+        ]
+
+
+def _those_wrong(
+    seed: int,
+    numbers: list[int],
+    world: Path,
+    folder: Path,
+    tell: Callable[[Seen], None] | None,
+) -> list[Seen]:
+    found = []
+    codes: Counter[str] = Counter()
+    for count, number in enumerate(numbers, 1):
+        seen = run_case(seed, number, world, folder)
+        codes[str(seen.code)] += 1
+        if seen.wrong:
+            found.append(seen)
+        if tell is not None and seen.wrong:
+            tell(seen)
+        if tell is not None and count % 500 == 0:
+            print(f"{count:,} of {len(numbers):,} calls: exits {dict(codes)}", flush=True)
+    return found
+
+
+def _tell(seen: Seen) -> None:
+    last = (seen.said.strip().splitlines() or [""])[-1]
+    print(
+        f"case {seen.number}: {', '.join(seen.wrong)}: {seen.words!a}: {last[:200]!a}", flush=True
+    )
+
+
+def main() -> int:
+    """Run the calls that were asked for; the exit code says whether all kept the promises."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--calls", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--case", type=int)
+    asked = parser.parse_args()
+    if asked.case is not None:
+        with prepared() as (world, home):
+            seen = run_case(asked.seed, asked.case, world, home / "case")
+        print(f"{seen.words!a}\nexit {seen.code}\n{seen.said!a}\n{seen.wrong or 'as promised'}")
+        return bool(seen.wrong)
+    begin = time.monotonic()
+    bad = run_many(asked.seed, range(asked.calls), workers=asked.workers, tell=_tell)
+    kinds = Counter(word.split()[0] for seen in bad for word in seen.wrong)
+    print(
+        f"{asked.calls:,} calls, seed {asked.seed}, {time.monotonic() - begin:.0f} s: "
+        f"{len(bad)} broke a promise {dict(kinds) if bad else ''}"
+    )
+    return bool(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
