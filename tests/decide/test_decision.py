@@ -80,7 +80,10 @@ def test_words_say_what_was_found_kept_certified_and_why(found):
         f"found  {len(found.suspects)} of 2,000 labels look wrong, most often {given} that should "
         f"be {suggested} ({count})"
     )
-    assert said[1] == (f"kept   {found.kept.size:,} of 2,000 by gated, all 40 trusted among them")
+    assert said[1] == (
+        f"kept   {found.kept.size:,} of 2,000 by gated, all 40 trusted among them; dris clean "
+        f"would keep {2000 - len(found.suspects):,}"
+    )
     limit = found.limit
     assert said[2].startswith("blind  errors that follow the features")
     assert said[3] == (

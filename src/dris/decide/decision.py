@@ -25,6 +25,7 @@ from dris.core.scores.suspicion import unseen_probabilities
 from dris.data.labelled import LabelledData
 from dris.decide.choice import EVERYTHING, FEW, LITTLE, Choice, check_rule, choice_of
 from dris.decide.harm import Harm, measure_harm
+from dris.decide.predicted import scored_by
 from dris.decide.scored import Scored, scaling, score_data, scored_from
 from dris.decide.settings import Settings
 from dris.decide.suspects import Suspects, suspects_of, suspicion_of
@@ -219,6 +220,8 @@ class Decision:
         trusted = int(self.data.trusted.sum())
         stays = f", all {trusted:,} trusted among them" if trusted else ""
         said = [f"found  {looks}", f"kept   {self.kept.size:,} of {n:,} by {self.rule}{stays}"]
+        if self.keep is not None and found is not None:
+            said[1] += f"; dris clean would keep {n - len(found):,}"
         if self.short:
             said.append(f"short  {self.short:,} fewer than asked for pass the gate")
         if self.harm is not None:
@@ -246,6 +249,7 @@ def decide(
     seed: int = 0,
     settings: Settings | None = None,
     dynamics: Dynamics | None = None,
+    probabilities: Any = None,
     workers: int | None = None,
     device: str = "cpu",
     store: Store | str | Path | None = None,
@@ -264,6 +268,9 @@ def decide(
         settings: Of proxies and canaries, `dris.Settings`; the defaults suit most data.
         dynamics: What a `Recorder` filled or a file holds, in place of training proxies; its ids
             must be those of the data. There are no canaries then, and no limit.
+        probabilities: Of your own cross-validated model in place of proxies, (N, C) in the order
+            of `data.classes`, or a frame with a column for each; no limit, no rank variance.
+            Whether following it helps is still asked of models and proxies of our own.
         workers: Processes to train in, all cores unless given.
         device: "cpu", "cuda" or "cuda:1".
         store: Folder that keeps finished proxies.
@@ -287,17 +294,25 @@ def decide(
             "dris.read_data(x, y) takes arrays"
         )
     how = replace(Settings(), seed=seed) if settings is None else settings
-    certified = dynamics is None and bool(how.canaries)
+    if dynamics is not None and probabilities is not None:
+        raise InputError("dynamics and probabilities both replace proxies; pass one")
+    ours = dynamics is None and probabilities is None
+    certified = ours and bool(how.canaries)
     check_rule(rule, keep, canaries=certified, n=len(data))
     few = len(data.classes) < 2 or len(data) < FEWEST
-    if few and dynamics is None:
+    if few and ours:
         what = "one class" if len(data.classes) < 2 else f"{len(data)} examples"
         note = f"{what} cannot show wrong labels (two classes and {FEW} examples are the least)"
         everyone = np.arange(len(data))
         nothing = np.zeros(len(data))
         return Decision(data, everyone, nothing, None, EVERYTHING, keep, notes=(note,))
-    if dynamics is not None:
-        found = decide_scored(scored_from(data, dynamics, how), keep=keep, rule=rule)
+    if dynamics is not None or probabilities is not None:
+        foreign = (
+            scored_by(data, probabilities, how)
+            if dynamics is None
+            else scored_from(data, dynamics, how)
+        )
+        found = decide_scored(foreign, keep=keep, rule=rule)
         return with_harm(found, estimator=estimator) if check_harm else found
     if len(data) < LITTLE and rule == RECOMMENDED:
         how = replace(how, canaries=(), matrix=None)

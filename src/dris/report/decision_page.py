@@ -192,8 +192,8 @@ def _promise(decision: Decision) -> str:
         )
     if decision.limit_says == "not to be trusted":
         return (
-            "No limit on what is left is given: wrong labels here hide better than the ones that "
-            f"were planted to test the proxies, and a limit would rest on these; {without}."
+            "No limit on what is left is given: wrong labels here are not like the ones that were "
+            f"planted to test the proxies, and a limit would rest on these; {without}."
         )
     if decision.limit_says == "nothing":
         return f"Nothing of use can be promised about what is kept; {without}."
