@@ -83,7 +83,7 @@ def test_a_promise_comes_with_its_condition_or_not_at_all(decision):
 
 def test_a_limit_that_hiding_labels_break_is_called_so(decision):
     said = promise(hiding(limited(decision, 1)))
-    assert said.startswith("No limit on what is left is given: wrong labels here hide better")
+    assert said.startswith("No limit on what is left is given: wrong labels here are not like")
     assert "%" not in said
 
 
