@@ -196,7 +196,12 @@ class Request:
         return replace(self.writer(), force=True)
 
     def decide(
-        self, data: "LabelledData", *, keep: float | None = None, rule: str = "recommended"
+        self,
+        data: "LabelledData",
+        *,
+        keep: float | None = None,
+        rule: str = "recommended",
+        fix: bool = False,
     ) -> "tuple[Decision, dict[str, int]]":
         """The decision on the data, and how many proxies were trained, found or imported."""
         from dris.core.dynamics.history import Dynamics
@@ -230,6 +235,7 @@ class Request:
                     progress=progress,
                     engine=self.where(),
                     check_harm=not self.no_harm,
+                    fix=fix,
                 )
         except KeyboardInterrupt:
             self.talk.note(f"finished proxies are kept in {store.root}; to go on: {again()}")

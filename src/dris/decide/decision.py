@@ -24,7 +24,7 @@ from dris.core.scores.formulas import SCORES
 from dris.core.scores.suspicion import unseen_probabilities
 from dris.data.labelled import LabelledData
 from dris.decide.choice import EVERYTHING, FEW, LITTLE, Choice, check_rule, choice_of
-from dris.decide.harm import Harm, measure_harm
+from dris.decide.harm import Harm, Relabelled, measure_harm
 from dris.decide.predicted import scored_by
 from dris.decide.scored import Scored, scaling, score_data, scored_from
 from dris.decide.settings import Settings
@@ -60,6 +60,7 @@ class Decision:
         harm: Whether following the advice helps; None where it was not measured.
         wrong: How many labels are wrong, as a range; None without folds.
         contested: Share of the kept labels that strangers find less likely than another.
+        fixed: The labels with suggested ones where proxies are sure; None unless asked for.
         notes: What a person should know, a sentence each.
         short: How many fewer than asked for pass a gate.
         scored: The proxies behind it; None where there was too little data to train any.
@@ -83,6 +84,7 @@ class Decision:
     harm: Harm | None = None
     wrong: WrongShare | None = None
     contested: float = 0.0
+    fixed: NDArray[np.int64] | None = None
     notes: tuple[str, ...] = ()
     short: int = 0
     scored: Scored | None = None
@@ -100,6 +102,16 @@ class Decision:
         mask = np.zeros(len(self.data), dtype=np.bool_)
         mask[self.kept] = True
         return mask
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """The labels to train on, 0..C-1: the given ones, but for those that were fixed."""
+        return self.data.labels if self.fixed is None else self.fixed
+
+    @property
+    def changed(self) -> NDArray[np.bool_]:
+        """True where a label was fixed."""
+        return np.asarray(self.labels != self.data.labels)
 
     @property
     def limit(self) -> ContaminationLimit | None:
@@ -178,6 +190,7 @@ class Decision:
             "trusted": int(self.data.trusted.sum()),
             "suspects": 0 if self.suspects is None else len(self.suspects),
             "dropped": len(self.data) - int(self.kept.size),
+            "fixed": int(self.changed.sum()),
             "limits": [limit.to_dict() for limit in self.limits],
             "judgement": None if self.judgement is None else self.judgement.to_dict(),
             "harm": None if self.harm is None else self.harm.to_dict(),
@@ -220,6 +233,8 @@ class Decision:
         trusted = int(self.data.trusted.sum())
         stays = f", all {trusted:,} trusted among them" if trusted else ""
         said = [f"found  {looks}", f"kept   {self.kept.size:,} of {n:,} by {self.rule}{stays}"]
+        if self.fixed is not None:
+            said[1] += f", {int(self.changed.sum()):,} of them with the suggested label"
         if self.keep is not None and found is not None:
             said[1] += f"; dris clean would keep {n - len(found):,}"
         if self.short:
@@ -257,6 +272,7 @@ def decide(
     progress: Progress | None = None,
     check_harm: bool = True,
     estimator: Any = None,
+    fix: bool = False,
 ) -> Decision:
     """Decide what to train on, which labels to look at, and what can be promised.
 
@@ -278,6 +294,8 @@ def decide(
         progress: Called with (epochs done, epochs in all).
         check_harm: Measure whether following the advice helps, and keep everything where it harms.
         estimator: A scikit-learn classifier to ask as well, for that measure.
+        fix: Keep the dropped whose right label the proxies are sure of, with that label
+            (`decision.labels`); not with `keep`, and no limit covers a changed label.
 
     >>> import dris
     >>> rng = np.random.default_rng(0)
@@ -294,6 +312,8 @@ def decide(
             "dris.read_data(x, y) takes arrays"
         )
     how = replace(Settings(), seed=seed) if settings is None else settings
+    if fix and (keep is not None or rule not in (RECOMMENDED, CLEAN)):
+        raise InputError("fix is for clean; leave keep and rule out")
     if dynamics is not None and probabilities is not None:
         raise InputError("dynamics and probabilities both replace proxies; pass one")
     ours = dynamics is None and probabilities is None
@@ -312,7 +332,7 @@ def decide(
             if dynamics is None
             else scored_from(data, dynamics, how)
         )
-        found = decide_scored(foreign, keep=keep, rule=rule)
+        found = decide_scored(foreign, keep=keep, rule=rule, fix=fix)
         return with_harm(found, estimator=estimator) if check_harm else found
     if len(data) < LITTLE and rule == RECOMMENDED:
         how = replace(how, canaries=(), matrix=None)
@@ -326,7 +346,7 @@ def decide(
         progress=progress,
         only_judged=rule in _OUT_OF_FOLD,
     )
-    found = decide_scored(scored, keep=keep, rule=rule)
+    found = decide_scored(scored, keep=keep, rule=rule, fix=fix)
     return with_harm(found, estimator=estimator) if check_harm else found
 
 
@@ -357,7 +377,7 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
         matrix=scored.settings.matrix if canaries else None,
     )
 
-    def again(at: NDArray[np.int64]) -> NDArray[np.int64]:
+    def again(at: NDArray[np.int64]) -> NDArray[np.int64] | Relabelled:
         part = LabelledData.of(
             x[at],
             data.labels[at],
@@ -368,7 +388,12 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
         if scored.features is None:
             part = replace(part, features=data.features)
         again_scored = score_data(part, inner, workers=1, only_judged=scored.only_judged)
-        return at[decide_scored(again_scored, keep=asked, rule=decision.rule).kept]
+        fix = decision.fixed is not None
+        once = decide_scored(again_scored, keep=asked, rule=decision.rule, fix=fix)
+        if not fix:
+            return at[once.kept]
+        changed = np.flatnonzero(once.changed)
+        return Relabelled(at[np.setdiff1d(once.kept, changed)], at[changed], once.labels[changed])
 
     table = as_features(Data(x, data.labels), scaling(data, scored.features)).x
     harm = measure_harm(
@@ -412,13 +437,16 @@ def _everything(decision: Decision, harm: Harm, note: str) -> Decision:
         rule=EVERYTHING,
         limits=(),
         judgement=judgement,
+        fixed=None,
         harm=harm,
         short=0,
         notes=(*decision.notes, note),
     )
 
 
-def decide_scored(scored: Scored, *, keep: float | None, rule: str = RECOMMENDED) -> Decision:
+def decide_scored(
+    scored: Scored, *, keep: float | None, rule: str = RECOMMENDED, fix: bool = False
+) -> Decision:
     """The same for data whose proxies have trained: judge, choose, certify, in this order."""
     check_rule(rule, keep, canaries=bool(scored.canaries), n=len(scored.data))
     judgement = None
@@ -438,7 +466,7 @@ def decide_scored(scored: Scored, *, keep: float | None, rule: str = RECOMMENDED
         usable = None if judgement.subset is None else used
         judgement = replace(judgement, subset=usable, certificates=choice.limits)
     suspicion = suspicion_of(scored)
-    return Decision(
+    found = Decision(
         data=scored.data,
         kept=kept,
         suspicion=suspicion,
@@ -453,6 +481,43 @@ def decide_scored(scored: Scored, *, keep: float | None, rule: str = RECOMMENDED
         notes=(*scored.notes, *choice.notes),
         short=choice.short,
         scored=scored,
+    )
+    return _fixed(found) if fix and choice.rule == CLEAN else found
+
+
+def _fixed(decision: Decision) -> Decision:
+    """The dropped whose right label the proxies are sure of are kept with that label.
+
+    Sure: all of them contradict the given label, and the suggested one is at least as probable as
+    it is among the examples that carry it, on average.
+    """
+    scored, suspects = decision.scored, decision.suspects
+    p = None if scored is None else scored.unseen()
+    if scored is None or suspects is None or p is None:
+        return decision
+    labels = np.array(decision.data.labels)
+    sizes = np.bincount(labels, minlength=p.shape[1])
+    own = np.take_along_axis(p, labels[:, None], axis=1)[:, 0]
+    usual = np.bincount(labels, weights=own, minlength=p.shape[1]) / np.maximum(sizes, 1)
+    all_say = suspects.contradicted == suspects.proxies
+    sure = p[suspects.positions, suspects.suggested] >= usual[suspects.suggested]
+    other = suspects.suggested != suspects.given
+    which = np.flatnonzero(suspects.dropped & all_say & sure & other)
+    at = suspects.positions[which]
+    labels[at] = suspects.suggested[which]
+    dropped = np.array(suspects.dropped)
+    dropped[which] = False
+    judgement = decision.judgement
+    if judgement is not None:
+        judgement = replace(judgement, certificates=())
+    return replace(
+        decision,
+        kept=np.union1d(decision.kept, at),
+        fixed=labels,
+        suspects=replace(suspects, dropped=dropped),
+        limits=(),
+        judgement=judgement,
+        notes=(*decision.notes, "no limit covers labels that were changed"),
     )
 
 

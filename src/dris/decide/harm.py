@@ -26,8 +26,19 @@ HEADS = {"linear": Head(), "hidden layer": Head(hidden=64)}
 SURE = 1.645  # standard errors on either side: each end is passed by chance in 5 % of cases
 SMALL, REPEATS = 400, 3  # with fewer rows the folds are drawn so often
 CONDITION = "true quality follows unless the wrong labels can be predicted from the features"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Relabelled:
+    """Rows to train on as they are, and rows to train on with other labels."""
+
+    kept: Positions
+    changed: Positions
+    labels: NDArray[np.int64]
+
+
 # Positions to train on, of those given; made anew for each fold.
-Again = Callable[[Positions], Positions]
+Again = Callable[[Positions], Positions | Relabelled]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,14 +198,22 @@ def _measured(
     if np.bincount(fold, minlength=FOLDS).max() > (len(chosen) + 1) // 2:
         return None
     arms: list[list[Positions]] = []
+    rows_again, labels_again = [np.arange(n)], [given]
     for f in range(FOLDS):
         inside = chosen[fold != f]
         kept = again(inside)
         tick()
+        if isinstance(kept, Relabelled):  # as rows of their own, behind the others
+            at = sum(map(len, rows_again)) + np.arange(len(kept.changed))
+            rows_again.append(kept.changed)
+            labels_again.append(kept.labels)
+            kept = np.concatenate((kept.kept, at))
         arms.append([inside, kept])
         if random_too:
             lot = rng_for(seed, "harm", "random", draw, f).permutation(inside)[: len(kept)]
             arms[-1].append(np.sort(lot))
+    if len(rows_again) > 1:
+        x, given = x[np.concatenate(rows_again)], np.concatenate(labels_again)
     width = len(arms[0])
     rows = [at for arm in arms for at in arm]
     guesses: dict[str, NDArray[np.int64]] = {}
