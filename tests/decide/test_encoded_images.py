@@ -37,7 +37,7 @@ def encoder(monkeypatch):
 def test_an_installed_encoder_reads_images_once_and_is_named(encoder, tmp_path):
     scored = score_data(photographs(), CHEAP, store=tmp_path, workers=1)
     assert scored.features.shape == (240, 6)
-    assert scored.settings.models == ("mlp", "linear_head")
+    assert scored.settings.models == ("mlp",)
     assert "images are read once by a made encoder" in scored.notes[0]
     read = Encoder.calls
     again = score_data(photographs(), CHEAP, store=tmp_path, workers=1)

@@ -357,7 +357,7 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
     size is replaced, by that subset.
     """
     data, scored = decision.data, decision.scored
-    few = len(data) < FEW
+    few = len(data) < (FEW if decision.keep is None else LITTLE)
     if few or decision.rule == EVERYTHING or scored is None or scored.table.ndim != 2:
         return decision
     x = scored.table

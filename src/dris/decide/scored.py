@@ -194,7 +194,8 @@ def score_data(
     (40, 3)
     """
     features, said = _encoded(data, settings, device, store)
-    models, notes = _models(data, settings) if features is None else (_heads(settings), said)
+    heads = _heads(settings) if only_judged else ("mlp",)
+    models, notes = _models(data, settings, heads) if features is None else (heads, said)
     chosen = replace(settings, models=models)
     piloted = [kind for kind in chosen.canaries if kind in _PILOTED]
     how: dict[str, Any] = {
@@ -292,7 +293,9 @@ def _encoded(
     return features, (f"images are read once by {name}, and proxies learn from its features",)
 
 
-def _models(data: LabelledData, settings: Settings) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+def _models(
+    data: LabelledData, settings: Settings, heads: tuple[str, ...]
+) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """The models named, or those that suit the data, and a sentence where that was a choice."""
     if settings.models:
         return settings.models, ()
@@ -307,12 +310,13 @@ def _models(data: LabelledData, settings: Settings) -> tuple[tuple[Any, ...], tu
         return ("linear_head",), (f"more than {LINEAR_FROM:,} rows: linear proxies, see --model",)
     if settings.folds is None or settings.proxies * settings.epochs * len(data) > LARGE:
         return ("mlp",), ()
-    return _heads(settings), ()
+    return heads, ()
 
 
 def _heads(settings: Settings) -> tuple[str, ...]:
     """Models for a table: hidden layers, and one linear, which is right more often on small ones.
 
+    For rules that judge out of fold. Those that read how much proxies differ want them of a kind.
     Linear models that have converged are copies of each other, so there is one at most.
     """
     return ("mlp",) * (settings.proxies - 1) + ("linear_head",)

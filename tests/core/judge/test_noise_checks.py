@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import mannwhitneyu
+from scipy.stats import binomtest, mannwhitneyu
 
 from dris.core.dynamics.history import Dynamics
 from dris.core.judge.diagnostics import auroc
 from dris.core.judge.noise_checks import (
     _chance_of_more,
+    binomial_p,
     classes_survive,
     doubted_share,
     errors_go_both_ways,
@@ -150,6 +151,12 @@ def test_one_way_errors_are_noticed_and_clean_or_random_ones_set_off_few_alarms(
     assert fails["one way"] >= power  # the twin: it can fail
     if classes == 2:
         assert fails["confusable"] <= 5  # what it cannot see: errors that go both ways
+
+
+def test_the_binomial_p_is_scipys():
+    for hits, of, share in ((0, 5, 0.5), (3, 40, 0.2), (20, 40, 0.45), (700, 1000, 0.6)):
+        by_hand = float(binomtest(hits, of, share).pvalue)
+        assert binomial_p(hits, of, share) == pytest.approx(by_hand, rel=1e-6)
 
 
 def test_without_strangers_or_sure_errors_nothing_is_said_about_directions():

@@ -112,8 +112,6 @@ def errors_go_both_ways(
     >>> errors_go_both_ways(p, y, np.zeros(200, dtype=bool)).outcome
     'fails'
     """
-    from scipy.stats import binomtest
-
     if probabilities is None:
         reason = "it takes proxies that judge examples they did not train on; train with folds"
         return Check(HIDING, "cannot tell", 1.0, ONE_WAY, reason)
@@ -136,12 +134,10 @@ def errors_go_both_ways(
         reason = "too few sure examples carry another label"
         return Check(HIDING, "cannot tell", 1.0, ONE_WAY, reason)
     found = [
-        float(
-            binomtest(
-                int(carried[a, b]),
-                int(carried[a, b] + carried[b, a]),
-                looked[a] / (looked[a] + looked[b]),
-            ).pvalue
+        binomial_p(
+            int(carried[a, b]),
+            int(carried[a, b] + carried[b, a]),
+            float(looked[a] / (looked[a] + looked[b])),
         )
         for a, b in pairs
     ]
@@ -156,6 +152,21 @@ def errors_go_both_ways(
     if outcome == "fails":
         reason += "; limits from canaries are too good, audit a random sample"
     return Check(HIDING, outcome, number, ONE_WAY, reason)
+
+
+def binomial_p(hits: int, of: int, share: float) -> float:
+    """The exact two-sided p of so many hits at that chance: all counts no likelier than this one.
+
+    In NumPy, for SciPy takes longer to import than everything else here takes.
+
+    >>> round(binomial_p(0, 5, 0.5), 4)
+    0.0625
+    """
+    counts = np.arange(of + 1)
+    factorial = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, of + 1)))))
+    log = factorial[of] - factorial[counts] - factorial[of - counts]
+    log = log + counts * np.log(share) + (of - counts) * np.log1p(-share)
+    return float(min(1.0, np.exp(log[log <= log[hits] + 1e-7]).sum()))
 
 
 def _compared(
