@@ -1,9 +1,10 @@
 """CIFAR-10 under the targeted attack, three ways: what gets through, and what each costs.
 
-    python benchmarks/cifar10_ways.py --data FOLDER [--only heads,cnns,paper] [--examples 20000]
+    python benchmarks/cifar10_ways.py --data FOLDER [--only heads,cnns,paper] [--sample 4000]
 
-A quarter of the labels is flipped by the paper's attacker (a small CNN here, ten epochs). Then the
-quarter of the examples that DR-IS and AUM keep is looked at, for
+A quarter of the labels of 20,000 images is flipped by the paper's attacker (a small CNN here, ten
+epochs); the ways learn from all of them, or from a random sample. Then the quarter of the examples
+that DR-IS and AUM keep is looked at, for
 
 - heads: EfficientNet-Lite0's features (extra `images`), then three stacked proxies × four folds;
 - cnns: three small CNNs × two folds, each stopped by the loss on its held-out half;
@@ -42,6 +43,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--only", default="heads,cnns,paper")
     parser.add_argument("--examples", type=int, default=20_000)
+    parser.add_argument("--sample", type=int)
     parser.add_argument("--store", type=Path, default=Path("bench-out/cifar10-ways"))
     asked = parser.parse_args()
     found = loaded(Source("cifar10", asked.examples), Place(asked.store, asked.data))
@@ -49,8 +51,12 @@ def main() -> None:
     recipe = Recipe(10, 128, 0.05, scored_epoch=10)
     noisy = targeted_noise(x, y, 0.25, model="small_cnn", recipe=recipe, store=asked.store)
     print(f"{len(y):,} images, {noisy.flipped.mean():.0%} of the labels flipped", flush=True)
+    at = np.sort(np.random.default_rng(0).permutation(len(y))[: asked.sample])
+    print(f"the ways learn from {len(at):,} of them", flush=True)
     for name in asked.only.split(","):
-        {"heads": heads, "cnns": cnns, "paper": paper}[name](x, noisy.given, noisy.flipped)
+        {"heads": heads, "cnns": cnns, "paper": paper}[name](
+            x[at], noisy.given[at], noisy.flipped[at]
+        )
 
 
 def heads(x: NDArray[np.uint8], given: NDArray[np.int64], flipped: NDArray[np.bool_]) -> None:

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-# robust, step_times and small_cnn_cifar10 have no aim to meet, clean takes an hour and writes a
-# page: they are run by hand.
+# robust, step_times, small_cnn_cifar10 and cifar10_ways have no aim to meet, photographs needs
+# pictures, clean takes an hour and writes a page: they are run by hand.
 BENCHMARKS = (
     "imports",
     "ranks",
@@ -20,6 +20,8 @@ BENCHMARKS = (
     "proxies",
     "memory",
     "stacked",
+    "columns",
+    "whole_job",
     "reading",
     "targets",
     "scale",

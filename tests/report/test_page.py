@@ -310,6 +310,33 @@ def test_fifty_thousand_examples_weigh_less_than_eight_megabytes(tmp_path):
     assert size < 8 * MEGABYTE
 
 
+def test_fifty_thousand_long_texts_weigh_less_than_eight_megabytes_and_every_suspect_is_there():
+    story = "a sentence of a letter that somebody wrote " * 12
+    ids = [f"letters/of/the/year/number_{i:08}" for i in range(50_000)]
+    text = Column([f"{story}{i}" for i in range(997)])
+    data = made(50_000, classes=20, ids=ids, table={"text": text, "n": Column(range(997))})
+    page = render(data)
+    assert len(page.encode()) < 8 * MEGABYTE
+    held = embedded(page)
+    assert unpacked(held["suspects"]).size == data.suspected.sum() > 7_000
+    shown = set(data.details.values)
+    first = {c: next(p for p in data.suspects if data.labels[p] == c) for c in range(20)}
+    assert set(map(int, first.values())) <= shown
+
+
+class Column:
+    """Few values, repeated."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __len__(self):
+        return 50_000
+
+    def __getitem__(self, at):
+        return self.values[int(at) % len(self.values)]
+
+
 def test_past_a_hundred_thousand_the_points_are_a_sample_and_the_counts_are_not():
     data = made(120_000, queue=50)
     page = embedded(render(data))

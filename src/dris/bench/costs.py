@@ -57,7 +57,8 @@ def cost_of(cells: Sequence[Cell], out: Path, *, device: str) -> Cost:
         raise InputError(f"device must be cpu, cuda or cuda:<number>, got {device!r}")
     wanted = list(dict.fromkeys(cells))
     left = missing(wanted, out)
-    done = [read_record(out / "records", cell) for cell in wanted if cell not in set(left)]
+    absent = set(left)
+    done = [read_record(out / "records", cell) for cell in wanted if cell not in absent]
     each = _measured(done)
     if each is not None:
         return Cost(len(wanted), len(left), each * len(left), True)

@@ -50,6 +50,7 @@ EXPERIMENTS = {
     "smoothing": "The smoothing of DR-IS-online (paper, appendix C; item 14)",
     "epoch": "The scoring epoch, which the paper leaves open (item 16)",
     "theorems": "The three theorems on trained ensembles, their assumptions measured (ours)",
+    "later": "Noise on inputs, balance of the subset, an epoch picked without the truth (ours)",
     "verdict": "What dris judge says of each noise, and whether its limits hold (ours)",
     "beyond": "Gated selection beside the other rules, on tables and features (ours)",
 }
@@ -57,6 +58,7 @@ EXPERIMENTS = {
 _ELSEWHERE = {
     "online": "paper.online_draws",
     "theorems": "own.proved",
+    "later": "own.later",
     "verdict": "own.verdict",
     "beyond": "own.beyond",
 }
@@ -75,7 +77,7 @@ def experiment_of(name: str) -> Experiment:
     return cast(Experiment, importlib.import_module(f"dris.bench.{module}"))
 
 
-_OURS = ("beyond", "theorems", "verdict", "epoch")
+_OURS = ("beyond", "theorems", "later", "verdict", "epoch")
 _OUR_RULES = ("gated", "loss_is", "uniform_hybrid", "hybrid_")
 
 

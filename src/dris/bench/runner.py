@@ -30,6 +30,7 @@ KINDS = {
     "ensemble": "dris.bench.kinds.ensemble_cell",
     "static": "dris.bench.kinds.static_cell",
     "food": "dris.bench.kinds.food_cell",
+    "later": "dris.bench.kinds.later_cell",
     "online": "dris.bench.kinds.online_cell",
     "proved": "dris.bench.kinds.proved_cell",
     "proxytypes": "dris.bench.kinds.proxytypes_cell",
@@ -60,14 +61,11 @@ def run(
     for cell in missing(wanted, out):
         groups.setdefault(cell.group, []).append(cell)
     done = len(wanted) - sum(map(len, groups.values()))
-    where = [place.device]
+    tasks = [([group], folder, place) for group in groups.values()]
     if place.device != "cpu" and checked_engine(engine).name == "local":
-        where = devices_of(place.device)
-        workers = len(where)  # a process for each GPU, however many cores there are
-    tasks = [
-        (part, folder, replace(place, device=device))
-        for device, part in lanes(list(groups.values()), where)
-    ]
+        queues = lanes(list(groups.values()), devices_of(place.device))
+        workers = len(queues) or 1  # a process for each GPU, however many cores there are
+        tasks = [(queue, folder, replace(place, device=gpu)) for gpu, queue in queues.items()]
     if tasks:
         run_all(
             _groups,
@@ -81,24 +79,19 @@ def run(
     return [read_record(folder, cell) for cell in cells]
 
 
-def lanes(
-    groups: Sequence[list[Cell]], devices: Sequence[str]
-) -> list[tuple[str, list[list[Cell]]]]:
-    """What runs where: on CPUs each group by itself, on GPUs one queue of groups for each.
+def lanes(groups: Sequence[list[Cell]], devices: Sequence[str]) -> dict[str, list[list[Cell]]]:
+    """One queue of groups for each GPU: all of a group, proxies and targets alike, is on it.
 
-    All of a group, proxies and targets alike, is on its GPU. Large groups are dealt out first,
-    each to the shortest queue.
+    Large groups are dealt out first, each to the shortest queue.
 
-    >>> [(device, len(queue)) for device, queue in lanes([[], []], ["cpu"])]
-    [('cpu', 1), ('cpu', 1)]
+    >>> {gpu: len(queue) for gpu, queue in lanes([[], []], ["cuda:0"]).items()}
+    {'cuda:0': 2}
     """
-    if devices[0] == "cpu":
-        return [("cpu", [group]) for group in groups]
     queues: dict[str, list[list[Cell]]] = {device: [] for device in devices}
     for group in sorted(groups, key=len, reverse=True):
         shortest = min(queues, key=lambda device: sum(map(len, queues[device])))
         queues[shortest].append(group)
-    return [(device, queue) for device, queue in queues.items() if queue]
+    return {device: queue for device, queue in queues.items() if queue}
 
 
 def missing(cells: Sequence[Cell], out: Path) -> list[Cell]:

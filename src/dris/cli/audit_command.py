@@ -1,5 +1,6 @@
 """`dris audit`: draw what a person checks, read the verdicts, queue and apply corrections."""
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -73,7 +74,7 @@ def draw(
     talk.say(f"wrote {beside(out)}: what was drawn from what; keep it beside the CSV file")
     talk.say("fill in verdict in every row (right, wrong or unsure), and corrected if you know it")
     talk.say(f"none wrong would prove at most {best.share:.2%}, one wrong at most {one.share:.2%}")
-    talk.say(f"then: dris audit read {out}")
+    talk.say(f"then: {shlex.join(['dris', 'audit', 'read', str(out)])}")
     talk.result(
         {
             "command": "audit draw",
@@ -122,6 +123,7 @@ def queue(
     Example: dris audit queue data.csv --label y --n 100
     """
     from dris.core.dynamics.arrayfile import made_folder
+    from dris.data.formats import suffix_for
     from dris.decide.corrections import asked_by_proxies, asked_by_scores, rows_of, scores_in
 
     writer = ask.writer(None if scores is None else scores_in(scores))
@@ -136,15 +138,16 @@ def queue(
         asked = asked_by_proxies(ask.decide(found)[0], n)
     made_folder(out.parent)
     writer.write(out, [rows_of(found, asked)])
-    where = " ".join(map(str, ask.data or []))
+    where = ask.data or []
+    corrected = f"corrected{suffix_for(found)}"
     doubted = int((asked.given != asked.suggested).sum())
     talk.say(
         f"wrote {out}: the {len(asked):,} most suspicious of {len(found):,} labels; "
         f"for {doubted:,} of them the proxies would give another"
     )
     talk.say("fill in verdict (right, wrong or unsure), and corrected where it is wrong")
-    talk.say(f"then: dris audit apply {where} {out}{ask.flags()} --out corrected.csv")
-    talk.say(f"or in the browser, with nothing to fill in: dris review {where}{ask.flags()}")
+    talk.say(f"then: {ask.step('audit', 'apply', *where, out)} --out {corrected}")
+    talk.say(f"or in the browser, with nothing to fill in: {ask.step('review', *where)}")
     talk.result(
         {
             "command": "audit queue",
@@ -182,6 +185,6 @@ def apply(
         f"{done.dropped:,} dropped (wrong, and no other label known), "
         f"{done.unsure:,} unsure left as they are"
     )
-    flags = replace(ask, trusted=done.column).flags()
-    talk.say(f"later runs never drop what is trusted: dris clean {out}{flags}")
+    later = replace(ask, trusted=done.column).step("clean", out, written=found)
+    talk.say(f"later runs never drop what is trusted: {later}")
     talk.result({"command": "audit apply", "out": str(out), **done.to_dict()})

@@ -298,10 +298,9 @@ def _say(ask: Request, decision: "Decision", kept: Path | None) -> None:
         ask.talk.say(line)
     if decision.limit is None:
         return
-    # The list of images that were in folders names them from where it lies itself.
-    images = decision.data.origin.format == "images" and not ask.allow_outside
-    flags = ask.flags() + " --allow-outside" * images
-    check = f"dris audit draw {kept}{flags}" if kept is not None else "dris audit"
+    check = "dris audit"
+    if kept is not None:
+        check = ask.step("audit", "draw", kept, written=decision.data)
     sample = f"check a sample for a limit that needs no assumption: {check}"
     if max(most.share for most in decision.corruption) > UNTOLD * ask.at_most:
         ask.talk.say(

@@ -88,13 +88,21 @@ class Request:
         """Whether canaries are planted: not where dynamics are imported."""
         return not self.records and self.canaries != "none"
 
-    def flags(self) -> str:
-        """How columns were named, to be typed again after another command."""
-        named = [(f"--{name}", getattr(self, name)) for name in ("label", "id", "trusted")]
-        words = [word for pair in named if pair[1] is not None for word in pair]
-        words += ["--merge-spellings"] * self.merge_spellings
-        words += ["--allow-outside"] * self.allow_outside
-        return f" {shlex.join(words)}" if words else ""
+    def step(self, *words: str | Path, written: "LabelledData | None" = None) -> str:
+        """The whole command of a next step, to be typed: it reads as this one did.
+
+        Where it reads what this command wrote of `written`, arrays and images are called as there.
+        """
+        from dris.data.tables.roles import reading_words
+
+        asked = {name: getattr(self, name) for name in READING[1:]}
+        if written is not None and written.origin.format == "npy":
+            named = {name: asked[name] for name in ("label", "id", "trusted")}
+            asked |= {name: path and Path(path).stem for name, path in named.items()}
+        if written is not None and written.origin.format == "images":
+            # The list of images that were in folders names them from where it lies itself.
+            asked["allow_outside"] = True
+        return shlex.join(["dris", *map(str, words), *reading_words(asked)])
 
     def settings(self, data: "LabelledData | None" = None) -> "Settings":
         """What decides the result, checked; the classes of a matrix only where the data is."""

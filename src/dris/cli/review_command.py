@@ -129,6 +129,8 @@ def _serve(
         from dris.report.decision_page import write_page
 
         new = replace(ask, data=[written], trusted=done.column, out=ask.out / "again", force=True)
+        if data.origin.format == "images":  # the table of paths that was just written
+            new = replace(new, id="id", allow_outside=True)
         (page,) = new.files("report.html")
         decision, _ = new.decide(new.read())
         if decision.scored is not None:

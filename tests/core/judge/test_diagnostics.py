@@ -23,7 +23,8 @@ from dris.core.judge.diagnostics import (
     estimate_assumptions,
     spread,
 )
-from dris.core.streams import hashed_order
+from dris.core.scores.ranks import rank_variance
+from dris.core.streams import hashed_order, rng_for
 
 
 def toy(k=4, n=40, seed=0, ids=None):
@@ -170,6 +171,17 @@ def test_the_bootstrap_is_reproducible_and_named_by_its_seed():
     assert boundary_disagreement(d, bad) == boundary_disagreement(d, bad)
     few = [boundary_disagreement(d, bad, resamples=5, seed=seed) for seed in (1, 2)]
     assert few[0] != few[1]
+
+
+def test_the_bootstrap_interval_is_from_a_fortieth_to_the_rest_by_a_loop():
+    d, bad = toy(n=200)
+    values = rank_variance(d.snapshot("loss"))[boundary_set(d, bad)]
+    rng = rng_for(0, "bootstrap")
+    medians = sorted(np.median(rng.choice(values, size=values.size)) for _ in range(1000))
+    found = boundary_disagreement(d, bad)
+    # Between the 25th and the 26th of 1,000 from either end: 0.025 · 999 = 24.975.
+    assert found.low == pytest.approx(medians[24] + 0.975 * (medians[25] - medians[24]))
+    assert found.high == pytest.approx(medians[974] + 0.025 * (medians[975] - medians[974]))
 
 
 def test_the_bootstrap_interval_covers_the_median_it_is_for():

@@ -179,6 +179,7 @@ def test_kinds_that_pass_at_different_rates_fail():
     assert kinds_alike((0, 4), (4, 4), 0.02).outcome == "holds"
     found = kinds_alike((1, 4), (3, 4), 0.05)
     assert (found.number, found.threshold) == (0.5, 0.0)  # a quarter beside three
+    assert "p = 0.49" in found.reason  # Fisher: (16 + 1) · 2 of 70 tables are as far apart
 
 
 def test_a_class_too_small_for_this_fraction_fails():

@@ -84,3 +84,12 @@ def test_an_empty_review_is_a_review():
 def test_bad_input_is_one_sentence(call, says):
     with pytest.raises(InputError, match=says):
         call()
+
+
+def test_a_correction_is_one_of_the_classes():
+    review = Review(np.array([0]), ("wrong",), np.array([2]))
+    assert apply_review([0, 1], review, classes=3).labels.tolist() == [2, 1]
+    with pytest.raises(InputError, match="must be below classes = 2, got 2"):
+        apply_review([0, 1], review, classes=2)
+    nothing = Review(np.array([], dtype=int), (), np.array([], dtype=int))
+    assert apply_review([0, 1], nothing, classes=2).labels.tolist() == [0, 1]

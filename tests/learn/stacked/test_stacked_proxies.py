@@ -303,6 +303,34 @@ def test_other_models_stop_by_their_own_folds_and_keep_the_epochs_that_all_have(
     assert train(x, y, **{**how, "patience": 12}).epochs == whole.epochs  # the twin
 
 
+def test_a_network_that_stops_by_itself_goes_on_after_a_kill_to_the_same_bytes(
+    tmp_path, monkeypatch
+):
+    pytest.importorskip("torch")
+    from dris.learn.networks.loop import Network
+
+    x, y = toy(n=120, width=30)
+    how = {"model": "linear", "recipe": Recipe(12, 16, 0.5), "cross_fit": 2, "proxies": 2}
+    how |= {"scored_epoch": "held_out", "patience": 2}
+    whole = train(x, y, **how)
+    assert whole.epochs[-1] < 12
+    real, died = Network.train_epoch, []
+
+    def dies(self, epoch, *more):
+        if epoch == 3 and not died:
+            died.append(epoch)
+            raise Killed
+        return real(self, epoch, *more)
+
+    monkeypatch.setattr(Network, "train_epoch", dies)
+    with pytest.raises(Killed):
+        train(x, y, store=tmp_path, **how)
+    got = train(x, y, store=tmp_path, **how)
+    assert bits(got) == bits(whole)
+    assert (got.epochs, got.scored_epoch) == (whole.epochs, whole.scored_epoch)
+    assert bits(train(x, y, store=tmp_path, **how)) == bits(whole)  # and from the store
+
+
 # --- ids, bags, company
 
 

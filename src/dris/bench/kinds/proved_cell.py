@@ -80,7 +80,8 @@ def one_ensemble(dynamics: Dynamics, bad: Mask, keep: float, seed: int) -> dict[
     """Assumptions as estimated, Δ', equation 6's bound and what it bounds.
 
     Rank variances are unbiased, K/(K − 1)·σ̂². Assumption 3 is about every boundary example, the
-    paper reads it as the median; both are here.
+    paper reads it as the median; both are here. `bulk_measured`, the largest variance of the least
+    variant of the corrupted, is chosen and measured on the same proxies, which flatters it.
     """
     n, k = dynamics.examples, dynamics.proxies
     variance = SCORES["rank_variance"](dynamics)

@@ -197,8 +197,8 @@ def claims(records: Records) -> Sequence[Claim]:
                 unit="",
             ),
             above(
-                f"another reading of the bulk, {at}: its largest variance as measured, without τ̂ "
-                "and γ̂, lies below the boundary's median",
+                f"another reading of the bulk, {at}: its largest variance, chosen and measured on "
+                "the same proxies, lies below the boundary's median",
                 by(part("boundary")),
                 by(part("bulk_measured")),
                 unit="",

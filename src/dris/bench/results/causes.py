@@ -39,7 +39,8 @@ _RADIUS = (
 _LONG = (
     "how the attacker of the synthetic study was trained is not given; flipping the longest "
     "gradients of a separator fitted on clean labels moves no label that matters to a linear "
-    "target, while another reading (the longest examples) collapses as printed"
+    "target, while two other readings (the longest examples, a least-squares attacker) collapse as "
+    "printed"
 )
 
 REASONS = (

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from dris.data.labelled import Feature
 
 ONE_HOT_LIMIT = 50  # so many values get a place each
-COMMON, SHARED = 32, 31  # of more: places for the commonest, places that the others share
+COMMON, SHARED = 128, 31  # of more: places for the commonest, places that the others share
+MANY, FEWER = 200_000, 32  # rows past which the commonest are fewer: each place is a column of x
 MISSING_CATEGORY = "(missing)"
 
 
@@ -32,7 +33,8 @@ def hashed(name: str, values: Sequence[str], counts: Sequence[int]) -> Feature:
     ('city (log count)', 'city=Rome', 'city=Oslo')
     """
     order = sorted(range(len(values)), key=lambda i: (-counts[i], values[i]))
-    common = tuple(values[i] for i in order[:COMMON])
+    own = COMMON if sum(counts) <= MANY else FEWER
+    common = tuple(values[i] for i in order[:own])
     return Feature(name, "hashed", 1 + len(common) + SHARED, common)
 
 

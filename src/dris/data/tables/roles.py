@@ -1,10 +1,10 @@
 """Which column of a table is what, and whether the columns that were named are there."""
 
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from dris.core.errors import InputError
 from dris.data.files import listed, one_line
@@ -13,6 +13,7 @@ from dris.data.problems import Problems, nearest
 Missing = Literal["mark", "median", "refuse"]
 TextHow = Literal["auto", "words", "sentences"]
 _HEADERLESS = " (of a file without a header, count the columns: --label 1)"
+_DEFAULTS = {"missing": "mark", "text": "auto"}
 _LINES = (".csv", ".tsv", ".txt", ".gz", ".zip")
 # How pandas writes its index when nobody asked for it: not a feature.
 INDEX_COLUMNS = ("", "Unnamed: 0", "__index_level_0__")
@@ -100,9 +101,23 @@ class Columns:
 
     def command(self, files: Sequence[Path], label: str, *, id: bool = True) -> str:
         """The whole command that reads these files so, to be typed."""
-        words = ["dris", "clean", *map(str, files[:3]), "--label", label]
-        options = [("--id", self.id if id else None), ("--trusted", self.trusted)]
-        options += [("--features", ",".join(self.features or ()) or None)]
-        options += [("--without", ",".join(self.without) or None)]
-        words += [word for pair in options if pair[1] is not None for word in pair if word]
-        return shlex.join([*words, *["--merge-spellings"] * self.merge_spellings])
+        asked = {**asdict(self), "label": label, "id": self.id if id else None}
+        del asked["marks_only"]
+        return shlex.join(["dris", "clean", *map(str, files), *reading_words(asked)])
+
+
+def reading_words(asked: Mapping[str, Any]) -> list[str]:
+    """The options by which data was read, to be typed again after another command.
+
+    >>> reading_words({"label": "y", "id": None, "missing": "mark", "merge_spellings": True})
+    ['--label', 'y', '--merge-spellings']
+    """
+    words: list[str] = []
+    for name, value in asked.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            words.append(option)
+        elif value and _DEFAULTS.get(name) != value:
+            text = ",".join(value) if isinstance(value, list | tuple) else str(value)
+            words += [f"{option}={text}"] if text.startswith("-") else [option, text]
+    return words

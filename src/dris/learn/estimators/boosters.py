@@ -49,7 +49,7 @@ def _lightgbm() -> Any:
 def _catboost() -> Any:
     return require("catboost", "boosters").CatBoostClassifier(
         iterations=40,
-        depth=4,
+        max_depth=4,
         bootstrap_type="Bernoulli",
         subsample=0.5,
         thread_count=1,

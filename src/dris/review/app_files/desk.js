@@ -73,7 +73,7 @@ async function tick(verdict, label = NO_LABEL) {
   S.said[k] = [[verdict, label], before ? before[1] : verdict];
   goOn();
   try {
-    update(await ask('tick', {at: S.at[k], verdict, label}));
+    update(await write('tick', {at: S.at[k], verdict, label}));
     const name = S.cards.get(S.at[k])?.id ?? '';
     tell(`${name}: ${verdict === 'wrong' && label !== NO_LABEL ? className(label) : VERDICT_WORDS[verdict]}. Saved.`);
   } catch (error) {
@@ -85,7 +85,7 @@ async function tick(verdict, label = NO_LABEL) {
 
 async function undo() {
   try {
-    const {gone, said, summary} = await ask('undo', {});
+    const {gone, said, summary} = await write('undo', {});
     if (!gone.length) return tell('Nothing of yours to undo.');
     S.said = said;
     update(summary);
@@ -152,10 +152,12 @@ async function drawSimilar(k) {
 // -- counts, limit, people -------------------------------------------------------------------------
 
 function update(summary) {
+  if (S.summary && summary.version < S.summary.version) return;  // an older answer came late
   S.summary = summary;
   const {left, cards, limit} = summary;
   $('left').textContent = left ? `${number(left)} of ${number(cards)} left` : `all ${number(cards)} answered`;
-  if (limit.sample && limit.share < 1) $('left').textContent += ` · rest at most ${share(limit.share)} wrong`;
+  if (limit.sample) $('left').textContent += limit.checked < limit.sample
+    ? ` · would prove: rest at most ${share(limit.hopedShare)} wrong` : ` · rest at most ${share(limit.share)} wrong`;
   const sure = `with ${share(limit.confidence)} confidence`;
   $('limit').textContent = limit.sample === 0
     ? 'No random sample was drawn, so nothing is proven about the labels that nobody looks at.'
@@ -210,7 +212,7 @@ async function drawCell() {
 async function acceptCell() {
   const [given, other] = S.cell;
   try {
-    const {accepted, said, summary} = await ask('accept', {given, suggested: other});
+    const {accepted, said, summary} = await write('accept', {given, suggested: other});
     S.said = said; S.drawn = null;
     update(summary); filter();
     tell(`${plural(accepted, 'label')} accepted as ${className(other)}. Z takes it back.`);
@@ -223,16 +225,16 @@ function openFinish() {
   const {counts, left} = S.summary, box = $('finish-box');
   const again = el('input', {type: 'checkbox', id: 'again'});
   const said = el('div', {id: 'finished', role: 'status', 'aria-live': 'polite'});
-  const write = el('button', {type: 'button', class: 'primary', id: 'write', on: {click: async () => {
-    write.disabled = true;
+  const button = el('button', {type: 'button', class: 'primary', id: 'write', on: {click: async () => {
+    button.disabled = true;
     said.replaceChildren(el('p', {class: 'fine'}, again.checked ? 'Writing, then deciding again; this can take minutes.' : 'Writing.'));
     try {
-      const done = await ask('finish', {again: again.checked});
+      const done = await write('finish', {again: again.checked});
       said.replaceChildren(
         el('p', {}, 'Wrote ', el('code', {}, done.file), `: ${plural(done.corrected, 'label')} corrected, ${number(done.trusted)} trusted, ${number(done.dropped)} dropped (wrong, and no other label known), ${number(done.unsure)} left as they were.`),
         ...(done.again ?? []).map(line => el('p', {class: 'fine'}, line)));
     } catch (error) { said.replaceChildren(el('p', {class: 'bad'}, error.message)); }
-    write.disabled = false;
+    button.disabled = false;
   }}}, 'Write the corrected data');
   box.replaceChildren(
     el('h2', {id: 'finish-title'}, 'Finish'),
@@ -241,6 +243,6 @@ function openFinish() {
     el('label', {class: 'check'}, again, ' decide again afterwards, with the ticked labels trusted'),
     said,
     el('p', {class: 'fine'}, 'For another tool: ', el('a', {href: 'export/csv'}, 'CSV'), ' · ', el('a', {href: 'export/label-studio'}, 'Label Studio'), ' · ', el('a', {href: 'export/argilla'}, 'Argilla')),
-    el('div', {class: 'finish-bar'}, write, el('button', {type: 'button', on: {click: () => box.close()}}, 'Back to the queue')));
+    el('div', {class: 'finish-bar'}, button, el('button', {type: 'button', on: {click: () => box.close()}}, 'Back to the queue')));
   box.showModal();
 }

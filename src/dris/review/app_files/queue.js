@@ -17,6 +17,14 @@ async function ask(path, sent) {
   return answer.json();
 }
 
+// What is written goes one after the other: an undo never overtakes the tick that it takes back.
+let writing = Promise.resolve();
+function write(path, sent) {
+  const done = writing.then(() => ask(path, sent));
+  writing = done.catch(() => {});
+  return done;
+}
+
 const className = c => c === NO_LABEL ? '' : S.classes[c];
 const mine = k => S.said[k] && S.said[k][0];
 const everybody = k => S.said[k] ? S.said[k][1] : '';

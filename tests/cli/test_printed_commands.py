@@ -1,0 +1,169 @@
+"""Every command that is printed as the next step is typed as it stands, and works."""
+
+import csv
+import json
+import re
+import shlex
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from dris.cli.requests import Request, again
+from dris.data.reader import read_data
+from dris.decide.decision import decide
+from dris.report.decision_page import doing
+
+N = 240
+FAST = ["--proxies", "2", "--epochs", "2", "--workers", "1"]
+PRINTED = re.compile(r"(?:^|: )(dris [a-z].*?)\.?$", re.M)
+
+
+def columns():
+    rng = np.random.default_rng(0)
+    y = np.arange(N) % 2
+    x = rng.normal(size=(N, 2)) + 2 * y[:, None]
+    return x, np.array(["cat", "dog"])[np.where(rng.random(N) < 0.1, 1 - y, y)]
+
+
+def as_csv(folder):
+    """A file and columns whose names have to be quoted, one of them not to be learned from."""
+    x, y = columns()
+    lines = [
+        f"r{i},{a:.3f},{b:.3f},{i % 7},{v}" for i, (a, b, v) in enumerate(zip(*x.T, y, strict=True))
+    ]
+    path = folder / "my pets.csv"
+    path.write_text("\n".join(["the id,a,b,=note,given label", *lines]) + "\n")
+    return [path, "--label", "given label", "--id", "the id", "--without", "=note"]
+
+
+def as_parquet(folder):
+    x, y = columns()
+    pq.write_table(pa.table({"a": x[:, 0], "b": x[:, 1], "y": y}), folder / "pets.parquet")
+    return [folder / "pets.parquet", "--label", "y", "--features", "a,b"]
+
+
+def as_arrays(folder):
+    x, y = columns()
+    for name, values in {"x": x, "y": y, "who": np.arange(N) + 100}.items():
+        np.save(folder / f"{name}.npy", values)
+    return [folder / "x.npy", "--label", str(folder / "y.npy"), "--id", str(folder / "who.npy")]
+
+
+def as_images(folder):
+    rng = np.random.default_rng(0)
+    for i, kind in enumerate(columns()[1]):
+        path = folder / "pets" / str(kind) / f"{i}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        grey = rng.integers(0, 99, (8, 8), dtype=np.uint8) + 100 * (kind == "dog")
+        Image.fromarray(grey.astype(np.uint8)).save(path)
+    return [folder / "pets", "--image-size", "8"]
+
+
+MAKERS = (as_csv, as_parquet, as_arrays, as_images)
+
+
+def steps(said):
+    """The words of every command in what was said."""
+    return [shlex.split(line)[1:] for line in PRINTED.findall(said)]
+
+
+def the(step, said):
+    """The one printed command of this name."""
+    found = [words for words in steps(said) if words[: len(step.split())] == step.split()]
+    assert len(found) == 1, said
+    return found[0]
+
+
+def ticked(path, verdict):
+    """A person fills in a file: every row."""
+    with path.open(newline="") as file:
+        header, *rows = csv.reader(file)
+    for row in rows:
+        row[3] = verdict
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_from_the_queue_to_the_next_clean_every_line_can_be_typed(
+    make, dris, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    model = ["--model", "linear_head"]
+    code, said, told = dris("audit", "queue", *make(tmp_path), *FAST, *model, "--n", "9")
+    assert code == 0, told
+    ticked(tmp_path / "review.csv", "right")
+    browser = the("review", said)
+    code, _, told = dris(*browser, "--export", "queue-export.csv", *FAST, *model)
+    assert code == 0, told
+    code, said, told = dris(*the("audit apply", said))
+    assert code == 0, told
+    later = the("clean", said)
+    assert later[later.index("--trusted") + 1] == "trusted"
+    code, said, told = dris(*later, *FAST, *model, "--json", "--no-report")
+    assert code == 0, told
+    assert json.loads(said)["examples"] == N
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_what_was_cleaned_is_checked_as_the_command_says(make, dris, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    how = [*FAST, "--model", "linear_head", "--no-report", "--no-harm", "--out", "the out"]
+    code, said, told = dris("clean", *make(tmp_path), *how)
+    assert code == 0, told
+    assert "check a sample" in said  # so little data proves nothing else
+    code, said, told = dris(*the("audit draw", said), "--n", "5")
+    assert code == 0, told
+    ticked(tmp_path / "audit.csv", "right")
+    code, said, told = dris(*the("audit read", said))
+    assert code == 0, told
+
+
+def test_a_file_with_problems_names_the_command_that_works_once_they_are_mended(
+    dris, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    path, *options = as_csv(tmp_path)
+    good = path.read_text()
+    path.write_text(good.replace("r7,", "r8,").replace(",cat\n", ",\n", 1))
+    code, said, told = dris("clean", path, *options, "--missing", "median", "--text", "words")
+    assert (code, said) == (1, "")
+    assert "2 problems" in told
+    words = shlex.split(told.strip().rpartition("; then: ")[2])
+    path.write_text(good)
+    assert words[3:] == [*options, "--missing", "median", "--text", "words"]
+    code, _, told = dris(*words[1:], *FAST, "--no-report", "--no-harm", "--model", "linear_head")
+    assert code == 0, told
+
+
+def test_the_page_says_how_to_look_on_with_what_it_takes_to_read_the_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path, *_ = as_csv(tmp_path)
+    decision = decide(read_data(path, label="given label", id="the id"), workers=1)
+    words = shlex.split(doing(decision, path.name).rpartition(": ")[2].removesuffix("."))
+    assert words == ["dris", "review", "my pets.csv", "--label", "given label", "--id", "the id"]
+    asked = {"label": "given label", "without": ["=note", "a"], "missing": "mark"}
+    said = doing(decision, path.name, asked)
+    assert shlex.split(said.rpartition(": ")[2].removesuffix("."))[3:] == [
+        *("--label", "given label", "--without", "=note,a"),
+    ]
+
+
+def test_an_interrupted_command_is_repeated_word_by_word(monkeypatch):
+    words = ["dris", "clean", "my pets.csv", "--label", "-y z"]
+    monkeypatch.setattr("sys.argv", ["/somewhere/dris", *words[1:]])
+    assert shlex.split(again()) == words
+
+
+def test_a_flag_that_a_step_would_lose_is_noticed():
+    """The twin: all that says how data is read is there, and nothing that is as always."""
+    ask = Request(label="-l", without="a b,c", missing="refuse", text="words", image_size=9)
+    words = shlex.split(ask.step("review", "d.csv"))
+    assert words == [
+        *("dris", "review", "d.csv", "--label=-l", "--without", "a b,c"),
+        *("--missing", "refuse", "--text", "words", "--image-size", "9"),
+    ]
+    assert Request().step("clean", "a b.csv") == "dris clean 'a b.csv'"
