@@ -15,6 +15,7 @@ from dris.core.judge.noise_checks import (
     doubted_share,
     errors_go_both_ways,
     kinds_alike,
+    no_milder_than_planted,
     noise_like_planted,
     plausibility,
     starved_class,
@@ -70,8 +71,8 @@ def test_plausibility_is_in_zero_to_one_for_any_logits(logits, label):
     assert np.isnan(found[0]) or 0 <= found[0] <= 1
 
 
-def test_labels_more_plausible_than_planted_ones_fail_and_alike_ones_do_not():
-    check = noise_like_planted
+@pytest.mark.parametrize("check", [noise_like_planted, no_milder_than_planted])
+def test_labels_milder_than_planted_ones_fail_and_alike_ones_do_not(check):
     rng = np.random.default_rng(0)
     value = rng.normal(size=400)
     assert check(DOUBTED, value, PLANTED, 0.3, 0.01).outcome != "fails"
@@ -80,8 +81,8 @@ def test_labels_more_plausible_than_planted_ones_fail_and_alike_ones_do_not():
     assert found.number > 0.6
 
 
-def test_few_doubted_labels_cannot_tell():
-    check = noise_like_planted
+@pytest.mark.parametrize("check", [noise_like_planted, no_milder_than_planted])
+def test_few_doubted_labels_cannot_tell(check):
     value = np.where(PLANTED, 0.0, 1.0)
     assert check(DOUBTED, value, PLANTED, 0.04, 0.01).outcome == "cannot tell"
     assert check(DOUBTED & ~PLANTED, value, PLANTED, 0.3, 0.01).outcome == "cannot tell"
@@ -91,6 +92,7 @@ def test_few_doubted_labels_cannot_tell():
 def test_without_a_sign_natural_noise_cannot_be_ruled_out():
     value = np.random.default_rng(1).normal(size=400)
     assert noise_like_planted(DOUBTED, value, PLANTED, 0.3, 0.01).outcome == "cannot tell"
+    assert no_milder_than_planted(DOUBTED, value, PLANTED, 0.3, 0.01).outcome == "holds"
 
 
 def test_the_number_is_the_share_of_pairs_won():

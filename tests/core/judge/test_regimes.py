@@ -12,7 +12,7 @@ from dris.core.judge.diagnostics import Check
 from dris.core.judge.noise_checks import (
     classes_survive,
     doubted_share,
-    errors_go_both_ways,
+    no_milder_than_planted,
     noise_like_planted,
     plausibility,
 )
@@ -26,6 +26,7 @@ from dris.core.judge.regimes import (
     assess,
     memorised_until,
 )
+from dris.core.scores.formulas import aum_mean
 from dris.core.scores.ranks import rank_variance
 from dris.core.scores.suggestions import doubted_labels
 
@@ -88,6 +89,7 @@ def test_each_test_gets_a_quarter_of_the_level():
     assert TESTS == 4
     assert "exact one-sided test at 0.1" in found["memorised"].reason
     assert "rank test at 0.1" in found["natural"].reason
+    assert "rank test at 0.1" in found["hiding"].reason
     assert "at 0.1" in found["inversion"].reason
 
 
@@ -108,7 +110,8 @@ def test_every_check_gets_what_it_is_about():
     assert checks["inversion"] == not_inverted(top, planted, 0.01)
     plausible = plausibility(loss, dynamics.snapshot("margin"), C)
     assert checks["natural"] == noise_like_planted(doubted, plausible, planted, share, 0.01)
-    assert checks["hiding"] == errors_go_both_ways(None, labels, planted)
+    score = aum_mean(dynamics)
+    assert checks["hiding"] == no_milder_than_planted(doubted, score, planted, share, 0.01)
     assert checks["classes"] == classes_survive(given, 0.25)
     assert list(checks) == list(CHECKS)
 

@@ -17,7 +17,7 @@ from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.judge.assumption_checks import Mask
 from dris.core.judge.diagnostics import Check
-from dris.core.judge.noise_checks import HIDING, KINDS_ALIKE, kinds_alike, starved_class
+from dris.core.judge.noise_checks import HIDING, KINDS_ALIKE, MILDER, kinds_alike, starved_class
 from dris.core.judge.regimes import (
     BROKEN,
     TESTS,
@@ -110,9 +110,10 @@ class Judgement:
     def hides(self) -> bool:
         """Whether wrong labels are not like canaries, so that no limit can be trusted.
 
-        They go one way between classes, or kinds of canaries disagree.
+        They go one way between classes, look milder to proxies without folds, or kinds of canaries
+        disagree.
         """
-        return any(check.name in (HIDING, KINDS_ALIKE) for check in self.warnings)
+        return any(check.name in (HIDING, MILDER, KINDS_ALIKE) for check in self.warnings)
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))

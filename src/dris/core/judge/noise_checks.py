@@ -12,6 +12,7 @@ FEW_DOUBTED = 0.05  # fewer are put down to hard examples: clean digits have up 
 MORE_PLAUSIBLE = 0.6  # AUROC of doubted labels over planted ones; 0.5 is "alike"
 FEWEST_OF_A_CLASS = 5
 HIDING = "labels are wrong both ways between classes"
+MILDER = "wrong labels hide no better than planted ones"
 KINDS_ALIKE = "kinds of canaries pass alike"
 ONE_WAY = 0.0001  # p below which they are not
 SURER, FEW_SURE = 0.3, 20  # of the examples taken for a class, those looked at
@@ -93,6 +94,35 @@ def noise_like_planted(
         "all proxies believe leave none; plant a second kind of canaries, or audit"
     )
     return Check(name, "cannot tell", number, MORE_PLAUSIBLE, reason)
+
+
+def no_milder_than_planted(
+    doubted: Mask, detector: Floats, planted: Mask, share: float, level: float
+) -> Check:
+    """Whether the detector sees doubted labels as clearly as planted ones.
+
+    Larger values of the detector mean cleaner. The number is the chance that a doubted label
+    looks cleaner than a doubted canary (1/2 is alike); larger is worse. Fails when it is 0.6 or
+    more and a one-sided rank test says so at `level`: wrong labels then sit on hard examples,
+    as a targeted attacker puts them, and limits read off these canaries are too good. For proxies
+    without folds: hard examples whose labels are right set it off as well.
+
+    >>> doubted = np.ones(200, dtype=bool); planted = np.arange(200) < 50
+    >>> no_milder_than_planted(doubted, -np.arange(200.0), planted, 0.2, 0.01).outcome
+    'holds'
+    """
+    found = _compared(MILDER, doubted, detector, planted, share)
+    if isinstance(found, Check):
+        return found
+    number, p = found
+    outcome: Outcome = "fails" if number >= MORE_PLAUSIBLE and p <= level else "holds"
+    reason = (
+        f"chance that a doubted label looks cleaner than a doubted canary; rank test at "
+        f"{level:.2g}, p = {p:.2g}"
+    )
+    if outcome == "fails":
+        reason += "; limits from these canaries are too good, plant some on hard examples"
+    return Check(MILDER, outcome, number, MORE_PLAUSIBLE, reason)
 
 
 def errors_go_both_ways(

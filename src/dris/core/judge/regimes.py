@@ -26,6 +26,7 @@ from dris.core.judge.noise_checks import (
     classes_survive,
     doubted_share,
     errors_go_both_ways,
+    no_milder_than_planted,
     noise_like_planted,
     plausibility,
 )
@@ -36,6 +37,7 @@ from dris.core.judge.proxy_checks import (
     proxies_complete,
     proxies_differ,
 )
+from dris.core.scores.formulas import aum_mean
 from dris.core.scores.ranks import normalized_ranks, rank_variance
 from dris.core.scores.suggestions import doubted_labels
 from dris.core.scores.suspicion import unseen_probabilities
@@ -94,6 +96,9 @@ def _natural(seen: Seen) -> Check:
 
 
 def _hiding(seen: Seen) -> Check:
+    if seen.dynamics.out_of_fold is None:
+        score = aum_mean(seen.dynamics)
+        return no_milder_than_planted(seen.doubted, score, seen.planted, seen.share, seen.level)
     return errors_go_both_ways(unseen_probabilities(seen.dynamics), seen.labels, seen.planted)
 
 
