@@ -66,15 +66,16 @@ def test_only_the_scored_epoch_is_kept_above_so_many_values(asked, monkeypatch):
     assert asked(101)[1][0]["record"] == "scored"
 
 
-def test_proxies_are_linear_above_so_many_rows_and_that_is_said(asked, monkeypatch):
-    assert module.LINEAR_FROM == 200_000
-    monkeypatch.setattr(module, "LINEAR_FROM", 100)
-    found, (how,) = asked(100)
-    assert "mlp" in how["model"]
-    assert not any("linear proxies" in note for note in found.notes)
-    found, (how,) = asked(101)
-    assert how["model"] == ["linear_head"]
-    assert "more than 100 rows: linear proxies, see --model" in found.notes
+def test_above_so_many_rows_proxies_have_two_folds_unless_somebody_named_them(asked, monkeypatch):
+    # Linear ones, which are cheaper, become copies of each other on so many rows.
+    assert module.MANY == 200_000
+    monkeypatch.setattr(module, "MANY", 100)
+    _, (few,) = asked(100)
+    _, (many,) = asked(101)
+    assert (few["cross_fit"], many["cross_fit"]) == (4, 2)
+    assert few["model"] == many["model"]
+    assert asked(101, models=("mlp",))[1][0]["cross_fit"] == 4
+    assert "cross_fit" not in asked(101, folds=None)[1][0]
 
 
 def test_canaries_that_need_a_pilot_get_one_and_each_is_half_of_the_work(asked):

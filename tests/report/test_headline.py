@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from dris.core.dynamics.history import Dynamics
 from dris.core.judge.diagnostics import Check
 from dris.core.judge.noise_checks import HIDING
 from dris.decide.decision import decide_scored
@@ -99,6 +100,18 @@ def test_a_limit_without_content_advises_to_keep_less(decision):
     useless = limited(decision, min(decision.limit.corrupted, decision.limit.left))
     assert "Keep less, for a limit that says something." in advice_of(useless).todo
     assert "Keep less, for a limit that says something." not in advice_of(limited(decision, 1)).todo
+
+
+def test_one_proxy_alone_has_a_page_without_a_plane(decision):
+    first = decision.scored.dynamics.columns
+    only = Dynamics.from_arrays(
+        **{name: column[:1, 0] for name, column in first.items()}, labels=decision.data.labels
+    )
+    alone = replace(decision, scored=replace(decision.scored, dynamics=only, canaries=()))
+    page = page_of(replace(alone, judgement=None, limits=(), harm=None), title="one", recipe={})
+    assert page.proxies == 0
+    assert len(page.suspects) == len(decision.suspects)
+    assert 'id="plane-section"' not in render(page)
 
 
 def test_another_rule_than_the_judgements_is_named_with_the_judgements(decision):

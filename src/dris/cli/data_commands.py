@@ -248,7 +248,7 @@ def judge(ask: Request, keep: Keep = 0.25) -> None:
     for line in decision.lines() if decision.judgement is None else []:
         ask.talk.say(line)
     if decision.judgement is not None:
-        ask.talk.say(str(decision.judgement))
+        ask.talk.say_lines(str(decision.judgement))
         if decision.rule != decision.judgement.rule:
             ask.talk.say(f"  here     {decision.rule} is used")
         for note in decision.notes:
@@ -330,7 +330,7 @@ def _page(ask: Request, decision: "Decision", pages: list[Path], writer: "Writer
     """Write the page where one was asked for and there is something to show."""
     from dris.report.decision_page import write_page
 
-    if decision.scored is None or decision.scored.dynamics.proxies < 2:
+    if decision.scored is None and decision.suspects is None:
         return []
     for path in pages:
         write_page(decision, path, title=ask.title, recipe=ask.recipe(decision), writer=writer)

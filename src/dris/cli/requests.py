@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from dris.cli import options
-from dris.cli.recipes import Config, recipe_text
+from dris.cli.recipes import Config, recipe_data, recipe_text
 from dris.cli.talk import Talk
 from dris.core.errors import InputError
 
@@ -347,6 +347,8 @@ def takes_request(command: Callable[..., None], *names: str) -> Callable[..., No
 
     @wraps(command)
     def run(**given: Any) -> None:
+        if "data" in taken and not given["data"]:
+            given["data"] = recipe_data(given["config"]) or None
         own = {name: value for name, value in given.items() if name not in taken}
         ask = Request(**{name: given[name] for name in taken}, command=command.__name__)
         command(ask, **own)

@@ -14,6 +14,7 @@ from dris.core.certify.subset_limit import ContaminationLimit, widest
 from dris.core.choose.importance import Importance, importance
 from dris.core.choose.rules import CLEAN, LEAN, RECOMMENDED, rule_of
 from dris.core.choose.selection import Subset
+from dris.core.dynamics.frames import FrameKind, frame_of
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.frozen import read_only
@@ -198,6 +199,24 @@ class Decision:
             "classes": {name: list(counts) for name, counts in self.classes().items()},
             "notes": list(self.notes),
         }
+
+    def to_frame(self, kind: FrameKind = "pandas") -> Any:
+        """A row per example: id, given label, the suggested one, suspicion, suspect and kept."""
+        given = self.data.written().astype(object)
+        suspect, suggested = np.zeros(len(given), dtype=bool), given.copy()
+        if self.suspects is not None:
+            at = self.suspects.positions
+            suspect[at] = True
+            suggested[at] = [one.suggested for one in self.suspects]
+        columns = {
+            "id": self.data.ids,
+            "given": given,
+            "suggested": suggested,
+            "suspicion": self.suspicion,
+            "suspect": suspect,
+            "kept": self.mask,
+        }
+        return frame_of(columns, kind)
 
     def recipe(self) -> dict[str, Any]:
         """Everything needed to do it again, as values that JSON can hold."""

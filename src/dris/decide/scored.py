@@ -36,8 +36,8 @@ from dris.learn.trainers import kind_of
 LARGE = 5_000_000  # values per column (K·E·N) above which only the scored epoch is kept
 PATIENCE = 4  # epochs without a smaller held-out loss before proxies stop
 SMALL_PICTURE = 24  # pixels of a side below which a crop or a flip makes another picture
-NETWORK_FOLDS = 2  # of networks that nobody named: every fold is a training of its own
-LINEAR_FROM = 200_000  # examples above which tables get linear proxies unless others are named
+MANY = 200_000  # examples above which proxies that nobody named are few models
+FEW_FOLDS = 2  # where there are many examples, or every fold is the training of a network
 ENOUGH, MOST_SHARE = 290, 0.1  # canaries of a kind on small data, but never more than this share
 _PILOTED = ("hard", "confusable")
 
@@ -227,7 +227,10 @@ def score_data(
     if models == ("small_cnn",) and not settings.models and min(data.x.shape[2:]) < SMALL_PICTURE:
         plain = default_recipe("small_cnn", chosen.epochs, scored_epoch=chosen.scored_epoch)
         how["recipe"] = replace(plain, augment=False)
-    folds = _folds(models, chosen.folds, named=bool(settings.models), large=large)
+    folds = chosen.folds
+    if folds is not None and not settings.models and len(data) > MANY:
+        folds = min(folds, FEW_FOLDS)
+    folds = _folds(models, folds, named=bool(settings.models), large=large)
     if folds is not None:
         how["cross_fit"] = min(folds, len(data))
         if chosen.scored_epoch is None:
@@ -326,8 +329,6 @@ def _models(
         better += "minutes less and finds more"
         colour = data.x.shape[1] == 3  # others no encoder reads
         return ("small_cnn",), ("small CNNs learn from the pictures" + better * colour,)
-    if len(data) > LINEAR_FROM:
-        return ("linear_head",), (f"more than {LINEAR_FROM:,} rows: linear proxies, see --model",)
     if settings.folds is None or settings.proxies * settings.epochs * len(data) > LARGE:
         return ("mlp",), ()
     return heads, ()
@@ -349,7 +350,7 @@ def _folds(models: Sequence[Any], asked: int | None, *, named: bool, large: bool
     """
     if asked is None or all(kind_of(model).train is not None for model in models):
         return asked
-    return None if named or large else min(asked, NETWORK_FOLDS)
+    return None if named or large else min(asked, FEW_FOLDS)
 
 
 def _share(progress: Progress | None, parts: int, part: int) -> Progress | None:

@@ -18,7 +18,7 @@ from dris.learn.plans import Plan, Score, Seen, no_score, uniform
 from dris.learn.store.target_log import Arrays, Sampled
 from dris.learn.trainer import Trainer
 
-_log = logging.getLogger("dris")
+_log = logging.getLogger("dris.learn")
 
 
 @dataclass(frozen=True)

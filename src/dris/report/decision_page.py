@@ -70,7 +70,8 @@ def write_page(
 def page_of(decision: Decision, *, title: str, recipe: Mapping[str, Any]) -> ReportData:
     """The page's data; without canaries there is no judgement on it, without proxies no plane."""
     scored, suspects = decision.scored, decision.suspects
-    if scored is None and suspects is None:
+    ranked = scored is not None and scored.dynamics.proxies > 1
+    if not ranked and suspects is None:
         raise InputError(f"there is nothing to show: {'; '.join(decision.notes)}")
     n, data = len(decision), decision.data
     keep = decision.keep if decision.keep is not None else decision.kept.size / n
@@ -80,8 +81,8 @@ def page_of(decision: Decision, *, title: str, recipe: Mapping[str, Any]) -> Rep
         if fraction == keep:
             share = None if limit is None else limit.share
             return Subset(decision.kept, decision.rule, {"limit": share}, n)
-        if scored is None:
-            raise InputError("without proxies there is no other share")
+        if not ranked:
+            raise InputError("without several proxies there is no other share")
         choice = decision.at(fraction)
         share = widest(choice.limits).share if choice.limits else None
         return Subset(np.flatnonzero(choice.kept), choice.rule, {"limit": share}, n)
@@ -94,7 +95,7 @@ def page_of(decision: Decision, *, title: str, recipe: Mapping[str, Any]) -> Rep
         suspected[suspects.positions] = True
         suggested[suspects.positions] = suspects.suggested
     return report_data(
-        None if scored is None else scored.dynamics,
+        scored.dynamics if scored is not None and ranked else None,
         title=title,
         advice=_advice(decision, title, recipe.get("reading")),
         keep=keep,
@@ -171,14 +172,16 @@ def changing(decision: Decision) -> str:
     harm = decision.harm
     if harm is None:
         return "Whether that helps was not measured here; compare a model trained on either."
-    points = harm.beyond_chance
     what = "without them" if decision.keep is None else "on this subset"
     says = {
         "helps": "agreed better with labels they had not seen",
         "harms": "agreed worse with labels they had not seen",
         "cannot tell": "agreed about as well with labels they had not seen",
     }[harm.says]
-    return f"Small models trained {what} {says}: {points} points of 100 beyond chance."
+    return (
+        f"Small models trained {what} {says}: {harm.agreement} points of 100, beyond chance "
+        f"{harm.beyond_chance}."
+    )
 
 
 def promise(decision: Decision) -> str:

@@ -2,5 +2,5 @@
 
 In reading order: `history` (the noun `Dynamics`), `columns` (what is recorded), `trajectories`
 (from logits to columns), `merge` (proxies trained apart), `best_epoch` (which to score),
-`dynamics_file` and `arrayfile` (on disk).
+`dynamics_file` and `arrayfile` (on disk), `frames` (as pandas or polars).
 """

@@ -25,6 +25,7 @@ from dris.core.dynamics.columns import (
     labels_for,
     spans,
 )
+from dris.core.dynamics.frames import FrameKind, frame_of, long_columns
 from dris.core.dynamics.trajectories import Column, Totals, TotalsAccumulator, trajectories_of
 from dris.core.errors import InputError
 from dris.core.notebook import plain_html
@@ -428,6 +429,18 @@ hold; train with folds: train_proxies(..., cross_fit=4)
         )
 
     # -- keeping ----------------------------------------------------------------------------
+
+    def to_frame(self, kind: FrameKind = "pandas") -> Any:
+        """A row per proxy, epoch and example with every recorded column, for pandas or polars.
+
+        >>> frame = Dynamics.from_losses([[0.1, 2.0]], ids=["a", "b"]).to_frame()
+        >>> frame["id"].tolist(), frame["epoch"].tolist()
+        (['a', 'b'], [1, 1])
+        """
+        marks = {"proxy": np.arange(self.proxies), "epoch": np.array(self.epochs), "id": self.ids}
+        shape = (self.proxies, len(self.epochs), len(self.ids))
+        whole = {n: v for n, v in self.columns.items() if np.shape(v) == shape}
+        return frame_of(long_columns(whole, **marks), kind)
 
     def save(self, path: str | Path) -> Path:
         """Write one checksummed file, atomically: the old one stays until the new is complete.

@@ -23,7 +23,7 @@ from dris.learn.run.engine import Engine
 from dris.learn.run.processes import Progress, settle
 from dris.learn.store.visible_folder import Mark
 
-_log = logging.getLogger("dris")
+_log = logging.getLogger("dris.run")
 _POLL = 0.25  # seconds between two looks at the cluster
 Arrived = Callable[[int, Any], Any]
 

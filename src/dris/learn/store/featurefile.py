@@ -15,7 +15,7 @@ from dris.core.temporaries import remove_left
 from dris.learn.store.run_store import Store
 
 FORMAT = 1
-_log = logging.getLogger("dris")
+_log = logging.getLogger("dris.store")
 
 
 class FeatureFile:

@@ -46,7 +46,7 @@ DONE = "done.json"
 _OWN = r"(key|timing|done)\.json|(state|dynamics|outcome|epoch-[0-9]+)\.safetensors"
 _NAME = re.compile(_OWN)
 _LEFTOVER = re.compile(rf"({_OWN})(\.[0-9]+)?\.damaged|\.({_OWN})\.[0-9a-f]{{32}}\.tmp")
-_log = logging.getLogger("dris")
+_log = logging.getLogger("dris.store")
 Arrays = Mapping[str, NDArray[Any]]
 
 

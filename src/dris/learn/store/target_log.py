@@ -26,7 +26,7 @@ from dris.learn.store.runs import Outcome, Run
 from dris.learn.trainer import Trainer
 from dris.learn.trainers import kind_of, one_thread, told_who
 
-_log = logging.getLogger("dris")
+_log = logging.getLogger("dris.store")
 Arrays = dict[str, NDArray[Any]]
 Status = Literal["finished", "diverged", "collapsed"]
 

@@ -1,0 +1,96 @@
+"""The site: its first page followed to the letter, its examples, its reference, its notebooks."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dris
+from test_readme import alike
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+NEW = [
+    "distributed-weighted-random-sampler.md",
+    "guides/noisy-test-sets.md",
+    "guides/watching.md",
+]
+SHOWN = re.compile(r"```python\n((?:(?!```).)*)```\n\nprints\n\n```\n(.*?)```", re.S)
+NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
+
+
+def run(folder, *words):
+    done = subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_the_examples_of_a_guide_print_what_it_says(name, tmp_path):
+    if name.startswith("distributed"):
+        pytest.importorskip("torch")
+    text = (DOCS / name).read_text(encoding="utf-8")
+    found = SHOWN.findall(text)
+    assert len(found) == text.count("```python")
+    for code, printed in found:
+        assert run(tmp_path, "-c", code) == printed
+
+
+@pytest.mark.slow
+def test_the_first_page_does_what_it_says_when_followed_to_the_letter(tmp_path):
+    page = (DOCS / "index.md").read_text(encoding="utf-8")
+    made = re.search(r"```python\n(.*?)```", page, re.S)[1]
+    run(tmp_path, "-c", made)
+    commands = re.findall(
+        r"^    \$ dris (.+)\n    found (.+?); \.\.\.\n    kept +(.+)$", page, re.M
+    )
+    assert len(commands) == 3
+    for command, found, kept in commands:
+        said = run(tmp_path, "-c", "from dris.cli import main; main()", *shlex.split(command))
+        lines = {line.split()[0]: line.split(maxsplit=1)[1] for line in said.splitlines()}
+        assert alike(lines["found"].partition(";")[0], found), said
+        assert alike(lines["kept"], kept), said
+    ((code, printed),) = SHOWN.findall(page)
+    (tmp_path / "decide.py").write_text(code, encoding="utf-8")
+    assert alike(run(tmp_path, "decide.py"), printed)
+
+
+def test_the_reference_has_every_public_name_once_and_each_has_an_example():
+    page = (DOCS / "api.md").read_text(encoding="utf-8")
+    named = re.findall(r"^::: (dris\.[\w.]+)\.(\w+)$", page, re.M)
+    assert sorted(name for _, name in named) == sorted(dris._HOMES)
+    assert all(dris._HOMES[name] == home for home, name in named)
+    for home, name in named:
+        lines = (ROOT / "src" / Path(*home.split("."))).with_suffix(".py").read_text()
+        body = re.search(rf"^(?:def|class) {name}\b.*?(?=^(?:def|class|@)|\Z)", lines, re.M | re.S)
+        assert name == "SCORES" or ">>> " in body[0], f"{name} has no example"
+
+
+def test_every_page_of_the_menu_exists_and_nothing_comes_from_elsewhere():
+    menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    pages = re.findall(r": ([\w/-]+\.md)$", menu, re.M)
+    assert len(pages) == len(set(pages)) > 20
+    assert [page for page in pages if not (DOCS / page).exists()] == []
+    assert "font: false" in menu
+    assert "http" not in menu.partition("theme:")[2]
+    assert (DOCS / "site" / "iframe-worker.js").exists()
+
+
+def test_there_is_a_notebook_for_each_kind_of_data_without_outputs():
+    assert [path.stem for path in NOTEBOOKS] == ["images", "table", "text"]
+    for path in NOTEBOOKS:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        assert all(cell.get("outputs", []) == [] for cell in cells)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_notebook_runs_from_its_first_cell_to_its_last(path, tmp_path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    (tmp_path / "notebook.py").write_text(code, encoding="utf-8")
+    run(tmp_path, "notebook.py")
