@@ -10,7 +10,7 @@ DOCS := .venv/docs-installed
 DIST := .venv/dist-installed
 LOWEST := .venv-lowest/installed
 
-.PHONY: help demo test test-all test-lowest lint check docs dist bench mutants clean
+.PHONY: help demo test test-all test-lowest lint check docs dist bench mutants fuzz kill clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -79,6 +79,12 @@ bench: $(STAMP) ## speed and memory beside the plain way, each as a ratio in one
 
 mutants: $(STAMP) ## which changed operators and numbers no test notices (half an hour; not in CI)
 	OPENBLAS_NUM_THREADS=1 nice -n 19 $(BIN)/python tools/mutants.py
+
+fuzz: $(STAMP) ## 10,000 calls of every command with damaged inputs (half an hour; not in CI)
+	nice -n 19 $(BIN)/python tools/fuzz.py
+
+kill: $(STAMP) ## 300 kills -9 at random points: the same command ends in the same bytes (not in CI)
+	nice -n 19 $(BIN)/python tools/kill.py
 
 clean: ## remove the virtual environment and everything generated
 	rm -rf .venv .venv-lowest build dist demo-out bench-out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -7,11 +7,11 @@ option but the label: banking77 and SMS spam from FOLDER/text, tables of the pac
 scikit-learn's own. A tenth of the labels of the real ones is flipped before they are read.
 
 For each: the AUROC of planted against other labels by the suspicion of `dris.decide`, and that of
-cleanlab's self-confidence from a cross-validated logistic regression on the same features, its C
-chosen by held-out loss. For text also the usual pipeline of its own, TF-IDF and logistic regression
-and cleanlab. Times are seconds of processor time from the file to the scores. With --clean each
-file also goes through the command itself, `dris clean FILE --label NAME` and nothing else, with
-its harm check and its page. About ten minutes of one core, forty with --clean.
+cleanlab's self-confidence from a cross-validated logistic regression on the same features, their
+scaling and its C chosen by held-out loss. For text also the usual pipeline of its own, TF-IDF and
+logistic regression and cleanlab. Times are seconds of processor time from the file to the scores.
+With --clean each file also goes through the command itself, `dris clean FILE --label NAME` and
+nothing else, with its harm check and its page. About ten minutes of one core, forty with --clean.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +32,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dris
-import dris.data.reader
+from dris.data.labelled import LabelledData
+from dris.data.reader import read_marks
+from dris.decide.scored import scaling
+from dris.learn.jobs import Data
+from dris.learn.standardized import as_table
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from realistic_files import Made, write_all
@@ -83,7 +87,7 @@ def line(made: Made, clean: bool, folder: Path) -> tuple[str, tuple[float, float
     ours = area(made.wrong, dris.decide(data, check_harm=False, workers=1).suspicion)
     own = time.process_time() - begin
     begin = time.process_time()
-    theirs = area(made.wrong, -self_confidence(data.x.reshape(len(data), -1), data.labels))
+    theirs = area(made.wrong, -self_confidence(tables_of(data), data.labels))
     peer = time.process_time() - begin + read
     width = "×".join(map(str, data.x.shape[1:]))
     told = (
@@ -109,38 +113,42 @@ def text_line(made: Made, ours: float, own: float) -> str:
     """The same against the usual pipeline for text."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    given = dris.data.reader.read_marks(made.path, label=made.label).labels
+    given = read_marks(made.path, label=made.label).labels
     begin = time.process_time()
     header = made.label != "1"
     texts = [max(row, key=len) for row in cells(made.path)][int(header) :]
     tfidf = TfidfVectorizer(sublinear_tf=True).fit_transform(texts)
-    theirs = area(made.wrong, -self_confidence(tfidf, given, scale=False))
+    theirs = area(made.wrong, -self_confidence([tfidf], given))
     usual = time.process_time() - begin
     return f"| {made.name} | {ours:.4f} | {theirs:.4f} | {own:.0f} | {usual:.0f} |"
 
 
-def self_confidence(x: object, y: NDArray[np.int64], scale: bool = True) -> NDArray[np.float64]:
+def tables_of(data: LabelledData) -> list[NDArray[np.float32]]:
+    """The features standardised, each for itself and as the proxies have them."""
+    y = np.zeros(len(data), dtype=np.int64)
+    return [as_table(Data(data.x, y), how).x for how in (True, scaling(data))]
+
+
+def self_confidence(tables: Sequence[object], y: NDArray[np.int64]) -> NDArray[np.float64]:
     """The quality of each label by cleanlab, from a logistic regression that did not see it.
 
-    Its C is the one of `STRENGTHS` with the least held-out loss on the given labels, for every
-    file and for the usual pipeline alike: nothing that knows the truth has a say.
+    Table and C are those with the least held-out loss on the given labels, for every file and for
+    the usual pipeline alike: nothing that knows the truth has a say.
     """
     from cleanlab.rank import get_label_quality_scores
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import log_loss
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
 
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     best, least = None, np.inf
-    for strength in STRENGTHS:
-        model = LogisticRegression(max_iter=300, C=strength)
-        whole = make_pipeline(StandardScaler(), model) if scale else model
-        chances = cross_val_predict(whole, x, y, cv=folds, method="predict_proba")
-        loss = log_loss(y, chances)
-        if loss < least:
-            best, least = chances, loss
+    for x in tables:
+        for strength in STRENGTHS:
+            model = LogisticRegression(max_iter=300, C=strength)
+            chances = cross_val_predict(model, x, y, cv=folds, method="predict_proba")
+            loss = log_loss(y, chances)
+            if loss < least:
+                best, least = chances, loss
     return np.asarray(get_label_quality_scores(y, best, method="self_confidence"))
 
 

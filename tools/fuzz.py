@@ -29,9 +29,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import NoReturn
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # a fork has no threads but its own
     os.environ.setdefault(_name, "1")
@@ -39,6 +41,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 LIMIT = 60.0  # seconds of a call
 MEMORY = 6 << 30  # bytes of address space, so that nothing is asked of the whole machine
+BATCH = 40  # calls of one fork
 MARK = "EVIL"  # a line that begins so was begun by the input
 HOSTILE = (
     f"\x1b[31m{MARK}\x1b[0m",
@@ -168,8 +171,8 @@ WARM = (
 # -- a world of valid inputs ---------------------------------------------------------------------
 
 
-def made_world(root: Path) -> Path:
-    """Small valid inputs of every kind, some of them outputs of dris itself."""
+def made_world(root: Path, *, outputs: bool = True) -> Path:
+    """Small valid inputs of every kind, and outputs of dris itself where they are asked for."""
     import gzip
     import zipfile
 
@@ -244,6 +247,8 @@ def made_world(root: Path) -> Path:
     (root / "sets" / "mnist").mkdir(parents=True)
     for name in ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"):
         (root / "sets" / "mnist" / name).write_bytes(gzip.compress(b"\0\0\x08\x03", mtime=0))
+    if not outputs:
+        return root
     for words_ in (
         f"score data.csv {COLUMNS} {PLAIN} --out scored",
         f"audit draw data.csv {COLUMNS} --n 3 --out audit.csv",
@@ -251,7 +256,7 @@ def made_world(root: Path) -> Path:
         f"judge data.csv {COLUMNS} {QUICK} --store runs --out o",
         "reproduce pruning --scale smoke --seeds 1 --rule random --workers 1 --out made",
     ):
-        code, said_ = called(words_.split(), root)
+        code, said_ = called(words_.split(), root, limit=1200)
         if code:
             raise SystemExit(f"fuzz: the world cannot be made: {words_}\n{said_}")
     head, *drawn = root.joinpath("audit.csv").read_text().splitlines()
@@ -400,7 +405,7 @@ def called(words: list[str], folder: Path, limit: float = LIMIT) -> tuple[int | 
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
-        _be_the_command(words, folder, out)
+        be_the_command(words, folder, out)
     deadline = time.monotonic() + limit
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
@@ -415,32 +420,52 @@ def called(words: list[str], folder: Path, limit: float = LIMIT) -> tuple[int | 
     return (f"signal {-code}" if code < 0 else code), _read(out)
 
 
-def _be_the_command(words: list[str], folder: Path, out: Path) -> None:
+Caller = Callable[[list[str], Path], tuple[int | str, str]]
+
+
+def called_here(words: list[str], folder: Path) -> tuple[int | str, str]:
+    """As `called`, in this process, which is watched by another."""
+    out = folder.parent / f".said-{os.getpid()}"
+    return call_here(words, folder, out), _read(out)
+
+
+def be_the_command(words: list[str], folder: Path, out: Path) -> NoReturn:
+    """Run a command in this process, a fork, and end with its exit code."""
     code = 70
     try:
-        os.chdir(folder)
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        target = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        quiet = os.open("/dev/null", os.O_RDONLY)
-        for fd, onto in ((quiet, 0), (target, 1), (target, 2)):
-            os.dup2(fd, onto)
-        stream = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), "utf-8", write_through=True)
-        sys.stdout = sys.stderr = stream
-        sys.argv = ["dris", *words]
+        code = call_here(words, folder, out)
+    finally:
+        os._exit(code)
+
+
+def call_here(words: list[str], folder: Path, out: Path) -> int:
+    """Run a command in this process, whose words go to a file; its exit code."""
+    os.chdir(folder)
+    target = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    quiet = os.open("/dev/null", os.O_RDONLY)
+    for fd, onto in ((quiet, 0), (target, 1), (target, 2)):
+        os.dup2(fd, onto)
+    os.close(target)
+    os.close(quiet)
+    stream = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), "utf-8", write_through=True)
+    sys.stdout = sys.stderr = stream
+    sys.argv = ["dris", *words]
+    try:
         from dris.cli import main
 
         main()
-        code = 0
     except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+        return end.code if isinstance(end.code, int) else 0 if end.code is None else 1
     except BaseException:
         import traceback
 
         traceback.print_exc()
+        return 70
     finally:
         with contextlib.suppress(BaseException):
-            sys.stdout.flush()
-        os._exit(code)
+            stream.flush()
+    return 0
 
 
 def _read(path: Path) -> str:
@@ -498,7 +523,7 @@ class Seen:
     wrong: list[str]
 
 
-def run_case(seed: int, number: int, world: Path, folder: Path, limit: float = LIMIT) -> Seen:
+def run_case(seed: int, number: int, world: Path, folder: Path, call_by: Caller = called) -> Seen:
     """Damage a fresh copy of the world as the number says, run the command, look."""
     draw = random.Random(f"{seed} {number}")
     call = CALLS[number % len(CALLS)]
@@ -521,7 +546,7 @@ def run_case(seed: int, number: int, world: Path, folder: Path, limit: float = L
             (folder / "o" / name).write_text("precious")
     words = twisted(words, draw)
     before = foreign(state_of(folder), words)
-    code, said = called(words, folder, limit)
+    code, said = call_by(words, folder)
     wrong = wrong_with(code, said, before, state_of(folder))
     return Seen(number, words, code, said, wrong)
 
@@ -539,8 +564,24 @@ def needed(words: list[str]) -> list[str]:
 
 
 @contextlib.contextmanager
-def prepared() -> Iterator[tuple[Path, Path]]:
+def prepared(*, short: bool = False) -> Iterator[tuple[Path, Path]]:
     """The world, and a place for cases; what commands import is imported once."""
+    before = dict(os.environ), tempfile.tempdir
+    try:
+        with _apart() as home:
+            (home / "world").mkdir()
+            world = made_world(home / "world", outputs=not short)
+            warm(world, WARM[:1] if short else WARM)
+            yield world, home
+    finally:
+        os.environ.clear()
+        os.environ.update(before[0])
+        tempfile.tempdir = before[1]
+
+
+@contextlib.contextmanager
+def _apart() -> Iterator[Path]:
+    """A folder for everything, with a home and a temporary folder of its own."""
     os.environ.update(NO_COLOR="1", COLUMNS="200")
     for name in ("DRIS_DATA", "DRIS_STORE"):
         os.environ.pop(name, None)
@@ -548,19 +589,26 @@ def prepared() -> Iterator[tuple[Path, Path]]:
         home = Path(scratch)
         os.environ.update(HOME=scratch, XDG_CACHE_HOME=f"{scratch}/cache", TMPDIR=scratch)
         tempfile.tempdir = scratch
-        (home / "world").mkdir()
-        world = made_world(home / "world")
-        warm(world)
-        yield world, home
+        yield home
 
 
-def warm(world: Path) -> None:
+def needs_outputs(call: Call) -> bool:
+    """Whether a call is about what dris wrote before."""
+    return bool(
+        {"scored", "ranked", "runs", "made", "audit.csv", "review.csv"} & {*call.words.split()}
+    )
+
+
+def warm(world: Path, lines: tuple[str, ...] = WARM) -> None:
     """Run a few commands here, so that no fork has to import what all of them need."""
+    import typer.main
+
     from dris.cli import main as command
 
+    typer.main.get_command = cache(typer.main.get_command)  # the same for every call
     before = Path.cwd(), sys.argv, sys.stdout, sys.stderr
     with tempfile.TemporaryDirectory(prefix="warm-") as scratch:
-        for line in WARM:
+        for line in lines:
             shutil.copytree(world, Path(scratch, "world"))
             os.chdir(Path(scratch, "world"))
             sys.argv = ["dris", *line.split()]
@@ -577,10 +625,18 @@ def warm(world: Path) -> None:
 
 
 def run_many(
-    seed: int, numbers: range, *, workers: int = 1, tell: Callable[[Seen], None] | None = None
+    seed: int,
+    numbers: Sequence[int],
+    *,
+    workers: int = 1,
+    tell: Callable[[Seen], None] | None = None,
+    short: bool = False,
 ) -> list[Seen]:
-    """Every case of these numbers; those with something wrong come back."""
-    with prepared() as (world, home):
+    """Every case of these numbers; those with something wrong come back.
+
+    With `short` there are no outputs of dris to begin with, and calls about them have no number.
+    """
+    with prepared(short=short) as (world, home):
         if workers <= 1:
             return _those_wrong(seed, list(numbers), world, home / "case", tell)
         children = []
@@ -611,15 +667,53 @@ def _those_wrong(
 ) -> list[Seen]:
     found = []
     codes: Counter[str] = Counter()
-    for count, number in enumerate(numbers, 1):
-        seen = run_case(seed, number, world, folder)
-        codes[str(seen.code)] += 1
-        if seen.wrong:
-            found.append(seen)
-        if tell is not None and seen.wrong:
-            tell(seen)
-        if tell is not None and count % 500 == 0:
-            print(f"{count:,} of {len(numbers):,} calls: exits {dict(codes)}", flush=True)
+    left = list(numbers)
+    while left:
+        some = _batch(seed, left[:BATCH], world, folder)
+        for seen in some:
+            codes[str(seen.code)] += 1
+            if seen.wrong:
+                found.append(seen)
+                if tell is not None:
+                    tell(seen)
+        done, left = len(numbers) - len(left) + len(some), left[len(some) :]
+        if tell is not None and done // 500 > (done - len(some)) // 500:
+            print(f"{done:,} of {len(numbers):,} calls: exits {dict(codes)}", flush=True)
+    return found
+
+
+def _batch(seed: int, numbers: list[int], world: Path, folder: Path) -> list[Seen]:
+    """Cases one after the other in a fork, up to one that hangs or ends it."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    results = folder.parent / f".seen-{os.getpid()}"
+    results.write_bytes(b"")
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        try:
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            for number in numbers:
+                seen = run_case(seed, number, world, folder, called_here)
+                row = [seen.number, seen.words, seen.code, seen.said, seen.wrong]
+                with results.open("a") as out:
+                    out.write(json.dumps(row) + "\n")
+        finally:
+            os._exit(0)
+    size, since, how = 0, time.monotonic(), ""
+    while not os.waitpid(child, os.WNOHANG)[0]:
+        if results.stat().st_size > size:
+            size, since = results.stat().st_size, time.monotonic()
+        elif time.monotonic() - since > LIMIT:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            how = "hang"
+            break
+        time.sleep(0.02)
+    found = [Seen(*json.loads(line)) for line in results.read_text().splitlines()]
+    if len(found) < len(numbers):
+        how = how or "ended"
+        said = _read(folder.parent / f".said-{child}")
+        found.append(Seen(numbers[len(found)], ["?"], how, said, [f"exit {how}"]))
     return found
 
 

@@ -288,6 +288,38 @@ def test_a_store_that_is_waited_for_is_said_at_once(capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_who_waits_for_another_process_says_so_before_it_waits(tmp_path):
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from dris.cli.talk import notes_shown\n"
+        "from dris.learn.store.locks import folder_lock\n"
+        "with notes_shown(), folder_lock(Path(sys.argv[1])): print('held', flush=True)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with folder_lock(tmp_path):
+        child = subprocess.Popen(command, **pipes)
+        said = child.stderr.readline()  # while the lock is held
+    with child:
+        assert child.stdout.read() == "held\n"
+    assert said == f"dris: waiting for process {os.getpid()}, which holds {tmp_path}\n"
+
+
+def test_workers_of_a_command_say_so_too():
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown()  # a command's workers are younger than the command
+    with notes_shown():
+        assert run_all(_level, [(0,), (1,)], workers=2) == [logging.INFO] * 2
+    get_reusable_executor().shutdown()
+    assert run_all(_level, [(0,), (1,)], workers=2) == [logging.NOTSET] * 2
+    assert "DRIS_NOTES" not in os.environ
+
+
+def _level(number, tick):
+    return logging.getLogger("dris.store").level
+
+
 def test_a_disk_without_locks_names_the_lock(tmp_path, monkeypatch):
     import filelock
 

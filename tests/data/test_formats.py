@@ -218,6 +218,22 @@ def test_a_broken_or_empty_sheet_is_one_sentence(tmp_path):
         read_data(tmp_path / "b.xlsx", label="y")
 
 
+def test_titles_above_the_names_of_a_sheet_stay_where_they_are(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl", reason="pip install 'dris[excel]'")
+    book = openpyxl.Workbook()
+    lines = [["Survey 2024"], [], ["age", "said", "left"], [31, "fine", "no"], [None] * 3]
+    for line in [*lines, [44, "tired", "yes"], [52, "bored", "no"]]:
+        book.active.append(line)
+    book.save(tmp_path / "a.xlsx")
+    data = read_data(tmp_path / "a.xlsx", label="left")
+    assert data.origin.columns == ("age", "said", "left")
+    assert data.given().tolist() == ["no", "yes", "no"]
+    assert looks(data, np.array([1])) == {"age": ["44"], "said": ["tired"]}
+    out = write_data(data, tmp_path / "b.xlsx", positions=[1, 2])
+    assert openpyxl.load_workbook(out).active["A1"].value == "Survey 2024"
+    assert read_data(out, label="left").given().tolist() == ["yes", "no"]
+
+
 def test_lines_of_json_that_stay_keep_their_bytes(tmp_path):
     text = '{"y": "a",   "x": 1}\n\n{"x": 2.50, "y":"b"}\n{"x": 3, "y": "a"}\n'
     (tmp_path / "a.jsonl").write_text(text)

@@ -1,5 +1,6 @@
 """Whatever is wrong with a file: one sentence that names it and the remedy, nothing changed."""
 
+import gzip
 import os
 import re
 import struct
@@ -87,7 +88,19 @@ BAD = {
     "parquet called csv": ("a.csv", parquet_bytes(), y, "a.csv"),
     "csv called parquet": ("a.parquet", CSV.encode(), y, "a.parquet cannot be read"),
     "latin-1": ("a.csv", "x,y\n1,ä\n2,b\n".encode("latin-1"), y, "not text in UTF-8 near line 2"),
-    "utf-16": ("a.csv", CSV.encode("utf-16"), y, "a.csv cannot be read.*UTF-8"),
+    "latin-1 names": ("a.csv", "größe,y\n1,a\n2,b\n".encode("latin-1"), y, "UTF-8 near line 1"),
+    "utf-16": ("a.csv", CSV.encode("utf-16"), y, "is text in UTF-16; save it as UTF-8"),
+    "a title": ("a.csv", b"Report\n\nx,z,y\n1,2,a\n3,4,b\n", y, "above the names of the columns"),
+    "a json list": ("a.json", b'[{"x": 1, "y": "a"}]', y, "write one object a line, as a.jsonl"),
+    "cut gzip": ("a.csv.gz", gzip.compress(CSV.encode() * 99)[:-20], y, "a.csv.gz cannot be read"),
+    "no gzip": ("a.csv.gz", CSV.encode(), y, "a.csv.gz cannot be read"),
+    "no zip": ("a.csv.zip", CSV.encode(), y, "a.csv.zip cannot be read"),
+    "json of several kinds": (
+        "a.jsonl",
+        b'{"x": 1, "y": "a"}\n{"x": [1], "y": "b"}\n{"x": "c", "y": "b"}\n',
+        y,
+        "a.jsonl",
+    ),
     "no label column": ("a.csv", CSV.encode(), {"label": "class"}, "no column 'class'; its col"),
     "no label named": ("a.csv", CSV.encode(), {}, "name it with --label; its columns are id, age"),
     "no id column": ("a.csv", CSV.encode(), {**y, "id": "nr"}, "no column 'nr'"),

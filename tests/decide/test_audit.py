@@ -3,12 +3,13 @@
 import csv
 import json
 
+import numpy as np
 import pytest
 
 from dris.core.certify.random_audit import audit_limit
 from dris.core.errors import InputError
 from dris.data.reader import read_data
-from dris.decide.audit import beside, read_audit, write_audit
+from dris.decide.audit import beside, read_audit, sealed_draw, write_audit
 
 
 @pytest.fixture
@@ -47,6 +48,13 @@ def test_data_that_is_elsewhere_leaves_the_limit_and_data_that_changed_does_not(
         read_audit(path)
     source.write_text(text)
     assert read_audit(path).wrong == 0
+
+
+def test_a_draw_that_nobody_asked_otherwise_fails_once_in_twenty(drawn):
+    data = read_data(drawn[0], label="kind", id="id")
+    at, note = sealed_draw(data, np.arange(30), 5)
+    assert (note["delta"], note["seed"], note["size"], note["files"]) == (0.05, 0, 30, [])
+    assert [name for name, _ in note["drawn"]] == data.ids[at].tolist()
 
 
 def test_an_audit_that_stopped_early_has_no_limit(drawn):

@@ -51,6 +51,8 @@ def test_other_files_are_no_ticks(tmp_path):
     (tmp_path / "b.csv").write_text("")
     with pytest.raises(InputError, match="got nothing"):
         read_ticks(tmp_path / "b.csv")
+    with pytest.raises(InputError, match="not a CSV file"):
+        read_ticks(written(tmp_path / "d.csv", 'a,"b"c,d,right,'))
     with pytest.raises(InputError, match="no such file"):
         read_ticks(tmp_path / "c.csv")
     with pytest.raises(InputError, match="is not a file"):

@@ -150,7 +150,7 @@ def reproduce(
             rows = read_records(sources[name])
         page = write_page(name, rows, results, writer=writer)
         claims[name] = modules[name].claims(rows)
-        talk.say(f"\n{modules[name].TITLE}\n")
+        talk.say_lines(f"\n{modules[name].TITLE}\n")
         for line in claim_lines(claims[name]):
             talk.say(line)
         talk.note(f"wrote {page}")

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import signal
 import threading
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,8 @@ from typing import Any
 
 import typer
 
+from dris.core.words import printable
+
 
 class Talk:
     """Human text on stdout, or with `as_json` one JSON value there and the text on stderr."""
@@ -19,12 +22,16 @@ class Talk:
         self._as_json = as_json
 
     def say(self, text: str) -> None:
-        """A line or more that belong to the result."""
+        """A line that belongs to the result; a break that somebody else put in it is shown."""
+        typer.echo(printable(text), err=self._as_json)
+
+    def say_lines(self, text: str) -> None:
+        """Several lines of our own that belong to the result."""
         typer.echo(text, err=self._as_json)
 
     def note(self, text: str) -> None:
         """A line about the work, always on stderr."""
-        typer.echo(text, err=True)
+        typer.echo(printable(text), err=True)
 
     def result(self, values: Mapping[str, Any]) -> None:
         """The machine-readable result, if it was asked for."""
@@ -32,12 +39,15 @@ class Talk:
             typer.echo(json.dumps(values, sort_keys=True, allow_nan=False, indent=1))
 
 
+NOTES = "DRIS_NOTES"  # tells workers that what they log is to be shown
+
+
 class _Notes(logging.Handler):
     """Shows what the library logs, as a line on stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Show one line."""
-        typer.echo(f"dris: {record.getMessage()}", err=True)
+        typer.echo(f"dris: {printable(record.getMessage())}", err=True)
 
 
 @contextmanager
@@ -45,12 +55,14 @@ def notes_shown() -> Iterator[None]:
     """Show warnings of the library, and at once that a store is waited for."""
     log, store, notes = logging.getLogger("dris"), logging.getLogger("dris.store"), _Notes()
     before = log.propagate, store.level
+    os.environ[NOTES] = "shown"
     log.addHandler(notes)
     log.propagate = False
     store.setLevel(logging.INFO)
     try:
         yield
     finally:
+        del os.environ[NOTES]
         log.removeHandler(notes)
         log.propagate = before[0]
         store.setLevel(before[1])

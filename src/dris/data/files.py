@@ -145,6 +145,17 @@ def files_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
     return tuple(found)
 
 
+def named(path: Path) -> Path:
+    """The path of a file to write, which must have a name.
+
+    >>> named(Path("a.csv")).name
+    'a.csv'
+    """
+    if not path.name or path.name == "..":
+        raise InputError(f"{str(path)!r} names no file to write; name one, such as out.csv")
+    return path
+
+
 def in_order(paths: Sequence[Path]) -> list[Path]:
     """Sorted by name, numbers in names by their value.
 

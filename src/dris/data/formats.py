@@ -176,6 +176,11 @@ def format_of(path: Path) -> Format:
     for entry in FORMATS:
         if name.endswith(entry.suffixes or "\0"):
             return entry
+    if name.endswith(".json"):
+        raise InputError(
+            f"{path} is JSON, of which lines are read; write one object a line, as "
+            f"{path.stem}.jsonl (jq -c '.[]' does so)"
+        )
     raise InputError(f"{path} is of no kind that is read; read are {TITLES}")
 
 

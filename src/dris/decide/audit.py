@@ -18,7 +18,7 @@ from dris.core.certify.random_audit import AuditLimit, audit_limit, draw_audit
 from dris.core.choose.selection import Subset
 from dris.core.errors import InputError
 from dris.core.streams import rng_for
-from dris.data.files import fingerprint_of, one_line
+from dris.data.files import fingerprint_of, named, one_line
 from dris.data.labelled import LabelledData
 from dris.data.looks import looks
 from dris.data.writer import Writer
@@ -33,7 +33,7 @@ def beside(path: Path) -> Path:
     >>> str(beside(Path("audit.csv")))
     'audit.json'
     """
-    return path.with_suffix(".json")
+    return named(path).with_suffix(".json")
 
 
 def write_audit(

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from dris.core.errors import InputError
 from dris.core.noise.flips import NoisyLabels, flip_labels
+from dris.data.files import named
 from dris.data.labelled import LabelledData
 from dris.learn.attack import attacker_norms
 from dris.learn.run.processes import Progress
@@ -67,4 +68,4 @@ def truth_beside(path: Path) -> Path:
     >>> str(truth_beside(Path("noisy.parquet")))
     'noisy-truth.csv'
     """
-    return path.with_name(f"{path.stem}-truth.csv")
+    return named(path).with_name(f"{path.stem}-truth.csv")

@@ -1,5 +1,6 @@
 """CSV files as one typed Arrow table, and the same files again record by record, byte by byte."""
 
+import codecs
 import csv
 import itertools
 import re
@@ -302,6 +303,7 @@ def _first_record(path: Path) -> tuple[list[str], str]:
     best: list[str] = []
     separator, alike = _SEPARATORS[0], False
     with reading(path, "CSV file in UTF-8"):
+        _refuse_other_encoding(path)
         for candidate in _SEPARATORS:
             some = [cells for _, cells, _ in itertools.islice(_readable(path, candidate), _LINES)]
             if not some:
@@ -312,6 +314,30 @@ def _first_record(path: Path) -> tuple[list[str], str]:
     if not best:
         raise InputError(f"{path} is empty; a CSV file begins with the names of its columns")
     return best, separator
+
+
+def _refuse_other_encoding(path: Path) -> None:
+    """Name what a file is written in whose first lines are not UTF-8."""
+    with opened(path) as file:
+        begins = file.read(2)
+        rest = b"" if begins in (b"PK", b"PA") else file.readline(1 << 16)
+    if begins in (b"\xff\xfe", b"\xfe\xff"):
+        raise InputError(
+            f"{path} is text in UTF-16; save it as UTF-8 (iconv -f UTF-16 -t UTF-8 converts it)"
+        )
+    if b"\0" in rest:
+        return  # no text at all, which is said elsewhere
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(begins + rest)
+    except UnicodeDecodeError:
+        raise _not_utf8(path, 1) from None
+
+
+def _not_utf8(path: Path, line: int) -> InputError:
+    return InputError(
+        f"{path} is not text in UTF-8 near line {line}; save it as UTF-8 "
+        "(iconv -f LATIN1 -t UTF-8 converts it)"
+    )
 
 
 def _readable(path: Path, separator: str) -> Iterator[tuple[bytes, list[str], int]]:
@@ -356,13 +382,15 @@ def _refuse_ragged(path: Path, separator: str, width: int) -> None:
     line = 1
     try:
         for _, cells, line in records(path, separator):
+            if width == 1 and len(cells) > 2:
+                raise InputError(
+                    f"line {line} of {path} has {len(cells)} cells and the first line has one; "
+                    "remove what stands above the names of the columns"
+                )
             if len(cells) != width:
                 raise InputError(
                     f"line {line} of {path} has {len(cells)} cells and the header has {width}; "
                     f"correct the line, or quote cells that hold the separator {separator!r}"
                 )
     except UnicodeDecodeError:
-        raise InputError(
-            f"{path} is not text in UTF-8 near line {line + 1}; save it as UTF-8 "
-            "(iconv -f LATIN1 -t UTF-8 converts it)"
-        ) from None
+        raise _not_utf8(path, line + 1) from None

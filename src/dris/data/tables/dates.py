@@ -14,6 +14,7 @@ _EARLIEST, _LATEST = -62_000, 84_000  # days: the years 1800 and 2200
 _SAMPLE = 400  # different cells by which a format is chosen
 _ISO = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.]\d{1,6})?)?)?$"
 _ZONED = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}([.]\d{1,6})?)?(Z|[-+]\d{2}:?\d{2})$"
+_SOME = "ISO, some with a zone"
 # Of two formats that fit equally well the first is taken: day first with points and hyphens,
 # month first with strokes.
 _DATES = (
@@ -54,6 +55,9 @@ def written_dates(cells: Any) -> Dates | None:
         return None
     scores = [(_share(_parsed(tried, style).is_valid()), style) for style in _styles()]
     best = max(score for score, _ in scores)
+    if best < 0.9:  # what several machines wrote, or one of them in summer
+        best = _share(_parsed(tried, _SOME).is_valid())
+        scores = [(best, _SOME)]
     if best < 0.9:
         return None
     fitting = [style for score, style in scores if score == best]
@@ -118,6 +122,8 @@ def _styles() -> list[str]:
 
 def _parsed(cells: Any, style: str) -> Any:
     """Microseconds since 1970, null for what is not written so or lies in no usual year."""
+    if style == _SOME:
+        return pc.coalesce(_parsed(cells, "ISO"), _parsed(cells, "ISO with zone"))
     if style.startswith("ISO"):
         zone = "UTC" if style.endswith("zone") else None
         mask = pc.match_substring_regex(cells, _ZONED if zone else _ISO)

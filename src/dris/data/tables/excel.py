@@ -1,4 +1,4 @@
-"""Excel workbooks: the first sheet that holds anything, its first row the names (extra `excel`)."""
+"""Excel workbooks: the first sheet that holds anything, names below its titles (extra `excel`)."""
 
 import datetime
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ def open_excel(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> MemoryR
     """The sheet as a table; a column is numbers, dates or yes/no where every cell is one."""
     (path,) = files
     with reading(path, "Excel workbook (.xlsx)"):
-        header, rows = _sheet(path)
+        _, header, rows, first = _sheet(path)
     names = ["" if cell is None else str(cell) for cell in header]
     while names and not names[-1]:
         names.pop()
@@ -28,17 +28,19 @@ def open_excel(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> MemoryR
         raise InputError(f"{path} is empty; its first row must name the columns")
     cells = [[row[i] if i < len(row) else None for row in rows] for i in range(len(names))]
     columns = [_column(values, name in as_text) for name, values in zip(names, cells, strict=True)]
-    return MemoryRows(pa.table(columns, names=names), (path,), "excel", first=2)
+    return MemoryRows(pa.table(columns, names=names), (path,), "excel", first=first)
 
 
 def write_excel(data: "LabelledData", change: "Change", path: Path) -> None:
     """The sheet with the rows that stay: values, not colours or formulas."""
     openpyxl = _openpyxl()
-    header, rows = _sheet(data.origin.files[0])
+    before, header, rows, _ = _sheet(data.origin.files[0])
     at = [str(cell) for cell in header].index(data.origin.label)
     old = data.given()
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("data")
+    for row in before:
+        sheet.append(row)
     sheet.append([*header, *change.columns])
     for i, row in enumerate(rows):
         if not change.keep[i]:
@@ -53,15 +55,24 @@ def write_excel(data: "LabelledData", change: "Change", path: Path) -> None:
         book.save(out)
 
 
-def _sheet(path: Path) -> tuple[list[Any], list[list[Any]]]:
+def _sheet(path: Path) -> tuple[list[list[Any]], list[Any], list[list[Any]], int]:
+    """Of the first sheet that holds anything: titles, names of columns, rows, and the first's row.
+
+    Titles are rows of one cell above the names.
+    """
     openpyxl = _openpyxl()
     book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     try:
         for sheet in book.worksheets:
             rows = [list(row) for row in sheet.iter_rows(values_only=True)]
-            filled = [row for row in rows if any(cell is not None for cell in row)]
+            cells = [sum(cell is not None for cell in row) for row in rows]
+            filled = [i for i, count in enumerate(cells) if count]
             if filled:
-                return filled[0], filled[1:]
+                wide = next((place for place, i in enumerate(filled) if cells[i] > 1), 0)
+                names = filled[wide]
+                body = filled[wide + 1 :]
+                held = [rows[i] for i in body]
+                return rows[:names], rows[names], held, (body or [names + 1])[0] + 1
     finally:
         book.close()
     raise InputError(f"{path} is empty; its first row must name the columns")

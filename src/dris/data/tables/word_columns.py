@@ -127,14 +127,13 @@ def _words(name: str, cells: Any, rows: "Rows", columns: "Columns") -> Encoder |
     if different > 0.95 * there and not asked:
         return LeftOut(name, "is an id")
     feature = hashed(name, words.to_pylist(), counts.to_pylist())
-    note = (
-        f"{name}: {different:,} different values; the {len(feature.categories)} commonest have a "
-        "place each, the others share some"
-    )
+    own = len(feature.categories)
+    what = f"the {own} commonest have a place each, the others share some"
+    note = f"{name}: {different:,} different values; {what}" if own < different else ""
     return Encoder(
         (feature,),
         lambda c, out: put_hashed(trimmed(c), feature, out),
-        (note,),
+        (note,) if note else (),
         codes=codes,
         keys=all_keys(cells),
     )

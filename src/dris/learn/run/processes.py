@@ -1,5 +1,6 @@
 """Work spread over processes, with progress that crosses them through a growing file."""
 
+import logging
 import os
 import sys
 import threading
@@ -17,6 +18,7 @@ from dris.learn.run.engine import Engine, checked_engine
 from dris.learn.store.visible_folder import marked
 
 Progress = Callable[[int, int], None]
+NOTES = "DRIS_NOTES"  # in the environment of a command's workers
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -2, -3, -4  # of mallopt(3)
 
 
@@ -131,7 +133,19 @@ def _at_work(home: int, path: Sequence[str], work: Callable[..., Any], *argument
 def settle(path: Sequence[str]) -> None:
     """Make a process fit for work: it may be older than the caller's import folders."""
     sys.path.extend(folder for folder in path if folder not in sys.path)
+    if NOTES in os.environ:
+        _show_notes()
     _keep_freed_memory()
+
+
+def _show_notes() -> None:
+    """Let a worker of a command say what the command itself would, such as whom it waits for."""
+    log = logging.getLogger("dris")
+    if not log.handlers:
+        shown = logging.StreamHandler()
+        shown.setFormatter(logging.Formatter("dris: %(message)s"))
+        log.addHandler(shown)
+    logging.getLogger("dris.store").setLevel(logging.INFO)
 
 
 def _keep_freed_memory() -> None:
