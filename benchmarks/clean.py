@@ -57,7 +57,9 @@ def main() -> None:
     threadpool_limits(1)  # seconds of a processor are compared
     warnings.filterwarnings("ignore")
     sys.path.append(str(PEERS))
-    cells = [(s, k, n) for s in range(args.seeds) for k in SETS for n in NOISES]
+    # Of each seed the sets that did not choose come first.
+    order = sorted(SETS, key=lambda k: SETS[k].chose)
+    cells = [(s, k, n) for s in range(args.seeds) for k in order for n in NOISES]
     for place, (seed, name, noise) in enumerate(cells):
         file = args.out / "cells" / f"{name}.{noise}.{seed}.json"
         if not file.is_file():

@@ -6,7 +6,7 @@ from typing import Any
 
 from clean_sets import SETS
 
-SURE, SLACK = 1.96, 1.0
+SURE, SLACK = 1.645, 1.0
 DECISIONS = ("clean", "prune-50", "prune-25")
 Cell = dict[str, Any]
 

@@ -28,7 +28,7 @@ from clean_noise import NOISES
 from clean_sets import SETS
 
 RECORD, PAGE = "docs/results/records/clean.json", "docs/results/clean.md"
-FREEZE = "bfc0641"  # the commit at which the rules were frozen
+FREEZE = "c67d932"  # the commit at which the rules were frozen
 SEEDS = 3
 
 
@@ -97,12 +97,9 @@ def page(cells: Sequence[Cell]) -> str:
 
 
 WHY = """\
-What the misses have in common: the rule drops a label where another class is more than twice as
-likely *to have been given*. With two classes and 40 % uniform noise a calibrated proxy says at
-most 60 : 40, so that next to nothing is dropped, however well the ranking separates; and where
-wrong labels are still in, the lean of `prune` to hard rows collects them. Where classes overlap,
-hard rows are not wrong rows. Beyond chance is not accuracy: where one class is rare, a model that
-finds more of it gains beyond chance while its accuracy falls.
+What the misses have in common: classes that overlap. There no example is sure, so that hard rows
+are counted as wrong ones: many are dropped from clean data, the lower end of the range lies above
+the truth, and models trained on either choice differ so little that the harm check cannot tell.
 """
 
 METHOD = """\
@@ -116,7 +113,10 @@ METHOD = """\
 - AUM: the authors' package, a hidden layer of 64, ten epochs, threshold samples twice, what lies
   below their 99th percentile goes.
 - The labels that came with the data count as true; their own errors are unknown.
-- `wine` has fewer than 200 rows: there dris keeps everything by rule.
+- `wine` has fewer than 200 rows: there `prune` keeps everything by rule.
+- Rules were chosen on digits, Fashion-MNIST and what can be made of them to be hard in the same
+  ways: two classes by merging (12 % in one of them), 120 to 240 rows, six principal components,
+  added noise, ordinal classes. Confident learning, anchors, posteriors and odds were compared.
 """
 
 

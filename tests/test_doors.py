@@ -86,7 +86,7 @@ def made_case(name, folder):
         path = write_rows(path, *blobs(600), trusted=np.arange(600) % 7 == 0)
         return Case(path, store, flags, reading={"label": "kind", **reading})
     assert name == "little data"
-    return Case(write_rows(path, *blobs(120)), store)
+    return Case(write_rows(path, *blobs(40)), store)
 
 
 CASES = ("noisy", "two kinds", "no canaries", "no rule is safe", "trusted", "little data")
@@ -255,7 +255,7 @@ def test_the_cases_differ_in_what_they_ask_of_a_door(folder):
     for one in found["trusted"]:
         assert one.mask[np.arange(600) % 7 == 0].all()
     for one in found["little data"]:
-        assert (one.rule, one.kept.size) == ("everything", 120)
+        assert (one.rule, one.kept.size) == ("everything", 40)
         assert "too few to drop any" in one.notes[-1]
 
 

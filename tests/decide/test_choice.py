@@ -126,8 +126,8 @@ def test_a_handful_of_examples_or_one_class_are_all_kept_and_nothing_trains(monk
         decide(enough, keep=0.5)
 
 
-@pytest.mark.parametrize("keep", [None, 0.5])
-def test_with_199_examples_labels_are_looked_at_and_none_is_dropped(monkeypatch, keep):
+@pytest.mark.parametrize(("keep", "least"), [(None, 50), (0.5, 200)])
+def test_with_few_examples_labels_are_looked_at_and_none_is_dropped(monkeypatch, keep, least):
     asked = []
 
     def scores(data, settings, **_):
@@ -139,14 +139,16 @@ def test_with_199_examples_labels_are_looked_at_and_none_is_dropped(monkeypatch,
     def few(n):
         return LabelledData.of(np.zeros((n, 1)), np.arange(n) % 10, classes=tuple("abcdefghij"))
 
-    found = decide(few(199), keep=keep)
-    assert (found.rule, found.kept.size) == ("everything", 199)
-    assert found.notes == ("199 examples are too few to drop any (200 are the least)",)
+    found = decide(few(least - 1), keep=keep)
+    assert (found.rule, found.kept.size) == ("everything", least - 1)
+    said = f"{least - 1} examples are too few to drop any ({least} are the least)"
+    assert found.notes == (said,)
     assert len(found.suspects) > 0
     assert not found.suspects.dropped.any()
     assert decide(few(199), keep=0.5, rule="aum_mean").rule == "aum_mean"  # asked for by name
     assert decide(few(200), keep=keep).rule != "everything"  # the twin
     assert asked == [(), ("uniform",), ("uniform",)]
+    assert decide(few(least), keep=keep, check_harm=False).rule != "everything"
 
 
 @pytest.mark.parametrize("keep", [None, 0.25, 1.0])

@@ -9,6 +9,7 @@ import pytest
 import dris
 from dris.core.judge.diagnostics import Check
 from dris.core.judge.noise_checks import HIDING
+from dris.core.judge.wrong_share import WrongShare
 from dris.data.labelled import LabelledData
 from dris.decide.decision import Decision, decide, decide_scored
 from dris.decide.settings import Settings
@@ -79,14 +80,18 @@ def test_words_say_what_was_found_kept_certified_and_why(found):
         f"found  {len(found.suspects)} of 2,000 labels look wrong, most often {given} that should "
         f"be {suggested} ({count})"
     )
-    assert said[1] == (f"kept   {found.kept.size:,} of 2,000 by gated, all 40 trusted among them")
+    assert said[1] == (
+        f"kept   {found.kept.size:,} of 2,000 by gated, all 40 trusted among them; dris clean "
+        f"would keep {2000 - len(found.suspects):,}"
+    )
     limit = found.limit
-    assert said[2] == (
+    assert said[2].startswith("blind  errors that follow the features")
+    assert said[3] == (
         f"limit  at most {limit.share:.2%} of them are wrong ({limit.wrong} of {limit.left:,}) "
         f"with probability 0.95, if {limit.conditions[0]}"
     )
-    assert said[3].startswith("why    moderate noise: about ")
-    assert len(said) == 4 + len(found.notes)
+    assert said[4].startswith("why    moderate noise: about ")
+    assert len(said) == 5 + len(found.notes)
     everything = decide_scored(found.scored, keep=1.0)
     assert f"short  {everything.short} fewer than asked for pass the gate" in str(everything)
     assert everything.short > 100
@@ -115,8 +120,26 @@ def test_a_limit_is_of_use_only_below_that_on_all_the_data_and_where_nothing_hid
     judgement = replace(found.judgement, checks={**found.judgement.checks, "hiding": check})
     hidden = replace(found, judgement=judgement)
     assert hidden.limit_says == "not to be trusted"
-    assert "certified about what is kept: too good to trust, wrong labels hide" in str(hidden)
+    assert "certified about what is kept: too good to trust, wrong labels are not" in str(hidden)
     assert replace(hidden, limits=()).limit_says == "nothing"
+
+
+def test_a_limit_is_withdrawn_where_the_data_contradict_it(found):
+    found = replace(found, wrong=WrongShare(0.0, 1.0), contested=0.0)
+    most = max(c.share for c in found.corruption)
+    more = replace(found, wrong=WrongShare(most + 0.01, 1.0))
+    assert more.limit_says == "not to be trusted"  # more is wrong, at least, than it allows
+    assert replace(found, wrong=WrongShare(most, 1.0)).limit_says == "something"
+    share = found.limit.share
+    assert replace(found, contested=share + 0.001).limit_says == "nothing"  # hard or wrong?
+    assert replace(found, contested=share).limit_says == "something"
+
+
+def test_a_decision_says_in_four_lines_what_it_found_did_changes_and_cannot_know(found):
+    said = [line.split()[0] for line in replace(found, short=0).lines()]
+    assert said[: 3 + (found.harm is not None)] == (
+        ["found", "kept", "change", "blind"] if found.harm else ["found", "kept", "blind"]
+    )
 
 
 def test_the_widest_limit_is_the_one_to_state(found):

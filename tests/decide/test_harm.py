@@ -117,7 +117,7 @@ def test_its_mean_is_agreement_less_that_of_strangers():
 
 
 @pytest.mark.parametrize(
-    ("points", "error", "says"), [(-1, 0.5, "harms"), (1, 0.5, "helps"), (-1, 0.6, "cannot tell")]
+    ("points", "error", "says"), [(-1, 0.5, "harms"), (1, 0.5, "helps"), (-1, 0.61, "cannot tell")]
 )
 def test_worse_means_the_interval_below_zero(points, error, says):
     change = Change(points, error)

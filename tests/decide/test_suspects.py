@@ -61,6 +61,15 @@ def test_a_canary_takes_the_place_that_its_own_label_would_among_the_others():
     assert suspicion_of(by_hand((1, 1, 1), (9, 9, 9)))[4] == pytest.approx(1 / 4)  # never 0
 
 
+def test_with_folds_the_given_label_is_judged_by_cuts_that_the_shown_ones_set(monkeypatch):
+    likely = np.array(
+        [[0.9, 0.1, 0], [0, 0.8, 0.2], [0, 0.1, 0.9], [0.05, 0.9, 0.05], [0.1, 0.7, 0.2]]
+    )
+    monkeypatch.setattr(Scored, "unseen", lambda scored: likely)
+    # Of those shown as a one is surely b, of those shown as c (the canary among them) too.
+    assert contradicted_labels(by_hand()).tolist() == [False, False, False, True, False]
+
+
 def test_contradicted_is_what_at_least_half_of_the_proxies_call_otherwise():
     assert contradicted_labels(by_hand()).tolist() == [False, True, False, True, False]
 

@@ -363,12 +363,12 @@ def test_bad_options_are_one_sentence(table, model, words):
 def test_little_data_is_kept_whole_with_one_warning(table):
     x, y, _ = table
     tree = DecisionTreeClassifier(random_state=0)
-    with pytest.warns(UserWarning, match=r"150 examples are too few .*; all are kept$") as said:
-        model = RobustClassifier(tree, **FAST).fit(x[:150], y[:150])
+    with pytest.warns(UserWarning, match=r"45 examples are too few .*; all are kept$") as said:
+        model = RobustClassifier(tree, **FAST).fit(x[:45], y[:45])
     assert len(said) == 1
-    assert (model.kept_.size, model.rule_) == (150, "everything")
+    assert (model.kept_.size, model.rule_) == (45, "everything")
     assert (model.decision_.judgement, model.decision_.limits) == (None, ())
-    assert (model.predict(x) == tree.fit(x[:150], y[:150]).predict(x)).all()
+    assert (model.predict(x) == tree.fit(x[:45], y[:45]).predict(x)).all()
     with warnings.catch_warnings():  # the twin: with enough of it nothing is said
         warnings.simplefilter("error")
         RobustClassifier(tree, **SOME).fit(x, y)

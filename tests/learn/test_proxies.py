@@ -490,3 +490,48 @@ def test_a_stretch_of_columns_has_one_deviation_and_weighs_at_most_sixteen():
 def test_stretches_that_do_not_add_up_are_refused():
     with pytest.raises(InputError, match="must add up to all 3, got 4"):
         train_proxies(np.eye(3), [0, 1, 0], proxies=2, epochs=1, standardize=(1, 3), workers=1)
+
+
+def _three_blobs():
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % 3
+    return rng.normal(size=(240, 4)) + 3 * np.eye(3, 4)[y], y
+
+
+def test_labels_that_are_only_judged_are_seen_by_no_model():
+    x, y = _three_blobs()
+    asked = y.copy()
+    asked[:24] = (y[:24] + 1) % 3
+    how = {"proxies": 2, "epochs": 6, "cross_fit": 4, "workers": 1, "rival": True, "classes": 3}
+    plain, judged = train_proxies(x, y, **how), train_proxies(x, y, judged=asked, **how)
+    assert judged.labels.tolist() == asked.tolist()
+    rest = np.arange(24, 240)
+    for one, other in ((plain, judged), (plain.out_of_fold, judged.out_of_fold)):
+        assert np.array_equal(one.column("loss")[:, :, rest], other.column("loss")[:, :, rest])
+    assert (judged.out_of_fold.snapshot("correct")[:, :24].mean(), plain.proxies) == (
+        pytest.approx(0, abs=0.2),
+        2,
+    )
+    moved = np.random.default_rng(1).permutation(240)
+    again = train_proxies(x[moved], y[moved], judged=asked[moved], ids=moved, **how)
+    assert np.array_equal(again.loss, train_proxies(x, y, judged=asked, **how).loss[:, :, moved])
+
+
+def test_judging_by_other_labels_needs_stacked_models_and_folds():
+    x, y = _three_blobs()
+    with pytest.raises(InputError, match="judged needs stacked models and folds"):
+        train_proxies(x, y, judged=y, workers=1)
+    with pytest.raises(InputError, match="judged needs stacked models and folds"):
+        train_proxies(x, y, judged=y, model="sgd_log", cross_fit=4, workers=1)
+
+
+def test_kinds_of_stacked_models_are_each_taken_at_their_best_epoch():
+    x, y = _three_blobs()
+    given = np.where(np.arange(240) % 7 == 0, (y + 1) % 3, y)
+    how = {"epochs": 12, "cross_fit": 4, "workers": 1, "scored_epoch": "held_out", "patience": 3}
+    both = train_proxies(x, given, proxies=3, model=["mlp", "mlp", "linear_head"], **how)
+    alone = train_proxies(x, given, proxies=2, model="mlp", **how)
+    assert both.scored_epoch == both.epochs[-1]
+    for one, other in ((both, alone), (both.out_of_fold, alone.out_of_fold)):
+        assert np.array_equal(one.snapshot("loss")[:2], other.snapshot("loss"))
+    assert both.provenance["proxies"][2]["model"] == "linear_head"

@@ -36,6 +36,9 @@ def clean(
         str | None,
         typer.Option("--columns", metavar="A,B", help="Of the data, in issues.csv; or all."),
     ] = None,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Write suggested labels where proxies are sure, marked.")
+    ] = False,
     no_report: NoReport = False,
 ) -> None:
     """Drop the labels that look wrong, and only those: OUT/cleaned.*, issues.csv, report.html.
@@ -46,14 +49,23 @@ def clean(
     from dris.data.looks import named_columns
     from dris.data.outputs import write_data
     from dris.decide.issues import write_issues
+    from dris.decide.score_columns import fixed_columns
 
     data = ask.read()
     shown = named_columns(data, names_in(columns))
     pages = [] if no_report else ["report.html"]
     cleaned, issues, *page = ask.files(f"cleaned{_suffix(data)}", "issues.csv", *pages)
-    decision, proxies = ask.decide(data)
+    decision, proxies = ask.decide(data, fix=fix)
+    marks = {} if decision.fixed is None else fixed_columns(decision)
     with ask.writer().together() as writer:
-        write_data(data, cleaned, positions=decision.kept, writer=writer)
+        write_data(
+            data,
+            cleaned,
+            positions=decision.kept,
+            columns=marks or None,
+            labels=decision.fixed,
+            writer=writer,
+        )
         write_issues(decision, issues, columns=shown, writer=writer)
         files = [cleaned, issues, *_page(ask, decision, page, writer)]
     _say(ask, decision, cleaned)

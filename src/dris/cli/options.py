@@ -65,7 +65,7 @@ AllowOutside = Annotated[
 ]
 From = Annotated[
     list[Path] | None,
-    typer.Option("--from", metavar="FILE", help="Import dynamics, train nothing; may repeat."),
+    typer.Option("--from", metavar="FILE", help="Import dynamics or probabilities; may repeat."),
 ]
 Proxies = Annotated[int, typer.Option("--proxies", metavar="K", help="How many proxies.")]
 Epochs = Annotated[int, typer.Option("--epochs", metavar="N", help="Passes over the data.")]

@@ -61,6 +61,14 @@ def read_recipe(path: Path, known: set[str]) -> dict[str, Any]:
     return options
 
 
+def recipe_data(path: Path | None) -> list[Path]:
+    """The data that a file names: not every version of typer takes those as defaults."""
+    if path is None:
+        return []
+    data = tomllib.loads(path.read_text(encoding="utf-8-sig")).get("data", [])
+    return [Path(one) for one in ([data] if isinstance(data, str) else data)]
+
+
 def _take(ctx: typer.Context, path: Path | None) -> Path | None:
     """Let a file give the defaults of what is not typed."""
     if path is not None and not ctx.resilient_parsing:

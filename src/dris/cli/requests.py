@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from dris.cli import options
-from dris.cli.recipes import Config, recipe_text
+from dris.cli.recipes import Config, recipe_data, recipe_text
 from dris.cli.talk import Talk
 from dris.core.errors import InputError
 
@@ -204,16 +204,23 @@ class Request:
         return replace(self.writer(), force=True)
 
     def decide(
-        self, data: "LabelledData", *, keep: float | None = None, rule: str = "recommended"
+        self,
+        data: "LabelledData",
+        *,
+        keep: float | None = None,
+        rule: str = "recommended",
+        fix: bool = False,
     ) -> "tuple[Decision, dict[str, int]]":
         """The decision on the data, and how many proxies were trained, found or imported."""
         from dris.core.dynamics.history import Dynamics
         from dris.decide.decision import decide
+        from dris.decide.predicted import predicted_in
         from dris.learn.run.bars import bar
         from dris.learn.run.processes import give_back_memory
         from dris.learn.store.run_store import Store
 
-        dynamics = self.imported() if self.records else None
+        predicted = predicted_in(self.records) if self.records else None
+        dynamics = self.imported() if self.records and predicted is None else None
         if dynamics is not None and not isinstance(dynamics, Dynamics):
             raise InputError(
                 "--from names a file of scores, not of dynamics; dris score --from keeps them"
@@ -229,12 +236,14 @@ class Request:
                     rule=rule,
                     settings=self.settings(data),
                     dynamics=dynamics,
+                    probabilities=predicted,
                     workers=self.workers,
                     device=self.device,
                     store=store,
                     progress=progress,
                     engine=self.where(),
                     check_harm=not self.no_harm,
+                    fix=fix,
                 )
         except KeyboardInterrupt:
             self.talk.note(f"finished proxies are kept in {store.root}; to go on: {again()}")
@@ -242,8 +251,9 @@ class Request:
         give_back_memory()
         for warning in said:
             self.talk.note(f"dris: {warning.message}")
-        if dynamics is not None:
-            return decision, {"found": 0, "trained": 0, "imported": dynamics.proxies}
+        if dynamics is not None or predicted is not None:
+            models = 1 if dynamics is None else dynamics.proxies
+            return decision, {"found": 0, "trained": 0, "imported": models}
         trained, there = store.tally.trained, store.tally.found
         count = {"found": there, "trained": trained, "imported": 0}
         self.talk.note(
@@ -337,6 +347,8 @@ def takes_request(command: Callable[..., None], *names: str) -> Callable[..., No
 
     @wraps(command)
     def run(**given: Any) -> None:
+        if "data" in taken and not given["data"]:
+            given["data"] = recipe_data(given["config"]) or None
         own = {name: value for name, value in given.items() if name not in taken}
         ask = Request(**{name: given[name] for name in taken}, command=command.__name__)
         command(ask, **own)

@@ -1,10 +1,11 @@
 """The one route from data to a decision; no door composes it again.
 
-In reading order: `settings` (what decides the result beside the data), `scored` (data, proxies
-and canaries), `suspects` (what looks wrong, one suspicion for every door), `choice` (which rows,
-and the limits on exactly those), `harm` (whether following the advice helps), `decision` (the
-noun, and `decide`), `score_columns` and `issues` (every example and the suspects as tables),
-`audit` and `ticks` (what a person checks), `corrections` (what a person corrects).
+In reading order: `settings` (what decides the result beside the data), `scored` (data, proxies and
+canaries), `predicted` (somebody else's probabilities in their place), `suspects` (what looks wrong,
+one suspicion for every door), `choice` (which rows, and the limits on exactly those), `harm`
+(whether following the advice helps), `decision` (the noun, and `decide`), `score_columns` and
+`issues` (every example and the suspects as tables), `audit` and `ticks` (what a person checks),
+`corrections` (what a person corrects).
 """
 
 from dris._door import make_callable

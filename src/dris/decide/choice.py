@@ -26,7 +26,8 @@ from dris.decide.suspects import contradicted_labels
 Mask = NDArray[np.bool_]
 EVERYTHING = "everything"
 CLEANEST = "aum_mean"  # needs no gate: the judgement's own answer to too few canaries
-LITTLE = 200  # examples; with fewer, choosing lost more than it won on digits
+LITTLE = 200  # examples; with fewer, keeping a small share lost more than it won on digits
+FEW = 50  # examples; with fewer nothing is dropped
 PASS_SHARE = 0.75  # of the undoubted; a gate that lets fewer through was set by stray canaries
 HALF = 0.5  # of its share, which a class keeps at least
 
@@ -80,7 +81,7 @@ def choice_of(
     everyone = np.ones(len(scored.data), dtype=np.bool_)
     if used == EVERYTHING:
         return Choice(EVERYTHING, everyone, (), corruption, notes=notes)
-    dynamics, seed = scored.dynamics, scored.settings.seed
+    dynamics, seed = scored.view, scored.settings.seed
     subset = choose(used, dynamics, keep=share, choosing=scored.choosing(), seed=seed)
     mask = subset.mask() | scored.data.trusted
     if rule == RECOMMENDED or used == CLEAN:
@@ -117,7 +118,7 @@ def corruption_of(scored: Scored) -> tuple[CorruptionLimit, ...]:
     """The limit on wrong labels in the data, one per kind of canaries."""
     if not scored.canaries:
         return ()
-    score = -suspicion(scored.dynamics)
+    score = -suspicion(scored.view)
     return data_limits(score, scored.canaries, at_most=scored.settings.at_most)
 
 
@@ -126,8 +127,9 @@ def _plan(
 ) -> tuple[str, float, tuple[str, ...]]:
     """The rule to use, the share it keeps, and what was put in place of what."""
     n, share = len(scored.data), 1.0 if keep is None else keep
-    if n < LITTLE and rule == RECOMMENDED:
-        return EVERYTHING, 1.0, (f"{n} examples are too few to drop any ({LITTLE} are the least)",)
+    least = FEW if keep is None else LITTLE
+    if n < least and rule == RECOMMENDED:
+        return EVERYTHING, 1.0, (f"{n} examples are too few to drop any ({least} are the least)",)
     if rule == RECOMMENDED and judgement is not None and judgement.subset is None:
         return EVERYTHING, 1.0, (f"no rule is safe with these proxies ({judgement.reason})",)
     if rule == RECOMMENDED and keep is None:
@@ -165,7 +167,7 @@ def _lacking(scored: Scored) -> str | None:
 def _unfit(scored: Scored, judgement: Judgement, undoubted: float) -> str | None:
     """Why the recommended rule would hurt here: a gate past the clean, wrong labels left in."""
     if rule_of(judgement.rule).needs_canaries:
-        dynamics, seed = scored.dynamics, scored.settings.seed
+        dynamics, seed = scored.view, scored.settings.seed
         open_ = choose(judgement.rule, dynamics, keep=1.0, choosing=scored.choosing(), seed=seed)
         passed = open_.parameters["passed"]
         if passed < PASS_SHARE * undoubted:
@@ -191,7 +193,7 @@ def _with_every_class(scored: Scored, mask: Mask, *, fixed: bool) -> tuple[Mask,
     if not short.size:
         return mask, ()
     mask, seed = mask.copy(), scored.settings.seed
-    margin, ids = -suspicion(scored.dynamics), scored.dynamics.ids
+    margin, ids = -suspicion(scored.view), scored.dynamics.ids
     for label in short:
         out = np.flatnonzero((labels == label) & ~mask)
         cleanest, _ = top_mask(

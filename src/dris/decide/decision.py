@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dris.core.certify.data_limit import CorruptionLimit
 from dris.core.certify.subset_limit import ContaminationLimit, widest
 from dris.core.choose.importance import Importance, importance
-from dris.core.choose.rules import CLEAN, RECOMMENDED, rule_of
+from dris.core.choose.rules import CLEAN, LEAN, RECOMMENDED, rule_of
 from dris.core.choose.selection import Subset
 from dris.core.dynamics.frames import FrameKind, frame_of
 from dris.core.dynamics.history import Dynamics
@@ -24,8 +24,9 @@ from dris.core.notebook import plain_html
 from dris.core.scores.formulas import SCORES
 from dris.core.scores.suspicion import unseen_probabilities
 from dris.data.labelled import LabelledData
-from dris.decide.choice import EVERYTHING, LITTLE, Choice, check_rule, choice_of
-from dris.decide.harm import Harm, measure_harm
+from dris.decide.choice import EVERYTHING, FEW, LITTLE, Choice, check_rule, choice_of
+from dris.decide.harm import Harm, Relabelled, measure_harm
+from dris.decide.predicted import scored_by
 from dris.decide.scored import Scored, scaling, score_data, scored_from
 from dris.decide.settings import Settings
 from dris.decide.suspects import Suspects, suspects_of, suspicion_of
@@ -35,6 +36,11 @@ from dris.learn.run.processes import Progress
 from dris.learn.stacked.feature_table import as_features
 from dris.learn.store.run_store import Store
 
+_OUT_OF_FOLD = (RECOMMENDED, CLEAN, LEAN)  # rules that need not know what proxies learned by heart
+BLIND = (
+    "errors that follow the features, such as one kind of row that is always labelled wrong, look "
+    "right to every model; a random audit sees them (dris audit draw)"
+)
 FEWEST = 20  # examples; with fewer, or one class, no proxy can be trained
 
 
@@ -54,6 +60,8 @@ class Decision:
         corruption: On wrong labels in all of the data, likewise.
         harm: Whether following the advice helps; None where it was not measured.
         wrong: How many labels are wrong, as a range; None without folds.
+        contested: Share of the kept labels that strangers find less likely than another.
+        fixed: The labels with suggested ones where proxies are sure; None unless asked for.
         notes: What a person should know, a sentence each.
         short: How many fewer than asked for pass a gate.
         scored: The proxies behind it; None where there was too little data to train any.
@@ -76,6 +84,8 @@ class Decision:
     corruption: tuple[CorruptionLimit, ...] = ()
     harm: Harm | None = None
     wrong: WrongShare | None = None
+    contested: float = 0.0
+    fixed: NDArray[np.int64] | None = None
     notes: tuple[str, ...] = ()
     short: int = 0
     scored: Scored | None = None
@@ -95,18 +105,35 @@ class Decision:
         return mask
 
     @property
+    def labels(self) -> NDArray[np.int64]:
+        """The labels to train on, 0..C-1: the given ones, but for those that were fixed."""
+        return self.data.labels if self.fixed is None else self.fixed
+
+    @property
+    def changed(self) -> NDArray[np.bool_]:
+        """True where a label was fixed."""
+        return np.asarray(self.labels != self.data.labels)
+
+    @property
     def limit(self) -> ContaminationLimit | None:
         """The widest limit of all kinds of canaries: the one to state."""
         return widest(self.limits) if self.limits else None
 
     @property
     def limit_says(self) -> Literal["something", "nothing", "not to be trusted"]:
-        """Whether the limit is of use; one above the limit on all of the data is not."""
+        """Whether the limit is of use, and whether the data contradict its condition.
+
+        Of no use: above the limit on all of the data, or below the share of kept labels that
+        strangers contradict, for hard ones cannot be told from wrong ones. Not to be trusted:
+        more is wrong at least than the limit on all of the data allows, or a check fails.
+        """
         most = max((c.share for c in self.corruption), default=1.0)
         if self.limit is None or self.limit.vacuous or self.limit.share >= most:
             return "nothing"
         hides = self.judgement is not None and self.judgement.hides
-        return "not to be trusted" if hides else "something"
+        if hides or (self.wrong is not None and self.wrong.low > most):
+            return "not to be trusted"
+        return "nothing" if self.limit.share < self.contested else "something"
 
     @property
     def subset(self) -> Subset:
@@ -164,6 +191,7 @@ class Decision:
             "trusted": int(self.data.trusted.sum()),
             "suspects": 0 if self.suspects is None else len(self.suspects),
             "dropped": len(self.data) - int(self.kept.size),
+            "fixed": int(self.changed.sum()),
             "limits": [limit.to_dict() for limit in self.limits],
             "judgement": None if self.judgement is None else self.judgement.to_dict(),
             "harm": None if self.harm is None else self.harm.to_dict(),
@@ -209,7 +237,11 @@ class Decision:
         return plain_html("Decision", pairs, header=header, rows=rows)
 
     def lines(self) -> list[str]:
-        """What was found, what was done, what is certified and under which condition."""
+        """What was found, what was done, what that changes, what nobody can know from here.
+
+        Then, where there is more to say: what is certified and under which condition, the reason
+        for the rule, and notes.
+        """
         n, found = len(self.data), self.suspects
         looks = f"{0 if found is None else len(found):,} of {n:,} labels look wrong"
         most = None if found is None else found.commonest()
@@ -220,8 +252,15 @@ class Decision:
         trusted = int(self.data.trusted.sum())
         stays = f", all {trusted:,} trusted among them" if trusted else ""
         said = [f"found  {looks}", f"kept   {self.kept.size:,} of {n:,} by {self.rule}{stays}"]
+        if self.fixed is not None:
+            said[1] += f", {int(self.changed.sum()):,} of them with the suggested label"
+        if self.keep is not None and found is not None:
+            said[1] += f"; dris clean would keep {n - len(found):,}"
         if self.short:
             said.append(f"short  {self.short:,} fewer than asked for pass the gate")
+        if self.harm is not None:
+            said.append(f"change {self.harm.says}: {self.harm}")
+        said.append(f"blind  {BLIND}")
         limit = self.limit
         if limit is not None and self.limit_says == "something":
             said.append(
@@ -231,8 +270,6 @@ class Decision:
         elif limit is not None:
             why = f": {TOO_GOOD}" if self.limit_says == "not to be trusted" else ""
             said.append(f"limit  nothing of use is certified about what is kept{why}")
-        if self.harm is not None:
-            said.append(f"change {self.harm.says}: {self.harm}")
         if self.judgement is not None:
             said.append(f"why    {self.judgement.regime}: {self.judgement.reason}")
         return [*said, *(f"note   {note}" for note in self.notes)]
@@ -246,6 +283,7 @@ def decide(
     seed: int = 0,
     settings: Settings | None = None,
     dynamics: Dynamics | None = None,
+    probabilities: Any = None,
     workers: int | None = None,
     device: str = "cpu",
     store: Store | str | Path | None = None,
@@ -253,6 +291,7 @@ def decide(
     progress: Progress | None = None,
     check_harm: bool = True,
     estimator: Any = None,
+    fix: bool = False,
 ) -> Decision:
     """Decide what to train on, which labels to look at, and what can be promised.
 
@@ -264,6 +303,9 @@ def decide(
         settings: Of proxies and canaries, `dris.Settings`; the defaults suit most data.
         dynamics: What a `Recorder` filled or a file holds, in place of training proxies; its ids
             must be those of the data. There are no canaries then, and no limit.
+        probabilities: Of your own cross-validated model in place of proxies, (N, C) in the order
+            of `data.classes`, or a frame with a column for each; no limit, no rank variance.
+            Whether following it helps is still asked of models and proxies of our own.
         workers: Processes to train in, all cores unless given.
         device: "cpu", "cuda" or "cuda:1".
         store: Folder that keeps finished proxies.
@@ -271,6 +313,8 @@ def decide(
         progress: Called with (epochs done, epochs in all).
         check_harm: Measure whether following the advice helps, and keep everything where it harms.
         estimator: A scikit-learn classifier to ask as well, for that measure.
+        fix: Keep the dropped whose right label the proxies are sure of, with that label
+            (`decision.labels`); not with `keep`, and no limit covers a changed label.
 
     >>> import dris
     >>> rng = np.random.default_rng(0)
@@ -287,17 +331,27 @@ def decide(
             "dris.read_data(x, y) takes arrays"
         )
     how = replace(Settings(), seed=seed) if settings is None else settings
-    certified = dynamics is None and bool(how.canaries)
+    if fix and (keep is not None or rule not in (RECOMMENDED, CLEAN)):
+        raise InputError("fix is for clean; leave keep and rule out")
+    if dynamics is not None and probabilities is not None:
+        raise InputError("dynamics and probabilities both replace proxies; pass one")
+    ours = dynamics is None and probabilities is None
+    certified = ours and bool(how.canaries)
     check_rule(rule, keep, canaries=certified, n=len(data))
     few = len(data.classes) < 2 or len(data) < FEWEST
-    if few and dynamics is None:
+    if few and ours:
         what = "one class" if len(data.classes) < 2 else f"{len(data)} examples"
-        note = f"{what} cannot show wrong labels (two classes and {LITTLE} examples are the least)"
+        note = f"{what} cannot show wrong labels (two classes and {FEW} examples are the least)"
         everyone = np.arange(len(data))
         nothing = np.zeros(len(data))
         return Decision(data, everyone, nothing, None, EVERYTHING, keep, notes=(note,))
-    if dynamics is not None:
-        found = decide_scored(scored_from(data, dynamics, how), keep=keep, rule=rule)
+    if dynamics is not None or probabilities is not None:
+        foreign = (
+            scored_by(data, probabilities, how)
+            if dynamics is None
+            else scored_from(data, dynamics, how)
+        )
+        found = decide_scored(foreign, keep=keep, rule=rule, fix=fix)
         return with_harm(found, estimator=estimator) if check_harm else found
     if len(data) < LITTLE and rule == RECOMMENDED:
         how = replace(how, canaries=(), matrix=None)
@@ -309,8 +363,9 @@ def decide(
         store=store,
         engine=engine,
         progress=progress,
+        only_judged=rule in _OUT_OF_FOLD,
     )
-    found = decide_scored(scored, keep=keep, rule=rule)
+    found = decide_scored(scored, keep=keep, rule=rule, fix=fix)
     return with_harm(found, estimator=estimator) if check_harm else found
 
 
@@ -321,7 +376,7 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
     size is replaced, by that subset.
     """
     data, scored = decision.data, decision.scored
-    few = len(data) < LITTLE
+    few = len(data) < (FEW if decision.keep is None else LITTLE)
     if few or decision.rule == EVERYTHING or scored is None or scored.table.ndim != 2:
         return decision
     x = scored.table
@@ -329,17 +384,19 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
     epochs = min(scored.settings.epochs, scored.dynamics.scored_epoch + 1)
     canaries = scored.settings.canaries if rule_of(decision.rule).needs_canaries else ()
     models = scored.settings.models if scored.dynamics.out_of_fold is not None else ()
+    if len(set(models)) > 1:  # as many as the data would be given
+        models = ()
     inner = replace(
         scored.settings,
         models=models,
-        proxies=2,
+        proxies=min(3, scored.settings.proxies),
         epochs=max(epochs, 2),
         scored_epoch=None,
         canaries=canaries,
         matrix=scored.settings.matrix if canaries else None,
     )
 
-    def again(at: NDArray[np.int64]) -> NDArray[np.int64]:
+    def again(at: NDArray[np.int64]) -> NDArray[np.int64] | Relabelled:
         part = LabelledData.of(
             x[at],
             data.labels[at],
@@ -349,8 +406,13 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
         )
         if scored.features is None:
             part = replace(part, features=data.features)
-        again_scored = score_data(part, inner, workers=1)
-        return at[decide_scored(again_scored, keep=asked, rule=decision.rule).kept]
+        again_scored = score_data(part, inner, workers=1, only_judged=scored.only_judged)
+        fix = decision.fixed is not None
+        once = decide_scored(again_scored, keep=asked, rule=decision.rule, fix=fix)
+        if not fix:
+            return at[once.kept]
+        changed = np.flatnonzero(once.changed)
+        return Relabelled(at[np.setdiff1d(once.kept, changed)], at[changed], once.labels[changed])
 
     table = as_features(Data(x, data.labels), scaling(data, scored.features)).x
     harm = measure_harm(
@@ -394,19 +456,22 @@ def _everything(decision: Decision, harm: Harm, note: str) -> Decision:
         rule=EVERYTHING,
         limits=(),
         judgement=judgement,
+        fixed=None,
         harm=harm,
         short=0,
         notes=(*decision.notes, note),
     )
 
 
-def decide_scored(scored: Scored, *, keep: float | None, rule: str = RECOMMENDED) -> Decision:
+def decide_scored(
+    scored: Scored, *, keep: float | None, rule: str = RECOMMENDED, fix: bool = False
+) -> Decision:
     """The same for data whose proxies have trained: judge, choose, certify, in this order."""
     check_rule(rule, keep, canaries=bool(scored.canaries), n=len(scored.data))
     judgement = None
     if scored.canaries:
         judgement = judge(
-            scored.dynamics,
+            scored.view,
             scored.canaries,
             keep=1.0 if keep is None else keep,
             at_most=scored.settings.at_most,
@@ -420,7 +485,7 @@ def decide_scored(scored: Scored, *, keep: float | None, rule: str = RECOMMENDED
         usable = None if judgement.subset is None else used
         judgement = replace(judgement, subset=usable, certificates=choice.limits)
     suspicion = suspicion_of(scored)
-    return Decision(
+    found = Decision(
         data=scored.data,
         kept=kept,
         suspicion=suspicion,
@@ -431,10 +496,56 @@ def decide_scored(scored: Scored, *, keep: float | None, rule: str = RECOMMENDED
         limits=choice.limits,
         corruption=choice.corruption,
         wrong=_wrong_share(scored),
+        contested=_contested(scored, choice.kept),
         notes=(*scored.notes, *choice.notes),
         short=choice.short,
         scored=scored,
     )
+    return _fixed(found) if fix and choice.rule == CLEAN else found
+
+
+def _fixed(decision: Decision) -> Decision:
+    """The dropped whose right label the proxies are sure of are kept with that label.
+
+    Sure: all of them contradict the given label, and the suggested one is at least as probable as
+    it is among the examples that carry it, on average.
+    """
+    scored, suspects = decision.scored, decision.suspects
+    p = None if scored is None else scored.unseen()
+    if scored is None or suspects is None or p is None:
+        return decision
+    labels = np.array(decision.data.labels)
+    sizes = np.bincount(labels, minlength=p.shape[1])
+    own = np.take_along_axis(p, labels[:, None], axis=1)[:, 0]
+    usual = np.bincount(labels, weights=own, minlength=p.shape[1]) / np.maximum(sizes, 1)
+    all_say = suspects.contradicted == suspects.proxies
+    sure = p[suspects.positions, suspects.suggested] >= usual[suspects.suggested]
+    other = suspects.suggested != suspects.given
+    which = np.flatnonzero(suspects.dropped & all_say & sure & other)
+    at = suspects.positions[which]
+    labels[at] = suspects.suggested[which]
+    dropped = np.array(suspects.dropped)
+    dropped[which] = False
+    judgement = decision.judgement
+    if judgement is not None:
+        judgement = replace(judgement, certificates=())
+    return replace(
+        decision,
+        kept=np.union1d(decision.kept, at),
+        fixed=labels,
+        suspects=replace(suspects, dropped=dropped),
+        limits=(),
+        judgement=judgement,
+        notes=(*decision.notes, "no limit covers labels that were changed"),
+    )
+
+
+def _contested(scored: Scored, kept: NDArray[np.bool_]) -> float:
+    """The share of kept labels that strangers find less likely than another; 0 without folds."""
+    p = scored.unseen()
+    if p is None or not kept.any():
+        return 0.0
+    return float((p.argmax(axis=1) != scored.data.labels)[kept].mean())
 
 
 def _wrong_share(scored: Scored) -> WrongShare | None:

@@ -8,7 +8,7 @@ predicted from the features: then who repeats the errors agrees with them. Agree
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -23,10 +23,22 @@ Positions = NDArray[np.int64]
 Says = Literal["helps", "harms", "cannot tell"]
 FOLDS, MOST = 4, 8_000  # rows beyond which a sample answers
 HEADS = {"linear": Head(), "hidden layer": Head(hidden=64)}
-SURE = 1.96  # standard errors on either side
+SURE = 1.645  # standard errors on either side: each end is passed by chance in 5 % of cases
+SMALL, REPEATS = 400, 3  # with fewer rows the folds are drawn so often
 CONDITION = "true quality follows unless the wrong labels can be predicted from the features"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Relabelled:
+    """Rows to train on as they are, and rows to train on with other labels."""
+
+    kept: Positions
+    changed: Positions
+    labels: NDArray[np.int64]
+
+
 # Positions to train on, of those given; made anew for each fold.
-Again = Callable[[Positions], Positions]
+Again = Callable[[Positions], Positions | Relabelled]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +87,11 @@ class Harm:
 
     @property
     def says(self) -> Says:
-        """Whether following the advice helps, by agreement beyond chance."""
-        if self.beyond_chance.below_zero:
+        """Whether following the advice helps; where either measure is worse, it harms."""
+        both = (self.agreement, self.beyond_chance)
+        if any(change.below_zero for change in both):
             return "harms"
-        return "helps" if self.beyond_chance.above_zero else "cannot tell"
+        return "helps" if any(change.above_zero for change in both) else "cannot tell"
 
     @property
     def disagree(self) -> bool:
@@ -96,7 +109,7 @@ class Harm:
             f"points, beyond chance by {self.beyond_chance}; {self.condition}"
         )
         if self.disagree:
-            text += "; the two disagree, so the wrong labels favour a class: trust the second"
+            text += "; the two disagree: the wrong labels favour a class, or one class is rare"
         if self.against_random is not None:
             text += f"; against a random subset of that size {self.against_random}"
         return text
@@ -115,7 +128,9 @@ def measure_harm(
 ) -> Harm | None:
     """Make the decision again in each of four folds, and compare what models learn from it.
 
-    None where so many rows are copies of each other that there are no four folds.
+    None where so many rows are copies of each other that there are no four folds. Where rows are
+    few, folds are drawn three times and the answers averaged: which rows fall together matters
+    then; the errors are those of one draw, for the rows are the same.
 
     Args:
         x: Features on one scale, float32, dense or sparse.
@@ -127,29 +142,85 @@ def measure_harm(
         estimators: Further models to ask, scikit-learn classifiers by name.
         tick: Called after every decision and every epoch.
     """
+    repeats = REPEATS if len(given) < SMALL else 1
+    found = [
+        _measured(x, given, names, again, random_too, seed, draw, estimators or {}, tick)
+        for draw in range(repeats)
+    ]
+    whole = [one for one in found if one is not None]
+    return None if len(whole) < repeats else _mean_of(whole)
+
+
+def _mean_of(found: Sequence[Harm]) -> Harm:
+    """The mean of several draws of folds."""
+    if len(found) == 1:
+        return found[0]
+
+    def mean(changes: Sequence[Change]) -> Change:
+        return Change(
+            float(np.mean([c.points for c in changes])), float(np.mean([c.error for c in changes]))
+        )
+
+    first = found[0]
+    random = [one.against_random for one in found if one.against_random is not None]
+    return replace(
+        first,
+        agreement=mean([one.agreement for one in found]),
+        beyond_chance=mean([one.beyond_chance for one in found]),
+        models={name: mean([one.models[name] for one in found]) for name in first.models},
+        classes={
+            name: float(np.mean([one.classes[name] for one in found])) for name in first.classes
+        },
+        kept=float(np.mean([one.kept for one in found])),
+        against_random=mean(random) if random else None,
+    )
+
+
+def _measured(
+    x: Any,
+    given: NDArray[np.int64],
+    names: Sequence[str],
+    again: Again,
+    random_too: bool,
+    seed: int,
+    draw: int,
+    estimators: dict[str, Any],
+    tick: Callable[[], None],
+) -> Harm | None:
+    """The check with one draw of folds."""
     n, classes = len(given), len(names)
     chosen = np.arange(n)
     if n > MOST:
         chosen = np.sort(rng_for(seed, "harm", "rows").permutation(n)[:MOST])
-    fold = folds_of(given[chosen], copies_in(x)[chosen], FOLDS, rng=rng_for(seed, "harm", "folds"))
+    fold = folds_of(
+        given[chosen], copies_in(x)[chosen], FOLDS, rng=rng_for(seed, "harm", "folds", draw)
+    )
     if np.bincount(fold, minlength=FOLDS).max() > (len(chosen) + 1) // 2:
         return None
     arms: list[list[Positions]] = []
+    rows_again, labels_again = [np.arange(n)], [given]
     for f in range(FOLDS):
         inside = chosen[fold != f]
         kept = again(inside)
         tick()
+        if isinstance(kept, Relabelled):  # as rows of their own, behind the others
+            at = sum(map(len, rows_again)) + np.arange(len(kept.changed))
+            rows_again.append(kept.changed)
+            labels_again.append(kept.labels)
+            kept = np.concatenate((kept.kept, at))
         arms.append([inside, kept])
         if random_too:
-            lot = rng_for(seed, "harm", "random", f).permutation(inside)[: len(kept)]
+            lot = rng_for(seed, "harm", "random", draw, f).permutation(inside)[: len(kept)]
             arms[-1].append(np.sort(lot))
+    if len(rows_again) > 1:
+        x, given = x[np.concatenate(rows_again)], np.concatenate(labels_again)
     width = len(arms[0])
     rows = [at for arm in arms for at in arm]
     guesses: dict[str, NDArray[np.int64]] = {}
     for name, head in HEADS.items():
         found = guesses_after(x, given, classes, rows, head=head, seed=seed, tick=tick)
         guesses[name] = _held_out(found, fold, chosen, width)
-    for name, model in (estimators or {}).items():
+    for name, model in estimators.items():
         guesses[name] = _fitted(model, x, given, arms, fold, chosen)
     g = given[chosen]
     every = np.stack(list(guesses.values()))  # (model, arm, row)

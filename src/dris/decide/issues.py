@@ -24,7 +24,8 @@ def issues_text(decision: Decision, columns: Sequence[str] = ()) -> str:
     writer.writerow([*COLUMNS, *(guarded(_apart(name)) for name in shown)])
     for place, one in enumerate(suspects or ()):
         cells = (str(one.id), one.given, one.suggested, f"{one.suspicion:.6g}")
-        dropped = "yes" if one.dropped else "no"
+        changed = suspects is not None and decision.changed[suspects.positions[place]]
+        dropped = "yes" if one.dropped else "fixed" if changed else "no"
         # A negative number is one, not a formula; names and labels may pretend.
         own = [*map(guarded, cells[:3]), cells[3], dropped, guarded(one.why)]
         writer.writerow([*own, *(guarded(cells[place]) for cells in shown.values())])

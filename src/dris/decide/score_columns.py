@@ -40,3 +40,8 @@ def kept_columns(decision: Decision) -> dict[str, Any]:
     if decision.rule in scores:
         found[f"dris_{decision.rule}"] = scores[decision.rule]
     return found
+
+
+def fixed_columns(decision: Decision) -> dict[str, Any]:
+    """Whether each label was changed: the mark that `clean --fix` writes beside the data."""
+    return {"dris_fixed": decision.changed}

@@ -1,7 +1,10 @@
 """From a user's data to dynamics with canaries in them: what every command about data begins with.
 
-Canaries are planted first, in the given labels that nobody vouches for; the proxies then train on
-the planted labels and never see the others.
+Canaries are planted first, in the given labels that nobody vouches for. Where every example is
+also judged by proxies that never saw it, that is all: the proxies train on the given labels, and
+who judges a canary has seen its row under no label, as with any other row. Without folds, or for a
+rule that reads what proxies say of their own training data, they train on the planted labels and
+never see the others.
 """
 
 import importlib.util
@@ -20,7 +23,7 @@ from dris.core.ids import alignment
 from dris.core.noise.canaries import Canaries, plant_canaries
 from dris.core.scores.formulas import SCORES
 from dris.core.scores.suggestions import pilot_views, suggested_labels
-from dris.core.scores.suspicion import relative_to_class, unseen_probabilities
+from dris.core.scores.suspicion import unseen_probabilities
 from dris.core.streams import rng_for
 from dris.data.labelled import LabelledData
 from dris.decide.settings import DEFAULTS, Settings
@@ -50,6 +53,8 @@ class Scored:
         settings: What was asked for, with the models that were chosen.
         notes: What the user should know, a sentence each.
         features: What an encoder made of images, if one did.
+        only_judged: Whether proxies trained on the given labels and canaries were only judged, out
+            of fold.
     """
 
     data: LabelledData
@@ -58,6 +63,18 @@ class Scored:
     settings: Settings
     notes: tuple[str, ...] = ()
     features: NDArray[np.float32] | None = None
+    only_judged: bool = False
+
+    @property
+    def view(self) -> Dynamics:
+        """What choosing and certifying may look at: where a canary is one example among others.
+
+        Canaries that nobody trained on are that out of fold only.
+        """
+        twin = self.dynamics.out_of_fold
+        if twin is None or not self.only_judged:
+            return self.dynamics
+        return replace(twin, out_of_fold=twin)
 
     @property
     def table(self) -> Any:
@@ -81,13 +98,11 @@ class Scored:
         return planted_by(self.canaries, len(self.data))
 
     def unseen(self) -> NDArray[np.float64] | None:
-        """What strangers think of each class, (N, C), relative to what is usual for the class.
+        """How probable strangers find each class, (N, C).
 
         Strangers are proxies that did not train on the example; None without folds.
         """
-        p = unseen_probabilities(self.dynamics, len(self.data.classes))
-        shown = self.dynamics.labels
-        return None if p is None or shown is None else relative_to_class(p, shown)
+        return unseen_probabilities(self.dynamics, len(self.data.classes))
 
     def suggested(self) -> NDArray[np.int64]:
         """The label that the proxies would give each example."""
@@ -172,8 +187,12 @@ def score_data(
     store: Store | str | Path | None = None,
     progress: Progress | None = None,
     engine: Engine | str = "local",
+    only_judged: bool = False,
 ) -> Scored:
-    """Plant canaries, train proxies on the planted labels, and hold on to both.
+    """Plant canaries, train proxies, and hold on to both.
+
+    With `only_judged`, and folds, proxies train on the given labels and are asked about the
+    planted ones; otherwise they train on the planted ones.
 
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(400) % 2
@@ -183,7 +202,8 @@ def score_data(
     (40, 3)
     """
     features, said = _encoded(data, settings, device, store)
-    models, notes = _models(data, settings) if features is None else (("mlp",), said)
+    heads = _heads(settings) if only_judged else ("mlp",)
+    models, notes = _models(data, settings, heads) if features is None else (heads, said)
     chosen = replace(settings, models=models)
     piloted = [kind for kind in chosen.canaries if kind in _PILOTED]
     how: dict[str, Any] = {
@@ -223,8 +243,13 @@ def score_data(
         half = _share(progress, 2, 1)
     planted = _planted(data, chosen, pilot)
     labels = planted[-1].planted if planted else data.labels
+    stacked = all(kind_of(model).train is not None for model in models)
+    apart = only_judged and stacked and folds is not None
+    if apart and planted:
+        labels, how["judged"] = data.labels, labels
     dynamics = train_proxies(x, labels, seed=chosen.seed, progress=half, **how)
-    return Scored(data, dynamics, planted, chosen, (*data.notes, *notes), features)
+    said = (*data.notes, *notes)
+    return Scored(data, dynamics, planted, chosen, said, features, only_judged=apart)
 
 
 def scaling(data: LabelledData, features: Any = None) -> bool | tuple[int, ...]:
@@ -291,7 +316,9 @@ def _encoded(
     return features, (f"images are read once by {name}, and proxies learn from its features",)
 
 
-def _models(data: LabelledData, settings: Settings) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+def _models(
+    data: LabelledData, settings: Settings, heads: tuple[str, ...]
+) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """The models named, or those that suit the data, and a sentence where that was a choice."""
     if settings.models:
         return settings.models, ()
@@ -302,7 +329,18 @@ def _models(data: LabelledData, settings: Settings) -> tuple[tuple[Any, ...], tu
         better += "minutes less and finds more"
         colour = data.x.shape[1] == 3  # others no encoder reads
         return ("small_cnn",), ("small CNNs learn from the pictures" + better * colour,)
-    return ("mlp",), ()
+    if settings.folds is None or settings.proxies * settings.epochs * len(data) > LARGE:
+        return ("mlp",), ()
+    return heads, ()
+
+
+def _heads(settings: Settings) -> tuple[str, ...]:
+    """Models for a table: hidden layers, and one linear, which is right more often on small ones.
+
+    For rules that judge out of fold. Those that read how much proxies differ want them of a kind.
+    Linear models that have converged are copies of each other, so there is one at most.
+    """
+    return ("mlp",) * (settings.proxies - 1) + ("linear_head",)
 
 
 def _folds(models: Sequence[Any], asked: int | None, *, named: bool, large: bool) -> int | None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dris.core.frozen import read_only, same_value
 from dris.core.scores.suggestions import doubted_labels, guesses
-from dris.core.scores.suspicion import ODDS, early_margin, suspicion
+from dris.core.scores.suspicion import early_margin, suspicion, unlikely_labels
 from dris.decide.scored import Scored
 
 Mask = NDArray[np.bool_]
@@ -132,12 +132,8 @@ def contradicted_labels(scored: Scored) -> Mask:
     Without folds: where at least half of the proxies give another label.
     """
     dynamics, likely = scored.dynamics, scored.unseen()
-    if likely is not None:
-        given = scored.data.labels[:, None]
-        own = np.take_along_axis(likely, given, axis=1)[:, 0]
-        others = likely.copy()
-        np.put_along_axis(others, given, -np.inf, axis=1)
-        return np.asarray(others.max(axis=1) > ODDS * own)
+    if likely is not None and dynamics.labels is not None:
+        return unlikely_labels(likely, scored.data.labels, dynamics.labels)
     if "correct" not in dynamics.columns:
         return np.zeros(dynamics.examples, dtype=np.bool_)
     return doubted_labels(_right(scored))

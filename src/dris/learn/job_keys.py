@@ -35,7 +35,8 @@ def mark_of(data: Data) -> dict[str, Any]:
     test = None
     if data.test_y is not None:
         test = [_print_of(data.test_x), fingerprint(data.test_y)]
-    return {"data": _print_of(data.x), "labels": fingerprint(data.y), "test": test}
+    mark = {"data": _print_of(data.x), "labels": fingerprint(data.y), "test": test}
+    return mark if data.judged is None else {**mark, "judged": fingerprint(data.judged)}
 
 
 def made_by(job: Job, stream: tuple[str | int, ...], accuracy: float | None) -> dict[str, Any]:

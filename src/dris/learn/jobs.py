@@ -96,7 +96,8 @@ class Trained:
 class Data:
     """What a job trains on, and held-out examples (both or neither) to state its accuracy on.
 
-    `mark` is what `mark_of` says of all this, where somebody has asked before.
+    `mark` is what `mark_of` says of all this, where somebody has asked before. `judged` are the
+    labels that models are asked about in place of those they train on, of stacked models only.
     """
 
     x: Any
@@ -104,6 +105,12 @@ class Data:
     test_x: Any = None
     test_y: NDArray[np.int64] | None = None
     mark: Mapping[str, Any] | None = None
+    judged: NDArray[np.int64] | None = None
+
+    @property
+    def asked(self) -> NDArray[np.int64]:
+        """The labels that models are asked about."""
+        return self.y if self.judged is None else self.judged
 
 
 def models_of(job: Job) -> int:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dris.core.checks import checked_count, checked_ids, checked_labels
 from dris.core.dynamics.arrayfile import made_folder
-from dris.core.dynamics.best_epoch import best_epoch
+from dris.core.dynamics.best_epoch import best_epoch, held_from
 from dris.core.dynamics.columns import TRAJECTORIES, labels_for
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
@@ -61,6 +61,7 @@ def train_proxies(
     rival: bool = False,
     standardize: bool | Sequence[int] = True,
     classes: int | None = None,
+    judged: ArrayLike | None = None,
     ids: ArrayLike | None = None,
     test: tuple[Any, ArrayLike] | None = None,
     workers: int | None = None,
@@ -86,7 +87,8 @@ def train_proxies(
             path "package.module:function", or a list of those, dealt out to the K proxies.
         seed: Every random stream is derived from it and from its purpose.
         scored_epoch: Where snapshot scores look; half of the epochs unless given. "held_out":
-            where the mean loss out of fold is smallest, which needs `cross_fit`.
+            where the mean loss out of fold is smallest, which needs `cross_fit`; stacked models
+            of several kinds are each taken at their own best epoch, which is then repeated.
         batch_size: Examples per step; 64 for stacked models and scikit-learn, 128 for networks.
         recipe: How networks train, in place of epochs, scored_epoch and batch_size.
         bag: Share of the examples that each proxy trains on, drawn anew for each proxy. For
@@ -107,6 +109,9 @@ def train_proxies(
             table, the widths of stretches of columns, such as (1, 1, 256), give each stretch one
             deviation for all of its columns, and none weighs more than sixteen.
         classes: Number of classes, when the largest label may be absent.
+        judged: Labels to judge the examples by where they are not those trained on, such as
+            canaries' (stacked models with `cross_fit`). Out of fold that is fair: nobody who
+            judges has seen the example under any label. In fold it is not.
         ids: Names of the examples, kept through everything; positions unless given. Training goes
             by their order, so that the same rows in another order give the same proxies.
         test: Held-out (x, y); each proxy's accuracy on them goes into the provenance.
@@ -139,6 +144,11 @@ def train_proxies(
     stacked = all(kind_of(kind).train is not None for kind in kinds)
     check_ways(bag, cross_fit, record, len(labels), stacked=stacked)
     check_held_out(pick, patience, cross_fit)
+    asked = None
+    if judged is not None:
+        asked = labels_for(checked_labels(judged, classes or len(words) or None), len(labels))
+        if not stacked or cross_fit is None:
+            raise InputError("judged needs stacked models and folds: cross_fit=4")
     at = None if isinstance(scored_epoch, str) else scored_epoch
     how = [recipe or default_recipe(kind, epochs, batch_size, at) for kind in kinds]
     where = checked_engine(engine)
@@ -158,8 +168,12 @@ def train_proxies(
         patience=patience,
         pick=pick,
     )
-    # Proxy k has model k, and so on around.
-    of_kind = [[k for k in range(proxies) if k % len(kinds) == i] for i in range(len(kinds))]
+    # Proxy k has model k, and so on around; those of one kind are one job.
+    first = [
+        next(j for j in range(i + 1) if kinds[j] is kinds[i] or kinds[j] == kinds[i])
+        for i in range(len(kinds))
+    ]
+    of_kind = [[k for k in range(proxies) if first[k % len(kinds)] == i] for i in range(len(kinds))]
     jobs = [
         job
         for i, (kind, members) in enumerate(zip(kinds, of_kind, strict=True))
@@ -170,10 +184,19 @@ def train_proxies(
     order = np.argsort(names, kind="stable")
     moved = not np.array_equal(order, np.arange(len(order)))
     inputs = rows_at(data, order) if moved else data
-    held_out = Data(inputs, labels[order] if moved else labels, *checked_test(test, data))
+    held_out = Data(
+        inputs,
+        labels[order] if moved else labels,
+        *checked_test(test, data),
+        judged=asked if asked is None or not moved else asked[order],
+    )
     # Nothing holds on to the single proxies once they are joined.
-    dynamics = joined(jobs, train_jobs(jobs, held_out, store, workers, progress, where), held_out)
-    if pick and record == "all":
+    trained = train_jobs(jobs, held_out, store, workers, progress, where)
+    several = pick and len(jobs) > 1
+    if several and stacked and record == "all":
+        trained = _each_at_its_best(trained)
+    dynamics = joined(jobs, trained, held_out)
+    if pick and record == "all" and not (stacked and (several or asked is not None)):
         dynamics = dynamics.at(best_epoch(dynamics))
     refuse_copies(dynamics)
     if moved:
@@ -181,6 +204,17 @@ def train_proxies(
     if words:
         dynamics = replace(dynamics, provenance={**dynamics.provenance, "classes": list(words)})
     return replace(dynamics, ids=names)
+
+
+def _each_at_its_best(trained: Sequence[Trained]) -> list[Trained]:
+    """Jobs whose proxies stopped at different epochs, as if each had waited at its best one."""
+    last = max((t.dynamics.scored_epoch for t in trained if t.dynamics is not None), default=1)
+    return [
+        t
+        if t.dynamics is None
+        else replace(t, dynamics=held_from(t.dynamics, t.dynamics.scored_epoch, last))
+        for t in trained
+    ]
 
 
 def numbered(y: Any, words: tuple[str, ...] = ()) -> tuple[Any, tuple[str, ...]]:
@@ -259,10 +293,11 @@ def train_jobs(
             there = partial(_attempt, threads=max(1, int(engine.cpus)))
             return _tallied(kept, jobs, train_on_ray(there, tasks, kept, engine=engine, **how))
         # Stacked models share this process; others get processes of one thread each.
-        threads = (workers or os.cpu_count() or 1) if len(tasks) == 1 else 1
+        at_once = all(kind_of(job.model).train is not None for job in jobs)
+        threads = (workers or os.cpu_count() or 1) if len(tasks) == 1 or at_once else 1
         here = partial(_attempt, threads=threads)
         each = [(*task, kept) for task in tasks]
-        many = workers or gpus or None
+        many = 1 if at_once else workers or gpus or None
         trained = run_all(here, each, workers=many, progress=progress, total=total)
         return _tallied(kept, jobs, trained)
 

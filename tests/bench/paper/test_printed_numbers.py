@@ -89,6 +89,7 @@ def synthetic_rows(enriched):
                     str(c): {
                         "corrupted in the data": 0.1,
                         "corrupted in DR-IS's quarter": enriched + jitter,
+                        "corrupted in DR-IS's quarter, SGD proxies": 0.3 + jitter,
                     }
                     for c in synthetic.COLUMNS
                 },

@@ -25,6 +25,10 @@ def test_constant_differences_decide():
     assert compare([0.5, 0.75], [0.25, 0.5]).outcome == "above"
 
 
+def test_nearly_constant_differences_decide_without_a_warning():
+    assert compare([0.5 + 1e-17, 0.7, 0.9 + 1e-16], [0.4, 0.6, 0.8]).outcome == "above"
+
+
 def test_std_is_the_sample_one():
     assert mean_std([1.0, 2.0, 4.0])[1] == pytest.approx(np.std([1, 2, 4], ddof=1))
     assert mean_std([3.0]) == (3.0, 0.0)

@@ -69,7 +69,10 @@ def test_what_no_longer_separates_says_why_and_which_k_would():
     assert lost.smallest_k is not None
     assert lost.smallest_k > SETTING["k"]
     error = round(apart / 2 * 1.01, 6)
-    assert certified(k=lost.smallest_k, rank_error=error).tight.separates
+    enough = certified(k=lost.smallest_k, rank_error=error).tight
+    assert enough.separates
+    assert enough.why_not is None
+    assert certified(k=exact.smallest_k).tight.why_not is None
     assert not certified(k=lost.smallest_k - 1, rank_error=error).tight.separates
 
 

@@ -23,6 +23,7 @@ def test_by_hand():
     found = audit_limit(size=10, checked=10, wrong=2)
     assert (found.limit, found.share, found.share_after) == (2, 0.2, 0.0)
     assert AuditLimit(limit=5, size=10, checked=4, wrong=2, delta=0.05).share_after == 3 / 8
+    assert AuditLimit(limit=2, size=2, checked=1, wrong=1, delta=0.05).share_after == 1.0
     assert audit_limit(size=10, checked=0, wrong=0).share == 1.0
     assert "at most 30.00% of 10 labels" in str(limit)
     assert limit.to_dict()["limit"] == 3

@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import mannwhitneyu
+from scipy.stats import binomtest, mannwhitneyu
 
 from dris.core.dynamics.history import Dynamics
 from dris.core.judge.diagnostics import auroc
 from dris.core.judge.noise_checks import (
     _chance_of_more,
+    binomial_p,
     classes_survive,
     doubted_share,
+    errors_go_both_ways,
     kinds_alike,
     no_milder_than_planted,
     noise_like_planted,
@@ -87,7 +89,7 @@ def test_few_doubted_labels_cannot_tell(check):
     assert check(DOUBTED, value, PLANTED, 0.3, 0.01).outcome == "fails"
 
 
-def test_without_a_sign_natural_noise_cannot_be_ruled_out_but_hiding_can():
+def test_without_a_sign_natural_noise_cannot_be_ruled_out():
     value = np.random.default_rng(1).normal(size=400)
     assert noise_like_planted(DOUBTED, value, PLANTED, 0.3, 0.01).outcome == "cannot tell"
     assert no_milder_than_planted(DOUBTED, value, PLANTED, 0.3, 0.01).outcome == "holds"
@@ -97,7 +99,7 @@ def test_the_number_is_the_share_of_pairs_won():
     value = np.random.default_rng(2).integers(0, 5, size=400).astype(float)
     known, others = value[:50], value[50:150]
     pairs = [(o > k) + 0.5 * (o == k) for o in others for k in known]
-    found = no_milder_than_planted(DOUBTED, value, PLANTED, 0.3, 0.01)
+    found = noise_like_planted(DOUBTED, value, PLANTED, 0.3, 0.01)
     assert found.number == pytest.approx(np.mean(pairs))
 
 
@@ -105,13 +107,71 @@ def test_alike_labels_seldom_fail():
     """P(fails) ≤ 0.05 at level 0.05, so of 400 more than 35 fail with P < 0.001."""
     rng = np.random.default_rng(3)
     values = rng.normal(size=(400, 400))
-    alarms = [no_milder_than_planted(DOUBTED, v, PLANTED, 0.3, 0.05).outcome for v in values]
+    alarms = [noise_like_planted(DOUBTED, v, PLANTED, 0.3, 0.05).outcome for v in values]
     assert alarms.count("fails") <= 35
     milder = [
-        no_milder_than_planted(DOUBTED, v + 0.5 * ~PLANTED, PLANTED, 0.3, 0.05).outcome
+        noise_like_planted(DOUBTED, v + 0.5 * ~PLANTED, PLANTED, 0.3, 0.05).outcome
         for v in values[:50]
     ]
     assert milder.count("fails") > 35  # the twin: half a standard deviation is seen
+
+
+def _overlapping(seed, *, classes=3, n=900, noise="none"):
+    """Classes that overlap along a line, what a calibrated stranger says, and given labels."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(classes, size=n)
+    x = truth + rng.normal(scale=0.5, size=n)
+    p = np.exp(-((x[:, None] - np.arange(classes)) ** 2) / 0.5)
+    p /= p.sum(axis=1, keepdims=True)
+    wrong, given = rng.random(n), truth.copy()
+    if noise == "uniform":
+        at = wrong < 0.2
+        given[at] = (truth[at] + rng.integers(1, classes, int(at.sum()))) % classes
+    elif noise == "one way":
+        at = (wrong < 0.35) & (truth == 1)
+        given[at] = 0
+    elif noise == "confusable":  # to the runner-up, where the two are close
+        order = np.argsort(p, axis=1)
+        close = p[np.arange(n), order[:, -1]] < 0.8
+        at = close & (wrong < 0.7)
+        given[at] = np.where(order[at, -1] == truth[at], order[at, -2], order[at, -1])
+    return p, given, np.zeros(n, dtype=np.bool_)
+
+
+@pytest.mark.parametrize(("classes", "power"), [(2, 95), (3, 95), (5, 60)])
+def test_one_way_errors_are_noticed_and_clean_or_random_ones_set_off_few_alarms(classes, power):
+    fails = {
+        noise: sum(
+            errors_go_both_ways(*_overlapping(seed, classes=classes, noise=noise)).outcome
+            == "fails"
+            for seed in range(100)
+        )
+        for noise in ("none", "uniform", "one way", "confusable")
+    }
+    assert fails["none"] <= 5
+    assert fails["uniform"] <= 5
+    assert fails["one way"] >= power  # the twin: it can fail
+    if classes == 2:
+        assert fails["confusable"] <= 5  # what it cannot see: errors that go both ways
+
+
+def test_the_binomial_p_is_scipys():
+    for hits, of, share in ((0, 5, 0.5), (3, 40, 0.2), (20, 40, 0.45), (700, 1000, 0.6)):
+        by_hand = float(binomtest(hits, of, share).pvalue)
+        assert binomial_p(hits, of, share) == pytest.approx(by_hand, rel=1e-6)
+
+
+def test_without_strangers_or_sure_errors_nothing_is_said_about_directions():
+    labels, none = np.repeat([0, 1], 100), np.zeros(200, dtype=np.bool_)
+    assert errors_go_both_ways(None, labels, none).outcome == "cannot tell"
+    p = np.eye(2)[labels]
+    assert errors_go_both_ways(p, labels, none).outcome == "cannot tell"
+    wrong = labels.copy()
+    wrong[:40] = 1
+    found = errors_go_both_ways(p, wrong, none)
+    assert found.outcome == "fails"
+    assert "of 30 that are surely 1, 0 carry 0; of 30 that are surely 0, 30 carry 1" in found.reason
+    assert errors_go_both_ways(p, wrong, np.arange(200) < 40).outcome == "cannot tell"  # canaries
 
 
 def test_kinds_that_pass_at_different_rates_fail():

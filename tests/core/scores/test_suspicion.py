@@ -5,13 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dris.core.choose import rules
 from dris.core.choose.rules import CLEAN, LEAN, choose, suspect_labels
 from dris.core.dynamics.history import Dynamics
+from dris.core.judge.wrong_share import WrongShare
 from dris.core.scores.formulas import aum_mean, el2n
 from dris.core.scores.ranks import normalized_ranks
 from dris.core.scores.suspicion import (
+    class_cuts,
     early_margin,
-    relative_to_class,
+    proxy_weights,
     suspicion,
     unlikely_labels,
     unseen_confidence,
@@ -37,12 +40,31 @@ def cross_fitted(n=600, classes=3, wrong=0.15, strength=4.0, seed=0):
 
 def test_suspicion_is_the_mean_of_two_reversed_ranks():
     dynamics, _ = cross_fitted()
-    unseen = np.exp(-dynamics.out_of_fold.snapshot("loss").astype(float)).mean(axis=0)
+    weights = proxy_weights(dynamics)
+    unseen = weights @ np.exp(-dynamics.out_of_fold.snapshot("loss").astype(float))
     assert unseen_confidence(dynamics) == pytest.approx(unseen)
-    by_hand = (normalized_ranks(-unseen) + normalized_ranks(-aum_mean(dynamics))) / 2
+    margins = [normalized_ranks(-aum_mean(dynamics.only([k]))) for k in range(3)]
+    by_hand = (normalized_ranks(-unseen) + weights @ np.array(margins)) / 2
     assert suspicion(dynamics) == pytest.approx(by_hand)
     alone = replace(dynamics, out_of_fold=None)
     assert suspicion(alone) == pytest.approx(normalized_ranks(-aum_mean(dynamics)))
+
+
+def test_proxies_that_foretell_labels_count_for_more_but_none_for_nothing():
+    dynamics, _ = cross_fitted(n=300)
+    twin = dynamics.out_of_fold
+    noise = np.array(twin.columns["loss"])
+    noise[2] = np.log(3)  # the third says nothing of three classes
+    worse = replace(dynamics, out_of_fold=replace(twin, columns={**twin.columns, "loss": noise}))
+    weights = proxy_weights(worse)
+    assert weights.sum() == pytest.approx(1)
+    assert 1 / 6 - 1e-9 <= weights[2] < weights[:2].min()
+    likelihood = [
+        np.log(w @ np.exp(-noise[:, 0].astype(float))).sum()
+        for w in (2 * weights - 1 / 3, np.full(3, 1 / 3))  # the half that is fitted, and none
+    ]
+    assert likelihood[0] > likelihood[1]
+    assert proxy_weights(replace(dynamics, out_of_fold=None)).tolist() == [1 / 3] * 3
 
 
 def test_it_finds_wrong_labels_better_with_both_views_than_by_chance():
@@ -65,26 +87,35 @@ def test_probabilities_are_exact_for_two_classes_and_sum_to_one():
     assert p.sum(axis=1) == pytest.approx(1)
     twin = dynamics.out_of_fold
     assert np.take_along_axis(p, dynamics.labels[:, None], axis=1)[:, 0] == pytest.approx(
-        np.exp(-twin.snapshot("loss").astype(float)).mean(axis=0)
+        proxy_weights(dynamics) @ np.exp(-twin.snapshot("loss").astype(float))
     )
     assert unseen_probabilities(cross_fitted()[0], 5).shape == (600, 5)
     assert unseen_probabilities(replace(dynamics, out_of_fold=None)) is None
 
 
-@pytest.mark.parametrize(
-    ("odds", "expected"), [(2.0, [False, True, True]), (4.0, [False, False, True])]
-)
-def test_a_label_is_unlikely_past_the_odds_and_not_at_them(odds, expected):
-    p = np.array([[0.5, 0.5], [0.2, 0.8], [0.1, 0.9]])
-    shown = np.array([0, 1, 1])  # means 0.5 and 0.85, judged as class 0 all three
-    scaled = relative_to_class(p, shown)
-    assert scaled[:, 1] == pytest.approx(p[:, 1] / 0.85)
-    found = unlikely_labels(p, np.zeros(3, dtype=np.int64), shown, odds=odds)
-    ratio = scaled[:, 1] / scaled[:, 0]
-    assert found.tolist() == (ratio > odds).tolist() == expected
-    at_the_odds = np.array([[1 / 3, 2 / 3], [2 / 3, 1 / 3]])
-    level = unlikely_labels(at_the_odds, np.array([0, 1]), np.array([1, 0]))
-    assert level.tolist() == [False, False]
+def test_as_many_of_a_class_go_as_are_surely_of_another_and_the_least_probable_first():
+    p = np.array([[0.9, 0.1], [0.8, 0.2], [0.45, 0.55], [0.3, 0.7], [0.1, 0.9], [0.2, 0.8]])
+    labels = np.array([0, 0, 0, 0, 1, 1])  # on average 0.6125 and 0.85: none is surely class 1
+    assert class_cuts(p, labels).tolist() == [-1, -1]
+    p[3] = [0.1, 0.9]  # now one is; two of class 0 are sure, so a third of four go: one
+    assert class_cuts(p, labels).tolist() == [0.1, -1]
+    assert unlikely_labels(p, labels, labels).tolist() == [False] * 3 + [True] + [False] * 2
+    other = unlikely_labels(p, np.array([0, 0, 1, 0, 1, 0]), labels)  # other labels, the same cuts
+    assert other.tolist() == [False] * 3 + [True] + [False] * 2
+    p[3] = [0.5, 0.5]
+    assert not unlikely_labels(p, labels, labels).any()  # no other class is likelier
+
+
+def test_under_heavy_noise_a_label_goes_as_soon_as_another_is_likelier():
+    rng = np.random.default_rng(0)
+    truth = np.arange(2000) % 2
+    flipped = rng.random(2000) < 0.4
+    labels = np.where(flipped, 1 - truth, truth)
+    lead = rng.uniform(0.1, 0.2, 2000)  # calibrated proxies say 60 : 40 at most
+    p = np.where(np.eye(2, dtype=bool)[truth], 0.5 + lead[:, None] / 2, 0.5 - lead[:, None] / 2)
+    found = unlikely_labels(p, labels, labels)
+    assert (found == flipped).mean() > 0.9
+    assert not unlikely_labels(p, truth, truth).any()  # the twin: with no noise they all stay
 
 
 def test_a_class_that_proxies_are_shy_of_is_not_blamed_for_it():
@@ -115,13 +146,15 @@ def test_clean_lean_keeps_its_size_fills_up_and_leans_to_the_hard():
     assert most.parameters["filled"] == 570 - int(rest.sum())
 
 
-def test_there_is_no_lean_where_more_is_wrong_than_suspect():
-    dynamics, _ = cross_fitted(wrong=0.45, strength=0.6, classes=2, n=4000)
-    suspect = suspect_labels(dynamics)
-    chosen = choose(LEAN, dynamics, keep=0.25).indices
-    hard = normalized_ranks(el2n(dynamics))
-    assert suspect.mean() < 0.45
-    assert abs(hard[chosen].mean() - hard[~suspect].mean()) < 0.02
-    sure, _ = cross_fitted(classes=2, n=4000)  # the twin: where they are found, it leans
-    ranks, seen = normalized_ranks(el2n(sure)), choose(LEAN, sure, keep=0.25).indices
-    assert ranks[seen].mean() - ranks[~suspect_labels(sure)].mean() > 0.05
+def test_there_is_no_lean_where_more_is_wrong_than_suspect(monkeypatch):
+    dynamics, _ = cross_fitted(classes=2, n=4000)
+    rest = ~suspect_labels(dynamics)
+    ranks = normalized_ranks(el2n(dynamics))
+
+    def leans():
+        chosen = choose(LEAN, dynamics, keep=0.25).indices
+        return ranks[chosen].mean() - ranks[rest].mean()
+
+    assert leans() > 0.05
+    monkeypatch.setattr(rules, "wrong_share", lambda *_: WrongShare(0.5, 0.6))
+    assert abs(leans()) < 0.02

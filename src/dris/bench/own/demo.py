@@ -33,7 +33,9 @@ from dris.core.judge.diagnostics import Outcome
 from dris.core.scores.formulas import rank_variance
 from dris.core.temporaries import temporary_folder
 from dris.core.words import printable, under
+from dris.data.labelled import LabelledData
 from dris.data.writer import OWN
+from dris.decide.decision import decide
 from dris.learn.recipe import Recipe
 from dris.learn.run.bars import bar
 from dris.learn.run.processes import Progress
@@ -76,10 +78,12 @@ def show(seeds: int, *, out: Path, workers: int | None = None) -> tuple[Outcome,
             records = ran(seeds, place, workers=workers, progress=progress)
         with drawn_into(out, OWN) as scratch:
             _draw(records, place, scratch / _FIGURE)
+        advice = decided(place)
     outcome, text = judged(records)
     page = Console(file=under(sys.stdout), markup=False, emoji=False)
     page.print(table_of(records))
     page.print(text, soft_wrap=not page.is_terminal)
+    page.print(advice, soft_wrap=not page.is_terminal)
     OWN.write(out / _NUMBERS, [_numbers(records, outcome, text)])
     for name in (_FIGURE, _NUMBERS):
         page.print(f"wrote {printable(out / name)}", soft_wrap=True, highlight=False)
@@ -195,6 +199,24 @@ def table_of(records: Records) -> "Table":
             style="bold" if rule == "rank_variance" else None,
         )
     return table
+
+
+def decided(place: Place) -> str:
+    """What `dris clean` makes of the first seed's labels, what its check says, what came true."""
+    data, noisy, _ = prepared(cells(1), place, {})
+    rows = LabelledData.of(
+        np.asarray(data.x).reshape(len(noisy.given), -1),
+        noisy.given,
+        classes=tuple(range(data.classes)),
+    )
+    decision = decide(rows, workers=1)
+    says = "says nothing" if decision.harm is None else f"says: {decision.harm.says}"
+    return (
+        f"dris clean would drop {len(rows) - decision.kept.size:,} of the same "
+        f"{len(rows):,} labels (seed 0), and its harm check {says}. In truth "
+        f"{100 * noisy.flipped.mean():.1f} % of all are wrong and "
+        f"{100 * noisy.flipped[decision.kept].mean():.1f} % of what it keeps."
+    )
 
 
 def _draw(records: Records, place: Place, path: Path) -> None:

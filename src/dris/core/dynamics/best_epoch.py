@@ -1,7 +1,10 @@
 """The epoch that scores should look at: where examples that nobody trained on are judged best."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from dris.core.dynamics.columns import TRAJECTORIES
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 
@@ -24,3 +27,26 @@ def best_epoch(dynamics: Dynamics) -> int:
         )
     means = [loss[:, e].mean(dtype=np.float64) for e in range(loss.shape[1])]
     return dynamics.epochs[int(np.argmin(means))]
+
+
+def held_from(dynamics: Dynamics, epoch: int, last: int) -> Dynamics:
+    """As if nothing had been trained after an epoch: it stands for all later ones up to `last`.
+
+    So proxies that are each at their best at another epoch can be looked at together.
+
+    >>> d = Dynamics.from_arrays(loss=[[[3.0], [1.0], [2.0]]])
+    >>> held_from(d, 2, 4).loss.tolist(), held_from(d, 2, 4).scored_epoch
+    ([[[3.0], [1.0], [1.0], [1.0]]], 4)
+    """
+    at = np.minimum(np.arange(last), epoch - 1)
+    twin = dynamics.out_of_fold
+    return replace(
+        dynamics,
+        columns={
+            name: column[:, at] if name in TRAJECTORIES else column
+            for name, column in dynamics.columns.items()
+        },
+        epochs=tuple(range(1, last + 1)),
+        scored_epoch=last,
+        out_of_fold=None if twin is None else held_from(twin, epoch, last),
+    )

@@ -17,7 +17,7 @@ from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.judge.assumption_checks import Mask
 from dris.core.judge.diagnostics import Check
-from dris.core.judge.noise_checks import HIDING, kinds_alike, starved_class
+from dris.core.judge.noise_checks import HIDING, KINDS_ALIKE, MILDER, kinds_alike, starved_class
 from dris.core.judge.regimes import (
     BROKEN,
     TESTS,
@@ -48,7 +48,7 @@ BY_CLASS: dict[Rule, Rule] = {
 }
 
 
-TOO_GOOD = "too good to trust, wrong labels hide better than canaries"
+TOO_GOOD = "too good to trust, wrong labels are not like canaries"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,12 @@ class Judgement:
 
     @property
     def hides(self) -> bool:
-        """Whether wrong labels hide better than canaries, so that no limit can be trusted."""
-        return any(check.name == HIDING for check in self.warnings)
+        """Whether wrong labels are not like canaries, so that no limit can be trusted.
+
+        They go one way between classes, look milder to proxies without folds, or kinds of canaries
+        disagree.
+        """
+        return any(check.name in (HIDING, MILDER, KINDS_ALIKE) for check in self.warnings)
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))

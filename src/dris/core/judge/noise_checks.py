@@ -11,7 +11,11 @@ from dris.core.judge.diagnostics import Check, Outcome, auroc
 FEW_DOUBTED = 0.05  # fewer are put down to hard examples: clean digits have up to 0.04
 MORE_PLAUSIBLE = 0.6  # AUROC of doubted labels over planted ones; 0.5 is "alike"
 FEWEST_OF_A_CLASS = 5
-HIDING = "wrong labels hide no better than planted ones"
+HIDING = "labels are wrong both ways between classes"
+MILDER = "wrong labels hide no better than planted ones"
+KINDS_ALIKE = "kinds of canaries pass alike"
+ONE_WAY = 0.0001  # p below which they are not
+SURER, FEW_SURE = 0.3, 20  # of the examples taken for a class, those looked at
 
 
 def doubted_share(doubted: Mask, planted: Mask, hidden: int) -> float:
@@ -100,13 +104,14 @@ def no_milder_than_planted(
     Larger values of the detector mean cleaner. The number is the chance that a doubted label
     looks cleaner than a doubted canary (1/2 is alike); larger is worse. Fails when it is 0.6 or
     more and a one-sided rank test says so at `level`: wrong labels then sit on hard examples,
-    as a targeted attacker puts them, and limits read off these canaries are too good.
+    as a targeted attacker puts them, and limits read off these canaries are too good. For proxies
+    without folds: hard examples whose labels are right set it off as well.
 
     >>> doubted = np.ones(200, dtype=bool); planted = np.arange(200) < 50
     >>> no_milder_than_planted(doubted, -np.arange(200.0), planted, 0.2, 0.01).outcome
     'holds'
     """
-    found = _compared(HIDING, doubted, detector, planted, share)
+    found = _compared(MILDER, doubted, detector, planted, share)
     if isinstance(found, Check):
         return found
     number, p = found
@@ -117,7 +122,81 @@ def no_milder_than_planted(
     )
     if outcome == "fails":
         reason += "; limits from these canaries are too good, plant some on hard examples"
-    return Check(HIDING, outcome, number, MORE_PLAUSIBLE, reason)
+    return Check(MILDER, outcome, number, MORE_PLAUSIBLE, reason)
+
+
+def errors_go_both_ways(
+    probabilities: Floats | None, labels: NDArray[np.int64], planted: Mask
+) -> Check:
+    """Whether labels are as often wrong from one class to another as the other way round.
+
+    Random errors are, and so are hard examples, mostly. Of the examples that out-of-fold proxies
+    take for a class, the surest three tenths are looked at; for each pair, those of each class that
+    carry the other's label are counted, canaries aside. The number is the smallest two-sided
+    binomial p of all pairs, times their count; fails at 0.0001 or less: wrong labels then follow a
+    habit that no canary has, and limits read off canaries are too good. Errors that go both ways
+    between classes that look alike it seldom sees.
+
+    >>> p = np.repeat([[0.9, 0.1], [0.1, 0.9]], 100, axis=0)
+    >>> y = np.repeat([0, 1], 100); y[:30] = 1
+    >>> errors_go_both_ways(p, y, np.zeros(200, dtype=bool)).outcome
+    'fails'
+    """
+    if probabilities is None:
+        reason = "it takes proxies that judge examples they did not train on; train with folds"
+        return Check(HIDING, "cannot tell", 1.0, ONE_WAY, reason)
+    classes = probabilities.shape[1]
+    seen = np.where(planted, -1, probabilities.argmax(axis=1))
+    looked, carried = np.zeros(classes, dtype=np.int64), np.zeros((classes, classes), np.int64)
+    for c in range(classes):
+        at = np.flatnonzero(seen == c)
+        count = min(at.size, max(FEW_SURE, int(SURER * at.size)))
+        sure = at[np.argsort(-probabilities[at, c], kind="stable")[:count]]
+        looked[c] = count
+        carried[c] = np.bincount(labels[sure], minlength=classes)
+    pairs = [
+        (a, b)
+        for a in range(classes)
+        for b in range(a)
+        if looked[a] and looked[b] and carried[a, b] + carried[b, a] >= FEWEST_OF_A_CLASS
+    ]
+    if not pairs:
+        reason = "too few sure examples carry another label"
+        return Check(HIDING, "cannot tell", 1.0, ONE_WAY, reason)
+    found = [
+        binomial_p(
+            int(carried[a, b]),
+            int(carried[a, b] + carried[b, a]),
+            float(looked[a] / (looked[a] + looked[b])),
+        )
+        for a, b in pairs
+    ]
+    worst = int(np.argmin(found))
+    a, b = pairs[worst]
+    number = min(1.0, found[worst] * len(pairs))
+    outcome: Outcome = "fails" if number <= ONE_WAY else "holds"
+    reason = (
+        f"of {looked[a]} that are surely {a}, {carried[a, b]} carry {b}; of {looked[b]} that are "
+        f"surely {b}, {carried[b, a]} carry {a}; binomial test, {len(pairs)} pairs"
+    )
+    if outcome == "fails":
+        reason += "; limits from canaries are too good, audit a random sample"
+    return Check(HIDING, outcome, number, ONE_WAY, reason)
+
+
+def binomial_p(hits: int, of: int, share: float) -> float:
+    """The exact two-sided p of so many hits at that chance: all counts no likelier than this one.
+
+    In NumPy, for SciPy takes longer to import than everything else here takes.
+
+    >>> round(binomial_p(0, 5, 0.5), 4)
+    0.0625
+    """
+    counts = np.arange(of + 1)
+    factorial = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, of + 1)))))
+    log = factorial[of] - factorial[counts] - factorial[of - counts]
+    log = log + counts * np.log(share) + (of - counts) * np.log1p(-share)
+    return float(min(1.0, np.exp(log[log <= log[hits] + 1e-7]).sum()))
 
 
 def _compared(
@@ -173,7 +252,7 @@ def kinds_alike(first: tuple[int, int], second: tuple[int, int], level: float) -
     p = float(fisher_exact(np.array([[a, m - a], [b, n - b]])).pvalue)
     outcome: Outcome = "fails" if p <= level else "holds"
     reason = f"{a} of {m} and {b} of {n} pass; Fisher's exact test at {level:.2g}, p = {p:.2g}"
-    return Check("kinds of canaries pass alike", outcome, abs(a / m - b / n), 0.0, reason)
+    return Check(KINDS_ALIKE, outcome, abs(a / m - b / n), 0.0, reason)
 
 
 def classes_survive(labels: NDArray[np.int64], keep: float) -> Check:

@@ -51,10 +51,13 @@ def proxies_differ(loss: NDArray[np.floating]) -> Check:
     return Check("proxies differ", outcome, number, COPIES, reason)
 
 
-def proxies_above_chance(right: NDArray[np.bool_], labels: NDArray[np.int64]) -> Check:
+def proxies_above_chance(
+    right: NDArray[np.bool_], labels: NDArray[np.int64], *, one_is_enough: bool = False
+) -> Check:
     """Whether each proxy learned something: the worst one's accuracy, classes weighing alike.
 
-    `right` is (proxy, example). A proxy that says the same of everything is at 1/C exactly.
+    `right` is (proxy, example). A proxy that says the same of everything is at 1/C exactly. Out of
+    fold, where proxies that foretell labels better count for more, one is enough: the best one's.
 
     >>> proxies_above_chance(np.array([[True, False], [True, True]]), np.array([0, 1])).outcome
     'fails'
@@ -62,12 +65,13 @@ def proxies_above_chance(right: NDArray[np.bool_], labels: NDArray[np.int64]) ->
     classes = np.unique(labels)
     by_class = np.array([right[:, labels == c].mean(axis=1) for c in classes])
     accuracy = by_class.mean(axis=0)
-    worst = int(accuracy.argmin())
+    worst = int(accuracy.argmax() if one_is_enough else accuracy.argmin())
     chance = 1 / len(classes)
     threshold = chance + ABOVE_CHANCE * (1 - chance)
     outcome: Outcome = "holds" if accuracy[worst] > threshold else "fails"
+    which = "best" if one_is_enough else "worst"
     reason = (
-        f"proxy {worst} is the worst on the given labels; threshold: ours, a little above the "
+        f"proxy {worst} is the {which} on the given labels; threshold: ours, a little above the "
         f"{chance:.3g} of a constant answer"
     )
     return Check("proxies above chance", outcome, float(accuracy[worst]), threshold, reason)

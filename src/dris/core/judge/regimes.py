@@ -25,6 +25,7 @@ from dris.core.judge.noise_checks import (
     FEW_DOUBTED,
     classes_survive,
     doubted_share,
+    errors_go_both_ways,
     no_milder_than_planted,
     noise_like_planted,
     plausibility,
@@ -39,6 +40,7 @@ from dris.core.judge.proxy_checks import (
 from dris.core.scores.formulas import aum_mean
 from dris.core.scores.ranks import normalized_ranks, rank_variance
 from dris.core.scores.suggestions import doubted_labels
+from dris.core.scores.suspicion import unseen_probabilities
 
 Regime = Literal[
     "proxies unusable",
@@ -52,7 +54,7 @@ Regime = Literal[
     "clean",
 ]
 
-TESTS = 4  # inversion, memorising, natural noise, hiding: each at level/4 (Bonferroni)
+TESTS = 4  # inversion, memorising, natural noise, hiding: a quarter of the level each
 NARROW = frozenset({"differ", "spread"})  # too few of the proxies have a view of their own
 BROKEN = frozenset({"above chance", "agree"})  # one proxy at least is
 UNUSABLE = NARROW | BROKEN
@@ -94,15 +96,21 @@ def _natural(seen: Seen) -> Check:
 
 
 def _hiding(seen: Seen) -> Check:
-    score = aum_mean(seen.dynamics)
-    return no_milder_than_planted(seen.doubted, score, seen.planted, seen.share, seen.level)
+    if seen.dynamics.out_of_fold is None:
+        score = aum_mean(seen.dynamics)
+        return no_milder_than_planted(seen.doubted, score, seen.planted, seen.share, seen.level)
+    return errors_go_both_ways(unseen_probabilities(seen.dynamics), seen.labels, seen.planted)
 
 
 # Every check, in the order in which people read them: a new one is a function and a line here.
 CHECKS: dict[str, Callable[[Seen], Check]] = {
     "complete": lambda s: proxies_complete(s.dynamics.provenance, s.dynamics.proxies),
     "differ": lambda s: proxies_differ(s.loss),
-    "above chance": lambda s: proxies_above_chance(s.right[:, ~s.planted], s.labels[~s.planted]),
+    "above chance": lambda s: proxies_above_chance(
+        s.right[:, ~s.planted],
+        s.labels[~s.planted],
+        one_is_enough=s.dynamics.out_of_fold is not None,
+    ),
     "agree": lambda s: proxies_agree(s.ranks),
     "memorised": lambda s: not_memorised(s.right, s.planted, s.classes, s.level),
     "concentration": lambda s: rank_concentration(s.ranks, s.planted),

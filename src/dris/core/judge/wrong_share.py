@@ -5,16 +5,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-SUREST = 0.1  # of each class's examples, those that out-of-fold proxies are surest of
+SUREST = 0.15  # of all examples, those that out-of-fold proxies are surest of
+FEWEST = 30  # of them
+ERRORS = 2.0  # standard errors by which each end is moved outwards
 
 
 @dataclass(frozen=True, slots=True)
 class WrongShare:
     """A share of wrong labels from `low` to `high`, and why each end is where it is.
 
-    `low` counts among examples that strangers are surest of, where a wrong label stands out, less
-    two standard errors; it is too low where wrong labels can be predicted from the features.
-    `high` is the share that strangers contradict; it is too high where classes overlap.
+    `low` counts among the examples that strangers are surest of, where a wrong label stands out,
+    less two standard errors; it is too low where wrong labels can be predicted from the features,
+    and too high where no example is sure. `high` is the share that strangers contradict, and two
+    standard errors; it is too high where classes overlap.
     """
 
     low: float
@@ -38,27 +41,24 @@ def wrong_share(
 ) -> WrongShare:
     """The range of the share of wrong labels, from out-of-fold probabilities (N, C).
 
-    Of each class as the proxies see it, the `surest` share of its examples is looked at: how many
-    carry another label. The classes count by how many examples carry their label.
+    The `surest` share of the examples is looked at, whatever class they are taken for: how many
+    carry another label than the likeliest.
 
     >>> p = np.repeat([[0.99, 0.01], [0.01, 0.99]], 50, axis=0)
     >>> y = np.repeat([0, 1], 50); y[:10] = 1
     >>> share = wrong_share(p, y, surest=1.0)
-    >>> round(share.low, 2), share.high
-    (0.04, 0.1)
+    >>> round(share.low, 2), round(share.high, 2)
+    (0.04, 0.16)
     """
-    seen = probabilities.argmax(axis=1)
-    high = float((seen != labels).mean())
-    wrong, weight, looked = 0.0, 0.0, 0
-    for label in range(probabilities.shape[1]):
-        at = np.flatnonzero(seen == label)
-        if not at.size:
-            continue
-        count = max(1, int(np.ceil(surest * at.size)))
-        sure = at[np.argsort(-probabilities[at, label], kind="stable")[:count]]
-        wrong += at.size * float((labels[sure] != label).mean())
-        weight += at.size
-        looked += count
-    share = wrong / weight
-    error = float(np.sqrt(share * (1 - share) / looked))
-    return WrongShare(min(max(0.0, share - 2 * error), high), high)
+    n = len(labels)
+    other = probabilities.argmax(axis=1) != labels
+    count = min(n, max(FEWEST, int(np.ceil(surest * n))))
+    sure = np.argsort(-probabilities.max(axis=1), kind="stable")[:count]
+    few, all_ = float(other[sure].mean()), float(other.mean())
+    high = min(1.0, all_ + ERRORS * _error(all_, n))
+    return WrongShare(min(max(0.0, few - ERRORS * _error(few, count)), high), high)
+
+
+def _error(share: float, count: int) -> float:
+    """The standard error of a share."""
+    return float(np.sqrt(share * (1 - share) / count))

@@ -3,7 +3,7 @@
 Two views are joined by their ranks. *Out of fold*, how probable the proxies that did not train on
 an example find its label; *in fold*, how surely and how early the others learned it, as the margin
 averaged up to the scored epoch. The first errs where classes overlap, the second where labels are
-learned by heart, seldom both.
+learned by heart, seldom both. Proxies that foretell labels better count for more.
 """
 
 import numpy as np
@@ -13,14 +13,16 @@ from dris.core.dynamics.history import Dynamics
 from dris.core.scores.formulas import Score, aum_mean, consensus
 from dris.core.scores.ranks import normalized_ranks
 
-ODDS = 2.0  # how much likelier another class has to be before a label is called wrong
+_ROUNDS = 50  # of raising and lowering weights; they hardly move after twenty
+_EVEN = 0.5  # of all weight is shared out evenly: weights fitted to few rows are not trusted whole
 
 
 def suspicion(dynamics: Dynamics) -> Score:
     """How much the label that the proxies were shown looks wrong, in (0, 1]; larger is more.
 
-    The mean of the ranks by unseen confidence and by early margin, each reversed. Without
-    out-of-fold values the margin alone, without margins the mean loss rank.
+    The mean of the ranks by unseen confidence and by early margin, each reversed, the second a
+    mean over proxies by their weight. Without out-of-fold values the margin alone, without
+    margins the mean loss rank.
 
     >>> d = Dynamics.from_arrays(loss=[[0.1, 2.0, 0.5]], margin=[[3.0, -1.0, 1.0]])
     >>> suspicion(d).round(2).tolist()
@@ -28,10 +30,14 @@ def suspicion(dynamics: Dynamics) -> Score:
     """
     if "margin" not in dynamics.columns:
         return normalized_ranks(consensus(dynamics))
-    by_margin = normalized_ranks(-early_margin(dynamics))
     confident = unseen_confidence(dynamics)
     if confident is None:
-        return by_margin
+        return normalized_ranks(-early_margin(dynamics))
+    early = dynamics if dynamics.is_summary else dynamics.until(dynamics.scored_epoch)
+    weights = proxy_weights(dynamics)
+    by_margin = sum(
+        weight * normalized_ranks(-aum_mean(early.only([k]))) for k, weight in enumerate(weights)
+    )
     return np.asarray((normalized_ranks(-confident) + by_margin) / 2)
 
 
@@ -50,6 +56,30 @@ def early_margin(dynamics: Dynamics) -> Score:
     return aum_mean(dynamics.until(dynamics.scored_epoch))
 
 
+def proxy_weights(dynamics: Dynamics) -> NDArray[np.float64]:
+    """How much each proxy counts, K numbers that add up to 1.
+
+    Half is shared out evenly, half so that the mixture finds the shown labels most probable out of
+    fold (the maximum likelihood weights of a mixture, by expectation maximization). Equal without
+    out-of-fold values.
+
+    >>> good, bad = np.log(1 / np.array([[0.9, 0.9], [0.5, 0.5]]))
+    >>> d = Dynamics.from_losses([good, bad])
+    >>> twin = Dynamics(d.columns, d.ids, d.epochs, 1, out_of_fold=d)
+    >>> proxy_weights(twin).round(2).tolist()
+    [0.75, 0.25]
+    """
+    weights = np.full(dynamics.proxies, 1 / dynamics.proxies)
+    if dynamics.out_of_fold is None:
+        return weights
+    even = weights
+    own = np.exp(-dynamics.out_of_fold.snapshot("loss").astype(np.float64)) + 1e-9
+    for _ in range(_ROUNDS):
+        shares = weights[:, None] * own
+        weights = (shares / shares.sum(axis=0)).mean(axis=1)
+    return np.asarray(_EVEN * even + (1 - _EVEN) * weights)
+
+
 def unseen_confidence(dynamics: Dynamics) -> Score | None:
     """How probable proxies that did not train on an example find its shown label; None if unknown.
 
@@ -59,13 +89,13 @@ def unseen_confidence(dynamics: Dynamics) -> Score | None:
     if dynamics.out_of_fold is None:
         return None
     loss = dynamics.out_of_fold.snapshot("loss").astype(np.float64)
-    return np.asarray(np.exp(-loss).mean(axis=0))
+    return np.asarray(proxy_weights(dynamics) @ np.exp(-loss))
 
 
 def unseen_probabilities(
     dynamics: Dynamics, classes: int | None = None
 ) -> NDArray[np.float64] | None:
-    """Class probabilities out of fold, (N, C), mean over proxies; None where they are unknown.
+    """Class probabilities out of fold, (N, C), mean over proxies by weight; None if unknown.
 
     Of each proxy the shown label and its rival are known exactly, from loss and margin; what is
     left is spread evenly over the other classes.
@@ -83,58 +113,74 @@ def unseen_probabilities(
         classes = 1 + max(int(labels.max()), int(rival.max()))
     found = np.zeros((dynamics.examples, classes))
     at = np.arange(dynamics.examples)
-    for k in range(dynamics.proxies):
+    for k, weight in enumerate(proxy_weights(dynamics)):
         own = np.exp(-loss[k].astype(np.float64))
         other = np.minimum(own * np.exp(-margin[k].astype(np.float64)), 1 - own)
         rest = np.maximum(1 - own - other, 0) / max(classes - 2, 1)
         one = np.repeat(rest[:, None], classes, axis=1)
         one[at, labels] = own
         one[at, rival[k]] = other
-        found += one
-    return found / dynamics.proxies
+        found += weight * one
+    return found
+
+
+def class_cuts(
+    probabilities: NDArray[np.floating], shown: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Of each class, how improbable its label may be before it is called wrong; −1 for never.
+
+    First, how many of the examples that carry a class's label are wrong (confident learning,
+    Northcutt et al. 2021): an example counts for the likeliest of the classes that it is at least
+    as probably as their own examples are on average. Then the cut that as many lie below.
+
+    >>> p = np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9], [0.3, 0.7], [0.2, 0.8]])
+    >>> class_cuts(p, np.array([0, 0, 0, 1, 1, 1])).tolist()
+    [0.2, -1.0]
+    """
+    p = np.asarray(probabilities, dtype=np.float64)
+    classes = p.shape[1]
+    sizes = np.bincount(shown, minlength=classes)
+    own = np.take_along_axis(p, shown[:, None], axis=1)[:, 0]
+    usual = np.bincount(shown, weights=own, minlength=classes) / np.maximum(sizes, 1)
+    usual = np.where(sizes > 0, usual, np.inf)
+    sure = p >= usual - 1e-12
+    counted = sure.any(axis=1)
+    seen = np.where(sure, p, -1.0).argmax(axis=1)
+    joint = np.zeros((classes, classes))
+    np.add.at(joint, (shown[counted], seen[counted]), 1.0)
+    right, looked = np.diag(joint), joint.sum(axis=1)
+    wrong = np.where(looked > 0, 1 - right / np.maximum(looked, 1), 0.0) * sizes
+    cuts = np.full(classes, -1.0)
+    for label in np.flatnonzero(np.rint(wrong) >= 1):
+        count = min(int(np.rint(wrong[label])), int(sizes[label]) - 1)
+        if count:
+            cuts[label] = np.partition(own[shown == label], count - 1)[count - 1]
+    return cuts
 
 
 def unlikely_labels(
     probabilities: NDArray[np.floating],
     labels: NDArray[np.int64],
     shown: NDArray[np.int64],
-    *,
-    odds: float = ODDS,
 ) -> NDArray[np.bool_]:
-    """Where another class is more than `odds` times as likely as the label, out of fold.
+    """Where a label is more likely wrong than right.
 
-    Both relative to what is usual for their class, see `relative_to_class`.
+    Out of fold another class is likelier, and the label is among the least probable of its class,
+    as many as are wrong there (`class_cuts`). So under heavy noise a label goes as soon as another
+    is likelier, and where nothing is wrong hard examples stay.
 
     Args:
         probabilities: (N, C), of proxies that did not train on the example.
         labels: The labels to judge.
-        shown: The labels that the proxies were shown, by which the means are taken.
-        odds: How much likelier another class has to be.
+        shown: The labels that the proxies were asked about, by which the cuts are made.
 
-    >>> p = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.1, 0.9]])
-    >>> unlikely_labels(p, np.array([0, 0, 0, 1]), np.array([0, 0, 0, 1])).tolist()
-    [False, True, False, False]
-    """
-    scaled = relative_to_class(probabilities, shown)
-    given = np.take_along_axis(scaled, labels[:, None], axis=1)[:, 0].copy()
-    np.put_along_axis(scaled, labels[:, None], -np.inf, axis=1)
-    return np.asarray(scaled.max(axis=1) > odds * given)
-
-
-def relative_to_class(
-    probabilities: NDArray[np.floating], shown: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Probabilities (N, C), each divided by its class's mean over the examples shown as it.
-
-    A class that proxies are shy of is not blamed for it. No mean counts for less than half of
-    chance.
-
-    >>> relative_to_class(np.array([[0.8, 0.2], [0.6, 0.4]]), np.array([0, 1])).round(2).tolist()
-    [[1.0, 0.5], [0.75, 1.0]]
+    >>> p = np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9], [0.3, 0.7], [0.2, 0.8]])
+    >>> y = np.array([0, 0, 0, 1, 1, 1])
+    >>> unlikely_labels(p, y, y).tolist()
+    [False, False, True, False, False, False]
     """
     p = np.asarray(probabilities, dtype=np.float64)
-    count = p.shape[1]
-    sizes = np.bincount(shown, minlength=count)
-    own = np.take_along_axis(p, shown[:, None], axis=1)[:, 0]
-    mean = np.bincount(shown, weights=own, minlength=count) / np.maximum(sizes, 1)
-    return np.asarray(p / np.maximum(np.where(sizes > 0, mean, 1.0), 0.5 / count))
+    given = np.take_along_axis(p, labels[:, None], axis=1)[:, 0]
+    others = p.copy()
+    np.put_along_axis(others, labels[:, None], -np.inf, axis=1)
+    return np.asarray((others.max(axis=1) > given) & (given <= class_cuts(p, shown)[labels]))

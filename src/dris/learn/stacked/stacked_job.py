@@ -99,7 +99,8 @@ def _follow(
     )
     with one_thread(job):
         stack = stack_for(job, data, streams, folds, threads)
-        values = Values(data.y, folds, job.folds or 1)
+        values = Values(data.asked, folds, job.folds or 1)
+        told = np.flatnonzero(data.asked == data.y)
         losses, start = _resumed(stack, record, run)
         for _ in range(start * len(stack)):
             tick()
@@ -116,7 +117,7 @@ def _follow(
             held_out = None
             if folds is not None and unseen is not None:
                 losses.append(_by_fold(unseen["loss"], folds, job.folds or 1))
-                held_out = float(unseen["loss"][alive].mean(dtype=np.float64))
+                held_out = float(unseen["loss"][alive][:, told].mean(dtype=np.float64))
             record.close(held_out)
             for _ in range(len(stack)):
                 tick()
@@ -139,7 +140,7 @@ def _follow(
         if k not in broken
     ]
     some = alive if broken else None
-    return Trained(record.dynamics(data.y, {"proxies": made}, some), broken)
+    return Trained(record.dynamics(data.asked, {"proxies": made}, some), broken)
 
 
 def stack_for(

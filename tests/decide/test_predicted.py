@@ -1,0 +1,116 @@
+"""Probabilities of somebody else's model in place of proxies: what is read, refused and decided."""
+
+import csv
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dris import decide
+from dris.core.errors import InputError
+from dris.data.labelled import LabelledData
+from dris.decide.predicted import Predicted, as_predicted, predicted_in, scored_by
+
+
+def world(n=300, seed=0):
+    """Three classes in two columns, a tenth of the labels wrong, a model that sees the truth."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n) % 3
+    x = rng.normal(size=(n, 2)) + 4 * np.stack((truth == 1, truth == 2), axis=1)
+    given = truth.copy()
+    given[:30] = (truth[:30] + 1) % 3
+    p = 0.9 * np.eye(3)[truth] + 0.1 * rng.dirichlet(np.ones(3), n)
+    return LabelledData.of(x, given, classes=("a", "b", "c")), p / p.sum(axis=1, keepdims=True)
+
+
+def test_a_models_probabilities_give_suspects_and_no_limit():
+    data, p = world()
+    found = decide(data, probabilities=p, check_harm=False)
+    assert sorted(found.suspects.positions.tolist()) == list(range(30))
+    assert (found.rule, found.kept.size, found.limit) == ("clean", 270, None)
+    assert found.suspects.suggested.tolist() == (found.suspects.positions % 3).tolist()
+    assert "rank_variance" not in found.scored.scores()
+    assert any("no limit and no rank variance" in note for note in found.notes)
+
+
+def test_whether_it_helps_is_asked_of_our_own_proxies():
+    data, p = world()
+    assert decide(data, probabilities=p).harm is not None
+
+
+def test_rows_and_columns_go_by_their_names():
+    data, p = world()
+    order = np.random.default_rng(1).permutation(300)
+    named = Predicted(p[order][:, [2, 0, 1]], ("c", "a", "b"), data.ids[order])
+    assert scored_by(data, named).unseen() == pytest.approx(scored_by(data, p).unseen())
+    frame = {"id": data.ids[order], "c": p[order, 2], "a": p[order, 0], "b": p[order, 1]}
+
+    class Frame(dict):
+        columns = property(lambda self: list(self))
+
+    assert as_predicted(Frame(frame)).classes == ("c", "a", "b")
+    assert scored_by(data, Frame(frame)).unseen() == pytest.approx(scored_by(data, p).unseen())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda p: p[:-1], "must be 300 rows by 3 classes"),
+        (lambda p: p[:, :2], "must be 300 rows by 3 classes"),
+        (lambda p: 2 * p, "sum to 1 in every row"),
+        (lambda p: np.where(p > 2, p, np.nan), "must be finite"),
+        (lambda p: Predicted(p, ("a", "b", "z")), "name the columns like the labels"),
+        (lambda p: Predicted(p, None, np.arange(300) + 5), "not those of the data"),
+    ],
+)
+def test_what_does_not_fit_the_data_is_refused(change, said):
+    data, p = world()
+    with pytest.raises(InputError, match=said):
+        decide(data, probabilities=change(p))
+
+
+def test_probabilities_and_dynamics_are_not_taken_together():
+    data, p = world()
+    scored = scored_by(data, p)
+    with pytest.raises(InputError, match="pass one"):
+        decide(data, probabilities=p, dynamics=scored.dynamics)
+
+
+def test_files_of_probabilities_are_told_from_losses(tmp_path):
+    _, p = world()
+    np.save(tmp_path / "p.npy", p)
+    np.save(tmp_path / "loss.npy", np.ones((3, 300)))
+    np.save(tmp_path / "tall.npy", np.ones((300, 3)))
+    pq.write_table(pa.table({"a": p[:, 0], "b": p[:, 1], "c": p[:, 2]}), tmp_path / "p.parquet")
+    assert predicted_in([tmp_path / "p.npy"]).values == pytest.approx(p)
+    assert predicted_in([tmp_path / "p.parquet"]).classes == ("a", "b", "c")
+    for name in ("loss.npy", "tall.npy"):
+        assert predicted_in([tmp_path / name]) is None
+    pq.write_table(pa.table({"a": ["x"]}), tmp_path / "words.parquet")
+    with pytest.raises(InputError, match="a column of numbers for each class"):
+        predicted_in([tmp_path / "words.parquet"])
+
+
+@pytest.mark.parametrize("kind", ["npy", "csv"])
+def test_the_command_begins_from_a_file_of_them(tmp_path, dris, kind):
+    data, p = world()
+    rows = [*zip(data.x[:, 0].tolist(), data.x[:, 1].tolist(), strict=True)]
+    with (tmp_path / "data.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["u", "v", "y"])
+        writer.writerows([*row, data.names[k]] for row, k in zip(rows, data.labels, strict=True))
+    if kind == "npy":
+        np.save(tmp_path / "p.npy", p)
+    else:
+        with (tmp_path / "p.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["a", "b", "c"])
+            writer.writerows(p.tolist())
+    words = ["clean", str(tmp_path / "data.csv"), "--label", "y", "--no-harm", "--no-report"]
+    words += ["--from", str(tmp_path / f"p.{kind}"), "--out", str(tmp_path / "out"), "--json"]
+    code, said, told = dris(*words)
+    assert code == 0, told
+    values = json.loads(said)
+    assert (values["kept"], values["limits"], values["proxies"]["imported"]) == (270, [], 1)
