@@ -6,8 +6,8 @@ ratio is of two things measured in the same run. scikit-learn's MLP is trained b
 `train_proxies(model="sklearn_mlp")`, recorded after every epoch as well; what `fit` alone takes,
 which records nothing, is printed beside it. The logistic regression is what cleanlab does first:
 `cross_val_predict` with five folds; the little that follows is left out in its favour.
-Expected: 40× and more, 30× and more; beside the logistic regression in one thread about 1.5× where
-the held-out loss stops the proxies, as the product does, and 8× for all of 20 epochs. With the
+Expected: 40× and more, 30× and more; beside the logistic regression in one thread about 1.1× where
+the held-out loss stops the proxies, as the product does, and 5× for all of 20 epochs. With the
 threads that scikit-learn takes on a busy machine its processor time was forty times as much.
 """
 

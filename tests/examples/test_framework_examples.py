@@ -1,5 +1,6 @@
 """The examples of the frameworks, run as a user would; what they print is what they promise."""
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -16,7 +17,8 @@ ROOT = Path(__file__).parents[2]
 
 def printed_by(name: str) -> str:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-    environment["PYTHONPATH"] = str(Path(dris.__file__).parents[1])
+    path = [str(Path(dris.__file__).parents[1]), environment.get("PYTHONPATH", "")]
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, path))
     run = subprocess.run(
         [sys.executable, str(ROOT / "examples" / name)],
         capture_output=True,
@@ -47,3 +49,14 @@ def test_in_hugging_face_the_lowest_scores_are_wrong_labels():
     assert share(text, "in the kept 67 %") < 5
     for name in ("everything", "the kept", "weighted draws"):
         assert share(text, f"trained on {name}") > 85
+
+
+@pytest.mark.parametrize(
+    ("name", "module"), [("keras_record.py", "keras"), ("jax_record.py", "flax")]
+)
+def test_in_keras_and_jax_the_lowest_scores_are_wrong_labels(name, module):
+    if importlib.util.find_spec(module) is None:  # to import keras would choose its backend
+        pytest.skip(f"{module} is missing")
+    text = printed_by(name)
+    assert "3 proxies, 8 epochs, 1797 examples" in text
+    assert share(text, "in the lowest tenth") > 80  # by chance 20

@@ -74,6 +74,7 @@ def proxy_weights(dynamics: Dynamics) -> NDArray[np.float64]:
         return weights
     even = weights
     own = np.exp(-dynamics.out_of_fold.snapshot("loss").astype(np.float64)) + 1e-9
+    own = own[:, np.lexsort(own)]  # so that no bit depends on the order of the examples
     for _ in range(_ROUNDS):
         shares = weights[:, None] * own
         weights = (shares / shares.sum(axis=0)).mean(axis=1)
@@ -89,7 +90,8 @@ def unseen_confidence(dynamics: Dynamics) -> Score | None:
     if dynamics.out_of_fold is None:
         return None
     loss = dynamics.out_of_fold.snapshot("loss").astype(np.float64)
-    return np.asarray(proxy_weights(dynamics) @ np.exp(-loss))
+    weights = proxy_weights(dynamics)[:, None]
+    return np.asarray((weights * np.exp(-loss)).sum(axis=0))  # a product of BLAS rounds by place
 
 
 def unseen_probabilities(
