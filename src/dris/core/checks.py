@@ -156,12 +156,12 @@ def checked_count(value: Any, name: str, at_least: int) -> int:
     >>> checked_count(3, "k", at_least=2)
     3
     """
+    if isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} must be a whole number, got {value}")
     try:
         count = operator.index(value)
     except TypeError:
         raise InputError(f"{name} must be a whole number, got {value!r}") from None
-    if isinstance(value, bool):
-        raise InputError(f"{name} must be a whole number, got {value}")
     if count < at_least:
         raise InputError(f"{name} must be at least {at_least}, got {count}")
     return count

@@ -70,7 +70,7 @@ class Decision:
     >>> print(decide(few))
     found  0 of 2 labels look wrong
     kept   2 of 2 by everything
-    note   2 examples cannot show wrong labels (two classes and 200 examples are the least)
+    note   2 examples cannot show wrong labels (two classes and 50 examples are the least)
     """
 
     data: LabelledData
@@ -260,7 +260,8 @@ class Decision:
             said.append(f"short  {self.short:,} fewer than asked for pass the gate")
         if self.harm is not None:
             said.append(f"change {self.harm.says}: {self.harm}")
-        said.append(f"blind  {BLIND}")
+        if self.scored is not None:
+            said.append(f"blind  {BLIND}")
         limit = self.limit
         if limit is not None and self.limit_says == "something":
             said.append(

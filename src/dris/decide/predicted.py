@@ -85,7 +85,7 @@ def scored_by(data: LabelledData, predicted: Any, settings: Settings = DEFAULTS)
     """The data as one model sees it which did not train on the rows it is asked about.
 
     >>> data = LabelledData.of(np.eye(2), [0, 1], classes=("a", "b"))
-    >>> scored_by(data, [[0.9, 0.1], [0.8, 0.2]]).unseen().tolist()
+    >>> scored_by(data, [[0.9, 0.1], [0.8, 0.2]]).unseen().round(2).tolist()
     [[0.9, 0.1], [0.8, 0.2]]
     """
     p = _checked(data, as_predicted(predicted))
