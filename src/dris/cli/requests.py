@@ -5,7 +5,8 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from pathlib import Path
@@ -71,6 +72,7 @@ class Request:
     config: Config = None
     command: str = ""
     named: list[Path] = field(default_factory=list)  # the files that the command said it writes
+    as_toml: str = ""  # how to do it again
 
     @property
     def title(self) -> str:
@@ -198,6 +200,18 @@ class Request:
         # A run's own recipe may be written again by it.
         named += [self.config] if self.config != self.out / f"{self.command}.toml" else []
         return Writer(force=self.force).reading(*named)
+
+    @contextmanager
+    def together(self) -> Iterator["Writer"]:
+        """Who writes the outputs, which appear together, after the recipe of how they came."""
+        with self.writer().together() as writer:
+            yield writer
+            self.write_recipe()
+
+    def write_recipe(self) -> None:
+        """Write how to do this again, where the command has outputs."""
+        if self.named:
+            self.recipes().write(self.out / f"{self.command}.toml", [self.as_toml.encode()])
 
     def recipes(self) -> "Writer":
         """Who writes the recipe: the last run's is replaced unless somebody edited it."""
@@ -342,7 +356,11 @@ def takes_request(command: Callable[..., None], *names: str) -> Callable[..., No
     shared = get_type_hints(Request, include_extras=True)
     own = list(inspect.signature(command).parameters.values())[1:]
     names = (*names, "config") if names else tuple(f.name for f in fields(Request))
-    chosen = [f for f in fields(Request) if f.name in names and f.name not in ("named", "command")]
+    chosen = [
+        f
+        for f in fields(Request)
+        if f.name in names and f.name not in ("named", "command", "as_toml")
+    ]
     taken = [f.name for f in chosen]
 
     @wraps(command)
@@ -351,10 +369,10 @@ def takes_request(command: Callable[..., None], *names: str) -> Callable[..., No
             given["data"] = recipe_data(given["config"]) or None
         own = {name: value for name, value in given.items() if name not in taken}
         ask = Request(**{name: given[name] for name in taken}, command=command.__name__)
+        path = ask.out / f"{ask.command}.toml"
+        ask = replace(ask, as_toml=recipe_text(ask.command, given, path))
         command(ask, **own)
-        if ask.named:
-            path = ask.out / f"{ask.command}.toml"
-            ask.recipes().write(path, [recipe_text(ask.command, given, path).encode()])
+        ask.write_recipe()
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = [
