@@ -215,4 +215,6 @@ def _ended(error: Exception) -> tuple[int, str]:
         return 1, f"memory ran out ({first or 'no more is to be had'}); {MEMORY}"
     if isinstance(error, OSError):
         return 1, printable(sentence_of(error))
+    if isinstance(error, UnicodeError):  # only what others wrote is not text
+        return 1, f"a file holds what is not text in UTF-8 ({first}); save it as UTF-8"
     return 70, f"{type(error).__name__}: {first} (--debug shows where)"

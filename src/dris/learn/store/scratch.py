@@ -5,6 +5,7 @@ from pathlib import Path
 
 from dris.core.dynamics.arrayfile import made_folder, write_atomically
 from dris.core.errors import InputError
+from dris.core.temporaries import remove_left
 from dris.learn.store.locks import LOCK
 
 MARK = "made-by-dris"
@@ -50,6 +51,7 @@ def _refuse_foreign(folder: Path) -> None:
     """A folder is ours when it has the mark, or holds nothing but a lock (killed before it had)."""
     if not folder.is_symlink() and not folder.exists():
         return
+    remove_left(folder, f".{MARK}.")  # of a process that was killed while it made the mark
     names = {path.name for path in folder.iterdir()} if folder.is_dir() else {""}
     if folder.is_symlink() or not (MARK in names or names <= {LOCK}):
         raise InputError(
