@@ -24,6 +24,7 @@ _LEARN = [f"src/dris/learn/{name}" for name in _NEED_TORCH]
 collect_ignore_glob = [
     "src/dris/integrations/lightning.py",
     "src/dris/integrations/huggingface.py",
+    "src/dris/review/app.py",
     "tests/small_lightning.py",
     "tests/ddp_lightning.py",
     "tests/small_text.py",

@@ -125,7 +125,7 @@ def test_each_gpu_has_one_process_and_whole_groups(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "devices_of", lambda device: ["cuda:0", "cuda:1"])
     monkeypatch.setattr(runner, "run_all", run_all)
     gpus = Place(tmp_path / "runs", device="cuda")
-    with pytest.raises(FileNotFoundError):  # nothing was computed, so there are no records
+    with pytest.raises(InputError, match="cannot be read"):  # nothing computed, so no records
         run(cells(), out=tmp_path, place=gpus, workers=8)
     assert seen["workers"] == 2
     assert [place.device for _, _, place in seen["tasks"]] == ["cuda:0", "cuda:1"]
@@ -134,7 +134,7 @@ def test_each_gpu_has_one_process_and_whole_groups(tmp_path, monkeypatch):
     # The twin: on CPUs, and on Ray, every group is a task, and workers are as asked for.
     for place, engine in (("cpu", "local"), ("cuda", Engine("ray"))):
         other = tmp_path / place
-        with pytest.raises(FileNotFoundError):
+        with pytest.raises(InputError, match="cannot be read"):
             run(cells(), out=other, place=Place(other, device=place), workers=8, engine=engine)
         assert (len(seen["tasks"]), seen["workers"]) == (2, 8)
 

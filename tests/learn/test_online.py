@@ -339,7 +339,7 @@ def test_a_reference_that_diverged_is_a_collapse_not_a_crash():
 
 
 def alarms(caplog):
-    return [r for r in caplog.records if r.name == "dris" and "collapsed" in r.getMessage()]
+    return [r for r in caplog.records if r.name == "dris.learn" and "collapsed" in r.getMessage()]
 
 
 def test_a_collapsed_sampler_alarms_once_in_the_log_and_in_every_line(caplog):

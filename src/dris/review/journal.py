@@ -4,9 +4,9 @@ The first line is the worklist, every other one an act of a person. A process th
 it writes leaves at most half a line; the next one steps over it.
 """
 
-import fcntl
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -51,7 +51,8 @@ class Journal:
         """
         self.path = path
         with writing(path):
-            self._handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+            as_is = getattr(os, "O_BINARY", 0)  # Windows would change the ends of lines
+            self._handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | as_is, 0o644)
         try:
             self._lock()
             text = path.read_bytes()
@@ -112,8 +113,16 @@ class Journal:
 
     def _lock(self) -> None:
         try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            if sys.platform == "win32":
+                import msvcrt
+
+                os.lseek(self._handle, 2**40, os.SEEK_SET)  # past every line, which all may read
+                msvcrt.locking(self._handle, msvcrt.LK_NBLCK, 1)
+            else:
+                import fcntl
+
+                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
             raise InputError(
                 f"{self.path} is open in another dris review; go on there (several people may, "
                 "each by name), or end it first"

@@ -197,7 +197,7 @@ def test_a_model_by_import_path_works_in_every_process(workers, tmp_path, monkey
 
 def test_bad_models_are_refused_before_anything_is_trained():
     for model, told in [
-        ("resnet21", "unknown model 'resnet21'; choose from mlp"),
+        ("resnet21", r"unknown model 'resnet21' \(did you mean resnet20\?\); choose from mlp"),
         ("no_such_module:build", "cannot be imported"),
         (nn.Linear(5, 3), "got a built Linear"),
         (lambda: None, r"must take \(input_shape, classes\)"),
