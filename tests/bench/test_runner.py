@@ -25,6 +25,7 @@ from dris.bench.spec import CLEAN, Cell, Noise
 from dris.core.errors import InputError
 from dris.data.writer import MANIFEST
 from dris.learn.run.engine import Engine
+from dris.learn.store.scratch import made_scratch
 
 BED = scale_of("smoke").beds[0]
 SOURCE = Path(static_kind.__file__).parents[3]
@@ -162,6 +163,13 @@ def test_a_killed_target_goes_on_and_leaves_nothing_behind(tmp_path, monkeypatch
     (store,) = stores
     assert store == tmp_path / "runs" / "targets" / cell.key
     assert not store.exists()
+    # Killed between the record and the removal of its epochs: the next run removes them.
+    (made_scratch(store) / "epoch").touch()
+    open_ = made_scratch(store.with_name("another"))  # of a cell without a record: they stay
+    run([cell], out=tmp_path, place=Place(tmp_path / "runs"), workers=1)
+    assert not store.exists()
+    assert open_.exists()
+    assert len(stores) == 1
 
 
 def test_the_papers_own_cells_cost_about_its_eight_gpu_days(tmp_path):

@@ -45,6 +45,10 @@ class Place:
         data_dir = None if self.data_dir is None else self.data_dir.absolute()
         return replace(self, store=self.store.absolute(), data_dir=data_dir)
 
+    def epochs_of(self, key: str) -> Path:
+        """Where the target of a cell keeps its epochs until the cell has its record."""
+        return self.store / "targets" / key
+
 
 @lru_cache(maxsize=2)
 def loaded(source: Source, place: Place) -> Loaded:

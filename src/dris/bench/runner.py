@@ -24,6 +24,7 @@ from dris.core.temporaries import remove_left
 from dris.data.files import reading
 from dris.learn.run.engine import Engine, checked_engine
 from dris.learn.run.processes import Progress, devices_of, run_all
+from dris.learn.store.scratch import remove_scratch
 
 Record = dict[str, Any]
 KINDS = {
@@ -61,6 +62,10 @@ def run(
     for cell in missing(wanted, out):
         groups.setdefault(cell.group, []).append(cell)
     done = len(wanted) - sum(map(len, groups.values()))
+    for cell in wanted:
+        epochs = place.epochs_of(cell.key)
+        if epochs.exists() and _path(folder, cell).exists():  # killed before they were removed
+            remove_scratch(epochs)
     tasks = [([group], folder, place) for group in groups.values()]
     if place.device != "cpu" and checked_engine(engine).name == "local":
         queues = lanes(list(groups.values()), devices_of(place.device))

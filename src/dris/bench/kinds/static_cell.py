@@ -29,7 +29,7 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
         except NothingPassesError:
             yield Finding(cell, guessed(data, noisy), seconds)
             continue
-        epochs = place.store / "targets" / cell.key
+        epochs = place.epochs_of(cell.key)
         with timed(seconds, "target"):
             accuracy = reached(cell, data, noisy, subset, place, epochs)
         kept = subset.indices
