@@ -260,7 +260,7 @@ class Decision:
             said.append(f"short  {self.short:,} fewer than asked for pass the gate")
         if self.harm is not None:
             said.append(f"change {self.harm.says}: {self.harm}")
-        if self.scored is not None:
+        if found is not None:
             said.append(f"blind  {BLIND}")
         limit = self.limit
         if limit is not None and self.limit_says == "something":
