@@ -145,15 +145,16 @@ def test_a_killed_clean_is_finished_by_the_same_command_to_the_same_bytes(people
         "writer.place_new = killed\n" + MAIN
     )
 
-    def ran(code, out):
-        command = [sys.executable, "-c", code, *words, "--out", str(tmp_path / out)]
-        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    def ran(code, where):  # the recipe names the output as it was typed: the same in both places
+        (tmp_path / where).mkdir(exist_ok=True)
+        command = [sys.executable, "-c", code, *words, "--out", "out"]
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path / where)
 
     assert ran(MAIN, "whole").returncode == 0
     assert ran(code, "cut").returncode == -signal.SIGKILL
     again = ran(MAIN, "cut")
     assert again.returncode == 0, again.stderr
-    assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
+    assert contents(tmp_path / "cut" / "out") == contents(tmp_path / "whole" / "out")
 
 
 # -- processes -----------------------------------------------------------------------------------

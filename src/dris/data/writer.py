@@ -148,7 +148,7 @@ class Writer:
             mine = {old: new for old, new in fresh.items() if new.parent == folder}
             sums = {old: (digests or {}).get(old) or digest_of(old) for old in mine}
             with writing(folder), _alone_in(folder):
-                self._place(folder, mine, sums, several=whole and len(fresh) > 1)
+                self._place(folder, mine, sums, several=whole)
         for folder in folders:
             with writing(folder), _alone_in(folder):
                 _note_whole(folder, {target.name for target in fresh.values()})
