@@ -103,6 +103,15 @@ def left(page):
     return int(page.locator("#left").inner_text().split()[0].replace(",", ""))
 
 
+def shown(page, where, text, same=True):
+    """Wait until the card, which comes a moment after what was asked for, says this (or not)."""
+    page.wait_for_function(
+        "([where, text, same]) => ((document.querySelector('#card ' + where)?.textContent ?? null)"
+        " === text) === same && document.querySelector('#card ' + where) !== null",
+        arg=[where, text, same],
+    )
+
+
 def wait_saved(page, count, total):
     page.wait_for_function(
         "n => document.getElementById('left').textContent.replace(',', '').startsWith(n + ' ')",
@@ -125,9 +134,7 @@ def test_fifty_labels_are_answered_by_keyboard_alone(served, looked_at, tmp_path
             page.keyboard.press("Enter")
         else:
             page.keyboard.press("aakku"[k % 5])
-        page.wait_for_function(
-            "was => document.querySelector('#card .id').textContent !== was", arg=before
-        )
+        shown(page, ".id", before, same=False)
     wait_saved(page, 50, total)
     said = acts(tmp_path)
     assert len({act["at"] for act in said}) == 50
@@ -142,10 +149,10 @@ def test_undo_by_key_brings_the_card_back(served, looked_at, tmp_path):
     total, first = left(page), page.locator("#card .id").inner_text()
     page.keyboard.press("k")
     wait_saved(page, 1, total)
-    assert page.locator("#card .id").inner_text() != first
+    shown(page, ".id", first, same=False)
     page.keyboard.press("z")
     wait_saved(page, 0, total)
-    assert page.locator("#card .id").inner_text() == first
+    shown(page, ".id", first)
     assert [act["act"] for act in acts(tmp_path)] == ["tick", "undo"]
 
 
@@ -155,9 +162,9 @@ def test_filters_and_search_narrow_the_queue(served, looked_at):
     page.locator("#by-given").select_option(label="dog")
     some = int(page.locator("#where").inner_text().split()[-1])
     assert 0 < some < total
-    assert page.locator("#card .given").inner_text() == "dog"
+    shown(page, ".given", "dog")
     page.locator("#by-suggested").select_option(label="cat")
-    assert page.locator("#card .rather").inner_text() == "cat"
+    shown(page, ".rather", "cat")
     page.locator("#clear").click()
     page.locator("#by-suspicion").select_option("0.1")
     tenth = int(page.locator("#where").inner_text().split()[-1])
@@ -170,7 +177,7 @@ def test_filters_and_search_narrow_the_queue(served, looked_at):
     page.keyboard.press("/")
     page.keyboard.type(f"RIVER day{name[1:]}x")
     page.wait_for_function("() => document.querySelector('#where').textContent === '1 of 1'")
-    assert page.locator("#card .id").inner_text() == name
+    shown(page, ".id", name)
     page.locator("#search").fill("nothing of the kind")
     page.wait_for_function("() => document.querySelector('#where').textContent === 'nothing here'")
 
@@ -370,7 +377,7 @@ def test_hostile_names_of_files_and_folders_do_nothing(served, looked_at, tmp_pa
             Image.fromarray(image).save(tmp_path / "photos" / name / file.replace("/", ""))
     found = looked_at(served("photos", "--reviewer", "ana").url)
     page = found.page
-    page.wait_for_function("() => document.querySelector('#card img').naturalWidth > 0")
+    page.wait_for_function("() => document.querySelector('#card img')?.naturalWidth > 0")
     page.keyboard.press("i")
     page.wait_for_selector("dialog.zoom img")
     page.keyboard.press("Escape")
