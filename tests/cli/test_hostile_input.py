@@ -98,6 +98,7 @@ def test_a_foreign_store_is_shown_escaped_and_its_mark_up_as_it_stands(dris, tmp
         "rank {}.parquet",
         "corrupt a.csv --label y --kind matrix --matrix {}.csv --out n.csv",
         "clean x.npy --label {}.npy",
+        "score --from {}",  # a folder of records per epoch, one of them a pipe
     ],
 )
 def test_pipes_and_devices_are_refused_at_once(dris, tmp_path, monkeypatch, words):
@@ -107,6 +108,10 @@ def test_pipes_and_devices_are_refused_at_once(dris, tmp_path, monkeypatch, word
     for suffix in (".csv", ".parquet", ".npz", ".npy"):
         os.mkfifo(tmp_path / f"pipe{suffix}")
         (tmp_path / f"zero{suffix}").symlink_to("/dev/zero")
+    (tmp_path / "pipe").mkdir()
+    os.mkfifo(tmp_path / "pipe" / "dynamics_epoch_0.jsonl")
+    (tmp_path / "zero").mkdir()
+    (tmp_path / "zero" / "dynamics_epoch_0.jsonl").symlink_to("/dev/zero")
     for name in ("pipe", "zero"):
         code, _, error = dris(*words.replace("{}", name).split())
         assert code == 1

@@ -18,7 +18,9 @@ def test_what_is_documented_is_what_nobody_has_to_ask_for():
     "edge",
     [
         {"proxies": 2},
+        {"proxies": 10_000},
         {"epochs": 1},
+        {"epochs": 100_000},
         {"folds": 2},
         {"folds": None},
         {"scored_epoch": 1},
@@ -39,7 +41,9 @@ def test_every_edge_is_taken(edge):
     ("wrong", "says"),
     [
         ({"proxies": 1}, "proxies must be at least 2"),
+        ({"proxies": 10_001}, "proxies must be at most 10,000"),
         ({"epochs": 0}, "epochs must be at least 1"),
+        ({"epochs": 10**400}, "epochs must be at most 100,000"),
         ({"folds": 1}, "folds must be at least 2"),
         ({"scored_epoch": 0}, "scored_epoch must be in 1..20"),
         ({"scored_epoch": 21}, "scored_epoch must be in 1..20"),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dris.core.checks import checked_ids
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
-from dris.data.files import PathLike, files_of, in_order, listed, one_line, reading
+from dris.data.files import PathLike, files_of, in_order, listed, one_line, reading, refuse_endless
 from dris.data.scorefile import ScoreFile
 from dris.data.tables.csvfile import CsvRows, open_csv
 from dris.data.tables.label_columns import ids_of, typed_text
@@ -200,6 +200,7 @@ def _cartography(folder: Path) -> Dynamics:
 
 
 def _epoch(file: Path, key: str) -> Iterator[tuple[int, Any, list[float], int]]:
+    refuse_endless(file)
     with file.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():

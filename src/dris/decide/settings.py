@@ -44,8 +44,8 @@ class Settings:
     at_most: float = 0.5
 
     def __post_init__(self) -> None:
-        checked_count(self.proxies, "proxies", at_least=2)
-        checked_count(self.epochs, "epochs", at_least=1)
+        checked_count(self.proxies, "proxies", at_least=2, at_most=10_000)
+        checked_count(self.epochs, "epochs", at_least=1, at_most=100_000)
         if self.folds is not None:
             checked_count(self.folds, "folds", at_least=2)
         if self.scored_epoch is not None and not 1 <= self.scored_epoch <= self.epochs:
