@@ -172,6 +172,22 @@ def dying_after_the_manifest(instead):
     return lambda old, new: (real if Path(new).name == MANIFEST else instead)(old, new)
 
 
+def test_one_output_too_is_finished_by_the_command_that_was_killed(tmp_path, monkeypatch):
+    path = tmp_path / "c.csv"
+
+    def killed(folder, names):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as at:
+        at.setattr(module, "_note_whole", killed)
+        with pytest.raises(KeyboardInterrupt):
+            Writer().write(path, [b"a"])
+    assert path.read_bytes() == b"a"
+    Writer().write(path, [b"a"])
+    with pytest.raises(InputError, match="use --force"):  # the twin: once whole, it is refused
+        Writer().write(path, [b"b"])
+
+
 def test_a_file_that_comes_while_the_work_is_done_stays(tmp_path):
     def write(writer):
         with writer.file(tmp_path / "a") as temporary:

@@ -117,7 +117,7 @@ class Writer:
             try:
                 yield temporary
                 if self.held is None:
-                    self.publish({temporary: target})
+                    self.publish({temporary: target}, whole=not self.force)
                 else:
                     self.held[temporary] = target
             except BaseException:

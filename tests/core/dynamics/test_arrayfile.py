@@ -6,7 +6,14 @@ import os
 import numpy as np
 import pytest
 
-from dris.core.dynamics.arrayfile import made_folder, read_arrays, write_arrays, write_atomically
+from dris.core.dynamics.arrayfile import (
+    is_sealed,
+    made_folder,
+    plain_bytes,
+    read_arrays,
+    write_arrays,
+    write_atomically,
+)
 from dris.core.errors import InputError
 
 ARRAYS = {
@@ -100,3 +107,12 @@ def test_a_folder_that_cannot_be_is_refused_in_one_sentence(tmp_path, name):
     (tmp_path / "taken").write_text("")
     with pytest.raises(InputError, match=r"name a folder|name another folder"):
         made_folder(tmp_path / name)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_a_pipe_in_the_place_of_a_file_is_absent_and_nobody_waits_for_it(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileNotFoundError):
+        plain_bytes(tmp_path / "pipe")
+    assert not is_sealed(tmp_path / "pipe")
+    assert plain_bytes(write_atomically(tmp_path / "file", [b"a"])) == b"a"

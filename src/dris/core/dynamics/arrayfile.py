@@ -141,12 +141,27 @@ def read_arrays(
     return arrays, about
 
 
+def plain_bytes(path: Path) -> bytes:
+    """The bytes of a file; a pipe or a device, which may never end, counts as absent.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     plain_bytes(write_atomically(Path(folder, "note"), [b"a", b"b"]))
+    b'ab'
+    """
+    if not path.is_file():
+        raise FileNotFoundError(path)
+    return path.read_bytes()
+
+
 def is_sealed(path: Path) -> bool:
     """Whether a file begins as those that `write_arrays` writes; it may be damaged all the same.
 
     >>> is_sealed(Path("absent"))
     False
     """
+    if not path.is_file():
+        return False
     try:
         with path.open("rb") as file:
             return file.read(8 + len(_SEAL))[8:] == _SEAL

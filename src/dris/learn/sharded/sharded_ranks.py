@@ -26,6 +26,7 @@ from dris.core.large.histograms import Grid
 from dris.core.large.rank_tables import mean_error
 from dris.core.scores.ranks import variance_of_ranks
 from dris.core.streams import checked_seed
+from dris.core.temporaries import remove_left
 from dris.data.files import PathLike, reading
 from dris.data.tables.shards import Shard, open_shards, write_shard
 from dris.data.writer import OWN, Writer, digest_of
@@ -241,7 +242,8 @@ def _refuse_others(folder: Path, plan: bytes, writer: Writer, *, force: bool) ->
 
 
 def _begin(folder: Path, plan: bytes, writer: Writer, *, force: bool) -> None:
-    """Go on with this plan, or begin anew."""
+    """Go on with this plan, or begin anew; what a killed process left goes."""
+    remove_left(folder)
     if force or not _is_known(folder, plan):
         empty_scratch(folder / WORK)
         for file in [*_results(folder), folder / DONE]:

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.dynamics.arrayfile import read_arrays, write_arrays, write_atomically
+from dris.core.dynamics.arrayfile import plain_bytes, read_arrays, write_arrays, write_atomically
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.learn.store.locks import folder_lock
@@ -92,7 +92,7 @@ class Run:
     def done(self) -> bool:
         """Whether the result is there, to the last byte; a damaged one is not there."""
         try:
-            return (self.folder / DONE).read_bytes() == _mark_for(self._result)
+            return plain_bytes(self.folder / DONE) == _mark_for(self._result)
         except FileNotFoundError:
             return False
 
@@ -109,7 +109,7 @@ class Run:
     def seconds(self) -> float | None:
         """How long the run took, as told to `finish`; None when unknown."""
         try:
-            return float(json.loads((self.folder / TIMING).read_bytes())["seconds"])
+            return float(json.loads(plain_bytes(self.folder / TIMING))["seconds"])
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None
 
@@ -126,7 +126,7 @@ class Run:
         No lock is needed: the mark `done` is written last, and what it marks is never changed.
         """
         try:
-            mark = json.loads((self.folder / DONE).read_bytes())
+            mark = json.loads(plain_bytes(self.folder / DONE))
             if (self.folder / DYNAMICS).stat().st_size != mark["bytes"]:
                 return None
             return Dynamics.load(self.folder / DYNAMICS)
@@ -257,7 +257,7 @@ class Run:
                 path.unlink()
         key = self.folder / KEY
         wanted = _json({"format": FORMAT, "key": self.key})
-        if not key.exists() or key.read_bytes() != wanted:
+        if not key.is_file() or key.read_bytes() != wanted:
             if key.exists():
                 self._set_aside(KEY, "not the key this folder is named after")
             write_atomically(key, [wanted])
@@ -332,6 +332,8 @@ def _record(epoch: int) -> str:
 
 
 def _mark_for(path: Path) -> bytes:
+    if not path.is_file():
+        raise FileNotFoundError(path)
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return _json({"bytes": file.tell(), "sha256": digest})
