@@ -150,8 +150,8 @@ def part_of(share: Any, n: int, name: str) -> int:
     return math.floor(value * n)
 
 
-def checked_count(value: Any, name: str, at_least: int, at_most: int = 10**12) -> int:
-    """A whole number that is not too small, nor past all use; True and 3.0 are not counts.
+def checked_count(value: Any, name: str, at_least: int, at_most: int | None = None) -> int:
+    """A whole number that is not too small, nor too large; True and 3.0 are not counts.
 
     >>> checked_count(3, "k", at_least=2)
     3
@@ -164,7 +164,7 @@ def checked_count(value: Any, name: str, at_least: int, at_most: int = 10**12) -
         raise InputError(f"{name} must be a whole number, got {value!r}") from None
     if count < at_least:
         raise InputError(f"{name} must be at least {at_least}, got {count}")
-    if count > at_most:
+    if at_most is not None and count > at_most:
         raise InputError(f"{name} must be at most {at_most:,}, got more")
     return count
 
