@@ -148,7 +148,7 @@ class Writer:
             mine = {old: new for old, new in fresh.items() if new.parent == folder}
             sums = {old: (digests or {}).get(old) or digest_of(old) for old in mine}
             with writing(folder), _alone_in(folder):
-                self._place(folder, mine, sums, several=whole)
+                self._place(folder, mine, sums, whole=whole)
         for folder in folders:
             with writing(folder), _alone_in(folder):
                 _note_whole(folder, {target.name for target in fresh.values()})
@@ -167,7 +167,7 @@ class Writer:
         fresh: Mapping[Path, Path],
         sums: Mapping[Path, str],
         *,
-        several: bool,
+        whole: bool,
     ) -> None:
         noted, there = _noted(folder), {}
         for old, new in fresh.items():
@@ -180,7 +180,7 @@ class Writer:
             fresh[old].name: [sums[old], *([] if before is None else [before])]
             for old, before in there.items()
         }
-        if several:
+        if whole:
             names = {new.name for new in fresh.values()}
             noted["unfinished"] = sorted({*noted["unfinished"], *names})
         if there:

@@ -16,13 +16,13 @@ from dris.bench.cell_data import Loaded, Place, loaded
 from dris.bench.kinds.ensemble_cell import until
 from dris.bench.kinds.groups import Finding, corrupted_cell, proxies_of, timed
 from dris.bench.kinds.proved_cell import flat
+from dris.bench.kinds.static_cell import trained
 from dris.bench.spec import Cell
 from dris.core.choose.rules import choose
 from dris.core.dynamics.best_epoch import best_epoch
 from dris.core.dynamics.history import Dynamics
 from dris.core.judge.diagnostics import contamination
 from dris.core.streams import rng_for, seed_for
-from dris.learn.targets import train_target
 
 Mask = NDArray[np.bool_]
 Labels = NDArray[np.int64]
@@ -115,20 +115,8 @@ def subgroups(data: Loaded, *, seed: int) -> tuple[Labels, Labels]:
 def _judged(
     cell: Cell, rule: str, dynamics: Dynamics, scene: Scene, place: Place
 ) -> dict[str, float]:
-    if cell.target is None:
-        raise ValueError("a cell of later work needs a target")
     data, subset = scene.data, choose(rule, dynamics, keep=cell.keep, seed=cell.seed)
-    run = train_target(
-        cell.target.model,
-        data.x,
-        scene.given,
-        subset,
-        recipe=cell.target.recipe,
-        seed=cell.seed,
-        classes=data.classes,
-        test=(data.test_x, data.test_y),
-        device=place.device,
-    )
+    run = trained(cell, data, scene.given, subset, place)
     right = _right(run.model, data, place)
     kept = subset.indices
     return {

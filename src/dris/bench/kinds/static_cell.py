@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dris.bench.cell_data import Loaded, Place
 from dris.bench.kinds.groups import Finding, model_of, prepared, timed
@@ -13,6 +14,7 @@ from dris.core.choose.gate import NothingPassesError
 from dris.core.choose.selection import Subset
 from dris.core.noise.flips import NoisyLabels
 from dris.learn.store.scratch import made_scratch, remove_scratch
+from dris.learn.store.target_log import TargetRun
 from dris.learn.targets import train_target
 from dris.learn.trainers import kind_of
 
@@ -31,10 +33,10 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
             continue
         epochs = place.epochs_of(cell.key)
         with timed(seconds, "target"):
-            accuracy = reached(cell, data, noisy, subset, place, epochs)
+            run = trained(cell, data, noisy.given, subset, place, epochs)
         kept = subset.indices
         found: dict[str, Any] = {
-            "accuracy": accuracy,
+            "accuracy": float(run.accuracy or 0.0),
             "contamination": float(noisy.flipped[kept].mean()),
             "size": len(kept),
             "smallest_class": int(np.bincount(noisy.given[kept], minlength=data.classes).min()),
@@ -46,25 +48,25 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
             remove_scratch(epochs)
 
 
-def reached(
+def trained(
     cell: Cell,
     data: Loaded,
-    noisy: NoisyLabels,
+    given: NDArray[np.int64],
     subset: Subset,
     place: Place,
     folder: Path | None = None,
-) -> float:
-    """Test accuracy of the cell's target, trained for as many steps as on all the data.
+) -> TargetRun:
+    """The cell's target, trained for as many steps as on all the data, and tested.
 
     Networks keep their epochs in the folder, where there is one: killed work goes on.
     """
     if cell.target is None:
-        raise ValueError("a static cell needs a target")
+        raise ValueError(f"a cell of kind {cell.kind} needs a target")
     model = model_of(cell.target.model)
-    run = train_target(
+    return train_target(
         model,
         data.x,
-        noisy.given,
+        given,
         subset,
         recipe=cell.target.recipe,
         seed=cell.seed,
@@ -73,7 +75,6 @@ def reached(
         device=place.device,
         store=made_scratch(folder) if folder and kind_of(model).keeps_epochs else None,
     )
-    return float(run.accuracy or 0.0)
 
 
 def guessed(data: Loaded, noisy: NoisyLabels) -> dict[str, Any]:

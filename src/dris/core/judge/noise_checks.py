@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.core.binomial import chances_of
 from dris.core.judge.assumption_checks import Floats, Mask, too_few
 from dris.core.judge.diagnostics import Check, Outcome, auroc
 
@@ -187,16 +188,11 @@ def errors_go_both_ways(
 def binomial_p(hits: int, of: int, share: float) -> float:
     """The exact two-sided p of so many hits at that chance: all counts no likelier than this one.
 
-    In NumPy, for SciPy takes longer to import than everything else here takes.
-
     >>> round(binomial_p(0, 5, 0.5), 4)
     0.0625
     """
-    counts = np.arange(of + 1)
-    factorial = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, of + 1)))))
-    log = factorial[of] - factorial[counts] - factorial[of - counts]
-    log = log + counts * np.log(share) + (of - counts) * np.log1p(-share)
-    return float(min(1.0, np.exp(log[log <= log[hits] + 1e-7]).sum()))
+    chances = chances_of(of, share)
+    return float(min(1.0, chances[chances <= chances[hits] * (1 + 1e-7)].sum()))
 
 
 def _compared(
