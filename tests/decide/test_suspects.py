@@ -9,7 +9,7 @@ from dris.core.scores.formulas import consensus
 from dris.core.scores.ranks import normalized_ranks
 from dris.core.scores.suspicion import suspicion as of_shown
 from dris.data.labelled import LabelledData
-from dris.decide.scored import Scored, scored_from
+from dris.decide.scored import Scored, score_data, scored_from
 from dris.decide.settings import Settings
 from dris.decide.suspects import Suspects, contradicted_labels, suspects_of, suspicion_of
 from made_scored import made_scored
@@ -50,15 +50,40 @@ def test_suspicion_is_the_reversed_rank_of_the_margin_and_a_canarys_own_label_de
     scored = by_hand()
     found = suspicion_of(scored)
     assert found[:4] == pytest.approx([0.2, 0.8, 0.4, 0.6])  # margins 3, -4/3, 1/3, -1/3
-    assert found[4] == pytest.approx(1 / 4)  # two of three give b, by 1: one of four is surer
+    assert found[4] == pytest.approx(0.2)  # two of three give b, by 1: one of four is surer
     assert found.dtype == np.float64
 
 
 def test_a_canary_takes_the_place_that_its_own_label_would_among_the_others():
     # The others' margins are 3, 1/3, -1/3 and -4/3. Nobody gives the canary its own label.
-    assert suspicion_of(by_hand((0, 0, 0), (1, 0.5, 0.6)))[4] == pytest.approx(3 / 4)
-    assert suspicion_of(by_hand((0, 0, 0), (4, 2, 3)))[4] == 1.0
-    assert suspicion_of(by_hand((1, 1, 1), (9, 9, 9)))[4] == pytest.approx(1 / 4)  # never 0
+    for says, strength, place in (((0, 0, 0), (1, 0.5, 0.6), 1), ((0, 0, 0), (4, 2, 3), 0)):
+        found = suspicion_of(by_hand(says, strength))
+        assert found[4] == np.sort(found[:4])[::-1][place]
+    found = suspicion_of(by_hand((1, 1, 1), (9, 9, 9)))
+    assert found[4] == found[:4].min()  # surer than all others, and never 0
+
+
+def test_canaries_are_on_the_scale_of_the_others():
+    # The mean of two ranks is seldom as high as a rank: on a scale of their own, one in ten rows
+    # of small data would stand before others that are more likely wrong.
+    rng = np.random.default_rng(0)
+    truth, wrong = np.arange(600) % 3, rng.random(600) < 0.1
+    x = rng.normal(size=(600, 4)) + 4 * np.eye(3, 4)[truth]
+    given = np.where(wrong, (truth + 1) % 3, truth)
+    data = LabelledData.of(x, given, classes=("a", "b", "c"))
+    scored = score_data(data, Settings(epochs=6), workers=1, only_judged=True)
+    found, planted = suspicion_of(scored), scored.planted()
+    assert planted.sum() == 60
+    assert set(found[planted]) <= set(found[~planted])
+    # The twin: a rank by the one view that canaries have.
+    likely, twin = scored.unseen()[np.arange(600), given], found.copy()
+    twin[planted] = 1 - np.searchsorted(np.sort(likely[~planted]), likely[planted]) / 540
+    assert _found(wrong, found) > 0.999 > _found(wrong, twin) + 0.001
+
+
+def _found(wrong, score):
+    """How often a wrong label is more suspicious than another."""
+    return (score[wrong][:, None] > score[~wrong]).mean()
 
 
 def test_with_folds_the_given_label_is_judged_by_cuts_that_the_shown_ones_set(monkeypatch):

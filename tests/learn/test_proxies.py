@@ -487,6 +487,15 @@ def test_a_stretch_of_columns_has_one_deviation_and_weighs_at_most_sixteen():
     assert alone.tolist() == as_table(Data(x, np.zeros(4000, dtype=np.int64)), True).x.tolist()
 
 
+def test_a_stretch_may_weigh_as_fewer_columns_than_it_has():
+    x = np.random.default_rng(0).normal(size=(500, 5)) * [3, 1, 1, 1, 1]
+    done = as_table(Data(x, np.zeros(500, dtype=np.int64)), (1, (4, 1))).x
+    assert done[:, 0].var() == pytest.approx(1, rel=1e-4)
+    assert done[:, 1:].var(axis=0).sum() == pytest.approx(1, rel=1e-4)
+    plain = as_table(Data(x, np.zeros(500, dtype=np.int64)), (1, 4)).x
+    assert plain[:, 1:].var(axis=0).sum() == pytest.approx(4, rel=1e-4)
+
+
 def test_stretches_that_do_not_add_up_are_refused():
     with pytest.raises(InputError, match="must add up to all 3, got 4"):
         train_proxies(np.eye(3), [0, 1, 0], proxies=2, epochs=1, standardize=(1, 3), workers=1)

@@ -238,8 +238,10 @@ class LabelledData:
         return tuple(name for feature in self.features for name in feature.names())
 
     @property
-    def stretches(self) -> tuple[int, ...]:
+    def stretches(self) -> tuple[int | tuple[int, int], ...]:
         """The widths of what is scaled together: each number alone, or all that a column became.
+
+        A date is its days, and its places in the week, the year and the day, which weigh as one.
 
         >>> from dataclasses import replace
         >>> y = Feature("y", "one-hot", 3, ("a", "b", "c"))
@@ -247,10 +249,14 @@ class LabelledData:
         >>> replace(table, features=(Feature("x", "number"), y)).stretches
         (1, 3)
         """
-        found: list[int] = []
+        found: list[int | tuple[int, int]] = []
         for feature in self.features:
-            together = feature.how in TOGETHER
-            found += [feature.width] if together else [1] * feature.width
+            if feature.how == "days" and feature.width > 1:
+                found += [1, (feature.width - 1, 1)]
+            elif feature.how in TOGETHER:
+                found.append(feature.width)
+            else:
+                found += [1] * feature.width
         return tuple(found)
 
     def given(self, labels: NDArray[np.int64] | None = None) -> NDArray[Any]:

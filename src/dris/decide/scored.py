@@ -27,6 +27,7 @@ from dris.core.scores.suspicion import unseen_probabilities
 from dris.core.streams import rng_for
 from dris.data.labelled import LabelledData
 from dris.decide.settings import DEFAULTS, Settings
+from dris.learn.jobs import Normalize
 from dris.learn.proxies import default_recipe, train_proxies
 from dris.learn.run.engine import Engine
 from dris.learn.run.processes import Progress
@@ -252,10 +253,10 @@ def score_data(
     return Scored(data, dynamics, planted, chosen, said, features, only_judged=apart)
 
 
-def scaling(data: LabelledData, features: Any = None) -> bool | tuple[int, ...]:
+def scaling(data: LabelledData, features: Any = None) -> Normalize:
     """How the proxies' table is standardised: what one column became is scaled as one."""
     own = features is None and data.x.ndim == 2
-    return data.stretches if own and max(data.stretches, default=1) > 1 else True
+    return data.stretches if own and any(s != 1 for s in data.stretches) else True
 
 
 def _planted(

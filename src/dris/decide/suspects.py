@@ -120,9 +120,11 @@ def suspicion_of(scored: Scored) -> NDArray[np.float64]:
     else:
         margin = likely[at, own]
         others = likely[~planted, scored.data.labels[~planted]]
-    # The place it would take among the others.
+    # The place it would take among the others, and the suspicion of who stands there: a mean of
+    # two ranks is rarely near 1, so that a plain rank would put canaries above the rest.
     below = np.searchsorted(np.sort(others), margin, side="left")
-    wary[at] = np.maximum(1 - below / others.size, 1 / others.size)
+    by_place = np.sort(wary[~planted])[::-1]
+    wary[at] = by_place[np.minimum(below, by_place.size - 1)]
     return wary
 
 

@@ -19,7 +19,8 @@ from dris.learn.folds import copies_in, folds_of
 from dris.learn.recipe import Recipe
 
 Positions = NDArray[np.int64]
-Normalize = bool | tuple[int, ...]  # or the widths of stretches of columns, each scaled as one
+Stretch = int | tuple[int, int]  # so many columns scaled as one, and as how many they weigh
+Normalize = bool | tuple[Stretch, ...]
 
 
 class DivergedError(InputError):

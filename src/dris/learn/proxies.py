@@ -23,7 +23,7 @@ from dris.core.streams import checked_seed
 from dris.core.temporaries import temporary_folder
 from dris.learn.folds import in_and_out
 from dris.learn.job_keys import mark_of
-from dris.learn.jobs import Data, DivergedError, Job, Trained, epochs_of, folds_for
+from dris.learn.jobs import Data, DivergedError, Job, Stretch, Trained, epochs_of, folds_for
 from dris.learn.proxy_inputs import (
     check_held_out,
     check_ways,
@@ -59,7 +59,7 @@ def train_proxies(
     record: Literal["all", "scored"] = "all",
     gradient_norm: bool = False,
     rival: bool = False,
-    standardize: bool | Sequence[int] = True,
+    standardize: bool | Sequence[Stretch] = True,
     classes: int | None = None,
     judged: ArrayLike | None = None,
     ids: ArrayLike | None = None,
@@ -107,7 +107,8 @@ def train_proxies(
         rival: Also record the likeliest class besides the label, to suggest labels by.
         standardize: Give each feature (or image channel) mean 0 and standard deviation 1. Of a
             table, the widths of stretches of columns, such as (1, 1, 256), give each stretch one
-            deviation for all of its columns, and none weighs more than sixteen.
+            deviation for all of its columns, and none weighs more than sixteen; (6, 1) is a
+            stretch of six that weighs as one.
         classes: Number of classes, when the largest label may be absent.
         judged: Labels to judge the examples by where they are not those trained on, such as
             canaries' (stacked models with `cross_fit`). Out of fold that is fair: nobody who

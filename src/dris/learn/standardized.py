@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.learn.jobs import Data, Normalize
+from dris.learn.jobs import Data, Normalize, Stretch
 from dris.learn.record.array_like import divisor_of
 
 HEAVIEST = 16  # columns; found on texts and categories that nothing was tested on
@@ -28,7 +28,8 @@ def as_table(
     With a folder, x that is large becomes a file there, mapped read-only. `constant` adds a last
     column of ones, which a bias multiplies. `normalize` may be the widths of stretches of columns
     that are one thing, such as the components of a text: each stretch is divided by one number,
-    after which it varies as much as its columns would, at most as sixteen. Each for itself, the
+    after which it varies as much as its columns would, at most as sixteen, or as many as stand
+    beside the width: (6, 1) are six that weigh as one. Each for itself, the
     faintest components would be as loud as the first, and hundreds of them louder than all else.
 
     >>> as_table(Data(np.array([[1.0, 5.0], [3.0, 5.0]]), np.array([0, 1])), True).x.tolist()
@@ -105,17 +106,19 @@ def _mean_and_scale(x: NDArray[Any], normalize: Normalize) -> tuple[Any, Any]:
     return mean, divisor_of(spread, mean)
 
 
-def _together(spread: NDArray[Any], widths: tuple[int, ...]) -> NDArray[np.float64]:
-    """One deviation for each stretch of columns, so that none weighs more than sixteen."""
+def _together(spread: NDArray[Any], stretches: tuple[Stretch, ...]) -> NDArray[np.float64]:
+    """One deviation for each stretch of columns, so that none weighs more than it should."""
+    pairs = [(s, min(s, HEAVIEST)) if isinstance(s, int) else s for s in stretches]
+    widths = [width for width, _ in pairs]
     if sum(widths) != len(spread):
         raise InputError(
             f"the stretches of columns must add up to all {len(spread)}, got {sum(widths)}; "
             "name the width of each"
         )
-    wide = np.array(widths)
+    wide, weight = np.array(widths), np.array([weight for _, weight in pairs])
     whose = np.repeat(np.arange(len(wide)), wide)
     total = np.bincount(whose, weights=spread**2, minlength=len(wide))
-    return np.where(wide == 1, np.sqrt(total), np.sqrt(total / np.minimum(wide, HEAVIEST)))[whose]
+    return np.asarray(np.sqrt(total / weight)[whose])
 
 
 def _blocks(x: NDArray[Any]) -> Iterator[slice]:
