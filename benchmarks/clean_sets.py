@@ -40,6 +40,7 @@ class Set:
     about: str
     made: Callable[[], Table]
     chose: bool = False  # whether the rules were chosen on it
+    seen: bool = False  # whether an earlier version was run on it
     train: int = MOST_TRAIN
 
 
@@ -104,20 +105,38 @@ def _pooled(name: str) -> Callable[[], Table]:
 
 
 def _cifar10() -> Table:
+    images, labels = _known("cifar10")
+    return _encoded(images), labels
+
+
+def _encoded(images: NDArray[np.uint8]) -> NDArray[np.float32]:
     """EfficientNet-Lite0's features, frozen, and their first 128 principal components."""
     import torch
     from sklearn.decomposition import PCA
 
     from dris.bench.backbones import efficientnet_lite0
 
-    images, labels = _known("cifar10")
-    network = efficientnet_lite0((3, 32, 32), 10).eval()
+    network = efficientnet_lite0(images.shape[1:], 10).eval()
     with torch.inference_mode():
         parts = [
             network(torch.from_numpy(np.array(images[i : i + 100])).float()).flatten(1)
             for i in range(0, len(images), 100)
         ]
-    return PCA(128, random_state=0).fit_transform(torch.cat(parts).numpy()), labels
+    return PCA(128, random_state=0).fit_transform(torch.cat(parts).numpy())
+
+
+def _food101() -> Table:
+    """EfficientNet-Lite0's features of photographs at 128 pixels, their first 128 components."""
+    from PIL import Image
+
+    folder = Path(os.environ["DRIS_DATA"]) / "food-101" / "images"
+    files = sorted(folder.glob("*/*.jpg"))
+    pictures = np.empty((len(files), 3, 128, 128), np.uint8)
+    for place, file in enumerate(files):
+        with Image.open(file) as picture:
+            small = picture.convert("RGB").resize((128, 128), Image.Resampling.BILINEAR)
+        pictures[place] = np.asarray(small).transpose(2, 0, 1)
+    return _encoded(pictures), np.unique([f.parent.name for f in files], return_inverse=True)[1]
 
 
 def _sms() -> Table:
@@ -235,26 +254,61 @@ SETS = {
             _pooled("fashion-mnist"),
             chose=True,
         ),
-        Set("mnist", MANY, "14 × 14 pixels, 10 classes", _pooled("mnist")),
         Set("cifar10", MANY, "frozen EfficientNet-Lite0 features, 10 classes", _cifar10),
+        Set("food101", MANY, "the same features of photographs, 10 classes", _food101),
         Set("banking77", MANY, "MiniLM sentence embeddings, 77 classes", _banking77, train=1_925),
-        Set("sms-spam", TWO, "TF-IDF and SVD, two classes, 13 % spam", _sms),
-        Set("breast-cancer", TWO, "30 numbers, two classes", _bundled("breast_cancer")),
-        Set("wine", FEW, "13 numbers, three classes", _bundled("wine")),
-        Set("biopsy", TWO, "9 numbers, two classes", _table("MASS/biopsy", "class", ("ID",))),
+        Set(
+            "computers",
+            TWO,
+            "mixed types, two classes, 10 % no premium brand",
+            _table("Ecdat/Computers", "premium"),
+        ),
+        Set(
+            "vietnam",
+            TWO,
+            "mixed types, two classes, 29 % urban",
+            _table("Ecdat/VietNamH", "urban"),
+        ),
+        Set("fishing", OVERLAP, "numbers, 4 classes", _table("Ecdat/Fishing", "mode")),
+        Set("vote92", OVERLAP, "mixed types, 3 classes", _table("pscl/vote92", "vote")),
+        Set("mnist", MANY, "14 × 14 pixels, 10 classes", _pooled("mnist"), seen=True),
+        Set("sms-spam", TWO, "TF-IDF and SVD, two classes, 13 % spam", _sms, seen=True),
+        Set("breast-cancer", TWO, "30 numbers, two classes", _bundled("breast_cancer"), seen=True),
+        Set("wine", FEW, "13 numbers, three classes", _bundled("wine"), seen=True),
+        Set(
+            "biopsy",
+            TWO,
+            "9 numbers, two classes",
+            _table("MASS/biopsy", "class", ("ID",)),
+            seen=True,
+        ),
         Set(
             "diamonds",
             OVERLAP,
             "mixed types, ordinal, 5 classes",
             _table("ggplot2/diamonds", "cut"),
+            seen=True,
         ),
-        Set("chile", OVERLAP, "mixed types, overlapping, 4 classes", _table("car/Chile", "vote")),
+        Set(
+            "chile",
+            OVERLAP,
+            "mixed types, overlapping, 4 classes",
+            _table("car/Chile", "vote"),
+            seen=True,
+        ),
         Set(
             "political",
             OVERLAP,
             "mixed types, ordinal, 5 classes that overlap",
             _table("pscl/politicalInformation", "y", ("id",)),
+            seen=True,
         ),
-        Set("mortgage", TWO, "mixed types, two classes, 12 % denied", _table("Ecdat/Hdma", "deny")),
+        Set(
+            "mortgage",
+            TWO,
+            "mixed types, two classes, 12 % denied",
+            _table("Ecdat/Hdma", "deny"),
+            seen=True,
+        ),
     )
 }

@@ -27,7 +27,7 @@ def main() -> None:
 
     kept = robust.kept_
     print(*robust.decision_.lines()[:3], sep="\n")
-    print(f"kept {len(kept)} of {len(y_train)} examples by {robust.rule_}")
+    print(f"kept {kept.sum()} of {len(y_train)} examples by {robust.rule_}")
     print(f"wrong labels: {noisy.flipped[kept].mean():.1%} of those, 25.0% of all")
     print(f"test accuracy: {bare:.1%} bare, {better:.1%} robust")
 

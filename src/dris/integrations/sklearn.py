@@ -65,7 +65,8 @@ class RobustSelector(BaseEstimator):
         n_jobs: Processes to train proxies in, as everywhere in scikit-learn.
 
     Attributes:
-        kept_: Positions of the examples to train on, sorted.
+        kept_: True for the examples to train on, one entry per example; `decision_.kept` has
+            their positions.
         weights_: How much each example counts, 0 for those left out.
         rule_: The rule that was used in the end, "everything" when none was.
         decision_: The whole decision: suspects, limits on exactly the kept, judgement, notes.
@@ -145,28 +146,21 @@ class RobustSelector(BaseEstimator):
             kept = "all are kept" if decision.rule == EVERYTHING else ""
             warnings.warn("; ".join(filter(None, [*decision.notes, kept])), stacklevel=2)
         self.decision_ = decision
-        self.kept_, self.rule_ = at[decision.kept], decision.rule
-        self.weights_ = np.zeros(len(counts))
-        self.weights_[self.kept_] = 1.0
+        self.kept_, self.rule_ = np.zeros(len(counts), dtype=np.bool_), decision.rule
+        self.kept_[at[decision.kept]] = True
+        self.weights_ = self.kept_.astype(np.float64)
         if self.weight and decision.scored is not None:
             plan, chosen = decision.weights()
             self.weights_[at[chosen]] = plan.probabilities * chosen.size
         self.weights_ *= counts
         return self
 
-    def mask(self) -> NDArray[np.bool_]:
-        """True for the examples to train on, one entry per example."""
-        check_is_fitted(self)
-        found = np.zeros(len(self.weights_), dtype=np.bool_)
-        found[self.kept_] = True
-        return found
-
     def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Choose, and return those rows of X and y, each as what it was (array, frame, series).
 
         The name is that of imbalanced-learn's samplers, whose pipelines call it.
         """
-        kept = self.fit(X, y).kept_
+        kept = np.flatnonzero(self.fit(X, y).kept_)
         return _rows(X, kept), _rows(y, kept)
 
     def __getstate__(self) -> Any:
@@ -212,7 +206,7 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Attributes:
         estimator_: The fitted classifier.
-        kept_: Positions of the examples it was fitted on, sorted.
+        kept_: True for the examples it was fitted on, one entry per example.
         weights_: How much each example counted, 0 for those left out.
         rule_: The rule that was used in the end, "everything" when none was.
         decision_: The whole decision: suspects, limits on exactly the kept, judgement, notes.
@@ -286,7 +280,7 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         chosen = RobustSelector(**options).fit(X, given, sample_weight)
         for name in ("kept_", "weights_", "rule_", "decision_", "classes_"):
             setattr(self, name, getattr(chosen, name))
-        kept = chosen.kept_
+        kept = np.flatnonzero(chosen.kept_)
         some = _check_method_params(X, params, indices=kept)
         if weighted:
             some["sample_weight"] = self.weights_[kept]

@@ -33,3 +33,49 @@ def test_overlap_widens_the_range_at_its_upper_end_alone():
     assert wide.width > narrow.width + 0.1
     assert abs(wide.low - narrow.low) < 0.03
     assert "too many where classes overlap" in str(wide)
+
+
+def surely(seen, classes):
+    """Probabilities by which each class is seen, the first example the surest."""
+    p = np.full((seen.size, classes), 0.01)
+    p[np.arange(seen.size), seen] = np.linspace(50, 1, seen.size)
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def test_labels_of_a_class_that_looks_alike_are_not_taken_for_wrong_ones():
+    rng = np.random.default_rng(0)
+    seen = rng.integers(5, size=3000)
+    fifth = rng.random(3000) < 0.2
+    neighbour = np.where(fifth, (seen + 1) % 5, seen)
+    assert wrong_share(surely(seen, 5), neighbour).low < 0.01
+    anywhere = np.where(fifth, (seen + rng.integers(1, 5, 3000)) % 5, seen)  # the twin
+    assert abs(wrong_share(surely(seen, 5), anywhere).low - 0.2) < 0.05
+
+
+def test_of_two_classes_as_many_count_as_are_contradicted_no_more_often():
+    rng = np.random.default_rng(1)
+    seen = rng.integers(2, size=3000)
+    level = rng.random(3000) < 0.2
+    low = wrong_share(surely(seen, 2), np.where(level, 1 - seen, seen)).low
+    assert 0.17 < low < 0.2
+    hard = level | ((np.arange(3000) > 600) & (rng.random(3000) < 0.3))
+    alike = wrong_share(surely(seen, 2), np.where(hard, 1 - seen, seen)).low
+    assert 0.13 < alike < 0.2  # the hard do not join, so that less is known
+    assert (hard.mean() - alike) > 0.2
+
+
+def test_where_most_of_the_sure_are_contradicted_none_is_sure():
+    rng = np.random.default_rng(2)
+    seen = rng.integers(4, size=2000)
+    blind = wrong_share(surely(seen, 4), rng.integers(4, size=2000))
+    assert (blind.low, blind.high > 0.7) == (0.0, True)
+
+
+def test_a_few_rows_are_no_proof_that_nothing_is_wrong():
+    seen = np.arange(40) % 4
+    share = wrong_share(surely(seen, 4), seen)
+    assert (share.low, share.high) == (0.0, 0.0)
+    seen = np.arange(200) % 2
+    labels = seen.copy()
+    labels[::10] = 1 - labels[::10]
+    assert wrong_share(surely(seen, 2), labels).low < 0.1  # less its uncertainty

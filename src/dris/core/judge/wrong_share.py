@@ -5,19 +5,27 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-SUREST = 0.15  # of all examples, those that out-of-fold proxies are surest of
-FEWEST = 30  # of them
-ERRORS = 2.0  # standard errors by which each end is moved outwards
+SUREST = 0.3  # of all examples, those that out-of-fold proxies are surest of
+SUREST_OF_TWO = 0.15  # the same with two classes; as many again as are contradicted no more join
+RING, WIDEST = 0.05, 0.8  # how many join at a time, and of how many at most
+FEWEST, FEWEST_MORE = 30, 15  # examples at first, and at a time
+FAR = 0.34  # of the other classes, those that a class is least mixed up with
+ALIKE = 2.0  # standard errors within which all other classes count as the far ones do
+ERRORS = 1.645  # standard errors by which the lower end is moved outwards
+ERRORS_ABOVE = 2.0  # and the upper
+HALF = 0.5  # of the labels; that fewer are wrong is assumed throughout (paper, assumption 1)
+
+Labels = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class WrongShare:
     """A share of wrong labels from `low` to `high`, and why each end is where it is.
 
-    `low` counts among the examples that strangers are surest of, where a wrong label stands out,
-    less two standard errors; it is too low where wrong labels can be predicted from the features,
-    and too high where no example is sure. `high` is the share that strangers contradict, and two
-    standard errors; it is too high where classes overlap.
+    `low` counts among the examples that strangers are surest of, where a wrong label stands out;
+    it is too low where wrong labels can be predicted from the features. `high` is the share that
+    strangers contradict; it is too high where classes overlap. Each is moved outwards by its
+    uncertainty.
     """
 
     low: float
@@ -36,27 +44,80 @@ class WrongShare:
         )
 
 
-def wrong_share(
-    probabilities: NDArray[np.floating], labels: NDArray[np.int64], *, surest: float = SUREST
-) -> WrongShare:
+def wrong_share(probabilities: NDArray[np.floating], labels: Labels) -> WrongShare:
     """The range of the share of wrong labels, from out-of-fold probabilities (N, C).
 
-    The `surest` share of the examples is looked at, whatever class they are taken for: how many
-    carry another label than the likeliest.
+    The lower end is zero where it would be half or more: then no example is sure.
 
     >>> p = np.repeat([[0.99, 0.01], [0.01, 0.99]], 50, axis=0)
-    >>> y = np.repeat([0, 1], 50); y[:10] = 1
-    >>> share = wrong_share(p, y, surest=1.0)
+    >>> y = np.tile([0, 0, 0, 0, 1], 20); y[50:] = 1 - y[50:]  # one in five is wrong
+    >>> share = wrong_share(p, y)
     >>> round(share.low, 2), round(share.high, 2)
-    (0.04, 0.16)
+    (0.12, 0.28)
     """
-    n = len(labels)
-    other = probabilities.argmax(axis=1) != labels
-    count = min(n, max(FEWEST, int(np.ceil(surest * n))))
-    sure = np.argsort(-probabilities.max(axis=1), kind="stable")[:count]
-    few, all_ = float(other[sure].mean()), float(other.mean())
-    high = min(1.0, all_ + ERRORS * _error(all_, n))
-    return WrongShare(min(max(0.0, few - ERRORS * _error(few, count)), high), high)
+    n, classes = probabilities.shape
+    seen = probabilities.argmax(axis=1)
+    order = np.argsort(-probabilities.max(axis=1), kind="stable")
+    all_ = float((seen != labels).mean())
+    high = min(1.0, all_ + ERRORS_ABOVE * _error(all_, n))
+    if classes == 2:
+        low = _level((seen != labels)[order])
+    else:
+        low = _spread(seen[order], labels[order], classes)
+    return WrongShare(0.0 if low >= HALF else min(low, high), high)
+
+
+def _level(other: NDArray[np.bool_]) -> float:
+    """How often the surest carry the other of two labels, less its uncertainty.
+
+    Wrong labels are as frequent among the sure as among the less sure, hard examples are not: as
+    long as the next are contradicted no more often, they count too, and what is seen is surer.
+    """
+    n = other.size
+    count = min(n, max(FEWEST, int(np.ceil(SUREST_OF_TWO * n))))
+    more = max(FEWEST_MORE, int(RING * n))
+    while count + more <= WIDEST * n and other[count : count + more].mean() <= other[:count].mean():
+        count += more
+    share = float(other[:count].mean())
+    return max(0.0, share - ERRORS * _error(max(share, 1 / count), count))
+
+
+def _spread(seen: Labels, labels: Labels, classes: int) -> float:
+    """How many of the surest carry a wrong label, by labels that no likeness explains.
+
+    Where classes overlap the sure too carry a neighbour's label now and then. So labels of those
+    classes are counted that a class is hardly ever taken for among the less sure, and multiplied
+    up; where all other labels are as frequent as these, all are counted.
+
+    Args:
+        seen: The likeliest class of each example, the surest example first.
+        labels: The given ones.
+        classes: How many there are.
+    """
+    n = labels.size
+    count = min(n, max(FEWEST, int(np.ceil(SUREST * n))))
+    far = max(1, int(FAR * (classes - 1)))
+    times = _far_apart(seen[count:], labels[count:], classes, far) * (classes - 1) / far
+    seen, labels = seen[:count], labels[:count]
+    wrong, apart = seen != labels, times[seen, labels]
+    every, few = float(wrong.mean()), float(apart.mean())
+    # None seen is no proof that there are none: a standard error is never that of nothing.
+    error = max(float(apart.std()), times.max() / (2 * count**0.5)) / count**0.5
+    if every <= few + ALIKE * error:
+        few, error = every, _error(max(every, 1 / count), count)
+    return max(0.0, few - ERRORS * error)
+
+
+def _far_apart(seen: Labels, labels: Labels, classes: int, far: int) -> NDArray[np.bool_]:
+    """Of each class, the `far` others with which it is least mixed up among these, (C, C)."""
+    joint = np.zeros((classes, classes))
+    np.add.at(joint, (seen, labels), 1.0)
+    both = joint + joint.T + 0.5
+    mixed = both / (joint.sum(axis=1)[:, None] + joint.sum(axis=0)[None] + 1)
+    np.fill_diagonal(mixed, np.inf)
+    found = np.zeros((classes, classes), dtype=np.bool_)
+    np.put_along_axis(found, np.argsort(mixed, axis=1, kind="stable")[:, :far], True, axis=1)
+    return found
 
 
 def _error(share: float, count: int) -> float:
