@@ -52,7 +52,7 @@ EXPERIMENTS = {
     "theorems": "The three theorems on trained ensembles, their assumptions measured (ours)",
     "later": "Noise on inputs, balance of the subset, an epoch picked without the truth (ours)",
     "verdict": "What dris judge says of each noise, and whether its limits hold (ours)",
-    "beyond": "Gated selection beside the other rules, on tables and features (ours)",
+    "beyond": "The recommended rule beside the others, on tables and features (ours)",
 }
 
 _ELSEWHERE = {

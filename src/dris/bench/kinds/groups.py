@@ -13,12 +13,16 @@ from numpy.typing import NDArray
 
 from dris.bench.cell_data import Loaded, Place, loaded
 from dris.bench.spec import CLEAN, Cell, Noise
-from dris.core.choose.rules import choose, rule_of
+from dris.core.choose.rules import RECOMMENDED, choose, rule_of
 from dris.core.choose.selection import Subset
 from dris.core.dynamics.history import Dynamics
 from dris.core.noise.canaries import Canaries, plant_canaries, without_canaries
 from dris.core.noise.flips import NoisyLabels, flip_labels
 from dris.core.streams import rng_for
+from dris.data.labelled import LabelledData
+from dris.decide.decision import decide_scored
+from dris.decide.scored import Scored, score_data
+from dris.decide.settings import Settings
 from dris.learn.attack import attacker_norms
 from dris.learn.proxies import train_proxies
 
@@ -134,16 +138,22 @@ class Ensembles:
         planted: Proxies on the labels with canaries, for the gated rules.
         unseen: Proxies judging only what they did not train on, for confident learning.
         canaries: Those of `planted`; half of them choose, as in the product.
+        folded: The product's own proxies, which "recommended" decides by and peers may share.
     """
 
     plain: Callable[[], Dynamics]
     planted: Callable[[], Dynamics]
     unseen: Callable[[], Dynamics]
     canaries: Canaries
+    folded: Callable[[], Scored] | None = None
 
     def subset(self, rule: str, keep: float, seed: int) -> Subset:
         """What a rule keeps, by the ensemble it runs on; no canary is kept."""
+        if self.folded is not None and rule == RECOMMENDED:
+            return decide_scored(self.folded(), keep=keep).subset
         ensemble = rule_of(rule).ensemble
+        if self.folded is not None and ensemble == "folded":
+            return choose(rule, self.folded().dynamics, keep=keep, seed=seed)
         dynamics: Dynamics = getattr(self, ensemble)()
         if ensemble != "planted":
             return choose(rule, dynamics, keep=keep, seed=seed)
@@ -158,6 +168,7 @@ def ensembles_of(
     given: Labels,
     classes: int,
     train: Callable[[Labels, int, int | None], Dynamics],
+    folded: Callable[[], Scored] | None = None,
 ) -> Ensembles:
     """The three ensembles of a cell by what trains one: labels, how many, in how many folds."""
     canaries = plant_canaries(
@@ -172,6 +183,7 @@ def ensembles_of(
         planted=cache(lambda: train(canaries.planted, count, None)),
         unseen=cache(lambda: train(given, 1, 2).unseen()),
         canaries=canaries,
+        folded=None if folded is None else cache(folded),
     )
 
 
@@ -210,4 +222,10 @@ def prepared(
     def train(labels: Labels, count: int, folds: int | None) -> Dynamics:
         return proxies_of(first, data, labels, place, count, folds)
 
-    return data, noisy, ensembles_of(first, noisy.given, data.classes, train)
+    def folded() -> Scored:
+        table = data.x.reshape(len(data.y), -1)  # as the small networks of tables read it
+        own = LabelledData.of(table, noisy.given, classes=tuple(range(data.classes)))
+        how = Settings(seed=first.seed)
+        return score_data(own, how, workers=1, store=place.store, only_judged=True)
+
+    return data, noisy, ensembles_of(first, noisy.given, data.classes, train, folded)

@@ -54,7 +54,7 @@ from dris.core.scores.suspicion import suspicion, unlikely_labels, unseen_probab
 Mask = NDArray[np.bool_]
 # (dynamics, the canaries that may be looked at, α, seed)
 Chooses = Callable[[Dynamics, Mask | None, float, int], Subset]
-Ensemble = Literal["plain", "planted", "unseen"]
+Ensemble = Literal["plain", "planted", "unseen", "folded"]
 RECOMMENDED, CLEAN = "recommended", "clean"
 LEAN: Literal["clean_lean"] = "clean_lean"
 
@@ -69,8 +69,8 @@ class Rule:
         about: One line for a person who has to pick one.
         function: From dynamics, choosing canaries, α and a seed to the subset.
         ensemble: On which proxies experiments run it: trained on the given labels ("plain"), on
-            labels with canaries in them ("planted", whose choosing part it may look at), or
-            measured where they did not train ("unseen").
+            labels with canaries in them ("planted", whose choosing part it may look at),
+            measured where they did not train ("unseen"), or the product's own ("folded").
         needs_canaries: Whether it cannot do without canaries, by which it sets a gate.
     """
 
@@ -350,6 +350,8 @@ def rule_of(name: str) -> Rule:
             return _uniform_hybrid(name, float(rest))
         if kind == "gate":
             return _gate_of(name, rest.split(":"))
+        if kind == "folded" and rest in RULES:
+            return _folded(name, RULES[rest])
     except (ValueError, TypeError):
         pass
     known = ", ".join(RULES)
@@ -398,6 +400,16 @@ def _gate_of(name: str, words: list[str]) -> Rule:
     return Rule(name, title, "a gate in full", _gated(how, fill=fill), "planted", True)
 
 
+def _folded(name: str, rule: Rule) -> Rule:
+    """A peer on the proxies of `clean`: what it reads out of fold there, or in fold."""
+
+    def chosen(dynamics: Dynamics, canaries: Mask | None, keep: float, seed: int) -> Subset:
+        seen = dynamics.unseen() if rule.ensemble == "unseen" else dynamics
+        return rule.function(seen, canaries, keep, seed)
+
+    return Rule(name, f"{rule.title}, same proxies", rule.about, chosen, "folded")
+
+
 def title_of(name: str) -> str:
     """What tables call a rule, also one that only old records hold.
 
@@ -407,6 +419,8 @@ def title_of(name: str) -> str:
     >>> title_of("aum"), title_of("gate:early_margin:0.9:half_el2n:all")
     ('AUM, top', 'gated, all canaries')
     """
+    if name == RECOMMENDED:
+        return "dris prune"
     known = name.removesuffix(":all")
     short = {_IN_FULL: "gated", f"{_IN_FULL}:fill": "gated_filled"}.get(known, known)
     return rule_of(short).title + (", all canaries" if known != name else "")
