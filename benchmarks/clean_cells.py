@@ -44,6 +44,11 @@ def fresh(cells: Iterable[Cell]) -> list[Cell]:
     return [cell for cell in cells if not SETS[cell["set"]].chose]
 
 
+def unseen(cells: Iterable[Cell]) -> list[Cell]:
+    """Those of the sets on which no earlier version was run either."""
+    return [cell for cell in fresh(cells) if not SETS[cell["set"]].seen]
+
+
 def truth(cell: Cell, way: str) -> float:
     """What following a decision changed in truth, of what the harm check spoke about."""
     refused = f"{way}-refused"

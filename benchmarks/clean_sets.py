@@ -119,8 +119,8 @@ def _encoded(images: NDArray[np.uint8]) -> NDArray[np.float32]:
     network = efficientnet_lite0(images.shape[1:], 10).eval()
     with torch.inference_mode():
         parts = [
-            network(torch.from_numpy(np.array(images[i : i + 100])).float()).flatten(1)
-            for i in range(0, len(images), 100)
+            network(torch.from_numpy(np.array(images[i : i + 8])).float()).flatten(1)
+            for i in range(0, len(images), 8)
         ]
     return PCA(128, random_state=0).fit_transform(torch.cat(parts).numpy())
 

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-SUREST = 0.3  # of all examples, those that out-of-fold proxies are surest of
+SUREST = 0.2  # of all examples, those that out-of-fold proxies are surest of
 SUREST_OF_TWO = 0.15  # the same with two classes; as many again as are contradicted no more join
 RING, WIDEST = 0.05, 0.8  # how many join at a time, and of how many at most
 FEWEST, FEWEST_MORE = 30, 15  # examples at first, and at a time
 FAR = 0.34  # of the other classes, those that a class is least mixed up with
-ALIKE = 2.0  # standard errors within which all other classes count as the far ones do
 ERRORS = 1.645  # standard errors by which the lower end is moved outwards
 ERRORS_ABOVE = 2.0  # and the upper
 HALF = 0.5  # of the labels; that fewer are wrong is assumed throughout (paper, assumption 1)
@@ -87,7 +86,7 @@ def _spread(seen: Labels, labels: Labels, classes: int) -> float:
 
     Where classes overlap the sure too carry a neighbour's label now and then. So labels of those
     classes are counted that a class is hardly ever taken for among the less sure, and multiplied
-    up; where all other labels are as frequent as these, all are counted.
+    up; where all other labels are no more frequent than these, all are counted.
 
     Args:
         seen: The likeliest class of each example, the surest example first.
@@ -102,8 +101,8 @@ def _spread(seen: Labels, labels: Labels, classes: int) -> float:
     wrong, apart = seen != labels, times[seen, labels]
     every, few = float(wrong.mean()), float(apart.mean())
     # None seen is no proof that there are none: a standard error is never that of nothing.
-    error = max(float(apart.std()), times.max() / (2 * count**0.5)) / count**0.5
-    if every <= few + ALIKE * error:
+    error = max(float(apart.std()), float(times.max()) / (2 * count**0.5)) / count**0.5
+    if every <= few:
         few, error = every, _error(max(every, 1 / count), count)
     return max(0.0, few - ERRORS * error)
 
