@@ -79,3 +79,39 @@ def test_a_few_rows_are_no_proof_that_nothing_is_wrong():
     labels = seen.copy()
     labels[::10] = 1 - labels[::10]
     assert wrong_share(surely(seen, 2), labels).low < 0.1  # less its uncertainty
+
+
+def test_of_two_classes_by_hand():
+    seen = np.arange(400) % 2
+    labels = np.where(np.arange(400) % 5 == 0, 1 - seen, seen)  # a fifth of every ring
+    share = wrong_share(surely(seen, 2), labels)
+    # The surest 60, then rings of 20 up to 320 of 400.
+    assert share.low == pytest.approx(0.2 - 1.645 * (0.16 / 320) ** 0.5)
+    assert share.high == pytest.approx(0.2 + 2 * (0.16 / 400) ** 0.5)
+    labels[60:80:10] = 1 - seen[60:80:10]  # two right ones again: the next ring joins
+    labels[80:100:4] = 1 - seen[80:100:4]  # more wrong ones: this does not
+    wrong = (labels != seen)[:80].mean()
+    low = wrong_share(surely(seen, 2), labels).low
+    assert low == pytest.approx(wrong - 1.645 * (wrong * (1 - wrong) / 80) ** 0.5)
+
+
+@pytest.mark.parametrize("near", [6, 10])
+def test_of_four_classes_by_hand(near):
+    # Among the less sure 0 is mixed up with 1 and 2, 3 with 1 and 2, so 0 and 3 are far apart.
+    pairs = [(0, 1), (1, 0), (0, 2), (2, 0), (3, 1), (1, 3), (3, 2), (2, 3)]
+    rest = np.array(pairs * 5 + [(c, c) for c in range(4)] * 20)
+    sure = np.array([(0, 3)] * 3 + [(0, 1)] * near + [(0, 0)] * (27 - near))
+    seen, labels = np.concatenate((sure, rest)).T
+    low = wrong_share(surely(seen, 4), labels).low
+    if near == 6:  # all other labels together are as frequent as three times the far one's
+        assert low == pytest.approx(0.3 - 1.645 * (0.3 * 0.7 / 30) ** 0.5)
+    else:
+        spread = (9 * 0.1 - 0.3**2) ** 0.5
+        assert low == pytest.approx(0.3 - 1.645 * spread / 30**0.5)
+
+
+def test_no_end_leaves_what_a_share_can_be():
+    seen = np.arange(100) % 2
+    right = wrong_share(surely(seen, 2), seen)
+    assert (right.low, right.high) == (0.0, 0.0)
+    assert wrong_share(surely(seen, 2), 1 - seen).high == 1.0

@@ -78,7 +78,7 @@ def _level(other: NDArray[np.bool_]) -> float:
     while count + more <= WIDEST * n and other[count : count + more].mean() <= other[:count].mean():
         count += more
     share = float(other[:count].mean())
-    return max(0.0, share - ERRORS * _error(max(share, 1 / count), count))
+    return max(0.0, share - ERRORS * _error(share, count))
 
 
 def _spread(seen: Labels, labels: Labels, classes: int) -> float:
@@ -100,10 +100,9 @@ def _spread(seen: Labels, labels: Labels, classes: int) -> float:
     seen, labels = seen[:count], labels[:count]
     wrong, apart = seen != labels, times[seen, labels]
     every, few = float(wrong.mean()), float(apart.mean())
-    # None seen is no proof that there are none: a standard error is never that of nothing.
-    error = max(float(apart.std()), float(times.max()) / (2 * count**0.5)) / count**0.5
+    error = float(apart.std()) / count**0.5
     if every <= few:
-        few, error = every, _error(max(every, 1 / count), count)
+        few, error = every, _error(every, count)
     return max(0.0, few - ERRORS * error)
 
 
