@@ -10,7 +10,7 @@ SUREST_OF_TWO = 0.15  # the same with two classes; as many again as are contradi
 RING, WIDEST = 0.05, 0.8  # how many join at a time, and of how many at most
 FEWEST, FEWEST_MORE = 30, 15  # examples at first, and at a time
 FAR = 0.34  # of the other classes, those that a class is least mixed up with
-ERRORS = 1.645  # standard errors by which the lower end is moved outwards
+ERRORS = 1.282  # standard errors by which the lower end is moved outwards: right in nine of ten
 ERRORS_ABOVE = 2.0  # and the upper
 HALF = 0.5  # of the labels; that fewer are wrong is assumed throughout (paper, assumption 1)
 
@@ -52,7 +52,7 @@ def wrong_share(probabilities: NDArray[np.floating], labels: Labels) -> WrongSha
     >>> y = np.tile([0, 0, 0, 0, 1], 20); y[50:] = 1 - y[50:]  # one in five is wrong
     >>> share = wrong_share(p, y)
     >>> round(share.low, 2), round(share.high, 2)
-    (0.12, 0.28)
+    (0.14, 0.28)
     """
     n, classes = probabilities.shape
     seen = probabilities.argmax(axis=1)
@@ -86,7 +86,7 @@ def _spread(seen: Labels, labels: Labels, classes: int) -> float:
 
     Where classes overlap the sure too carry a neighbour's label now and then. So labels of those
     classes are counted that a class is hardly ever taken for among the less sure, and multiplied
-    up; where all other labels are no more frequent than these, all are counted.
+    up; where that is more than all other labels come to, these are counted.
 
     Args:
         seen: The likeliest class of each example, the surest example first.
@@ -99,11 +99,9 @@ def _spread(seen: Labels, labels: Labels, classes: int) -> float:
     times = _far_apart(seen[count:], labels[count:], classes, far) * (classes - 1) / far
     seen, labels = seen[:count], labels[:count]
     wrong, apart = seen != labels, times[seen, labels]
-    every, few = float(wrong.mean()), float(apart.mean())
-    error = float(apart.std()) / count**0.5
-    if every <= few:
-        few, error = every, _error(every, count)
-    return max(0.0, few - ERRORS * error)
+    every = float(wrong.mean())
+    few = float(apart.mean()) - ERRORS * float(apart.std()) / count**0.5
+    return max(0.0, min(few, every - ERRORS * _error(every, count)))
 
 
 def _far_apart(seen: Labels, labels: Labels, classes: int, far: int) -> NDArray[np.bool_]:
