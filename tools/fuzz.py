@@ -9,12 +9,14 @@ time limit, and looks at what came of it:
     nothing that a terminal acts on is printed, and no line that the input began
     every file that was there before has the same bytes
 
-    python tools/fuzz.py                    # 10,000 calls, about half an hour of two cores
+    python tools/fuzz.py                    # 10,000 calls
     python tools/fuzz.py --calls 500 --seed 7
-    python tools/fuzz.py --case 1234        # one of them again, with what it printed
+    python tools/fuzz.py --from 6500        # the rest of a run that was stopped
+    python tools/fuzz.py --case 12 1234     # some of them again, with what they printed
 """
 
 import argparse
+import asyncio
 import contextlib
 import gc
 import io
@@ -25,15 +27,17 @@ import re
 import resource
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
+from urllib.parse import unquote
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # a fork has no threads but its own
     os.environ.setdefault(_name, "1")
@@ -74,6 +78,7 @@ NUMBERS = ("0", "-1", "1", "2", "0.5", "1.5", "nan", "inf", "1e308", "1e-308", "
 QUICK = "--epochs 1 --proxies 2 --model sgd_log --workers 1"
 PLAIN = f"{QUICK} --canaries none --no-harm"
 COLUMNS = "--label kind --id name"
+REVIEW = f"review data.csv {COLUMNS} --ticks ticks.jsonl --reviewer ana --out o"
 SHOWN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
@@ -103,6 +108,8 @@ CALLS = (
             ("photos/list.csv", "--label kind"),
             ("saved", "--label y --id id"),
             ("words.csv", "--label kind"),
+            ("dates.csv", "--label kind"),
+            ("blanks.csv", "--label kind"),
         )
         for command in (
             f"clean {PLAIN} --no-report --out o",
@@ -125,6 +132,24 @@ CALLS = (
     Call("score --from aum_values.csv --out o", ("aum_values.csv",)),
     Call("score --from cartography --out o", ("cartography",)),
     Call(f"clean data.csv {COLUMNS} --from dynamics.dris --no-harm --out o", ("dynamics.dris",)),
+    *(
+        Call(f"clean data.csv {COLUMNS} --from {name} --no-harm --out o", (name,))
+        for name in ("likely.csv", "likely.npy", "likely.parquet")
+    ),
+    Call("clean --config recipe.toml --out o", ("recipe.toml",)),
+    Call("audit draw --config recipe.toml --n 3 --out o/a.csv", ("recipe.toml",)),
+    Call(f"{REVIEW} --no-open", ("ticks.jsonl",)),
+    Call(f"{REVIEW} --no-open", ("data.csv",)),
+    Call(f"{REVIEW} --no-open --ticks o.jsonl --proxies 2 --epochs 1 --workers 1", ("data.csv",)),
+    *(
+        Call(f"{REVIEW} --as {kind} --{way} {answers}", damaged_)
+        for kind, answers in (
+            ("label-studio", "label-studio.json"),
+            ("argilla", "argilla.json"),
+            ("csv", "answers.csv"),
+        )
+        for way, damaged_ in (("import", (answers,)), ("export o.x --import", ("ticks.jsonl",)))
+    ),
     Call(f"corrupt data.csv {COLUMNS} --out o/n.csv", ("data.csv",)),
     Call(f"corrupt data.csv {COLUMNS} --kind matrix --matrix m.csv --out o/n.csv", ("m.csv",)),
     Call(f"judge data.csv {COLUMNS} {QUICK} --canaries matrix --matrix m.csv --out o", ("m.csv",)),
@@ -165,6 +190,7 @@ WARM = (
     "rank losses --workers 1 --keep 0.5 --out o",
     "reproduce times --scale smoke --records records --out o",
     "reproduce pruning --scale smoke --dry-run --out made",
+    f"{REVIEW} --no-open",
 )
 
 
@@ -214,6 +240,11 @@ def made_world(root: Path, *, outputs: bool = True) -> Path:
     words = ("a fine day", "the worst of all", "rain again", "sun and wind")
     said = [f"{words[rng.integers(4)]} {words[rng.integers(4)]},{k}" for k in rows["kind"]]
     root.joinpath("words.csv").write_text("\n".join(["review,kind", *said]) + "\n")
+    days = [f"2024-{1 + i % 12:02}-{1 + i % 28:02} 0{i % 10}:30" for i in range(n)]
+    dated = [f"{day},{i % 31}.{1 + i % 12}.2023,{k}" for i, (day, k) in _each(days, rows["kind"])]
+    root.joinpath("dates.csv").write_text("\n".join(["seen,born,kind", *dated]) + "\n")
+    gaps = [f"{i % 7 or ''},{'' if i % 9 == 0 else k}" for i, k in enumerate(rows["kind"])]
+    root.joinpath("blanks.csv").write_text("\n".join(["size,kind", *gaps]) + "\n")
     image_folder(root / "photos", each=6)
     listed = [f"{c}/{i}.png,{c}" for c in ("cat", "dog") for i in range(6)]
     root.joinpath("photos/list.csv").write_text("\n".join(["path,kind", *listed]) + "\n")
@@ -236,6 +267,16 @@ def made_world(root: Path, *, outputs: bool = True) -> Path:
         )
         (root / f"cartography/dynamics_epoch_{epoch}.jsonl").write_text(epochs)
     Dynamics.from_losses(losses, ids=np.array(rows["name"])).save(root / "dynamics.dris")
+    likely = rng.dirichlet((2, 1), size=n).round(4)
+    likely[:, 1] = 1 - likely[:, 0]
+    np.save(root / "likely.npy", likely)
+    named = pa.table({"id": rows["name"], "cat": likely[:, 0], "dog": likely[:, 1]})
+    pq.write_table(named, root / "likely.parquet")
+    pyarrow.csv.write_csv(named, root / "likely.csv")
+    root.joinpath("recipe.toml").write_text(
+        'command = "clean"\ndata = ["data.csv"]\nlabel = "kind"\nid = "name"\nepochs = 1\n'
+        'proxies = 2\nmodel = "sgd_log"\ncanaries = "none"\nno_harm = true\nworkers = 1\n'
+    )
     root.joinpath("m.csv").write_text("kind,cat,dog\ncat,0.8,0.2\ndog,0.1,0.9\n")
     flips = [f"{name},{str(i % 7 == 0).lower()}" for i, name in enumerate(rows["name"])]
     root.joinpath("truth.csv").write_text("\n".join(["name,flipped", *flips]) + "\n")
@@ -255,7 +296,14 @@ def made_world(root: Path, *, outputs: bool = True) -> Path:
         "rank losses --workers 1 --keep 0.5 --out ranked",
         f"judge data.csv {COLUMNS} {QUICK} --store runs --out o",
         "reproduce pruning --scale smoke --seeds 1 --rule random --workers 1 --out made",
+        f"{REVIEW} --export label-studio.json --as label-studio --epochs 1 --workers 1",
+        f"{REVIEW} --import said.json --as label-studio",
+        f"{REVIEW} --export argilla.json --as argilla",
+        f"{REVIEW} --export answers.csv --as csv",
     ):
+        if "said.json" in words_:
+            _answered(root / "label-studio.json", root / "said.json")
+            shutil.copy(root / "said.json", root / "label-studio.json")
         code, said_ = called(words_.split(), root, limit=1200)
         if code:
             raise SystemExit(f"fuzz: the world cannot be made: {words_}\n{said_}")
@@ -265,6 +313,26 @@ def made_world(root: Path, *, outputs: bool = True) -> Path:
         root.joinpath(name).write_text("\n".join([head, *filled]) + "\n")
     shutil.rmtree(root / "o", ignore_errors=True)
     return root
+
+
+def _each(*columns: Sequence[object]) -> Iterator[tuple[int, tuple[object, ...]]]:
+    return enumerate(zip(*columns, strict=True))
+
+
+def _answered(asked: Path, said: Path) -> None:
+    """A tool's export of what dris handed over, with answers of two people."""
+    tasks = json.loads(asked.read_text())
+    for number, task in enumerate(tasks[:12]):
+        picked = [{**r, "value": {"choices": [task["data"]["given"]]}} for r in _choice(task)]
+        who = {"email": f"p{number % 2}"}
+        task["annotations"] = [
+            {"completed_by": who, "was_cancelled": number % 5 == 0, "result": picked}
+        ]
+    said.write_text(json.dumps(tasks))
+
+
+def _choice(task: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return task["predictions"][0]["result"] or [{"from_name": "label", "type": "choices"}]
 
 
 def _write_sheet(path: Path, lines: list[str]) -> None:
@@ -335,6 +403,26 @@ def with_hostile_cell(blob: bytes, draw: random.Random) -> bytes:
     return b"\n".join(lines)
 
 
+def hurt_inside(path: Path, draw: random.Random) -> None:
+    """Damage what is packed in a file, and pack it again."""
+    import gzip
+    import zipfile
+
+    blob, way = path.read_bytes(), draw.choice((damaged, with_hostile_cell))
+    if blob[:2] == b"\x1f\x8b":
+        path.write_bytes(gzip.compress(way(gzip.decompress(blob), draw), mtime=0))
+        return
+    with zipfile.ZipFile(path) as packed:
+        members = {info.filename: packed.read(info) for info in packed.infolist()}
+    name = draw.choice(sorted(members))
+    members[name] = way(members[name], draw)
+    if draw.random() < 0.1:
+        members[draw.choice(("../out.csv", "/tmp/out.csv", f"a\n{MARK}", "b/"))] = members[name]
+    with zipfile.ZipFile(path, "w") as packed:
+        for member, content in members.items():
+            packed.writestr(member, content)
+
+
 def hurt(path: Path, draw: random.Random) -> None:
     """Damage a file, or one of the files of a folder, or put something else in its place."""
     if path.is_dir():
@@ -343,7 +431,9 @@ def hurt(path: Path, draw: random.Random) -> None:
             return
         path = draw.choice(inside)
     how = draw.random()
-    if how < 0.45:
+    if path.suffix in (".gz", ".zip", ".xlsx", ".npz") and path.stat().st_size and how < 0.5:
+        hurt_inside(path, draw)
+    elif how < 0.45:
         path.write_bytes(damaged(path.read_bytes(), draw))
     elif how < 0.8:
         path.write_bytes(with_hostile_cell(path.read_bytes(), draw))
@@ -391,6 +481,16 @@ def twisted(words: list[str], draw: random.Random) -> list[str]:
                 ["--allow-outside"],
                 ["--out", draw.choice(("data.csv", "/dev/null", "", "o/../o"))],
                 ["--store", draw.choice(("data.csv", "photos", ""))],
+                ["--config", draw.choice(("data.csv", "/dev/zero", "nothing", "."))],
+                ["--text", draw.choice(("words", "auto", "x"))],
+                ["--columns", draw.choice(("all", "colour", "x", ""))],
+                ["--without", draw.choice(("height", "kind", "x,y"))],
+                ["--merge-spellings"],
+                ["--fix"],
+                ["--port", draw.choice(("-1", "1", "x", "99999"))],
+                ["--sample", draw.choice(NUMBERS)],
+                ["--reviewer", draw.choice(HOSTILE).replace("\0", "").replace("\ud800", "x")],
+                ["--workers", draw.choice(("0", "-1", "x"))],
             )
         )
     return found
@@ -454,6 +554,10 @@ def call_here(words: list[str], folder: Path, out: Path) -> int:
     try:
         from dris.cli import main
 
+        with contextlib.suppress(ImportError):
+            import uvicorn
+
+            uvicorn.Server.run = asked_at_random  # type: ignore[method-assign]
         main()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0 if end.code is None else 1
@@ -466,6 +570,63 @@ def call_here(words: list[str], folder: Path, out: Path) -> int:
         with contextlib.suppress(BaseException):
             stream.flush()
     return 0
+
+
+CASE = ""  # which case this process is at
+PATHS = (
+    *("", "opening", "said", "review.js", "events", "cards?at=0,1,-1", "cards?at=x", "nothing"),
+    *("similar?at=0", "similar?at=1,2", "similar?at=", "search?words=%00[", "check?cell=0,1"),
+    *("check?cell=0", "check?cell=99999999999999999999,1", "picture/0/96", "picture/0/999999999"),
+    *("picture/99999999999999999999/0", "export/csv", "export/argilla", "export/%2e%2e"),
+    *("tick", "tick?who=%0a%1b[31m", "tick?who=" + "x" * 3000, "undo", "accept", "finish"),
+    *("opening?who=%ff", "%2e%2e/%2e%2e/etc/passwd"),
+)
+BODIES = (
+    *(b"", b"{}", b"[]", b"null", b"[" * 100_000, b'{"a":' * 20_000, b"\xff", b"{" + b" " * 2**21),
+    *(b'{"at": 0, "verdict": "right"}', b'{"at": 1e400, "verdict": []}', b'{"at": true}'),
+    *(b'{"at": 99999999999999999999999, "verdict": "wrong"}', b'{"given": 0, "suggested": 1}'),
+    *(b'{"at": 1, "verdict": "wrong", "label": 0}', b'{"again": false}', b'{"at": NaN}'),
+)
+
+
+def asked_at_random(server: Any, sockets: Sequence[socket.socket]) -> None:
+    """What a page, or somebody who pretends to be one, may ask of the app of `dris review`."""
+    draw, app = random.Random(f"{CASE} asked"), server.config.app
+    port = sockets[0].getsockname()[1]
+    token = app.user_middleware[0].kwargs["token"]
+    for _ in range(12):
+        path, _, query = draw.choice(PATHS).partition("?")
+        posts = path in ("tick", "undo", "accept", "finish") or draw.random() < 0.1
+        head = f"/{token}/" if draw.random() < 0.95 else draw.choice(HOSTILE)
+        said = [(b"host", f"127.0.0.1:{port}".encode()), (b"content-type", b"application/json")]
+        said += [(b"origin", f"http://127.0.0.1:{port}".encode())] if draw.random() < 0.9 else []
+        scope = {
+            "type": "http",
+            "method": "POST" if posts else "GET",
+            "path": head + unquote(path),
+            "query_string": query.encode(),
+            "headers": said,
+            "server": ("127.0.0.1", port),
+        }
+        status = asyncio.run(_asked(app, scope, draw.choice(BODIES)))
+        if status >= 500:
+            raise RuntimeError(f"{path}: status {status}")
+
+
+async def _asked(app: Any, scope: dict[str, Any], body: bytes) -> int:
+    """The status of an answer."""
+    parts = iter([{"type": "http.request", "body": body}])
+    found = [0]
+
+    async def receive() -> dict[str, Any]:
+        return next(parts, {"type": "http.disconnect"})
+
+    async def send(message: Mapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            found.append(message["status"])
+
+    await app(scope, receive, send)
+    return found[-1]
 
 
 def _read(path: Path) -> str:
@@ -501,8 +662,15 @@ def wrong_with(
         found.append("raw control character")
     if any(line.startswith(MARK) for line in said.splitlines()):
         found.append("a line of the input's own")
-    changed = [name for name, was in before.items() if after.get(name) != was]
+    changed = [name for name, was in before.items() if not _kept(was, after.get(name), name)]
     return found + [f"changed {name}" for name in changed]
+
+
+def _kept(was: bytes | str, now: bytes | str | None, name: str) -> bool:
+    """Whether a file is as it was; to the answers of a review more may come, and nothing else."""
+    if name == "ticks.jsonl" and isinstance(was, bytes) and isinstance(now, bytes):
+        return now == was if not was.startswith(b'{"file":"dris review"') else now.startswith(was)
+    return now == was
 
 
 def foreign(state: dict[str, bytes | str], words: list[str]) -> dict[str, bytes | str]:
@@ -525,6 +693,8 @@ class Seen:
 
 def run_case(seed: int, number: int, world: Path, folder: Path, call_by: Caller = called) -> Seen:
     """Damage a fresh copy of the world as the number says, run the command, look."""
+    global CASE
+    CASE = f"{seed} {number}"
     draw = random.Random(f"{seed} {number}")
     call = CALLS[number % len(CALLS)]
     shutil.rmtree(folder, ignore_errors=True)
@@ -556,7 +726,7 @@ def needed(words: list[str]) -> list[str]:
     names = [w.partition(":")[0] for w in words if not w.startswith("-")]
     found = [n for n in names if n not in ("o", ".", "") and not n.startswith("o/")]
     found = [n.split("/")[0] for n in found]
-    more = {"audit.csv": ["audit.json"]}
+    more = {"audit.csv": ["audit.json"], "recipe.toml": ["data.csv"]}
     return list(dict.fromkeys([*found, *(m for n in found for m in more.get(n, ()))]))
 
 
@@ -564,13 +734,22 @@ def needed(words: list[str]) -> list[str]:
 
 
 @contextlib.contextmanager
-def prepared(*, short: bool = False) -> Iterator[tuple[Path, Path]]:
-    """The world, and a place for cases; what commands import is imported once."""
+def prepared(*, short: bool = False, kept: Path | None = None) -> Iterator[tuple[Path, Path]]:
+    """The world, and a place for cases; what commands import is imported once.
+
+    The world is taken from the folder `kept`, if that is given, and left there for the next time.
+    """
     before = dict(os.environ), tempfile.tempdir
     try:
         with _apart() as home:
-            (home / "world").mkdir()
-            world = made_world(home / "world", outputs=not short)
+            world = home / "world"
+            if kept is not None and kept.exists():
+                shutil.copytree(kept, world, symlinks=True)
+            else:
+                world.mkdir()
+                made_world(world, outputs=not short)
+                if kept is not None:
+                    shutil.copytree(world, kept, symlinks=True)
             warm(world, WARM[:1] if short else WARM)
             yield world, home
     finally:
@@ -595,7 +774,8 @@ def _apart() -> Iterator[Path]:
 def needs_outputs(call: Call) -> bool:
     """Whether a call is about what dris wrote before."""
     return bool(
-        {"scored", "ranked", "runs", "made", "audit.csv", "review.csv"} & {*call.words.split()}
+        {"scored", "ranked", "runs", "made", "audit.csv", "review.csv", "ticks.jsonl"}
+        & {*call.words.split()}
     )
 
 
@@ -631,12 +811,13 @@ def run_many(
     workers: int = 1,
     tell: Callable[[Seen], None] | None = None,
     short: bool = False,
+    kept: Path | None = None,
 ) -> list[Seen]:
     """Every case of these numbers; those with something wrong come back.
 
     With `short` there are no outputs of dris to begin with, and calls about them have no number.
     """
-    with prepared(short=short) as (world, home):
+    with prepared(short=short, kept=kept) as (world, home):
         if workers <= 1:
             return _those_wrong(seed, list(numbers), world, home / "case", tell)
         children = []
@@ -737,18 +918,24 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--case", type=int)
+    parser.add_argument("--from", type=int, default=0, dest="first")
+    parser.add_argument("--case", type=int, nargs="+")
+    parser.add_argument("--world", type=Path, help="keep the valid inputs there, or find them")
     asked = parser.parse_args()
     if asked.case is not None:
-        with prepared() as (world, home):
-            seen = run_case(asked.seed, asked.case, world, home / "case")
-        print(f"{seen.words!a}\nexit {seen.code}\n{seen.said!a}\n{seen.wrong or 'as promised'}")
-        return bool(seen.wrong)
-    begin = time.monotonic()
-    bad = run_many(asked.seed, range(asked.calls), workers=asked.workers, tell=_tell)
+        bad = []
+        with prepared(kept=asked.world) as (world, home):
+            for number in asked.case:
+                seen = run_case(asked.seed, number, world, home / "case")
+                told = f"exit {seen.code}\n{seen.said!a}\n{seen.wrong or 'as promised'}"
+                print(f"case {number}: {seen.words!a}\n{told}", flush=True)
+                bad += [seen] if seen.wrong else []
+        return bool(bad)
+    begin, numbers = time.monotonic(), range(asked.first, asked.calls)
+    bad = run_many(asked.seed, numbers, workers=asked.workers, tell=_tell, kept=asked.world)
     kinds = Counter(word.split()[0] for seen in bad for word in seen.wrong)
     print(
-        f"{asked.calls:,} calls, seed {asked.seed}, {time.monotonic() - begin:.0f} s: "
+        f"{len(numbers):,} calls, seed {asked.seed}, {time.monotonic() - begin:.0f} s: "
         f"{len(bad)} broke a promise {dict(kinds) if bad else ''}"
     )
     return bool(bad)

@@ -1,10 +1,13 @@
 """Every run writes its options down, and the file does it again."""
 
+import os
 import tomllib
+from pathlib import Path
 
 import pytest
 
-from dris.cli.recipes import recipe_text
+from dris.cli.recipes import recipe_data, recipe_text
+from dris.core.errors import InputError
 from made_people import write_people
 
 FAST = ["--epochs", "3", "--workers", "1", "--no-harm", "--no-report"]
@@ -45,6 +48,7 @@ def test_what_is_typed_goes_before_what_the_file_says(dris, people, tmp_path):
         ("label = income", "is not TOML"),
         ('[clean]\nlabel = "y"', "is a table"),
         ("force = true", "no option 'force'"),
+        ("a = " + "[" * 20_000, "is not TOML"),
     ],
 )
 def test_a_bad_recipe_is_one_sentence(text, says, dris, tmp_path):
@@ -53,6 +57,23 @@ def test_a_bad_recipe_is_one_sentence(text, says, dris, tmp_path):
     assert code == 1
     assert says in said
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["data = 3", "data = [[1]]"])
+def test_data_that_is_no_path_is_refused_by_typer_or_by_us(text, dris, tmp_path):
+    (tmp_path / "dris.toml").write_text(text)
+    assert dris("clean", "--config", tmp_path / "dris.toml")[0] in (1, 2)
+    with pytest.raises(InputError, match="data must be the path of a file, or a list of paths"):
+        recipe_data(tmp_path / "dris.toml")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_a_recipe_that_never_ends_is_refused(dris, tmp_path):
+    os.mkfifo(tmp_path / "pipe.toml")
+    for name in (tmp_path / "pipe.toml", Path("/dev/zero")):
+        code, _, said = dris("clean", "--config", name)
+        assert (code, said.count("\n")) == (1, 1)
+        assert "is a pipe, a socket or a device" in said
 
 
 def test_a_recipe_that_a_person_edited_is_never_replaced(dris, people, tmp_path):

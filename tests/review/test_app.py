@@ -1,6 +1,7 @@
 """The app behind its door: who is let in, what is answered, what a browser may do with it."""
 
 import asyncio
+import errno
 import json
 
 import numpy as np
@@ -169,11 +170,16 @@ def test_a_tick_moves_the_counts_and_is_in_the_file(ask, desk):
         ("/tick", [1, 2]),
         ("/tick", b"{"),
         ("/tick", b"[" + b" " * 2_000_000),
+        ("/tick", b"[" * 100_000),
         ("/accept", {"given": 0, "suggested": 0}),
         ("/finish", {}),
         ("/cards?at=x", None),
         ("/similar?at=1000000", None),
+        ("/similar?at=1,2", None),
+        ("/similar?at=", None),
         ("/check?cell=0,0", None),
+        ("/check?cell=0", None),
+        ("/check", None),
         ("/export/pickle", None),
         ("/picture/0/320", None),
     ],
@@ -261,3 +267,13 @@ def test_pictures_come_from_the_datas_own_folder_and_are_made_anew(tmp_path):
         status, body = ask("/picture/0/320")
         assert status == 400
         assert b"outside the data's own folder" in body
+
+
+def test_a_disk_that_does_not_answer_is_a_sentence_too(ask, desk, monkeypatch):
+    def gone(positions):
+        raise OSError(errno.EIO, "Input/output error", "animals.csv")
+
+    monkeypatch.setattr(desk, "cards", gone)
+    status, body = ask("/cards?at=0")
+    assert status == 400
+    assert "animals.csv: Input/output error; that disk does not answer" in json.loads(body)["error"]

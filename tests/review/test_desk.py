@@ -1,5 +1,6 @@
 """The desk: acts that are on the disk at once, what is shown, what is taken away."""
 
+import errno
 import json
 import os
 import signal
@@ -139,6 +140,77 @@ def test_a_file_that_is_no_review_is_never_touched(tmp_path):
     with pytest.raises(InputError, match="never replaced"):
         beginning(path, lambda: worklist_of(made_decision()))
     assert path.read_text() == "precious\n"
+
+
+def test_not_even_a_line_break_is_added_to_a_file_that_is_no_review(tmp_path):
+    path = tmp_path / "notes.txt"
+    for text in (b"no break at the end", b'{"file":"dris review","work', b"[" * 100_000):
+        path.write_bytes(text)
+        with pytest.raises(InputError, match="never replaced"):
+            Journal(path)
+        assert path.read_bytes() == text
+
+
+def test_a_file_of_ticks_appears_with_its_first_line_whole_or_not_at_all(tmp_path, monkeypatch):
+    made, path = worklist_of(made_decision()), tmp_path / "a.jsonl"
+    real = os.write
+
+    def full(handle, line):
+        if len(line) > 1000:
+            return real(handle, line[:1000])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(InputError, match=r"cannot be written \(No space left on device\); free"):
+        Journal(path, made)
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == []
+    Journal(path, made).close()
+    assert [p.name for p in tmp_path.iterdir()] == ["a.jsonl"]
+
+
+def test_an_answer_that_does_not_fit_on_the_disk_spoils_none_that_comes_after(desk, monkeypatch):
+    real, before = os.write, desk.journal.path.read_bytes()
+
+    def full(handle, line):
+        if len(line) > 20:
+            return real(handle, line[:20])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(InputError, match="No space left on device"):
+        desk.tick("ana", first(desk), "right")
+    monkeypatch.undo()
+    assert desk.journal.path.read_bytes() == before
+    assert not desk.standing.verdict(first(desk))
+    desk.tick("ana", first(desk, 1), "right")
+    assert [act["at"] for act in desk.journal.acts()] == [first(desk, 1)]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "nowhere"])
+def test_where_no_answers_can_be_written_nothing_is_decided(tmp_path, kind):
+    path = tmp_path / "ticks.jsonl"
+    if kind == "pipe":
+        if not hasattr(os, "mkfifo"):
+            pytest.skip("needs pipes with names")
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path = tmp_path / "absent" / "ticks.jsonl"
+    with pytest.raises(InputError, match=r"pipe|folder"):
+        beginning(path, lambda: pytest.fail("it was decided"))
+
+
+def test_an_empty_file_and_a_link_to_nothing_can_hold_a_review(tmp_path):
+    made = worklist_of(made_decision())
+    (tmp_path / "empty").touch()
+    (tmp_path / "link").symlink_to("target")
+    for name in ("empty", "link"):
+        Journal(tmp_path / name, made).close()
+        Journal(tmp_path / name).close()
+    assert (tmp_path / "link").is_symlink()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["empty", "link", "target"]
 
 
 def test_a_review_of_other_data_is_refused(desk, tmp_path):

@@ -112,3 +112,16 @@ def test_a_file_that_does_not_fit_is_refused_whole(kind, text, message, answered
 def test_a_file_that_is_not_there_is_named(answered, tmp_path):
     with pytest.raises(InputError, match="no such file"):
         taken_in(answered, tmp_path / "absent.json", "argilla", "ana")
+
+
+def test_a_name_comes_in_as_it_is_written_down_and_is_not_repeated(answered, tmp_path):
+    at = int(answered.worklist.positions[-1])
+    name, given = str(answered.data.ids[at]), answered.data.names[int(answered.data.labels[at])]
+    picked = {"value": {"choices": [given]}}
+    path = tmp_path / "back.json"
+    for who in ("Zoe  Li", " "):
+        task = {"data": {"id": name}, "annotations": [{"completed_by": who, "result": [picked]}]}
+        path.write_text(json.dumps([task]))
+        assert taken_in(answered, path, "label-studio", "cy") == 1
+        assert taken_in(answered, path, "label-studio", "cy") == 0
+    assert {"Zoe Li", "cy"} <= set(answered.standing.said[at])

@@ -39,12 +39,7 @@ def recipe_text(command: str, options: Mapping[str, Any], path: Path) -> str:
 
 def read_recipe(path: Path, known: set[str]) -> dict[str, Any]:
     """The options in a file, by their names; a name that the command does not know is an error."""
-    try:
-        found = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"--config {path} cannot be read ({error.strerror})") from None
-    except ValueError as error:
-        raise InputError(f"--config {path} is not TOML: {error}") from None
+    found = _held(path)
     names = {typed: name for name, typed in _TYPED.items()}
     options = {
         names.get(name, name.replace("-", "_")): value
@@ -65,8 +60,24 @@ def recipe_data(path: Path | None) -> list[Path]:
     """The data that a file names: not every version of typer takes those as defaults."""
     if path is None:
         return []
-    data = tomllib.loads(path.read_text(encoding="utf-8-sig")).get("data", [])
-    return [Path(one) for one in ([data] if isinstance(data, str) else data)]
+    data = _held(path).get("data", [])
+    named = [data] if isinstance(data, str) else data
+    if not isinstance(named, list) or not all(isinstance(one, str) for one in named):
+        raise InputError(f"--config {path}: data must be the path of a file, or a list of paths")
+    return [Path(one) for one in named]
+
+
+def _held(path: Path) -> dict[str, Any]:
+    """What a file of options holds."""
+    from dris.core.words import printable
+    from dris.data.files import reading
+
+    with reading(path, "file of options"):
+        text = path.read_bytes()
+    try:
+        return tomllib.loads(text.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"--config {path} is not TOML: {printable(error)}") from None
 
 
 def _take(ctx: typer.Context, path: Path | None) -> Path | None:

@@ -19,7 +19,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dris.core.errors import InputError
+from dris.core.errors import InputError, sentence_of
+from dris.core.words import printable
 from dris.report.inlined import one_script, part
 from dris.review.desk import Desk, Finishing, positions_of
 from dris.review.exchange import EXCHANGES, exported
@@ -72,7 +73,7 @@ def review_app(desk: Desk, *, title: str, who: str, token: str, finishing: Finis
         return JSONResponse(await run_in_threadpool(desk.cards, at))
 
     async def similar(request: Request) -> Response:
-        (at,) = positions_of(request.query_params.get("at", "-1"))
+        (at,) = _numbers(request, "at", 1)
         return JSONResponse(await run_in_threadpool(desk.similar, at))
 
     async def search(request: Request) -> Response:
@@ -80,7 +81,7 @@ def review_app(desk: Desk, *, title: str, who: str, token: str, finishing: Finis
         return JSONResponse(await run_in_threadpool(desk.faces.found, words))
 
     async def check(request: Request) -> Response:
-        given, other = positions_of(request.query_params.get("cell", "-1,-1"))
+        given, other = _numbers(request, "cell", 2)
         return JSONResponse(await run_in_threadpool(desk.check, given, other))
 
     async def picture(request: Request) -> Response:
@@ -146,7 +147,7 @@ def review_app(desk: Desk, *, title: str, who: str, token: str, finishing: Finis
         Route("/accept", accept, methods=post),
         Route("/finish", finish, methods=post),
     ]
-    app = Starlette(routes=routes, exception_handlers={InputError: _refused})
+    app = Starlette(routes=routes, exception_handlers={InputError: _refused, OSError: _refused})
     app.add_middleware(Doorkeeper, token=token)
     return app
 
@@ -218,7 +219,7 @@ async def _sent(request: Request) -> dict[str, Any]:
             raise InputError("too much was sent")
     try:
         sent = json.loads(data or b"{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InputError("what was sent is not JSON") from None
     if not isinstance(sent, dict):
         raise InputError("send a JSON object")
@@ -232,8 +233,16 @@ def _whole(sent: dict[str, Any], name: str, missing: int | None = None) -> int:
     return value
 
 
+def _numbers(request: Request, name: str, count: int) -> list[int]:
+    found = positions_of(request.query_params.get(name, ""))
+    if len(found) != count:
+        raise InputError(f"{name} must be {count} whole numbers")
+    return found
+
+
 async def _refused(request: Request, error: Exception) -> Response:
-    return JSONResponse({"error": str(error)}, 400)
+    why = sentence_of(error) if isinstance(error, OSError) else str(error)
+    return JSONResponse({"error": printable(why)}, 400)
 
 
 async def _changes(desk: Desk, request: Request) -> AsyncIterator[str]:

@@ -17,7 +17,7 @@ from dris.decide.ticks import Answer as Verdict
 from dris.decide.ticks import Tick
 from dris.review.cells import Cell, cell_standing, cells_of
 from dris.review.faces import Faces
-from dris.review.journal import Journal, holds_review
+from dris.review.journal import Journal, holds_review, refuse_place
 from dris.review.likeness import Likeness
 from dris.review.standing import DISPUTED, Standing
 from dris.review.worklist import NO_LABEL, Worklist
@@ -249,6 +249,7 @@ def beginning(path: Path, decided: Callable[[], Worklist]) -> tuple[Journal, boo
 
     Returns it and whether it goes on: then nothing is decided again.
     """
+    refuse_place(path)
     if holds_review(path):
         return Journal(path), True
     return Journal(path, decided()), False

@@ -11,17 +11,15 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dris.core.errors import InputError
 from dris.core.judge.verdicts import NO_LABEL
 from dris.core.words import guarded
-from dris.data.files import listed, one_line
+from dris.data.files import listed, one_line, reading
 from dris.decide.ticks import COLUMNS, read_ticks
+from dris.review.desk import Desk, reviewer
 from dris.review.worklist import Worklist
-
-if TYPE_CHECKING:
-    from dris.review.desk import Desk
 
 MODEL = "dris"
 UNSURE = "unsure"
@@ -67,12 +65,12 @@ class Exchange:
     read: Callable[[Path], Iterator[Back]]
 
 
-def exported(desk: "Desk", kind: str) -> bytes:
+def exported(desk: Desk, kind: str) -> bytes:
     """All cards in the format of a tool, answers included."""
     return EXCHANGES[kind].write(items_of(desk))
 
 
-def items_of(desk: "Desk") -> list[Item]:
+def items_of(desk: Desk) -> list[Item]:
     """The cards of a worklist as texts, in its order."""
     names, made = desk.data.names, desk.worklist
     cards = desk.cards(made.positions.tolist())
@@ -99,7 +97,7 @@ def items_of(desk: "Desk") -> list[Item]:
     return found
 
 
-def taken_in(desk: "Desk", path: Path, kind: str, who: str) -> int:
+def taken_in(desk: Desk, path: Path, kind: str, who: str) -> int:
     """Ticks from a tool's export into the journal; answers that are there already are not repeated.
 
     All of the file is checked before the first tick is written.
@@ -119,7 +117,7 @@ def taken_in(desk: "Desk", path: Path, kind: str, who: str) -> int:
                 f"{path} gives {one_line(back.id)} the label {one_line(repr(back.label))}, which "
                 f"is no class of this data; its classes are {listed(desk.data.names)}"
             )
-        at, name = places[back.id], back.who or who
+        at, name = places[back.id], reviewer(back.who if back.who.strip() else who)
         number = numbers.get(back.label, NO_LABEL)
         given = int(desk.data.labels[at])
         verdict = "unsure" if number == NO_LABEL else "right" if number == given else "wrong"
@@ -262,14 +260,16 @@ def _json(values: Any) -> bytes:
 def _list_in(path: Path) -> list[Any]:
     if not path.is_file():
         raise InputError(f"{path}: no such file")
+    with reading(path, "export"):
+        text = path.read_bytes()
     try:
-        found = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise InputError(f"{path} is not JSON ({error}); export it again") from None
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON ({one_line(error)}); export it again") from None
     if not isinstance(found, list):
         raise InputError(f"{path} must be a list of records; export it again")
     return found
 
 
 def _not_this(path: Path, what: str, error: Exception) -> InputError:
-    return InputError(f"{path} is not {what} ({error!r}); export it again")
+    return InputError(f"{path} is not {what} ({one_line(repr(error))}); export it again")

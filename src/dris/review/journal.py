@@ -1,7 +1,8 @@
 """The file of ticks: lines that are only ever added, each on the disk before the next is asked.
 
-The first line is the worklist, every other one an act of a person. A process that is killed while
-it writes leaves at most half a line; the next one steps over it.
+The first line is the worklist, every other one an act of a person. The file appears with its first
+line whole. A process that is killed while it writes leaves at most half of another one; the next
+process steps over it. What no longer fits on the disk is taken back, and the person is told.
 """
 
 import json
@@ -13,10 +14,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from dris.core.errors import InputError
-from dris.data.files import writing
+from dris.core.temporaries import remove_left, temporary_for
+from dris.data.files import refuse_endless, writing
+from dris.data.writer import place_new
 from dris.review.worklist import FORMAT, Worklist
 
 MARK = "dris review"
+_AS_IS = getattr(os, "O_BINARY", 0)  # Windows would change the ends of lines
 
 
 def journal_beside(data: Path) -> Path:
@@ -50,23 +54,20 @@ class Journal:
         A file that is there must be a review; a worklist given for it is not used.
         """
         self.path = path
+        refuse_place(path)
+        if not holds_review(path):
+            if worklist is None:
+                raise InputError(f"{path} holds no review yet; begin it with dris review DATA")
+            _begin(path, worklist)
         with writing(path):
-            as_is = getattr(os, "O_BINARY", 0)  # Windows would change the ends of lines
-            self._handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | as_is, 0o644)
+            self._handle = os.open(path, os.O_RDWR | os.O_APPEND | _AS_IS)
         try:
             self._lock()
-            text = path.read_bytes()
-            if not text:
-                if worklist is None:
-                    raise InputError(f"{path} holds no review yet; begin it with dris review DATA")
-                self._write({"file": MARK, "worklist": worklist.to_dict()})
-            elif not text.endswith(b"\n"):
-                self._put(b"\n")  # half a line of a process that was killed
             self.worklist = self._first()
+            if not path.read_bytes().endswith(b"\n"):
+                self._put(b"\n")  # half a line of a process that was killed
         except BaseException:
             os.close(self._handle)
-            if worklist is not None and path.stat().st_size == 0:
-                path.unlink()
             raise
 
     def __enter__(self) -> Self:
@@ -86,25 +87,26 @@ class Journal:
 
     def add(self, act: Mapping[str, Any]) -> None:
         """Write one act; it is on the disk on return."""
-        self._write(act)
+        self._put(_line(act))
 
     def acts(self) -> Iterator[dict[str, Any]]:
         """Every act so far; half lines are stepped over."""
         for line in self.path.read_bytes().split(b"\n")[1:]:
             try:
                 act = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(act, dict):
                 yield act
 
     def _first(self) -> Worklist:
-        head = self.path.read_bytes().partition(b"\n")[0]
+        with writing(self.path):
+            head = self.path.read_bytes().partition(b"\n")[0]
         try:
             first = json.loads(head)
             if first["file"] == MARK and first["worklist"]["format"] == FORMAT:
                 return Worklist.from_dict(first["worklist"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
             pass
         raise InputError(
             f"{self.path} is no review that dris can go on with, and is never replaced; name "
@@ -130,14 +132,62 @@ class Journal:
         except OSError:
             pass  # a disk that knows no locks
 
-    def _write(self, act: Mapping[str, Any]) -> None:
-        self._put(json.dumps(act, ensure_ascii=True, separators=(",", ":")).encode() + b"\n")
-
     def _put(self, line: bytes) -> None:
         with writing(self.path):
-            while line:
-                line = line[os.write(self._handle, line) :]
-            os.fsync(self._handle)
+            size = os.fstat(self._handle).st_size
+            try:
+                _written(self._handle, line)
+            except OSError:
+                # Half a line would swallow the next answer.
+                os.ftruncate(self._handle, size)
+                raise
+
+
+def _line(values: Mapping[str, Any]) -> bytes:
+    return json.dumps(values, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+
+
+def _written(handle: int, line: bytes) -> None:
+    while line:
+        line = line[os.write(handle, line) :]
+    os.fsync(handle)
+
+
+def _begin(path: Path, worklist: Worklist) -> None:
+    """Make the file with its first line, whole or not at all."""
+    target = Path(os.path.realpath(path))
+    temporary = temporary_for(target)
+    with writing(path):
+        remove_left(target.parent)
+        try:
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _AS_IS, 0o644)
+            try:
+                _written(handle, _line({"file": MARK, "worklist": worklist.to_dict()}))
+            finally:
+                os.close(handle)
+            if os.path.lexists(target):  # an empty file, such as mktemp makes
+                temporary.replace(target)
+            else:
+                place_new(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def refuse_place(path: Path) -> None:
+    """Stop where no file of answers can be, before anything is trained for it.
+
+    >>> refuse_place(Path("people.review.jsonl"))
+    """
+    refuse_endless(path)
+    folder = Path(os.path.realpath(path)).parent
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name a file for the answers with --ticks")
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; name a file for the answers with --ticks")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise InputError(
+            f"{path} cannot be written (no permission); name a file for the answers with --ticks"
+        )
 
 
 def holds_review(path: Path) -> bool:
