@@ -554,11 +554,8 @@ def call_here(words: list[str], folder: Path, out: Path) -> int:
     try:
         from dris.cli import main
 
-        with contextlib.suppress(ImportError):
-            import uvicorn
-
-            uvicorn.Server.run = asked_at_random  # type: ignore[method-assign]
-        main()
+        with never_serving():
+            main()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0 if end.code is None else 1
     except BaseException:
@@ -587,6 +584,21 @@ BODIES = (
     *(b'{"at": 99999999999999999999999, "verdict": "wrong"}', b'{"given": 0, "suggested": 1}'),
     *(b'{"at": 1, "verdict": "wrong", "label": 0}', b'{"again": false}', b'{"at": NaN}'),
 )
+
+
+@contextlib.contextmanager
+def never_serving() -> Iterator[None]:
+    """Let `dris review` answer a few requests in place of all that ever come."""
+    try:
+        from uvicorn import Server
+    except ImportError:
+        yield
+        return
+    before, Server.run = Server.run, asked_at_random  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Server.run = before  # type: ignore[method-assign]
 
 
 def asked_at_random(server: Any, sockets: Sequence[socket.socket]) -> None:
@@ -794,7 +806,7 @@ def warm(world: Path, lines: tuple[str, ...] = WARM) -> None:
             sys.argv = ["dris", *line.split()]
             sys.stdout = sys.stderr = io.StringIO()
             try:
-                with contextlib.suppress(SystemExit):
+                with contextlib.suppress(SystemExit), never_serving():
                     command()
             finally:
                 os.chdir(before[0])
