@@ -114,3 +114,15 @@ def test_the_command_begins_from_a_file_of_them(tmp_path, dris, kind):
     assert code == 0, told
     values = json.loads(said)
     assert (values["kept"], values["limits"], values["proxies"]["imported"]) == (270, [], 1)
+
+
+@pytest.mark.parametrize(
+    ("cell", "says"), [("0.9", "sum to 1"), ("x", "a column of numbers for each class")]
+)
+def test_columns_named_like_the_classes_are_probabilities_and_never_losses(tmp_path, cell, says):
+    path = tmp_path / "p.csv"
+    path.write_text(f"id,a,b\nr0,0.5,{cell}\nr1,0.2,0.8\n")
+    data = LabelledData.of(np.eye(2), [0, 1], classes=("a", "b"), ids=["r0", "r1"])
+    with pytest.raises(InputError, match=says):
+        scored_by(data, predicted_in([path], data.names))
+    assert predicted_in([path], ("cat", "dog")) is None  # losses of two proxies, for all we know

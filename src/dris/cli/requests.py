@@ -233,7 +233,7 @@ class Request:
         from dris.learn.run.processes import give_back_memory
         from dris.learn.store.run_store import Store
 
-        predicted = predicted_in(self.records) if self.records else None
+        predicted = predicted_in(self.records, data.names) if self.records else None
         dynamics = self.imported() if self.records and predicted is None else None
         if dynamics is not None and not isinstance(dynamics, Dynamics):
             raise InputError(

@@ -35,8 +35,11 @@ class Predicted:
     ids: NDArray[np.generic] | None = None
 
 
-def predicted_in(paths: Sequence[Path]) -> Predicted | None:
-    """The probabilities in a file; None where it holds something else, such as losses."""
+def predicted_in(paths: Sequence[Path], classes: Sequence[str] = ()) -> Predicted | None:
+    """The probabilities in a file; None where it holds something else, such as losses.
+
+    A CSV file whose columns are named like the `classes` holds them, however wrong its numbers are.
+    """
     if len(paths) != 1 or not paths[0].is_file():
         return None
     path = paths[0]
@@ -49,11 +52,15 @@ def predicted_in(paths: Sequence[Path]) -> Predicted | None:
         with reading(path, "table of probabilities"):
             from pyarrow import csv
 
+            table = csv.read_csv(path)
+            meant = bool(classes) and {*table.column_names} - {ID} == {*classes}
             try:
-                found = _of_table(csv.read_csv(path), path)
-            except InputError:  # words: the other reader says which
-                return None
-            return found if _sum_to_one(found.values) else None
+                found = _of_table(table, path)
+            except InputError:
+                if meant:
+                    raise
+                return None  # words: the other reader says which
+            return found if meant or _sum_to_one(found.values) else None
     if path.suffix != ".npy":
         return None
     values = stored_npy(path).whole()
