@@ -342,3 +342,36 @@ def test_the_list_of_outputs_says_nothing_of_unfinished_sets_once_they_are_whole
             writer.write(tmp_path / name, [b"x"])
     assert "unfinished" not in json.loads((tmp_path / MANIFEST).read_text())
     assert set(written_in(tmp_path)) == {"a", "b"}
+
+
+# -- streams ---------------------------------------------------------------------------------------
+
+CLOSED = """
+import os, sys
+for number in (0, 1, 2): os.close(number)
+sys.stdin = sys.stdout = sys.stderr = None
+from dris.cli.talk import open_closed_streams
+{opening}
+file = open("out.txt", "w")
+os.write(file.fileno(), bytes([file.fileno()]))
+os.write(file.fileno(), bytes(map(os.get_inheritable, range(3))))
+print("said"), print("said", file=sys.stderr)
+os.system("echo said; echo said >&2")
+"""
+
+
+def test_what_is_said_on_a_closed_stream_goes_into_no_file(tmp_path):
+    code = CLOSED.format(opening="open_closed_streams()")
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    found = (tmp_path / "out.txt").read_bytes()
+    assert found[0] > 2
+    assert found[1:] == b"\1\1\1"
+    # The twin: without it the file takes a stream's number, and gets what is said there.
+    subprocess.run([sys.executable, "-c", CLOSED.format(opening="")], cwd=tmp_path, check=False)
+    assert (tmp_path / "out.txt").read_bytes()[0] <= 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell that closes streams")
+def test_a_command_without_streams_ends_well(tmp_path):
+    command = shlex.join([sys.executable, "-c", MAIN, "rules"])
+    assert subprocess.run(["sh", "-c", f"{command} >&- 2>&- <&-"], cwd=tmp_path).returncode == 0

@@ -27,7 +27,7 @@ from dris.cli import reproduce_command as reproduce
 from dris.cli import review_command as review
 from dris.cli import trial_command as trial
 from dris.cli.help_pages import GroupedHelp, PanelledHelp
-from dris.cli.talk import ended_like_ctrl_c, notes_shown
+from dris.cli.talk import ended_like_ctrl_c, notes_shown, open_closed_streams
 
 # As torch, threads and forks say it, which raise no MemoryError.
 _OUT_OF_MEMORY = re.compile(r"can't allocate memory|out of memory|can't start new thread", re.I)
@@ -179,6 +179,7 @@ def main() -> None:
     """Run a command; a broken rule is one sentence and exit code 1, never a traceback."""
     from dris.core.words import Printable
 
+    open_closed_streams()
     for stream in (sys.stdout, sys.stderr):  # δ and ± on a pipe that knows neither become "?"
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -37,6 +38,22 @@ class Talk:
         """The machine-readable result, if it was asked for."""
         if self._as_json:
             typer.echo(json.dumps(values, sort_keys=True, allow_nan=False, indent=1))
+
+
+def open_closed_streams() -> None:
+    """Let what is said on a closed stream (`>&-`) go nowhere.
+
+    Else the next file would get its number, and what a library prints would go into the file.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # Takes the lowest number that is free, which is this one; workers need it too.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 NOTES = "DRIS_NOTES"  # tells workers that what they log is to be shown
