@@ -8,11 +8,12 @@ time; commands with several workers are killed themselves, or one of their worke
     the same command, without a flag more, ends with exit code 0
     in the same bytes, with not one file more or less, and nothing left in the temporary folder
 
-Seconds that lie beside results (`timing.json`, `*.time.json`) and locks, which are empty files,
-are not compared.
+Seconds that lie beside results (`timing.json`, `*.time.json`), when an answer of a review was given
+and locks, which are empty files, are not compared.
 
-    python tools/kill.py                       # 300 kills, a quarter of an hour of two cores
+    python tools/kill.py                       # 300 kills
     python tools/kill.py --kills 40 --seed 3
+    python tools/kill.py --from 120            # the rest of a run that was stopped
 """
 
 import argparse
@@ -36,6 +37,7 @@ from fuzz import be_the_command, warm
 COLUMNS = "--label kind --id name"
 FAST = f"{COLUMNS} --epochs 3 --proxies 2"
 ONE, TWO = "--workers 1", "--workers 2"
+TICKS = "o/ticks.jsonl"  # in a folder that is there before
 # Each is told where to write by its last word.
 COMMANDS = {
     "score": f"score data.csv {FAST} {ONE} --out o",
@@ -49,10 +51,17 @@ COMMANDS = {
     "audit apply": f"audit apply data.csv review.csv {COLUMNS} --out o/c.csv",
     "reproduce": f"reproduce contamination --scale smoke --seeds 1 {ONE} --out o",
     "corrupt": f"corrupt data.csv {COLUMNS} --out o/n.csv",
+    "review": (
+        f"review data.csv {FAST} {ONE} --sample 80 --reviewer ana --import review.csv "
+        f"--ticks {TICKS} --store o/runs --out o"
+    ),
 }
+LINEAR = "--model sgd_log,sgd_hinge"  # which train in processes
 SEVERAL = {
-    "score, 2 workers": f"score data.csv {FAST} --model sgd_log,sgd_hinge {TWO} --out o",
+    "score, 2 workers": f"score data.csv {FAST} {LINEAR} {TWO} --out o",
+    "clean, 2 workers": f"clean data.csv {FAST} {LINEAR} --no-harm {TWO} --out o",
     "rank, 2 workers": f"rank losses {TWO} --keep 0.5 --out o",
+    "reproduce, 2 workers": f"reproduce contamination --scale smoke --seeds 1 {TWO} --out o",
 }
 CHANGES = {"os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir", "os.truncate"}
 WAIT = 5.0  # seconds until nothing of a killed command runs
@@ -73,9 +82,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--from", type=int, default=0, dest="first")
     asked = parser.parse_args()
     begin = time.monotonic()
-    count, cut, bad = run_many(asked.kills, asked.seed, tell=True)
+    count, cut, bad = run_many(asked.kills, asked.seed, first=asked.first, tell=True)
     print(
         f"{sum(count.values())} kills, seed {asked.seed}, {time.monotonic() - begin:.0f} s: "
         f"{cut} came before the end, {len(bad)} broke a promise; {dict(count)}"
@@ -84,7 +94,12 @@ def main() -> int:
 
 
 def run_many(
-    kills: int, seed: int, *, commands: dict[str, str] | None = None, tell: bool = False
+    kills: int,
+    seed: int,
+    *,
+    first: int = 0,
+    commands: dict[str, str] | None = None,
+    tell: bool = False,
 ) -> tuple[Counter[str], int, list[str]]:
     """So many kills in turn over the commands: how often each, how many in time, what broke."""
     count: Counter[str] = Counter()
@@ -92,7 +107,7 @@ def run_many(
     every = {**COMMANDS, **SEVERAL} if commands is None else commands
     with prepared() as home:
         whole = {name: ran_whole(words, home) for name, words in every.items()}
-        for number in range(kills):
+        for number in range(first, kills):
             name = list(every)[number % len(every)]
             draw = random.Random(f"{seed} {number}")
             early, wrong = one_kill(every[name], whole[name], home, draw, several=name in SEVERAL)
@@ -150,7 +165,7 @@ def write_inputs(folder: Path) -> None:
 
 def ran_whole(words: str, home: Path) -> Whole:
     """The command without a kill."""
-    folder = _fresh(home)
+    folder = _fresh(home, words)
     changes = home / "changes"
     child = _started(words, folder, home, count_into=changes)
     seconds = 0.0
@@ -167,7 +182,7 @@ def one_kill(
     words: str, whole: Whole, home: Path, draw: random.Random, *, several: bool
 ) -> tuple[bool, list[str]]:
     """Kill, see that all of it is gone, run the same again; whether it was in time, what broke."""
-    folder = _fresh(home)
+    folder = _fresh(home, words)
     of_worker = several and draw.random() < 0.5
     if not several and draw.random() < 0.5:
         child = _started(words, folder, home, die_at=draw.randint(1, max(1, whole.changes)))
@@ -212,10 +227,12 @@ def _left(home: Path) -> list[Path]:
     return found
 
 
-def _fresh(home: Path) -> Path:
+def _fresh(home: Path, words: str) -> Path:
     folder = home / "work"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(home / "inputs", folder)
+    if TICKS in words:
+        (folder / TICKS).parent.mkdir()
     for path in (home / "inputs" / "losses").iterdir():  # dris rank knows shards by their time
         os.utime(folder / "losses" / path.name, ns=(path.stat().st_atime_ns, 10**18))
     return folder
@@ -232,12 +249,23 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def _without_clocks(path: Path) -> bytes:
-    """The bytes; of the list of outputs all but the sums of files that hold seconds."""
+    """The bytes; of the list of outputs all but the sums of files that hold seconds.
+
+    Of answers to a review all but when they were given, and half lines, which are stepped over.
+    """
+    if path.name == Path(TICKS).name:
+        return b"\n".join(_acts(path.read_bytes().splitlines()))
     if path.name != MANIFEST:
         return path.read_bytes()
     noted = json.loads(path.read_bytes())
     noted["files"] = {n: s for n, s in noted["files"].items() if not n.endswith(".time.json")}
     return json.dumps(noted).encode()
+
+
+def _acts(lines: list[bytes]) -> Iterator[bytes]:
+    for line in lines:
+        with suppress(ValueError):
+            yield json.dumps({**json.loads(line), "time": ""}).encode()
 
 
 def _started(
