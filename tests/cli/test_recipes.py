@@ -59,6 +59,16 @@ def test_a_bad_recipe_is_one_sentence(text, says, dris, tmp_path):
     assert said.count("\n") == 1
 
 
+@pytest.mark.skipif(os.name != "posix", reason="names of files are text there")
+@pytest.mark.parametrize("option", ["--out", "--store"])
+def test_a_name_that_is_no_text_is_refused_before_anything_trains(option, dris, people, tmp_path):
+    name = os.fsdecode(bytes(tmp_path / "o") + b"\xff")
+    code, _, said = dris("clean", people, "--label", "income", *FAST, option, name)
+    assert (code, said.count("\n")) == (1, 1)
+    assert "holds bytes that are no text in UTF-8; use another name" in said
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("text", ["data = 3", "data = [[1]]"])
 def test_data_that_is_no_path_is_refused_by_typer_or_by_us(text, dris, tmp_path):
     (tmp_path / "dris.toml").write_text(text)

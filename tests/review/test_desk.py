@@ -142,6 +142,41 @@ def test_a_file_that_is_no_review_is_never_touched(tmp_path):
     assert path.read_text() == "precious\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("positions", lambda values: values[:-1]),
+        ("suspicion", lambda values: [values]),
+        ("positions", lambda values: [values[0], *values[:-1]]),
+        ("positions", lambda values: [10**6, *values[1:]]),
+        ("positions", lambda values: [-3, *values[1:]]),
+        ("suggested", lambda values: [99, *values[1:]]),
+        ("sampled", lambda values: [10**9]),
+        ("rest", lambda value: -1),
+        ("seed", lambda value: {}),
+        ("classes", lambda value: 3),
+        ("positions", lambda values: [float("inf"), *values[1:]]),
+    ],
+)
+def test_a_damaged_worklist_is_said_in_a_sentence(desk, name, change):
+    desk.journal.close()
+    head, _, rest = desk.journal.path.read_bytes().partition(b"\n")
+    held = json.loads(head)
+    held["worklist"][name] = change(held["worklist"][name])
+    text = json.dumps(held).encode() + b"\n" + rest
+    desk.journal.path.write_bytes(text)
+
+    def read_it():
+        with Journal(desk.journal.path) as journal:
+            journal.worklist.check(desk.data, desk.journal.path)
+
+    with pytest.raises(InputError, match=r"no review that dris can go on with|was damaged"):
+        read_it()
+    assert desk.journal.path.read_bytes() == text
+    desk.journal.path.write_bytes(head + b"\n" + rest)
+    desk.journal = Journal(desk.journal.path)
+
+
 def test_not_even_a_line_break_is_added_to_a_file_that_is_no_review(tmp_path):
     path = tmp_path / "notes.txt"
     for text in (b"no break at the end", b'{"file":"dris review","work', b"[" * 100_000):

@@ -9,6 +9,7 @@ from typing import Any
 
 from dris.bench.spec import Ensemble, Noise, key_of
 from dris.core.errors import InputError
+from dris.core.words import from_json
 from dris.data.files import reading
 from dris.data.writer import OWN, Writer
 from dris.learn.recipe import Recipe
@@ -134,10 +135,10 @@ def read_records(path: Path) -> Records:
         if not part.is_file():
             break
         with reading(part, "file of records"):
-            found = json.loads(part.read_bytes())
+            found = from_json(part.read_bytes())
             mine = [{"seconds": {}, **row} for row in found["rows"]]
             if _clock(part).is_file():
-                clocks = json.loads(_clock(part).read_bytes())
+                clocks = from_json(_clock(part).read_bytes())
                 for row, seconds in zip(mine, clocks, strict=True):
                     row["seconds"] = seconds
             head = Records(

@@ -21,6 +21,7 @@ from dris.bench.records import Records
 from dris.bench.spec import Cell
 from dris.core.dynamics.arrayfile import made_folder, write_atomically
 from dris.core.temporaries import remove_left
+from dris.core.words import from_json
 from dris.data.files import reading
 from dris.learn.run.engine import Engine, checked_engine
 from dris.learn.run.processes import Progress, devices_of, run_all
@@ -123,8 +124,8 @@ def read_record(folder: Path, cell: Cell) -> Record:
     path = _path(folder, cell)
     beside = path.with_suffix(".time.json")
     with reading(path, "record of dris; remove it, and it is computed again"):
-        record: Record = json.loads(path.read_bytes())
-        seconds = json.loads(beside.read_bytes()) if beside.exists() else {}
+        record: Record = from_json(path.read_bytes())
+        seconds = from_json(beside.read_bytes()) if beside.exists() else {}
     return {**record, "seconds": seconds}
 
 

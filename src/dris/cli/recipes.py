@@ -34,7 +34,18 @@ def recipe_text(command: str, options: Mapping[str, Any], path: Path) -> str:
     for name, value in values.items():
         if value is not None and value != [] and name not in _NOT_KEPT:
             lines.append(f"{_TYPED.get(name, name)} = {_toml(value)}")
+            _refuse_bytes(lines[-1])
     return "\n".join(lines) + "\n"
+
+
+def _refuse_bytes(line: str) -> None:
+    """Stop where something was typed that no text can hold, before any work is done for it."""
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        raise InputError(
+            f"{line!a} holds bytes that are no text in UTF-8; use another name"
+        ) from None
 
 
 def read_recipe(path: Path, known: set[str]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ _ROOM = "free space on that disk, or name a folder on another one, and do the sa
 _REMEDIES = {
     errno.ENOSPC: _ROOM,
     errno.EDQUOT: _ROOM,
+    errno.EFBIG: "allow larger files (ulimit -f), or name a folder on another disk",
     errno.ENOLCK: "that disk offers no locks; name a folder on another one (--out, --store)",
     errno.EROFS: "that disk is for reading only; name a folder on another one",
     errno.EIO: "that disk does not answer; name a folder on another one",

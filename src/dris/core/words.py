@@ -4,7 +4,24 @@ File names, labels, columns and stores are foreign; a line break, a colour or a 
 reading direction in one of them must not pass for what dris says.
 """
 
+import json
 from typing import Any, TextIO
+
+
+def from_json(text: str | bytes) -> Any:
+    """What JSON holds; brackets within brackets past all use are an error like any other damage.
+
+    >>> from_json('{"a": 1}')
+    {'a': 1}
+    >>> from_json("[" * 100_000)
+    Traceback (most recent call last):
+    ...
+    ValueError: it is nested too deeply
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def printable(text: object, *, lines: bool = False) -> str:

@@ -1,7 +1,6 @@
 """Training records: what `Dynamics.save` wrote, loss matrices, cartography, the aum package."""
 
 import csv
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from dris.core.checks import checked_ids
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
+from dris.core.words import from_json
 from dris.data.files import PathLike, files_of, in_order, listed, one_line, reading, refuse_endless
 from dris.data.scorefile import ScoreFile
 from dris.data.tables.csvfile import CsvRows, open_csv
@@ -206,7 +206,7 @@ def _epoch(file: Path, key: str) -> Iterator[tuple[int, Any, list[float], int]]:
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
+                record = from_json(line)
                 guid, values, label = record["guid"], record[key], record["gold"]
                 fine = isinstance(guid, int | str) and isinstance(label, int)
                 numbers = [float(v) for v in values]

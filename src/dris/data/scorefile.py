@@ -15,6 +15,7 @@ from dris.core.checks import checked_ids, checked_score
 from dris.core.errors import InputError
 from dris.core.frozen import read_only
 from dris.core.ids import alignment
+from dris.core.words import from_json
 from dris.data.files import PathLike, listed, one_line, reading
 from dris.data.tables.label_columns import ids_of
 from dris.data.writer import Writer
@@ -130,7 +131,7 @@ def read_scores(path: PathLike) -> ScoreFile:
                 f"{source} has no column 'id', so it is no score file; "
                 f"its columns are {listed(table.schema.names)}"
             )
-        note = json.loads((table.schema.metadata or {}).get(NOTE, b"{}"))
+        note = from_json((table.schema.metadata or {}).get(NOTE, b"{}"))
         if note.pop("format", FORMAT) != FORMAT:
             raise InputError(f"{source} is of another format than {FORMAT}; upgrade dris")
         ids = ids_of(table.column("id"), "id", lambda row: f"row {row} of {source}")

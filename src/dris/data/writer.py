@@ -21,6 +21,7 @@ from typing import Any
 from dris.core.dynamics.arrayfile import write_atomically
 from dris.core.errors import InputError
 from dris.core.temporaries import remove_left, temporary_for
+from dris.core.words import from_json
 from dris.data.files import PathLike, writing
 
 MANIFEST = ".dris-written.json"
@@ -252,11 +253,11 @@ def _noted(folder: Path) -> dict[str, Any]:
     if not os.path.lexists(path):
         return {"files": {}, "unfinished": []}
     try:
-        held: Any = json.loads(path.read_bytes()) if _is_plain(path) else None
+        held: Any = from_json(path.read_bytes()) if _is_plain(path) else None
         if held["format"] == FORMAT:
             files = {str(name): [str(one) for one in sums] for name, sums in held["files"].items()}
             return {"files": files, "unfinished": [str(n) for n in held.get("unfinished", [])]}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         pass
     raise InputError(
         f"{path} is damaged or of another program, so what dris wrote there is unknown and nothing "

@@ -18,6 +18,7 @@ from dris.core.certify.random_audit import AuditLimit, audit_limit, draw_audit
 from dris.core.choose.selection import Subset
 from dris.core.errors import InputError
 from dris.core.streams import rng_for
+from dris.core.words import from_json
 from dris.data.files import fingerprint_of, named, one_line
 from dris.data.labelled import LabelledData
 from dris.data.looks import looks
@@ -132,9 +133,9 @@ def _note(path: Path) -> dict[str, Any]:
             )
         text = sealed.read_text(encoding="utf-8", errors="replace")
     try:
-        note: dict[str, Any] = json.loads(text)
+        note: dict[str, Any] = from_json(text)
         seal = note.pop("seal")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{sealed} is no file of dris audit draw; draw again") from None
     if note.get("format") != FORMAT or seal != _seal(note):
         raise InputError(f"{sealed} was altered since the draw, so there is no limit; draw again")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dris.core.choose.importance import Importance
 from dris.core.dynamics.trajectories import trajectories_of
 from dris.core.errors import InputError
+from dris.core.words import from_json
 from dris.learn.jobs import CollapsedError
 from dris.learn.networks.schedules import Drawn, Positions, Schedule
 from dris.learn.plans import Plan, Score, Seen, no_score, uniform
@@ -144,7 +145,7 @@ class Online:
 
     def restore(self, state: Arrays) -> None:
         """Go on from what `state` gave."""
-        plain = json.loads(state["feed"].tobytes())
+        plain = from_json(state["feed"].tobytes())
         q = state["feed.probabilities"]
         self._plan = Importance(q, plain["rule"], plain["parameters"], self._draws.exponent)
         self._collapsed, self._alarmed = plain["collapsed"], plain["alarmed"]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.dynamics.history import Dynamics
+from dris.core.words import from_json
 from dris.learn.job_keys import key_of, made_by
 from dris.learn.jobs import Data, Job, Positions, Trained, epochs_of, everyone_or_bag, folds_for
 from dris.learn.networks.schedules import Passes
@@ -144,7 +145,7 @@ def _resumed(trainer: Trainer, recorder: Recorder, run: Run | None) -> int:
     if checkpoint is None:
         return 0
     state = dict(checkpoint.state)
-    plain = json.loads(state.pop("recorder").tobytes())
+    plain = from_json(state.pop("recorder").tobytes())
     held: dict[str, Any] = {**plain, "ids": recorder.ids}
     prefix = "recorder."
     for name in [n for n in state if n.startswith(prefix)]:

@@ -5,7 +5,6 @@ the token are refused; nothing of the data is ever sent as something that a brow
 """
 
 import asyncio
-import json
 import secrets
 from collections.abc import AsyncIterator
 from functools import partial
@@ -20,7 +19,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dris.core.errors import InputError, sentence_of
-from dris.core.words import printable
+from dris.core.words import from_json, printable
 from dris.report.inlined import one_script, part
 from dris.review.desk import Desk, Finishing, positions_of
 from dris.review.exchange import EXCHANGES, exported
@@ -218,8 +217,8 @@ async def _sent(request: Request) -> dict[str, Any]:
         if len(data) > MOST_BYTES:
             raise InputError("too much was sent")
     try:
-        sent = json.loads(data or b"{}")
-    except (ValueError, RecursionError):
+        sent = from_json(data or b"{}")
+    except ValueError:
         raise InputError("what was sent is not JSON") from None
     if not isinstance(sent, dict):
         raise InputError("send a JSON object")

@@ -15,7 +15,7 @@ from typing import Any
 
 from dris.core.errors import InputError
 from dris.core.judge.verdicts import NO_LABEL
-from dris.core.words import guarded
+from dris.core.words import from_json, guarded
 from dris.data.files import listed, one_line, reading
 from dris.decide.ticks import COLUMNS, read_ticks
 from dris.review.desk import Desk, reviewer
@@ -263,8 +263,8 @@ def _list_in(path: Path) -> list[Any]:
     with reading(path, "export"):
         text = path.read_bytes()
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        found = from_json(text)
+    except ValueError as error:
         raise InputError(f"{path} is not JSON ({one_line(error)}); export it again") from None
     if not isinstance(found, list):
         raise InputError(f"{path} must be a list of records; export it again")

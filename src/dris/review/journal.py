@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from dris.core.errors import InputError
 from dris.core.temporaries import remove_left, temporary_for
+from dris.core.words import from_json
 from dris.data.files import refuse_endless, writing
 from dris.data.writer import place_new
 from dris.review.worklist import FORMAT, Worklist
@@ -93,8 +94,8 @@ class Journal:
         """Every act so far; half lines are stepped over."""
         for line in self.path.read_bytes().split(b"\n")[1:]:
             try:
-                act = json.loads(line)
-            except (ValueError, RecursionError):
+                act = from_json(line)
+            except ValueError:
                 continue
             if isinstance(act, dict):
                 yield act
@@ -103,10 +104,10 @@ class Journal:
         with writing(self.path):
             head = self.path.read_bytes().partition(b"\n")[0]
         try:
-            first = json.loads(head)
+            first = from_json(head)
             if first["file"] == MARK and first["worklist"]["format"] == FORMAT:
                 return Worklist.from_dict(first["worklist"])
-        except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
+        except (ValueError, LookupError, TypeError, ArithmeticError):
             pass
         raise InputError(
             f"{self.path} is no review that dris can go on with, and is never replaced; name "
@@ -139,7 +140,7 @@ class Journal:
                 _written(self._handle, line)
             except OSError:
                 # Half a line would swallow the next answer.
-                os.ftruncate(self._handle, size)
+                os.truncate(self.path, size)
                 raise
 
 

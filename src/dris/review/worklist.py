@@ -96,11 +96,14 @@ class Worklist:
 
     @classmethod
     def from_dict(cls, held: dict[str, Any]) -> "Worklist":
-        """What `to_dict` wrote."""
+        """What `to_dict` wrote; a ValueError where it was damaged since."""
         sampled = np.zeros(len(held["positions"]), dtype=np.bool_)
         sampled[np.asarray(held["sampled"], dtype=np.int64)] = True
         arrays: dict[str, Any] = {name: np.asarray(held[name]) for name in _ARRAYS}
-        return cls(
+        whole = [values for name, values in arrays.items() if _ARRAYS[name] is np.int64]
+        if any(values.size and values.dtype.kind not in "iu" for values in whole):
+            raise ValueError("the worklist counts with fractions")
+        found = cls(
             **{**arrays, "sampled": sampled},
             rest=int(held["rest"]),
             proxies=int(held["proxies"]),
@@ -109,6 +112,11 @@ class Worklist:
             label=str(held["label"]),
             classes=tuple(map(str, held["classes"])),
         )
+        if any(getattr(found, name).shape != sampled.shape for name in _ARRAYS):
+            raise ValueError("the columns of the worklist are not of one length")
+        if np.unique(found.positions).size < len(found) or min(found.rest, found.proxies) < 0:
+            raise ValueError("the worklist names an example twice, or a count below zero")
+        return found
 
     def check(self, data: LabelledData, where: object) -> None:
         """Stop when the data is not what this was made of."""
@@ -122,6 +130,15 @@ class Worklist:
                 f"{where} is a review of the column {self.label!r} with {len(self.classes)} "
                 f"classes, now {data.origin.label!r} with {len(data.names)} is read; read it the "
                 "same way, or name another file with --ticks"
+            )
+        at, other = self.positions, self.suggested
+        if at.size and not (
+            0 <= at.min() <= at.max() < len(data)
+            and NO_LABEL <= other.min() <= other.max() < len(self.classes)
+        ):
+            raise InputError(
+                f"{where} was damaged: its worklist names examples or labels that are not there; "
+                "name another file with --ticks, or move it away"
             )
 
 

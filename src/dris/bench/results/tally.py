@@ -1,6 +1,5 @@
 """How the claims ended, counted: the paper's apart from ours, each piece of evidence once."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,6 +8,7 @@ from dris.bench.experiment import EXPERIMENTS
 from dris.bench.results.causes import reason_of
 from dris.bench.results.claims import Claim, Outcome, Whose
 from dris.bench.scales import SCALES
+from dris.core.words import from_json
 from dris.data.files import reading
 from dris.data.writer import OWN, Writer
 
@@ -73,7 +73,7 @@ def write_index(folder: Path, scale: str, *, writer: Writer = OWN) -> Path:
         path = folder / f"claims/{name}.json"
         if path.is_file():
             with reading(path, "file of claims"):
-                page = json.loads(path.read_bytes())
+                page = from_json(path.read_bytes())
                 found[name] = [Claim(**claim) for claim in page["claims"]]
                 titles[name] = f"[{page['title']}]({name}.md)"
     lines = [

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dris.core.errors import InputError
 from dris.core.temporaries import temporary_for
+from dris.core.words import from_json
 
 _DTYPES = {
     **{"F64": "<f8", "F32": "<f4", "F16": "<f2", "BOOL": "|b1"},
@@ -99,7 +100,7 @@ def write_arrays(
         "sha256": {name: hashlib.sha256(_bytes(a)).hexdigest() for name, a in stored.items()},
     }
     # Twice: keys that are numbers become text first, and are then sorted as text.
-    text_of = json.dumps(json.loads(json.dumps(about, allow_nan=False)), sort_keys=True)
+    text_of = json.dumps(from_json(json.dumps(about, allow_nan=False)), sort_keys=True)
     header: dict[str, Any] = {"__metadata__": {"sha256": _UNSEALED.decode(), "dris": text_of}}
     offset = 0
     for name, a in stored.items():
@@ -191,12 +192,12 @@ def _header_of(data: NDArray[np.uint8], path: Path, kind: str) -> tuple[dict[str
         raise InputError(
             f"{path}: its header is damaged (checksum); restore it or compute it again"
         )
-    return json.loads(text), 8 + length
+    return from_json(text), 8 + length
 
 
 def _about(header: dict[str, Any], path: Path, format: int) -> dict[str, Any]:
     """The note, taken out of the header so that the arrays' entries remain."""
-    about: dict[str, Any] = json.loads(header.pop("__metadata__")["dris"])
+    about: dict[str, Any] = from_json(header.pop("__metadata__")["dris"])
     if about["format"] != format:
         raise InputError(
             f"{path}: written in format {about['format']}, this dris reads {format}; upgrade dris"

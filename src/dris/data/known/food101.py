@@ -1,6 +1,5 @@
 """Food-101 in its official layout, whole or in part: paths and labels, decoded when asked."""
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
+from dris.core.words import from_json
 from dris.data.images.pixels import decoded
 from dris.data.known.official_formats import Splits
 
@@ -74,7 +74,7 @@ def _listed(meta: Path, split: str) -> list[str]:
         names: Any = (
             content.split()
             if source == text
-            else [name for group in json.loads(content).values() for name in group]
+            else [name for group in from_json(content).values() for name in group]
         )
     except (OSError, ValueError, AttributeError, TypeError) as error:
         raise InputError(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from dris.core.errors import InputError
+from dris.core.words import from_json
 from dris.data.files import one_line, reading
 from dris.data.packed import opened, source, unpacked_size
 from dris.data.tables.memory_rows import MemoryRows
@@ -53,7 +54,7 @@ def write_jsonlines(data: "LabelledData", change: "Change", path: Path) -> None:
                 new |= {name: bool(marks[row]) for name, marks in change.marks.items()}
                 new |= {name: values[row].item() for name, values in change.columns.items()}
                 if new:
-                    whole = {**json.loads(line), **new}
+                    whole = {**from_json(line), **new}
                     out.write(json.dumps(whole, ensure_ascii=False).encode() + b"\n")
                 else:
                     out.write(line.rstrip(b"\r\n") + b"\n")
@@ -73,7 +74,7 @@ def _broken(path: Path, error: Exception) -> InputError:
             if not line.strip():
                 continue
             try:
-                if isinstance(json.loads(line), dict):
+                if isinstance(from_json(line), dict):
                     continue
                 why = "is no object in braces"
             except ValueError as wrong:

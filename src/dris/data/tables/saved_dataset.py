@@ -1,6 +1,5 @@
 """A Hugging Face data set as `save_to_disk` leaves it: Arrow files, read without their library."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from dris.core.errors import InputError
+from dris.core.words import from_json
 from dris.data.files import listed, reading
 from dris.data.labelled import LabelledData
 
@@ -61,12 +61,12 @@ def open_saved(folder: Path) -> ArrowRows:
     """Map the Arrow files that the data set's state names, in its order."""
     if not (folder / STATE).is_file():
         with reading(folder / SPLITS, "JSON file"):
-            splits = json.loads((folder / SPLITS).read_text(encoding="utf-8"))["splits"]
+            splits = from_json((folder / SPLITS).read_text(encoding="utf-8"))["splits"]
         raise InputError(
             f"{folder} holds the splits {listed(splits)}; name one of them, as {folder}/{splits[0]}"
         )
     with reading(folder, "data set that save_to_disk wrote"):
-        state = json.loads((folder / STATE).read_text(encoding="utf-8"))
+        state = from_json((folder / STATE).read_text(encoding="utf-8"))
         files = tuple(_inside(folder, entry) for entry in state["_data_files"])
         chosen = state.get("_indices_data_files") or []
         indices = [_arrow(_inside(folder, entry)).column(0) for entry in chosen]
@@ -101,7 +101,7 @@ def _class_names(folder: Path) -> dict[str, tuple[str, ...]]:
     info = folder / INFO
     if not info.is_file():
         return {}
-    features = json.loads(info.read_text(encoding="utf-8")).get("features") or {}
+    features = from_json(info.read_text(encoding="utf-8")).get("features") or {}
     return {
         column: tuple(map(str, about["names"]))
         for column, about in features.items()

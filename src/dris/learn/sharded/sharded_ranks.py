@@ -27,6 +27,7 @@ from dris.core.large.rank_tables import mean_error
 from dris.core.scores.ranks import variance_of_ranks
 from dris.core.streams import checked_seed
 from dris.core.temporaries import remove_left
+from dris.core.words import from_json
 from dris.data.files import PathLike, reading
 from dris.data.tables.shards import Shard, open_shards, write_shard
 from dris.data.writer import OWN, Writer, digest_of
@@ -165,7 +166,7 @@ def rank_shards(
 def _read_back(done: Path) -> dict[str, Any]:
     """What was found and written down."""
     with reading(done, "file of dris rank"):
-        found = json.loads(done.read_bytes())
+        found = from_json(done.read_bytes())
         found["rank_errors"] = tuple(map(float, found["rank_errors"]))
         return {name: found[name] for name in _FOUND}
 

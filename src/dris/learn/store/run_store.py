@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from dris.core.dynamics.arrayfile import is_sealed, plain_bytes
 from dris.core.errors import InputError
+from dris.core.words import from_json
 from dris.learn.store.locks import LOCK, LockedError, folder_lock, is_lock, is_locked
 from dris.learn.store.runs import DONE, FORMAT, KEY, Checkpoint, Outcome, Run, is_leftover, is_name
 
@@ -243,10 +244,10 @@ def _info(folder: Path, *, running: bool) -> RunInfo:
 def _key_of(folder: Path) -> tuple[Mapping[str, Any] | None, int]:
     """The key and its format; the folder's name is the checksum."""
     try:
-        held = json.loads(plain_bytes(folder / KEY))
+        held = from_json(plain_bytes(folder / KEY))
         if _name_of(held["key"], held["format"]) == folder.name:
             return held["key"], held["format"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError):
         pass
     return None, FORMAT
 

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from dris.core.dynamics.arrayfile import plain_bytes, read_arrays, write_arrays, write_atomically
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
+from dris.core.words import from_json
 from dris.learn.store.locks import folder_lock
 
 FORMAT = 1
@@ -109,7 +110,7 @@ class Run:
     def seconds(self) -> float | None:
         """How long the run took, as told to `finish`; None when unknown."""
         try:
-            return float(json.loads(plain_bytes(self.folder / TIMING))["seconds"])
+            return float(from_json(plain_bytes(self.folder / TIMING))["seconds"])
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None
 
@@ -126,7 +127,7 @@ class Run:
         No lock is needed: the mark `done` is written last, and what it marks is never changed.
         """
         try:
-            mark = json.loads(plain_bytes(self.folder / DONE))
+            mark = from_json(plain_bytes(self.folder / DONE))
             if (self.folder / DYNAMICS).stat().st_size != mark["bytes"]:
                 return None
             return Dynamics.load(self.folder / DYNAMICS)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dris.core.dynamics.arrayfile import made_folder
 from dris.core.errors import InputError
+from dris.core.words import from_json
 from dris.learn.job_keys import key_of
 from dris.learn.jobs import CollapsedError, Data, DivergedError, Job
 from dris.learn.networks.schedules import Schedule
@@ -186,7 +187,7 @@ def _train(
         trainer = kind_of(job.model).build(job, data, feed.first(), job.stream)
         checkpoint = run.checkpoint() if run is not None else None
         if checkpoint is not None:
-            log = [_line(json.loads(r["log"].tobytes())) for r in checkpoint.records]
+            log = [_line(from_json(r["log"].tobytes())) for r in checkpoint.records]
             trainer.restore(checkpoint.state)
             feed.restore(checkpoint.state)
         for _ in log:
