@@ -15,6 +15,7 @@ from dris.data.outputs import write_ids
 from dris.data.reader import read_data, read_marks
 from dris.data.score_comparison import compare_files
 from dris.data.scorefile import ScoreFile, write_scores
+from dris.data.tables.jsonlines import open_jsonlines
 from dris.learn.store.run_store import Store
 from made_tables import CSV, image_folder, npy_bytes, npz_bytes, png_bytes
 
@@ -188,6 +189,22 @@ def test_a_damaged_header_of_an_array_is_one_sentence(dris, tmp_path):
             refused -= 1
         refused += 1
     assert refused > 40
+
+
+def test_deep_json_that_is_whole_does_not_end_the_process(dris, tmp_path):
+    first = '{"v": 1, "kind": "cat"}\n'
+    for deep in (
+        '{"v":' * 50_000 + "1" + "}" * 50_000,
+        '{"v":' + "[" * 50_000 + "]" * 50_000 + "}",
+    ):
+        (tmp_path / "a.jsonl").write_text(first + deep + "\n")
+        code, _, said = dris("clean", tmp_path / "a.jsonl", "--label", "kind", "--out", tmp_path)
+        assert (code, said.count("\n")) == (1, 1)
+        assert "line 2 of" in said
+        assert "is not JSON (it is nested too deeply); write one object on each line" in said
+    # The twin: many brackets that do not lie within one another are read.
+    (tmp_path / "b.jsonl").write_text(json.dumps({"v": [[1]] * 3000, "kind": "cat"}) + "\n")
+    assert open_jsonlines([tmp_path / "b.jsonl"]).count == 1
 
 
 def test_deep_json_is_one_sentence(dris, tmp_path):

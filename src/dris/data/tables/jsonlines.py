@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dris.data.tables.copies import Change
 
 _BLOCK = 8 << 20
+_DEEP = 2000  # brackets of a line that may lie within one another; Arrow's stack ends at 10,000
 
 
 def open_jsonlines(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> MemoryRows:
@@ -27,6 +28,7 @@ def open_jsonlines(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Mem
     tables = []
     for path in files:
         unpacked_size(path)
+        _refuse_deep(path)
         with reading(path, "file of JSON lines"):
             options = pajson.ReadOptions(use_threads=False, block_size=_BLOCK)
             try:
@@ -65,6 +67,17 @@ def _lines(path: Path) -> Iterator[bytes]:
         for line in file:
             if line.strip():
                 yield line
+
+
+def _refuse_deep(path: Path) -> None:
+    """Stop before Arrow descends into brackets within brackets until the process dies of it."""
+    with reading(path, "file of JSON lines"):
+        for line in _lines(path):
+            if line.count(b"[") + line.count(b"{") > _DEEP:
+                try:
+                    from_json(line)
+                except ValueError as error:
+                    raise _broken(path, error) from None
 
 
 def _broken(path: Path, error: Exception) -> InputError:
