@@ -285,3 +285,43 @@ def test_inside_a_fold_canaries_are_planted_only_for_a_gate_and_no_epoch_is_wast
     longest = scored.dynamics.scored_epoch + 1
     assert settings.epochs == max(2, min(scored.settings.epochs, longest))
     assert settings.seed == scored.settings.seed
+
+
+def test_of_many_rows_only_the_sample_is_learned_from_and_asked_about(monkeypatch):
+    """Rows beyond the sample change nothing: neither their features nor how many there are."""
+    monkeypatch.setattr(module, "MOST", 600)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 1200)
+    x = np.pad(rng.normal(size=(1200, 2)) + 2 * y[:, None], ((0, 0), (0, 1)), constant_values=1)
+    x = x.astype(np.float32)
+    asked = []
+    guesses = module.guesses_after
+
+    def watched(table, given, *rest, **how):
+        asked.append((len(table), len(given)))
+        return guesses(table, given, *rest, **how)
+
+    monkeypatch.setattr(module, "guesses_after", watched)
+    chosen = np.sort(module.rng_for(0, "harm", "rows").permutation(1200)[:600])
+    seen = []
+
+    def again(at):
+        seen.append(at)
+        return at[::2]
+
+    names = ("a", "b")
+    of_all = measure_harm(x, y, names, again, random_too=True)
+    assert set(asked) == {(600, 600)}
+    assert np.isin(np.concatenate(seen), chosen).all()  # decisions are made on the data's places
+    # The sample alone, with the decisions that its places had in the data.
+    places = {int(p): i for i, p in enumerate(chosen)}
+    halves = iter(seen)
+    monkeypatch.setattr(module, "MOST", 8_000)
+    of_sample = measure_harm(
+        x[chosen],
+        y[chosen],
+        names,
+        lambda at: np.array([places[int(p)] for p in next(halves)[::2]]),
+        random_too=True,
+    )
+    assert of_all == of_sample

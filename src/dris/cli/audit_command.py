@@ -20,7 +20,7 @@ OutFile = Annotated[Path, typer.Option("--out", metavar="FILE", help="The CSV fi
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    proxies = ("proxies", "epochs", "model", "seed", "workers", "device", "store")
+    proxies = ("proxies", "epochs", "model", "encoder", "seed", "workers", "device", "store")
     audit.command()(takes_request(draw, *READING, "seed", "force", "as_json"))
     audit.command()(takes_request(read, "as_json"))
     audit.command()(takes_request(queue, *READING, *proxies, "force", "as_json"))

@@ -79,6 +79,9 @@ NoHarm = Annotated[bool, typer.Option("--no-harm", help="Do not measure whether 
 Model = Annotated[
     str | None, typer.Option("--model", metavar="A,B", help="Such as mlp,sgd_log [by the data].")
 ]
+Encoder = Annotated[
+    str | None, typer.Option("--encoder", metavar="NAME", help="Of pictures [one that is here].")
+]
 CanaryKinds = Annotated[
     str,
     typer.Option("--canaries", metavar="A,B", help="Of uniform, hard, confusable, matrix."),

@@ -54,6 +54,7 @@ class Request:
     folds: options.Folds = 4
     scored_epoch: options.ScoredEpoch = None
     model: options.Model = None
+    encoder: options.Encoder = None
     canaries: options.CanaryKinds = "uniform"
     matrix: options.Matrix = None
     at_most: options.AtMost = 0.5
@@ -123,6 +124,7 @@ class Request:
             folds=self.folds or None,
             scored_epoch=self.scored_epoch,
             models=options.names_in(self.model),
+            encoder=self.encoder,
             seed=self.seed,
             canaries=tuple(k for k in kinds if k != "matrix" or matrix is not None),
             matrix=matrix,
@@ -150,12 +152,18 @@ class Request:
     def read(self) -> "LabelledData":
         """The data, once the settings are known to be sound."""
         from dris.data.reader import read_data
+        from dris.learn.extras import require
         from dris.learn.trainers import check_name
 
         leave_pandas_out()
         self.settings()
         for name in options.names_in(self.model):
             check_name(name)
+        if self.encoder is not None:
+            require("torch", "images")
+            from dris.learn.networks.encoders import checked_encoder
+
+            checked_encoder(self.encoder)
         self.where()
         if not self.data:
             raise InputError("no data was named; pass a file or a folder: dris COMMAND DATA")

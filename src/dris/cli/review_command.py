@@ -19,7 +19,17 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    deciding = ("records", "proxies", "epochs", "model", "seed", "workers", "device", "store")
+    deciding = (
+        "records",
+        "proxies",
+        "epochs",
+        "model",
+        "encoder",
+        "seed",
+        "workers",
+        "device",
+        "store",
+    )
     app.command()(takes_request(review, *READING, *deciding, "out", "force", "as_json"))
 
 

@@ -20,9 +20,11 @@ from dris.core.errors import InputError
 from dris.core.frozen import read_only
 from dris.core.judge.judgement import TOO_GOOD, Judgement, judge
 from dris.core.judge.wrong_share import WrongShare, wrong_share
+from dris.core.mapped import let_go
 from dris.core.notebook import plain_html
 from dris.core.scores.formulas import SCORES
 from dris.core.scores.suspicion import unseen_probabilities
+from dris.core.temporaries import temporary_folder
 from dris.data.labelled import LabelledData
 from dris.decide.choice import EVERYTHING, FEW, LITTLE, Choice, check_rule, choice_of
 from dris.decide.harm import Harm, Relabelled, measure_harm
@@ -390,6 +392,7 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
     inner = replace(
         scored.settings,
         models=models,
+        encoder=None,  # the features are there
         proxies=min(3, scored.settings.proxies),
         epochs=max(epochs, 2),
         scored_epoch=None,
@@ -405,6 +408,7 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
             ids=data.ids[at],
             trusted=data.trusted[at],
         )
+        let_go(x)  # of many rows some thousands are looked at
         if scored.features is None:
             part = replace(part, features=data.features)
         again_scored = score_data(part, inner, workers=1, only_judged=scored.only_judged)
@@ -415,16 +419,18 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
         changed = np.flatnonzero(once.changed)
         return Relabelled(at[np.setdiff1d(once.kept, changed)], at[changed], once.labels[changed])
 
-    table = as_features(Data(x, data.labels), scaling(data, scored.features)).x
-    harm = measure_harm(
-        table,
-        data.labels,
-        data.names,
-        again,
-        random_too=asked is not None,
-        seed=seed,
-        estimators={} if estimator is None else {"estimator": estimator},
-    )
+    with temporary_folder() as folder:  # where a large table goes, of which a sample is asked
+        table = as_features(Data(x, data.labels), scaling(data, scored.features), folder).x
+        harm = measure_harm(
+            table,
+            data.labels,
+            data.names,
+            again,
+            random_too=asked is not None,
+            seed=seed,
+            estimators={} if estimator is None else {"estimator": estimator},
+        )
+        del table
     if harm is None:
         return decision
     worse = harm.says == "harms"

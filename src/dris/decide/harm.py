@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.core.mapped import let_go
 from dris.core.streams import rng_for
 from dris.learn.folds import copies_in, folds_of
 from dris.learn.stacked.head_models import Head
@@ -197,11 +198,14 @@ def _measured(
     )
     if np.bincount(fold, minlength=FOLDS).max() > (len(chosen) + 1) // 2:
         return None
+    if n > MOST:  # from here on only the rows that answer, at their places among themselves
+        whole, x, given = x, x[chosen], given[chosen]
+        let_go(whole)
     arms: list[list[Positions]] = []
-    rows_again, labels_again = [np.arange(n)], [given]
+    rows_again, labels_again = [np.arange(len(given))], [given]
     for f in range(FOLDS):
-        inside = chosen[fold != f]
-        kept = again(inside)
+        inside = np.flatnonzero(fold != f)
+        kept = _among(chosen, again(chosen[inside]))
         tick()
         if isinstance(kept, Relabelled):  # as rows of their own, behind the others
             at = sum(map(len, rows_again)) + np.arange(len(kept.changed))
@@ -219,10 +223,10 @@ def _measured(
     guesses: dict[str, NDArray[np.int64]] = {}
     for name, head in HEADS.items():
         found = guesses_after(x, given, classes, rows, head=head, seed=seed, tick=tick)
-        guesses[name] = _held_out(found, fold, chosen, width)
+        guesses[name] = _held_out(found, fold, width)
     for name, model in estimators.items():
-        guesses[name] = _fitted(model, x, given, arms, fold, chosen)
-    g = given[chosen]
+        guesses[name] = _fitted(model, x, given, arms, fold)
+    g = given[: len(chosen)]
     every = np.stack(list(guesses.values()))  # (model, arm, row)
     share = float(np.mean([len(arm[1]) / len(arm[0]) for arm in arms]))
     plain = _change(every[:, 1] == g, every[:, 0] == g, fold)
@@ -244,11 +248,17 @@ def _measured(
     )
 
 
-def _held_out(
-    found: NDArray[np.int64], fold: Positions, chosen: Positions, arms: int
-) -> NDArray[np.int64]:
+def _among(chosen: Positions, kept: Positions | Relabelled) -> Positions | Relabelled:
+    """Positions of the data as places among those chosen."""
+    if isinstance(kept, Relabelled):
+        places = [np.searchsorted(chosen, at) for at in (kept.kept, kept.changed)]
+        return Relabelled(places[0], places[1], kept.labels)
+    return np.asarray(np.searchsorted(chosen, kept), dtype=np.int64)
+
+
+def _held_out(found: NDArray[np.int64], fold: Positions, arms: int) -> NDArray[np.int64]:
     """What the models of each arm say of the rows that their fold held out, (arm, row)."""
-    by_fold = found.reshape(FOLDS, arms, -1)[:, :, chosen]
+    by_fold = found.reshape(FOLDS, arms, -1)[:, :, : len(fold)]
     found_there = np.take_along_axis(by_fold, fold[None, None], axis=0)
     return np.asarray(found_there[0], dtype=np.int64)
 
@@ -259,15 +269,14 @@ def _fitted(
     given: NDArray[np.int64],
     arms: list[list[Positions]],
     fold: Positions,
-    chosen: Positions,
 ) -> NDArray[np.int64]:
     from sklearn.base import clone
 
-    found = np.empty((len(arms[0]), len(chosen)), dtype=np.int64)
+    found = np.empty((len(arms[0]), len(fold)), dtype=np.int64)
     for f, arm in enumerate(arms):
         for a, at in enumerate(arm):
             fitted = clone(model).fit(x[at], given[at])
-            found[a, fold == f] = fitted.predict(x[chosen[fold == f]])
+            found[a, fold == f] = fitted.predict(x[np.flatnonzero(fold == f)])
     return found
 
 

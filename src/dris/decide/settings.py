@@ -21,6 +21,8 @@ class Settings:
             and training stops soon after; without folds after half of the epochs.
         models: Names of models, or classifiers of scikit-learn, dealt out to the proxies; chosen
             by the data when empty. A recipe can hold names only.
+        encoder: Of pictures, by its name or NAME:MODEL, fetched where its weights are not on this
+            machine; unless named the first that is whole here, if any.
         seed: Of every random stream.
         canaries: Kinds of canaries, the first one for the checks; no certificate without any.
         matrix: Of the kind "matrix": the share of each true class (row) given each label.
@@ -42,6 +44,7 @@ class Settings:
     matrix: tuple[tuple[float, ...], ...] | None = None
     share: float = 0.04
     at_most: float = 0.5
+    encoder: str | None = None
 
     def __post_init__(self) -> None:
         checked_count(self.proxies, "proxies", at_least=2, at_most=10_000)

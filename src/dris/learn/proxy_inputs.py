@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from dris.core.checks import checked_count, count_of
 from dris.core.dynamics.columns import labels_for, refuse_not_finite
 from dris.core.errors import InputError
+from dris.core.mapped import let_go, roomy
 from dris.learn.record.array_like import refuse_other_index
 
 
@@ -70,7 +71,12 @@ def rows_at(x: Any, positions: NDArray[np.int64]) -> Any:
     >>> rows_at(np.array([[1.0], [2.0]]), np.array([1, 0])).tolist()
     [[2.0], [1.0]]
     """
-    if isinstance(x, np.ndarray) or hasattr(x, "indptr"):
+    if isinstance(x, np.ndarray):
+        some = roomy((len(positions), *x.shape[1:]), x.dtype)
+        np.take(x, positions, axis=0, out=some, mode="wrap")  # "raise" would make a copy first
+        let_go(x)
+        return some
+    if hasattr(x, "indptr"):
         return x[positions]
     from torch.utils.data import Subset
 

@@ -51,6 +51,7 @@ def kept(
                 if trained.dynamics is None or trained.broken:
                     return trained  # and not kept: the next one may have another rate
                 run.finish(trained.dynamics, seconds=time.monotonic() - begin)
+                del trained  # before it is read again: there would be two
                 return Trained(run.load())
     for _ in range(epochs_of(job)):
         tick()

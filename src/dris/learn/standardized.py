@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
+from dris.core.mapped import let_go
 from dris.learn.jobs import Data, Normalize, Stretch
 from dris.learn.record.array_like import divisor_of
 
@@ -64,7 +65,9 @@ def as_table(
         return out
 
     test = None if data.test_x is None else prepared(data.test_x)
-    return replace(data, x=prepared(flat, folder), test_x=test)
+    made = replace(data, x=prepared(flat, folder), test_x=test)
+    let_go(flat)  # models read what was made of it
+    return made
 
 
 def as_single(x: NDArray[Any]) -> NDArray[np.float32]:

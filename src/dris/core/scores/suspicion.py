@@ -6,6 +6,8 @@ averaged up to the scored epoch. The first errs where classes overlap, the secon
 learned by heart, seldom both. Proxies that foretell labels better count for more.
 """
 
+import hashlib
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,10 @@ from dris.core.scores.ranks import normalized_ranks
 
 _ROUNDS = 50  # of raising and lowering weights; they hardly move after twenty
 _EVEN = 0.5  # of all weight is shared out evenly: weights fitted to few rows are not trusted whole
+
+
+_REMEMBERED = 4  # losses whose weights are remembered, by their bytes
+_FITTED: dict[tuple[object, ...], NDArray[np.float64]] = {}
 
 
 def suspicion(dynamics: Dynamics) -> Score:
@@ -72,13 +78,20 @@ def proxy_weights(dynamics: Dynamics) -> NDArray[np.float64]:
     weights = np.full(dynamics.proxies, 1 / dynamics.proxies)
     if dynamics.out_of_fold is None:
         return weights
-    even = weights
-    own = np.exp(-dynamics.out_of_fold.snapshot("loss").astype(np.float64)) + 1e-9
-    own = own[:, np.lexsort(own)]  # so that no bit depends on the order of the examples
-    for _ in range(_ROUNDS):
-        shares = weights[:, None] * own
-        weights = (shares / shares.sum(axis=0)).mean(axis=1)
-    return np.asarray(_EVEN * even + (1 - _EVEN) * weights)
+    loss = np.ascontiguousarray(dynamics.out_of_fold.snapshot("loss"))
+    # A decision asks half a dozen times, and to look the answer up costs a hundredth.
+    key = (*loss.shape, loss.dtype.str, hashlib.sha256(loss.data).digest())
+    if key not in _FITTED:
+        own = np.exp(-loss.astype(np.float64)) + 1e-9
+        own = own[:, np.lexsort(own)]  # so that no bit depends on the order of the examples
+        fitted = weights
+        for _ in range(_ROUNDS):
+            shares = fitted[:, None] * own
+            fitted = (shares / shares.sum(axis=0)).mean(axis=1)
+        while len(_FITTED) >= _REMEMBERED:
+            _FITTED.pop(next(iter(_FITTED)), None)
+        _FITTED[key] = _EVEN * weights + (1 - _EVEN) * fitted
+    return _FITTED[key].copy()
 
 
 def unseen_confidence(dynamics: Dynamics) -> Score | None:

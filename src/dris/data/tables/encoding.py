@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
+from dris.core.mapped import roomy
 from dris.data.files import one_line, refuse_larger_than_memory
 from dris.data.label_findings import row_keys
 from dris.data.labelled import Feature
@@ -147,7 +148,7 @@ def _filled(
             features.append(Feature(name, "gap"))
             at += 1
     refuse_larger_than_memory(where_of(rows), rows.count * at * 4)
-    x = np.empty((rows.count, at), dtype=np.float32)
+    x = roomy((rows.count, at), np.float32)
     numbers = [name for name in used if name not in words]
     places = np.array([begins[name] for name in numbers], dtype=np.int64)
     gaps = np.array([name in marked for name in numbers], dtype=np.bool_)

@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.streams import rng_for
-from dris.learn.networks.schedules import Positions, Schedule
+from dris.learn.networks.schedules import Schedule
 from dris.learn.recipe import Recipe, cosine
 from dris.learn.stacked.feature_table import FeatureTable, Floats, table_of
 
 _ROOM = 1 << 24  # numbers in the batches of the models that step together: 64 MB
 _MEASURED = 1 << 16  # hidden and output numbers of a model that are measured at once
 _TOGETHER = 4  # models that are measured at once: more would leave the cache
+_LOOKED_UP = 256  # steps whose labels are looked up at once
 _WORTH_A_THREAD = 5e9  # multiplications in an epoch from which threads pay
 
 
@@ -185,7 +186,7 @@ class NumpyStack:
         flat = errors.reshape(-1)
         # Where in `errors` the label of each visit stands.
         corner = np.arange(models)[:, None] * self._classes * batch + np.arange(batch)
-        own = self._labels[at] * batch + corner
+        own = np.empty((0, models, batch), dtype=np.int64)
         if self._hidden is not None:
             units = np.empty((models, batch, self._hidden), dtype=np.float32)
             back, active = np.empty_like(units), np.empty(units.shape, dtype=np.bool_)
@@ -194,6 +195,9 @@ class NumpyStack:
         begin, horizon = (epoch - 1) * steps, self.recipe.epochs * steps
         momentum, decay = np.float32(self.recipe.momentum), np.float32(self.recipe.weight_decay)
         for step in range(steps):
+            here = step % _LOOKED_UP
+            if here == 0:
+                own = self._labels[at[step : step + _LOOKED_UP]] * batch + corner
             x = self._table.gather(at[step], room)
             if self._hidden is None:
                 self._table.product(x, first, by_example)
@@ -206,7 +210,7 @@ class NumpyStack:
             errors -= errors.max(axis=1, keepdims=True)
             np.exp(errors, out=errors)
             errors *= (counts[step] / errors.sum(axis=1))[:, None]
-            flat[own[step]] -= counts[step]
+            flat[own[here]] -= counts[step]
             if self._hidden is None:
                 self._table.slopes(x, by_example, first_slope)
             else:
@@ -294,7 +298,7 @@ def squared_lengths(x: Any) -> NDArray[Any]:
 
 def padded_batches(
     schedules: Sequence[Schedule], epoch: int, steps: int, batch: int
-) -> tuple[Positions, Floats]:
+) -> tuple[NDArray[np.integer], Floats]:
     """Positions (step, model, batch) of an epoch, and what each visit counts in its batch's mean.
 
     A batch that is shorter than the longest is filled up with visits that count nothing.
@@ -304,19 +308,20 @@ def padded_batches(
     >>> counts[:, 0].tolist()
     [[0.5, 0.5], [1.0, 0.0]]
     """
-    each = [schedule.batches(epoch) for schedule in schedules]
-    sizes = np.array([[len(b) for b in batches] + [0] * (steps - len(batches)) for batches in each])
-    filled = np.arange(batch) < sizes[:, :, None]
-    at = np.zeros(filled.shape, dtype=np.int64)
-    at[filled] = np.concatenate([b for batches in each for b in batches])
-    counts = (filled / np.maximum(sizes, 1)[:, :, None]).astype(np.float32)
-    for m, schedule in enumerate(schedules):
+    shape = (steps, len(schedules), batch)
+    at, counts = np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.float32)
+    for m, schedule in enumerate(schedules):  # one order at a time: together they take room
+        batches = schedule.batches(epoch)
+        sizes = np.array([len(b) for b in batches])
+        filled = np.arange(batch) < sizes[:, None]
+        rows = np.concatenate(batches)
+        if at.dtype == np.int32 and rows.size and rows.max() > np.iinfo(np.int32).max:
+            at = at.astype(np.int64)
+        at[: len(batches), m][filled] = rows
+        counts[: len(batches), m] = filled / np.maximum(sizes, 1)[:, None]
         if schedule.weights is not None:
-            counts[m] *= schedule.weights[at[m]]
-    return (
-        np.ascontiguousarray(at.transpose(1, 0, 2)),
-        np.ascontiguousarray(counts.transpose(1, 0, 2)),
-    )
+            counts[:, m] *= schedule.weights[at[:, m]]
+    return at, counts
 
 
 def _quietly(work: Callable[[Any], Any], part: Any) -> Any:

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from dris.core.dynamics.history import Dynamics
 from dris.core.dynamics.trajectories import TotalsAccumulator
+from dris.core.mapped import let_go, roomy
 
 Columns = dict[str, NDArray[Any]]
 _KINDS: dict[str, Any] = {"correct": np.bool_, "rival": np.int32}
 _SIDES = ("in", "out")
+_ROOM = 1 << 25  # bytes of kept columns that stay in memory; more go into a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +62,23 @@ class StackRecord:
         self._sides = [self._empty(shape) for _ in range(1 + wanted.folds)]
         self._now = self._sides
         if wanted.record == "scored":
-            self._now = [self._empty(shape) for _ in self._sides]
+            # What is kept is looked at when all is over: it need not be in memory until then.
+            self._now, self._sides = self._sides, [self._apart(side) for side in self._sides]
         self._totals = [TotalsAccumulator(*shape[::2]) for _ in self._sides]
 
     def _empty(self, shape: tuple[int, ...]) -> Columns:
         kinds = {name: _KINDS.get(name, np.float32) for name in self.wanted.names}
         return {name: np.empty(shape, dtype=kind) for name, kind in kinds.items()}
+
+    def _apart(self, columns: Columns) -> Columns:
+        """Columns of the same kinds and shapes, in one piece of room."""
+        room = roomy((sum(c.nbytes for c in columns.values()),), np.uint8, large=_ROOM)
+        made, begin = {}, 0
+        for name, column in sorted(columns.items(), key=lambda item: -item[1].itemsize):
+            end = begin + column.nbytes
+            made[name] = room[begin:end].view(column.dtype).reshape(column.shape)
+            begin = end
+        return {name: made[name] for name in columns}
 
     def place(self, epoch: int) -> tuple[Columns, Columns | None]:
         """Where the columns (proxy, example) of the next epoch are written to."""
@@ -94,6 +107,7 @@ class StackRecord:
             for kept, side in zip(self._sides, self._now, strict=True):
                 for name, column in side.items():
                     kept[name][...] = column
+                let_go(kept["loss"])  # and with it all of the side
 
     @property
     def scored(self) -> int:
@@ -146,13 +160,14 @@ class StackRecord:
         }
 
     def state(self) -> Columns:
-        """What else is needed to go on later."""
+        """What else is needed to go on later, to be written away before the next epoch."""
         state: Columns = {"held_out": np.array(self.held_out, dtype=np.float64)}
         if self.wanted.record == "all":
             return state
         for where, (side, totals) in zip(_SIDES, self._pairs(), strict=False):
             state |= {f"{where}/{name}": column for name, column in side.items()}
-            state |= {f"{where}/totals/{n}": np.asarray(a) for n, a in totals.state().items()}
+            added = totals.state(copy=False)
+            state |= {f"{where}/totals/{n}": np.asarray(a) for n, a in added.items()}
         return state
 
     def restore(self, epoch: int, state: Mapping[str, Any], records: Sequence[Columns]) -> None:

@@ -35,7 +35,7 @@ class Values:
     def __init__(
         self,
         labels: NDArray[np.int64],
-        folds: NDArray[np.int64] | None = None,
+        folds: NDArray[np.integer] | None = None,
         fold_count: int = 1,
     ) -> None:
         self._labels, self._folds, self._count = labels, folds, fold_count
@@ -50,7 +50,7 @@ class Values:
         for k in range(said.models.start // self._count, said.models.stop // self._count):
             first = k * self._count - said.models.start
             mine = {name: found[name][first : first + self._count] for name in into}
-            seen, unseen = in_and_out(mine, self._folds[k, said.examples])
+            seen, unseen = in_and_out(mine, self._folds[k, said.examples].astype(np.int64))
             for name, values in seen.items():
                 into[name][k, said.examples] = values
             if outside is not None:

@@ -83,7 +83,9 @@ def _follow(
     folds = None
     if job.folds is not None:
         copies = copies_of(data)
-        folds = np.stack([folds_for(job, stream, data, copies) for stream in streams])
+        small = np.min_scalar_type(job.folds)
+        folds = np.stack([folds_for(job, s, data, copies).astype(small) for s in streams])
+        del copies
     names = ["loss", "margin", "correct", "error_norm"]
     names += ["gradient_norm"] * job.gradient_norm + ["rival"] * job.rival
     record = StackRecord(
@@ -117,7 +119,8 @@ def _follow(
             held_out = None
             if folds is not None and unseen is not None:
                 losses.append(_by_fold(unseen["loss"], folds, job.folds or 1))
-                held_out = float(unseen["loss"][alive][:, told].mean(dtype=np.float64))
+                loss = unseen["loss"] if len(alive) == len(streams) else unseen["loss"][alive]
+                held_out = float(loss[:, told].mean(dtype=np.float64))
             record.close(held_out)
             for _ in range(len(stack)):
                 tick()
@@ -147,12 +150,13 @@ def stack_for(
     job: Job,
     data: Data,
     streams: Sequence[tuple[str | int, ...]],
-    folds: NDArray[np.int64] | None,
+    folds: NDArray[np.integer] | None,
     threads: int,
 ) -> Stack:
     """The stack of a job, untrained: for each proxy a model, or one for each fold."""
     models: list[tuple[str | int, ...]] = []
-    rows: list[NDArray[np.int64]] = []
+    rows: list[NDArray[Any]] = []
+    kind = np.int32 if len(data.y) < 1 << 31 else np.int64  # half the room, the same order
     for k, stream in enumerate(streams):
         if folds is None:
             models.append(stream)
@@ -160,7 +164,7 @@ def stack_for(
             continue
         for f in range(job.folds or 1):
             models.append((*stream, "fold", f))
-            rows.append(np.flatnonzero(folds[k] != f))
+            rows.append(np.flatnonzero(folds[k] != f).astype(kind))
     steps = -(-max(len(r) for r in rows) // job.recipe.batch_size)
     passes = [
         Passes(r, job.recipe.batch_size, job.seed, stream, batch_count=steps)
@@ -218,7 +222,7 @@ def _notice(
 
 
 def _by_fold(
-    loss: NDArray[np.float32], folds: NDArray[np.int64], count: int
+    loss: NDArray[np.float32], folds: NDArray[np.integer], count: int
 ) -> NDArray[np.float64]:
     """The mean held-out loss of each model, (proxy, fold)."""
     sums = [

@@ -1,0 +1,63 @@
+"""Large arrays in a file without a name, whose memory can be handed back and read again.
+
+What a training does not look at need not be held beside what it does: a million rows of features
+that were read are not touched again while proxies learn from standardised ones.
+"""
+
+import mmap
+import os
+import shutil
+import tempfile
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+LARGE = 1 << 27  # bytes from which an array goes into a file; less is not worth the disk
+_SPARE = 3  # times the size that must be free on the disk
+
+
+class _Own(mmap.mmap):
+    """A file of ours: what is written to it stays when its pages are let go."""
+
+
+def roomy(shape: tuple[int, ...], dtype: Any, *, large: int | None = None) -> NDArray[Any]:
+    """An array to be filled: in memory, or, where large, in a file that goes with it.
+
+    In memory too where the temporary folder has no room, or the system cannot promise it any.
+    `large` is the bytes from which it goes into a file, if others than usual.
+
+    >>> roomy((2, 3), np.float32).shape
+    (2, 3)
+    """
+    size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+    if size < (LARGE if large is None else large) or not hasattr(os, "posix_fallocate"):
+        return np.empty(shape, dtype=dtype)
+    try:
+        if shutil.disk_usage(tempfile.gettempdir()).free < _SPARE * size:
+            return np.empty(shape, dtype=dtype)
+        with tempfile.TemporaryFile() as file:
+            os.posix_fallocate(file.fileno(), 0, size)  # a disk that fills up later would kill us
+            held = _Own(file.fileno(), size)
+    except OSError:
+        return np.empty(shape, dtype=dtype)
+    return np.frombuffer(held, dtype=dtype).reshape(shape)
+
+
+def let_go(x: Any) -> None:
+    """Hand back the memory of an array in a file of ours; its values are read again when asked for.
+
+    That is what `roomy` made, and files mapped to be read only, of which nothing can be lost.
+    Nothing happens to any other array.
+
+    >>> let_go(np.ones(3))
+    """
+    reads_only = False
+    while isinstance(x, np.ndarray) and x.base is not None:
+        reads_only = reads_only or (isinstance(x, np.memmap) and x.mode == "r")
+        x = x.base
+    if isinstance(x, memoryview):
+        x = x.obj
+    ours = isinstance(x, _Own) or (reads_only and isinstance(x, mmap.mmap))
+    if ours and hasattr(mmap, "MADV_DONTNEED"):
+        x.madvise(mmap.MADV_DONTNEED)

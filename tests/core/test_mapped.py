@@ -1,0 +1,73 @@
+"""Large arrays in files without a name: their memory is handed back, their values stay."""
+
+import mmap
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dris.core import mapped
+from dris.core.mapped import let_go, roomy
+
+needs_linux = pytest.mark.skipif(
+    not (hasattr(os, "posix_fallocate") and Path("/proc/self/status").exists()), reason="Linux"
+)
+
+
+def held_of_files():
+    text = Path("/proc/self/status").read_text()
+    return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("RssFile"))
+
+
+def is_in_a_file(x):
+    while isinstance(x, np.ndarray) and x.base is not None:
+        x = x.base
+    return isinstance(x.obj if isinstance(x, memoryview) else x, mmap.mmap)
+
+
+def test_a_small_array_stays_in_memory():
+    x = roomy((3, 2), np.int16)
+    assert (x.shape, x.dtype) == ((3, 2), np.int16)
+    assert not is_in_a_file(x)
+
+
+@needs_linux
+def test_the_memory_of_a_large_one_is_handed_back_and_its_values_are_read_again(monkeypatch):
+    monkeypatch.setattr(mapped, "LARGE", 1 << 24)
+    x = roomy((1 << 14, 1 << 9), np.float32)  # 32 MB
+    x[:] = np.arange(1 << 9)
+    full = held_of_files()
+    let_go(x[5:].reshape(-1))  # any view will do
+    assert full - held_of_files() > 25_000  # kB
+    assert is_in_a_file(x)
+    assert (x == np.arange(1 << 9)).all()
+
+
+@needs_linux
+def test_nothing_happens_to_arrays_of_others(tmp_path):
+    # The twin: pages of a private copy would be lost with all that was written to them.
+    np.zeros(1 << 12).tofile(tmp_path / "theirs")
+    theirs = np.memmap(tmp_path / "theirs", mode="c")
+    theirs[:] = 7
+    let_go(theirs)
+    assert (theirs == 7).all()
+
+
+@pytest.mark.parametrize("how", ["full", "refused", "unable"])
+def test_without_room_on_the_disk_it_is_in_memory(monkeypatch, how):
+    monkeypatch.setattr(mapped, "LARGE", 8)
+    if how == "full":
+        monkeypatch.setattr(mapped.shutil, "disk_usage", lambda path: SimpleNamespace(free=0))
+    elif how == "unable":
+        monkeypatch.delattr(os, "posix_fallocate", raising=False)
+    else:
+
+        def refused(*_):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(mapped.tempfile, "TemporaryFile", refused)
+    x = roomy((4, 4), np.float64)
+    x[:] = 1
+    assert not is_in_a_file(x)
