@@ -151,6 +151,8 @@ class LabelledData:
         origin: What was read.
         names: What to call each class; the values of `classes` unless the data says more.
         paths: Where each image lies, when images were read from files.
+        made_small: Whether x holds images smaller than their files, and nobody had named a size:
+            who reads the files again may see more.
         notes: What a reader left out, filled in or found out, a sentence each.
         findings: What was seen in the labels before anything trains; their sentences are notes.
         leaks: Columns that repeat the given label, left out or not.
@@ -177,6 +179,7 @@ class LabelledData:
     leaks: tuple[Leak, ...] = field(default=())
     groups: NDArray[np.int64] | None = None
     shown: Any = None
+    made_small: bool = False
 
     def __post_init__(self) -> None:
         n = len(self.x)

