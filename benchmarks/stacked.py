@@ -1,16 +1,18 @@
 """Stacked proxies beside scikit-learn's MLP and beside five-fold logistic regression.
 
-Run `python benchmarks/stacked.py` (minutes, most of them scikit-learn's). All times are processor
-time of this process, threads included, as other work on the machine does not count into it; each
-ratio is of two things measured in the same run. scikit-learn's MLP is trained by the same call,
+Run `python benchmarks/stacked.py [million small large embeddings]` (minutes, most of them
+scikit-learn's; parts may be named). All times are processor time of this process, threads
+included, as other work on the machine does not count into it; each ratio is of two things measured
+in the same run. scikit-learn's MLP is trained by the same call,
 `train_proxies(model="sklearn_mlp")`, recorded after every epoch as well; what `fit` alone takes,
 which records nothing, is printed beside it. The logistic regression is what cleanlab does first:
-`cross_val_predict` with five folds; the little that follows is left out in its favour.
-Expected: 40× and more, 30× and more; beside the logistic regression in one thread about 1.1× where
-the held-out loss stops the proxies, as the product does, and 5× for all of 20 epochs. With the
-threads that scikit-learn takes on a busy machine its processor time was forty times as much.
+`cross_val_predict` with five folds; the little that follows is left out in its favour. Beside it
+stand the proxies that `dris clean` trains, two networks with a hidden layer and one linear model,
+stopped by the held-out loss. With the threads that scikit-learn takes on a busy machine its
+processor time was forty times as much.
 """
 
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -24,6 +26,8 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.neural_network import MLPClassifier
 from threadpoolctl import threadpool_limits
 
+from dris.decide.scored import PATIENCE, _heads
+from dris.decide.settings import DEFAULTS
 from dris.learn.proxies import train_proxies
 from measure import finish, peak_mb, report
 
@@ -75,12 +79,12 @@ def beside_logistic_regression() -> None:
             return cross_val_predict(LogisticRegression(), x, y, cv=5, method="predict_proba")
 
     folds: dict[str, Any] = {"cross_fit": 4, "scored_epoch": "held_out", "workers": 1}
+    folds["model"] = list(_heads(DEFAULTS))
     whole = cost(lambda: train_proxies(x, y, **folds))
-    stopped = cost(lambda: train_proxies(x, y, patience=3, **folds))
-    linear = cost(lambda: train_proxies(x, y, model="linear_head", **folds))
+    stopped = cost(lambda: train_proxies(x, y, patience=PATIENCE, **folds))
     theirs = cost(five_folds)
     print(f"6,000 × 128, 3 proxies × 4 folds, both measured after each of 20 epochs: {whole:.2f} s")
-    print(f"  stopped by the held-out loss {stopped:.2f} s, linear heads {linear:.2f} s")
+    print(f"  stopped by the held-out loss {stopped:.2f} s")
     print(f"  five-fold logistic regression {theirs:.2f} s of processor time")
     print(f"  to the end of 20 epochs that is {whole / theirs:.1f}×")
     what = "3 proxies × 4 folds, stopped by the held-out loss / five-fold logistic regression"
@@ -101,14 +105,20 @@ def a_million() -> None:
     report("its memory beyond the data", grown, " MB", aim, at_least=False)
 
 
+PARTS: dict[str, Callable[[], None]] = {
+    "million": a_million,  # first, so that the peak is its own
+    "small": lambda: beside_scikit_learn(8_000, 12, 2, 20, 20),
+    "large": lambda: beside_scikit_learn(50_000, 64, 10, 4, 10),
+    "embeddings": beside_logistic_regression,
+}
+
+
 def main() -> None:
     """Print the ratios."""
     warnings.simplefilter("ignore", ConvergenceWarning)
     train_proxies(*made(500, 4, 2), epochs=1)  # the first call loads libraries
-    a_million()  # first, so that the peak is its own
-    beside_scikit_learn(8_000, 12, 2, 20, 20)
-    beside_scikit_learn(50_000, 64, 10, 4, 10)
-    beside_logistic_regression()
+    for name in sys.argv[1:] or PARTS:
+        PARTS[name]()
     finish()
 
 

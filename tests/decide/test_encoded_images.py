@@ -99,3 +99,14 @@ def test_whether_it_helps_is_measured_where_stacked_proxies_read_pixels():
     decision = decide(photographs(), settings=cheap, workers=1)
     assert decision.scored.table.shape == (240, 3 * 8 * 8)
     assert decision.harm is not None
+
+
+def test_proxies_that_cannot_read_the_pictures_say_so():
+    rng = np.random.default_rng(0)
+    noise = rng.integers(0, 256, size=(240, 3, 8, 8)).astype(np.uint8)
+    y = rng.integers(0, 4, 240)
+    cheap = Settings(proxies=2, epochs=2)
+    blind = score_data(LabelledData.of(noise, y, classes=("a", "b", "c", "d")), cheap, workers=1)
+    assert "so much of what they doubt is right" in blind.notes[-1]
+    seeing = score_data(photographs(), cheap, workers=1)  # the twin
+    assert not any("foretell" in note for note in seeing.notes)

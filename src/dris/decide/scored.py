@@ -41,6 +41,7 @@ SMALL_PICTURE = 24  # pixels of a side below which a crop or a flip makes anothe
 MANY = 200_000  # examples above which proxies that nobody named are few models
 FEW_FOLDS = 2  # where there are many examples, or every fold is the training of a network
 ENOUGH, MOST_SHARE = 290, 0.1  # canaries of a kind on small data, but never more than this share
+HALF = 0.5  # of the pictures' labels, below which proxies can hardly read them
 _PILOTED = ("hard", "confusable")
 
 
@@ -251,7 +252,23 @@ def score_data(
         labels, how["judged"] = data.labels, labels
     dynamics = train_proxies(x, labels, seed=chosen.seed, progress=half, **how)
     said = (*data.notes, *notes)
+    if data.x.ndim == 4 and not settings.models:
+        said += _hardly_read(dynamics)
     return Scored(data, dynamics, planted, chosen, said, features, only_judged=apart)
+
+
+def _hardly_read(dynamics: Dynamics) -> tuple[str, ...]:
+    """A sentence where proxies are wrong about most pictures: then so is much of their doubt."""
+    twin = dynamics.out_of_fold
+    if twin is None or "correct" not in twin.columns:
+        return ()
+    right = float(twin.snapshot("correct").mean())
+    if right >= HALF:
+        return ()
+    return (
+        f"the proxies foretell {right:.0%} of the labels of pictures that they did not see, so "
+        "much of what they doubt is right: look at the list before you drop anything",
+    )
 
 
 def scaling(data: LabelledData, features: Any = None) -> Normalize:
