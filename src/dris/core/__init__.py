@@ -3,6 +3,6 @@
 In reading order: `dynamics` (what the proxies thought), `scores` (one number per example),
 `choose` (from scores to a subset or to draws), `noise` (wrong labels on purpose), `certify` (how
 much may still be wrong), `judge` (what kind of data this is), `large` (more examples than fit).
-Beside them: `ids`, `checks`, `streams`, `binomial`, `frozen`, `words`, `notebook`, `temporaries`,
-`mapped` and `errors`, which all of them use.
+Beside them: `ids`, `checks`, `streams`, `binomial`, `frozen`, `words`, `notebook`, `temporaries`
+and `errors`, which all of them use.
 """

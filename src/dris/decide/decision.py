@@ -20,7 +20,7 @@ from dris.core.errors import InputError
 from dris.core.frozen import read_only
 from dris.core.judge.judgement import TOO_GOOD, Judgement, judge
 from dris.core.judge.wrong_share import WrongShare, wrong_share
-from dris.core.mapped import let_go
+from dris.core.large.mapped import let_go
 from dris.core.notebook import plain_html
 from dris.core.scores.formulas import SCORES
 from dris.core.scores.suspicion import unseen_probabilities

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.mapped import let_go
+from dris.core.large.mapped import let_go
 from dris.core.streams import rng_for
 from dris.learn.folds import copies_in, folds_of
 from dris.learn.stacked.head_models import Head

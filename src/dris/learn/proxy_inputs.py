@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from dris.core.checks import checked_count, count_of
 from dris.core.dynamics.columns import labels_for, refuse_not_finite
 from dris.core.errors import InputError
-from dris.core.mapped import let_go, roomy
+from dris.core.large.mapped import let_go, roomy
 from dris.learn.record.array_like import refuse_other_index
 
 

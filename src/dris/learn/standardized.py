@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.core.mapped import let_go
+from dris.core.large.mapped import let_go
 from dris.learn.jobs import Data, Normalize, Stretch
 from dris.learn.record.array_like import divisor_of
 

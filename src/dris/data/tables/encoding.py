@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.core.mapped import roomy
+from dris.core.large.mapped import roomy
 from dris.data.files import one_line, refuse_larger_than_memory
 from dris.data.label_findings import row_keys
 from dris.data.labelled import Feature

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dris.core.dynamics.history import Dynamics
 from dris.core.dynamics.trajectories import TotalsAccumulator
-from dris.core.mapped import let_go, roomy
+from dris.core.large.mapped import let_go, roomy
 
 Columns = dict[str, NDArray[Any]]
 _KINDS: dict[str, Any] = {"correct": np.bool_, "rival": np.int32}

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dris.core import mapped
-from dris.core.mapped import let_go, roomy
+from dris.core.large import mapped
+from dris.core.large.mapped import let_go, roomy
 
 needs_linux = pytest.mark.skipif(
     not (hasattr(os, "posix_fallocate") and Path("/proc/self/status").exists()), reason="Linux"
