@@ -339,7 +339,7 @@ def _encoded(
         installed_encoder,
         named_encoder,
     )
-    from dris.learn.networks.features import extract_features
+    from dris.learn.networks.features import AT_ONCE, extract_features
 
     if not colour:
         return None, ()
@@ -351,6 +351,7 @@ def _encoded(
     how: dict[str, Any] = {"batch_size": 64, "device": device, "store": store}
     if data.made_small and data.paths is not None:  # what x holds is too little for an encoder
         how["mark"] = f"{data.origin.fingerprint} at {SIDE}"
+        how["batch_size"] = AT_ONCE if device == "cpu" else 64
         features = extract_features(encoder, PictureFiles(data.paths), **how)
         at = f", at {SIDE} × {SIDE} pixels"
     else:
