@@ -51,7 +51,10 @@ def main() -> None:
         print(f"{asked.rows:,} rows, {path.stat().st_size / 1e6:.0f} MB of CSV", flush=True)
         what = "read" if asked.read else "all"
         command = [sys.executable, "-c", CHILD, str(path), what, str(wrong)]
-        told = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        ran = subprocess.run(command, stdout=subprocess.PIPE)  # errors are seen as they come
+        if ran.returncode:
+            sys.exit(f"the process ended with {ran.returncode}; -9 is a lack of memory")
+        told = json.loads(ran.stdout)
     print(
         f"read into {told['width']} numbers a row ({told['bytes'] / 1e6:.0f} MB): "
         f"{told['read']:.0f} s of processor time, peak memory {told['read_peak'] / 1e3:.0f} MB"

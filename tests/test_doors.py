@@ -33,7 +33,7 @@ KEEPS = (None, 0.25)
 # -- data ------------------------------------------------------------------------------------------
 
 
-def write_rows(path, x, labels, trusted=None):
+def write_rows(path, x, labels, trusted=None, blank=()):
     """A table of numbers with a label, and a column of trusted ones where some are."""
     with path.open("w", newline="") as file:
         out = csv.writer(file)
@@ -41,7 +41,8 @@ def write_rows(path, x, labels, trusted=None):
         out.writerow([*(f"x{j}" for j in range(x.shape[1])), "kind", *more])
         for i, row in enumerate(x):
             marks = [] if trusted is None else [int(trusted[i])]
-            out.writerow([*(f"{value:.6f}" for value in row), f"c{labels[i]}", *marks])
+            label = "" if i in blank else f"c{labels[i]}"
+            out.writerow([*(f"{value:.6f}" for value in row), label, *marks])
     return path
 
 
@@ -85,11 +86,16 @@ def made_case(name, folder):
         flags, reading = ("--label", "kind", "--trusted", "checked"), {"trusted": "checked"}
         path = write_rows(path, *blobs(600), trusted=np.arange(600) % 7 == 0)
         return Case(path, store, flags, reading={"label": "kind", **reading})
+    if name == "unlabelled":
+        return Case(write_rows(path, *blobs(600), blank=range(0, 600, 29)), store)
     assert name == "little data"
     return Case(write_rows(path, *blobs(40)), store)
 
 
-CASES = ("noisy", "two kinds", "no canaries", "no rule is safe", "trusted", "little data")
+CASES = (
+    *("noisy", "two kinds", "no canaries", "no rule is safe", "trusted", "little data"),
+    "unlabelled",
+)
 
 
 @pytest.fixture(scope="module")
@@ -149,14 +155,31 @@ def check_page(path, found):
     assert found.rule in path.read_text()
 
 
+def check_issues(path, found):
+    """Every suspect, then every row without a label."""
+    with path.open(newline="") as file:
+        listed = list(csv.DictReader(file))
+    suspects = [] if found.suspects is None else found.suspects
+    aside = found.unlabelled()
+    assert [row["id"] for row in listed] == [str(one.id) for one in suspects] + [
+        str(name) for name in aside["id"]
+    ]
+    behind = listed[len(suspects) :]
+    assert [row["suggested"] for row in behind] == aside["suggested"]
+    assert all(row["given"] == "" and row["dropped"] == "yes" for row in behind)
+
+
 def through_command(dris, case, out, command, keep, found):
     values = by_command(dris, case, out, command, keep)
     check_values(values, found)
     assert values["command"] == command
     if command == "clean":
-        assert rows_in(out / "cleaned.csv", case.path) == found.kept.tolist()
+        rows = found.data.rows[found.kept].tolist()
+        assert rows_in(out / "cleaned.csv", case.path) == rows
+        check_issues(out / "issues.csv", found)
     if command == "prune":
-        assert rows_in(out / "kept.csv", case.path) == found.kept.tolist()
+        rows = found.data.rows[found.kept].tolist()
+        assert rows_in(out / "kept.csv", case.path) == rows
     if command in ("clean", "prune", "report"):
         check_page(out / "report.html", found)
     if command == "score":
@@ -210,6 +233,8 @@ def test_every_command_shows_the_decision(dris, case, tmp_path, command, keep):
 def test_scikit_learn_makes_the_decision(case, keep):
     if "trusted" in case.reading or case.settings != SETTINGS:
         pytest.skip("the estimators have no such option")
+    if case.data().unlabelled is not None:
+        pytest.skip("an estimator is given a label for every row, and refuses y without")
     through_sklearn(case, keep, asked(case, keep))
 
 
@@ -251,6 +276,10 @@ def test_the_cases_differ_in_what_they_ask_of_a_door(folder):
     for one in found["no rule is safe"]:
         assert (one.rule, one.kept.size) == ("everything", 600)
         assert one.notes[-1].startswith("no rule is safe with these proxies")
+    for one in found["unlabelled"]:
+        assert one.data.unlabelled.rows.tolist() == list(range(0, 600, 29))
+        assert not np.isin(one.data.rows[one.kept] % 29, 0).any()
+        assert "21 rows without a label (0, 29, 58 and 18 more)" in " ".join(one.notes)
     for one in found["trusted"]:
         assert one.mask[np.arange(600) % 7 == 0].all()
     for one in found["little data"]:
@@ -276,6 +305,15 @@ def test_where_no_rule_is_safe_every_door_says_the_same_sentence(dris, folder, t
             case.data().x, case.data().given()
         )
     assert note in str(told[0].message)
+
+
+def test_scikit_learn_refuses_labels_that_are_missing_as_it_does_everywhere():
+    x, labels = blobs(60)
+    with pytest.raises(ValueError, match="NaN"):
+        RobustSelector(model="sgd_log", epochs=2).fit(x, np.where(labels == 1, np.nan, labels))
+    names = np.array([None if i == 3 else f"c{y}" for i, y in enumerate(labels)], dtype=object)
+    with pytest.raises((ValueError, TypeError)):
+        RobustSelector(model="sgd_log", epochs=2).fit(x, names)
 
 
 def test_proxies_are_trained_once_for_all_doors(dris, folder, tmp_path):

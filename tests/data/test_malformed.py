@@ -133,11 +133,18 @@ BAD = {
         {**both, **strict},
         "the first in line 7 of",
     ),
-    "missing label": (
+    "no label": ("a.csv", b"x,y\n1,\n2,  \n3,\n", y, "has a label in none of its 3 rows"),
+    "no label but those that mean none": (
         "a.csv",
-        b"x,y\n1,a\n2,\n3,b\n",
+        b"x,y\n1,?\n2,NaN\n3,\n",
+        {**y, "no_label": ["?", "nan"]},
+        "has a label in none of its 3 rows",
+    ),
+    "one class beside rows without a label": (
+        "a.csv",
+        b"x,y\n1,a\n2,\n3,a\n",
         y,
-        "label in column 'y' is missing in line 3",
+        r"holds one class only \('a' in all 2 rows\)",
     ),
     "duplicate ids": (
         "a.csv",

@@ -377,11 +377,16 @@ def test_a_selection_saved_with_the_data_set_is_honoured(tmp_path):
     assert data.labels.tolist() == [0, 1, 0]
 
 
-def test_an_unlabelled_row_of_a_saved_data_set_is_refused(tmp_path):
-    content = pa.table({"x": np.arange(4.0), "label": [1, 0, -1, 1]})
+def test_a_label_of_minus_one_in_a_saved_data_set_is_none(tmp_path):
+    content = pa.table({"x": np.arange(5.0), "label": [1, 0, -1, 1, None]})
     features = {"label": {"names": ["neg", "pos"], "_type": "ClassLabel"}}
-    with pytest.raises(InputError, match=r"labels 0..1 and a label -1; remove"):
-        read_data(saved_dataset(tmp_path / "set", content, features=features))
+    data = read_data(saved_dataset(tmp_path / "set", content, features=features))
+    assert data.names == ("neg", "pos")
+    assert data.written(data.labels).tolist() == ["1", "0", "1"]
+    assert data.unlabelled.rows.tolist() == [2, 4]
+    worse = pa.table({"x": np.arange(5.0), "label": [1, 0, -2, 1, 0]})
+    with pytest.raises(InputError, match=r"labels 0..1 and a label -2; remove"):
+        read_data(saved_dataset(tmp_path / "worse", worse, features=features))
 
 
 def test_encoded_images_in_a_saved_data_set_are_decoded(tmp_path):

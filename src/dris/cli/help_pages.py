@@ -15,7 +15,7 @@ GROUPS = {
 PANELS = {
     "The data": (
         *("data", "label", "id", "trusted", "features", "without", "missing", "text"),
-        *("merge_spellings", "image_size"),
+        *("merge_spellings", "no_label", "image_size"),
     ),
     "Proxies": (
         "records",

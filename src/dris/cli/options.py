@@ -57,6 +57,9 @@ Text = Annotated[str, typer.Option("--text", metavar="HOW", help="Text: words, s
 MergeSpellings = Annotated[
     bool, typer.Option("--merge-spellings", help="Labels Cat, cat and CAT are one.")
 ]
+NoLabel = Annotated[
+    str | None, typer.Option("--no-label", metavar="A,B", help="Labels that mean none, such as ?.")
+]
 ImageSize = Annotated[
     int | None, typer.Option("--image-size", metavar="N", help="Images become N by N pixels.")
 ]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # The options that say how data is read.
 READING = (
     *("data", "label", "id", "trusted", "features", "without", "missing", "text"),
-    *("merge_spellings", "image_size", "allow_outside"),
+    *("merge_spellings", "no_label", "image_size", "allow_outside"),
 )
 
 
@@ -46,6 +46,7 @@ class Request:
     missing: options.Missing = "mark"
     text: options.Text = "auto"
     merge_spellings: options.MergeSpellings = False
+    no_label: options.NoLabel = None
     image_size: options.ImageSize = None
     allow_outside: options.AllowOutside = False
     records: options.From = None
@@ -146,6 +147,7 @@ class Request:
             id=self.id,
             trusted=self.trusted,
             merge_spellings=self.merge_spellings,
+            no_label=options.names_in(self.no_label),
             allow_outside=self.allow_outside,
         )
 
@@ -177,6 +179,7 @@ class Request:
             missing=self.missing,  # type: ignore[arg-type]  # checked by the reader
             text=self.text,  # type: ignore[arg-type]
             merge_spellings=self.merge_spellings,
+            no_label=options.names_in(self.no_label),
             image_size=self.image_size,
             allow_outside=self.allow_outside,
         )

@@ -15,13 +15,13 @@ from dris.data.files import listed, one_line
 from dris.data.formats import table_examples
 from dris.data.images.image_files import pixels_of
 from dris.data.images.pixels import is_image
-from dris.data.label_findings import merged
 from dris.data.labelled import Feature, How, LabelledData, Origin
-from dris.data.tables.label_columns import labels_of, refuse_one_class
+from dris.data.tables.label_columns import labels_of
 from dris.data.tables.memory_rows import MemoryRows
 from dris.data.tables.numpy_files import fill_gaps
 from dris.data.tables.roles import Columns
 
+_ARROW = pa.Array | pa.ChunkedArray
 _WIDE = 512  # columns of a sparse matrix, above which it becomes components
 _COMPONENTS = 256
 _ROWS = 12_000  # about as many rows of a sparse matrix have a say in its components
@@ -210,11 +210,13 @@ def _hugging_face(source: Any) -> tuple[Any, dict[str, tuple[str, ...]]]:
 def _data(
     x: NDArray[Any], labels: Any, columns: Columns, how: How, notes: list[str]
 ) -> LabelledData:
-    codes, classes = labels_of(_label_array(labels, len(x)), "labels", _place)
-    if columns.merge_spellings:
-        codes, classes, said = merged(codes, classes)
-        notes = [*notes, *said]
-        refuse_one_class(classes, len(codes), "labels")
+    codes, classes, said = labels_of(
+        _label_array(labels, len(x)),
+        "labels",
+        _place,
+        merge=columns.merge_spellings,
+        no_label=columns.no_label,
+    )
     return LabelledData(
         x=x,
         labels=codes,
@@ -223,7 +225,7 @@ def _data(
         trusted=np.zeros(len(x), np.bool_),
         features=(Feature("x", how, int(np.prod(x.shape[1:]))),),
         origin=Origin("memory", (), "", label="labels"),
-        notes=tuple(notes),
+        notes=(*notes, *said),
     )
 
 
@@ -232,7 +234,7 @@ def _label_array(labels: Any, n: int) -> Any:
     values = _as_numpy(labels) if hasattr(labels, "detach") else labels
     if hasattr(values, "to_arrow"):  # polars
         values = values.to_arrow()
-    elif hasattr(values, "to_numpy"):  # pandas
+    elif hasattr(values, "to_numpy") and not isinstance(values, _ARROW):  # pandas
         values = values.to_numpy()
     if isinstance(values, np.ndarray):
         values = values.reshape(-1) if values.ndim == 2 and values.shape[1] == 1 else values
@@ -240,7 +242,8 @@ def _label_array(labels: Any, n: int) -> Any:
     if len(values) != n:
         raise InputError(f"{n} examples need as many labels, got {len(values)}")
     try:
-        return values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
+        # NaN among words is how pandas says that there is none.
+        return values if isinstance(values, _ARROW) else pa.array(values, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InputError(
             f"labels must be whole numbers or texts, one an example ({one_line(error)}); check them"

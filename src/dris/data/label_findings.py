@@ -1,5 +1,6 @@
 """Labels looked at before anything trains: what a person would want to know first."""
 
+import shlex
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,6 +30,7 @@ def examined(data: LabelledData, more: Sequence[LabelFinding] = ()) -> LabelledD
     found = [
         *more,
         *_leaks(data),
+        *_unlabelled(data),
         *_missing(data, counts),
         *_spellings(data.classes, counts),
         *_many(data, counts),
@@ -120,15 +122,31 @@ def _leaks(data: LabelledData) -> list[LabelFinding]:
     return [LabelFinding("leak", len(data), str(leak)) for leak in data.leaks]
 
 
+def _unlabelled(data: LabelledData) -> list[LabelFinding]:
+    aside = data.unlabelled
+    if aside is None:
+        return []
+    names = listed([one_line(name, 40) for name in aside.ids[:3].tolist()])
+    more = f" and {len(aside) - 3:,} more" if len(aside) > 3 else ""
+    text = (
+        f"{_rows(len(aside))} without a label ({names}{more}) {'is' if len(aside) == 1 else 'are'} "
+        "put aside: nothing is learned from them and what is kept does not hold them; "
+        "issues.csv of dris clean lists them with a label to consider"
+    )
+    return [LabelFinding("unlabelled", len(aside), text)]
+
+
 def _missing(data: LabelledData, counts: NDArray[np.int64]) -> list[LabelFinding]:
     odd = [i for i, v in enumerate(data.classes) if spelled(v) in _MISSING]
     if not odd:
         return []
     total = int(counts[odd].sum())
     names = listed([f"{data.classes[i]!r} ({counts[i]:,})" for i in odd])
+    words = [str(data.classes[i]) for i in odd]
+    remedy = shlex.join([f"--no-label={','.join(words)}"])
     text = (
         f"{_rows(total)} have a label that reads as missing, {names}, and count as a class; "
-        "remove them or fill them in if they are none"
+        f"{remedy} puts them aside"
     )
     return [LabelFinding("missing", total, text, _where(np.isin(data.labels, odd)))]
 

@@ -1,7 +1,7 @@
 """Examples with labels that may be wrong, as every reader hands them over."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -138,6 +138,31 @@ class LabelFinding:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Unlabelled:
+    """Rows that have no label: nothing is learned from them, but a label can be suggested.
+
+    Attributes:
+        rows: Where they stand among all rows of the source, the first being 0.
+        total: How many rows the source has, with and without a label.
+        ids: Their names.
+        x: Their features.
+        paths: Where their images lie.
+    """
+
+    rows: NDArray[np.int64]
+    total: int
+    ids: NDArray[Any]
+    x: NDArray[np.float32] | NDArray[np.uint8]
+    paths: NDArray[np.str_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __eq__(self, other: object) -> bool:
+        return same_value(self, other)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class LabelledData:
     """N examples in the order of their file, with given labels, ids and where they came from.
 
@@ -159,6 +184,7 @@ class LabelledData:
         groups: A number for each example, the same for those with exactly the same features, so
             that they can be kept in one fold; None when there are no two such.
         shown: The table the data came from, when it came from memory: for a person to look at.
+        unlabelled: The rows of the source that have no label, which are no examples; None without.
 
     >>> data = LabelledData.of(np.eye(2), [0, 1], classes=("cat", "dog"))
     >>> data, data.given().tolist()
@@ -180,6 +206,7 @@ class LabelledData:
     groups: NDArray[np.int64] | None = None
     shown: Any = None
     made_small: bool = False
+    unlabelled: Unlabelled | None = None
 
     def __post_init__(self) -> None:
         n = len(self.x)
@@ -236,6 +263,19 @@ class LabelledData:
         )
 
     @property
+    def rows(self) -> NDArray[np.int64]:
+        """Where each example stands among all rows of the source, those without a label counted.
+
+        >>> LabelledData.of(np.eye(2), [0, 1], classes=("a", "b")).rows.tolist()
+        [0, 1]
+        """
+        if self.unlabelled is None:
+            return np.arange(len(self))
+        there = np.ones(self.unlabelled.total, dtype=np.bool_)
+        there[self.unlabelled.rows] = False
+        return np.flatnonzero(there)
+
+    @property
     def feature_names(self) -> tuple[str, ...]:
         """A name for each column of a table x, or for each value of an image."""
         return tuple(name for feature in self.features for name in feature.names())
@@ -286,3 +326,33 @@ class LabelledData:
             "notes": list(self.notes),
             "leaks": [asdict(leak) for leak in self.leaks],
         }
+
+
+def unlabelled_aside(data: LabelledData) -> LabelledData:
+    """The data without the rows whose label is -1, which are put aside as `unlabelled`.
+
+    >>> data = LabelledData.of(np.eye(3), [0, -1, 1], classes=("a", "b"))
+    >>> kept = unlabelled_aside(data)
+    >>> kept, kept.ids.tolist(), kept.unlabelled.rows.tolist()
+    (LabelledData(2 examples × 3, 2 classes, 0 trusted), [0, 2], [1])
+    """
+    there = data.labels >= 0
+    if there.all():
+        return data
+    paths = data.paths
+    return replace(
+        data,
+        x=data.x[there],
+        labels=data.labels[there],
+        ids=data.ids[there],
+        trusted=data.trusted[there],
+        paths=None if paths is None else paths[there],
+        groups=None if data.groups is None else data.groups[there],
+        unlabelled=Unlabelled(
+            rows=np.flatnonzero(~there),
+            total=len(there),
+            ids=data.ids[~there],
+            x=data.x[~there],
+            paths=None if paths is None else paths[~there],
+        ),
+    )

@@ -33,7 +33,34 @@ def looks(
     >>> looks(data, np.array([1]), ["x[1]"])
     {'x[1]': ['4']}
     """
-    pictures = {} if data.paths is None else {"path": data.paths[positions].tolist()}
+    paths = None if data.paths is None else data.paths[positions]
+    return _looked(data, data.rows[positions], data.x[positions], paths, names, longest)
+
+
+def unlabelled_looks(
+    data: LabelledData, names: Sequence[str] | None = None, *, longest: int | None = None
+) -> dict[str, list[str]]:
+    """The same of the rows without a label.
+
+    >>> unlabelled_looks(LabelledData.of(np.eye(2), [0, 1], classes=("a", "b")))
+    {}
+    """
+    aside = data.unlabelled
+    if aside is None:
+        return {}
+    return _looked(data, aside.rows, aside.x, aside.paths, names, longest)
+
+
+def _looked(
+    data: LabelledData,
+    positions: NDArray[np.int64],
+    x: NDArray[Any],
+    paths: NDArray[np.str_] | None,
+    names: Sequence[str] | None,
+    longest: int | None,
+) -> dict[str, list[str]]:
+    """What stands in some rows of the source."""
+    pictures = {} if paths is None else {"path": paths.tolist()}
     rows = rows_of(data)
     if rows is None:
         if pictures or data.x.ndim > 2:
@@ -41,7 +68,7 @@ def looks(
         wanted = None if names is None else set(names)
         learned = enumerate(data.feature_names)
         chosen = [(i, name) for i, name in learned if wanted is None or name in wanted]
-        return {name: [as_text(v) for v in data.x[positions, i]] for i, name in chosen}
+        return {name: [as_text(v) for v in x[:, i]] for i, name in chosen}
     shown = _names(rows, data) if names is None else [n for n in names if n in rows.schema.names]
     found: dict[str, list[str]] = {name: [""] * len(positions) for name in shown}
     order = np.argsort(positions, kind="stable")

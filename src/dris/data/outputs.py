@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dris.core.errors import InputError
 from dris.data.files import (
@@ -29,6 +30,7 @@ def write_data(
     columns: Mapping[str, ArrayLike] | None = None,
     replaced: Mapping[str, ArrayLike] | None = None,
     labels: ArrayLike | None = None,
+    unlabelled: bool | None = None,
     force: bool = False,
     writer: Writer | None = None,
 ) -> Path:
@@ -45,6 +47,8 @@ def write_data(
         columns: Values to add, one for each example of the whole data.
         replaced: Marks (yes or no) in place of columns that the data has, likewise.
         labels: Other labels, 0..C-1, one for each example of the whole data.
+        unlabelled: Whether to write rows without a label too, as they are, where no `positions`
+            say otherwise.
         force: Replace a file that dris wrote; any other, and the data itself, never is.
         writer: Decides in place of `force`, for a command that reads more than the data.
     """
@@ -58,6 +62,8 @@ def write_data(
             "write ids"
         )
     change = _change(data, positions, columns, labels, replaced)
+    also = positions is None if unlabelled is None else unlabelled
+    change = _over_all_rows(data, change, also)
     with _writer(data, force, writer).file(target) as temporary:
         with reading(data.origin.files[0], f"{data.origin.format} file"):
             _refuse_changed(data)
@@ -140,10 +146,46 @@ def _change(
     return Change(keep, added, new, marks)
 
 
+def _over_all_rows(data: LabelledData, change: Change, also: bool) -> Change:
+    """The change with an entry for every row of the file, those without a label as well."""
+    aside = data.unlabelled
+    if aside is None:
+        return change
+    at, blank = data.rows, np.zeros(aside.total, dtype=np.bool_)
+    blank[aside.rows] = True
+
+    def spread(values: NDArray[Any]) -> NDArray[Any]:
+        whole = np.zeros(aside.total, dtype=values.dtype)
+        whole[at] = values
+        return whole
+
+    keep = spread(change.keep)
+    keep[aside.rows] = also
+    labels = change.labels
+    return Change(
+        keep,
+        {name: spread(values) for name, values in change.columns.items()},
+        None if labels is None else spread(labels),
+        {name: spread(values) for name, values in change.marks.items()},
+        blank,
+    )
+
+
 def _refuse_changed(data: LabelledData) -> None:
     """The files must be those that were read: positions mean nothing in others."""
     files = data.origin.files
     if data.paths is not None and data.origin.format != "images":
-        files = (*files, *map(Path, data.paths.tolist()))
+        files = (*files, *map(Path, _all_paths(data)))
     if fingerprint_of(files) != data.origin.fingerprint:
         raise InputError(f"{files[0]} has changed since it was read; read it again")
+
+
+def _all_paths(data: LabelledData) -> list[str]:
+    """The paths of all images that the table names, in its order."""
+    own: list[str] = [] if data.paths is None else data.paths.tolist()
+    aside = data.unlabelled
+    if aside is None or aside.paths is None:
+        return own
+    whole = np.empty(aside.total, dtype=object)
+    whole[data.rows], whole[aside.rows] = own, aside.paths.tolist()
+    return [str(path) for path in whole]

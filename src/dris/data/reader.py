@@ -14,7 +14,7 @@ from dris.data.formats import BY_NAME, GATHERED, TITLES, Format, format_of
 from dris.data.images.image_files import holds_images
 from dris.data.in_memory import read_source
 from dris.data.label_findings import examined
-from dris.data.labelled import LabelFinding, LabelledData
+from dris.data.labelled import LabelFinding, LabelledData, unlabelled_aside
 from dris.data.tables.roles import Columns, Missing, TextHow
 from dris.data.tables.saved_dataset import is_saved_dataset
 
@@ -31,13 +31,15 @@ def read_data(
     missing: Missing = "mark",
     text: TextHow = "auto",
     merge_spellings: bool = False,
+    no_label: Sequence[str] = (),
     image_size: int | None = None,
     allow_outside: bool = False,
 ) -> LabelledData:
     r"""Read examples and labels from a file, a folder, a frame, arrays or a data set.
 
     Rows stay in their order. What is left out, filled in or odd about the labels is said in the
-    `notes`, and what was seen in the labels is in `findings`. Nothing is written or changed.
+    `notes`, and what was seen in the labels is in `findings`. Rows without a label are put aside,
+    as `unlabelled`. Nothing is written or changed.
 
     Args:
         source: The path of a CSV, Parquet, JSON lines, Excel, NPZ or NPY file, several of them, a
@@ -55,6 +57,7 @@ def read_data(
         text: Text becomes components of its "words", or an embedding of its "sentences" (extra
             `text`); "auto" is sentences where these are installed and the texts are not too many.
         merge_spellings: Take labels that differ in case, spaces or invisible marks for one class.
+        no_label: Labels that mean that there is none, such as ["?"], beside empty ones.
         image_size: Side of the squares that images become; their own when they are alike and
             at most 64 pixels wide, else 32.
         allow_outside: Let a table name images that do not lie below its own folder.
@@ -78,13 +81,14 @@ def read_data(
         missing=missing,
         text=text,
         merge_spellings=merge_spellings,
+        no_label=_words(no_label),
         allow_outside=allow_outside,
     )
     if isinstance(source, LabelledData):
         return source
     if _are_paths(source, labels):
         return _read_files(source, columns, image_size)
-    return examined(read_source(source, labels, columns, image_size))
+    return examined(unlabelled_aside(read_source(source, labels, columns, image_size)))
 
 
 def read_marks(
@@ -94,6 +98,7 @@ def read_marks(
     id: str | None = None,
     trusted: str | None = None,
     merge_spellings: bool = False,
+    no_label: Sequence[str] = (),
     allow_outside: bool = False,
 ) -> LabelledData:
     """Labels, ids and trust of the examples in files, without what is learned from.
@@ -105,10 +110,15 @@ def read_marks(
         id=id,
         trusted=trusted,
         merge_spellings=merge_spellings,
+        no_label=_words(no_label),
         marks_only=True,
         allow_outside=allow_outside,
     )
     return _read_files(paths, columns, None)
+
+
+def _words(values: Sequence[str]) -> tuple[str, ...]:
+    return (values,) if isinstance(values, str) else tuple(map(str, values))
 
 
 def _are_paths(source: Any, labels: Any) -> bool:
@@ -130,7 +140,7 @@ def _read_files(
         entry = _kind_of(found)
     for path in found:
         refuse_endless(path)
-    data = entry.examples(found, columns, image_size)
+    data = unlabelled_aside(entry.examples(found, columns, image_size))
     pa.default_memory_pool().release_unused()  # what decoding took; the proxies need it more
     if columns.marks_only:
         return data

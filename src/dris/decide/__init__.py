@@ -3,7 +3,8 @@
 In reading order: `settings` (what decides the result beside the data), `scored` (data, proxies and
 canaries), `predicted` (somebody else's probabilities in their place), `suspects` (what looks wrong,
 one suspicion for every door), `choice` (which rows, and the limits on exactly those), `harm`
-(whether following the advice helps), `decision` (the noun, and `decide`), `score_columns` and
+(whether following the advice helps), `unlabelled` (a label to consider where there is none),
+`decision` (the noun, and `decide`), `score_columns` and
 `issues` (every example and the suspects as tables), `audit` and `ticks` (what a person checks),
 `corrections` (what a person corrects).
 """

@@ -184,6 +184,7 @@ def write_reviewed(
         columns=None if trusted else marks,
         replaced=marks if trusted else None,
         labels=done.labels,
+        unlabelled=True,
         force=force,
         writer=writer,
     )

@@ -32,6 +32,7 @@ from dris.decide.predicted import scored_by
 from dris.decide.scored import Scored, scaling, score_data, scored_from
 from dris.decide.settings import Settings
 from dris.decide.suspects import Suspects, suspects_of, suspicion_of
+from dris.decide.unlabelled import labels_to_consider
 from dris.learn.jobs import Data
 from dris.learn.run.engine import Engine
 from dris.learn.run.processes import Progress
@@ -199,8 +200,20 @@ class Decision:
             "harm": None if self.harm is None else self.harm.to_dict(),
             "wrong": None if self.wrong is None else [self.wrong.low, self.wrong.high],
             "classes": {name: list(counts) for name, counts in self.classes().items()},
+            "unlabelled": 0 if self.data.unlabelled is None else len(self.data.unlabelled),
             "notes": list(self.notes),
         }
+
+    def unlabelled(self) -> dict[str, Any]:
+        """The rows that have no label: their ids, and for each a label to consider, "" if none.
+
+        A linear model and one with a hidden layer, trained on what is kept, must agree on it.
+        """
+        aside = self.data.unlabelled
+        ids = [] if aside is None else aside.ids.tolist()
+        names = (*self.data.names, "")  # the last is where nothing is suggested
+        suggested = labels_to_consider(self).tolist()
+        return {"id": ids, "suggested": [names[label] for label in suggested]}
 
     def to_frame(self, kind: FrameKind = "pandas") -> Any:
         """A row per example: id, given label, the suggested one, suspicion, suspect and kept."""

@@ -5,8 +5,10 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from dris.core.words import guarded
-from dris.data.looks import looks
+from dris.data.looks import looks, unlabelled_looks
 from dris.data.writer import Writer
 from dris.decide.decision import Decision
 
@@ -14,13 +16,18 @@ COLUMNS = ("id", "given", "suggested", "suspicion", "dropped", "reason")
 
 
 def issues_text(decision: Decision, columns: Sequence[str] = ()) -> str:
-    """Every suspect, dropped or only to be looked at, a line each; `columns` of the data beside."""
+    """Every suspect, dropped or only to be looked at, a line each; `columns` of the data beside.
+
+    Behind them the rows that have no label, each with one to consider.
+    """
     out = io.StringIO()
     writer = csv.writer(out)
     suspects = decision.suspects
+    none = np.zeros(0, dtype=np.int64)
     shown: dict[str, list[str]] = {}
-    if columns and suspects is not None:
-        shown = looks(decision.data, suspects.positions, columns)
+    if columns:
+        at = none if suspects is None else suspects.positions
+        shown = looks(decision.data, at, columns)
     writer.writerow([*COLUMNS, *(guarded(_apart(name)) for name in shown)])
     for place, one in enumerate(suspects or ()):
         cells = (str(one.id), one.given, one.suggested, f"{one.suspicion:.6g}")
@@ -29,6 +36,12 @@ def issues_text(decision: Decision, columns: Sequence[str] = ()) -> str:
         # A negative number is one, not a formula; names and labels may pretend.
         own = [*map(guarded, cells[:3]), cells[3], dropped, guarded(one.why)]
         writer.writerow([*own, *(guarded(cells[place]) for cells in shown.values())])
+    aside = decision.unlabelled()
+    beside = unlabelled_looks(decision.data, columns) if columns else {}
+    for place, (name, label) in enumerate(zip(aside["id"], aside["suggested"], strict=True)):
+        why = "no label" + (f"; models trained on what is kept say {label}" if label else "")
+        own = [guarded(str(name)), "", guarded(label), "", "yes", guarded(why)]
+        writer.writerow([*own, *(guarded(beside[column][place]) for column in shown)])
     return out.getvalue()
 
 

@@ -113,6 +113,9 @@ def scored_by(data: LabelledData, predicted: Any, settings: Settings = DEFAULTS)
 def _checked(data: LabelledData, found: Predicted) -> NDArray[np.float64]:
     """The matrix with rows and columns in the order of the data, or what is wrong with it."""
     p, n, classes = found.values, len(data), len(data.classes)
+    aside = data.unlabelled
+    if aside is not None and found.ids is None and p.ndim == 2 and len(p) == aside.total:
+        p = p[data.rows]  # given for rows without a label as well
     if p.ndim != 2 or p.shape[0] != n or p.shape[1] != classes:
         raise InputError(
             f"probabilities must be {n} rows by {classes} classes, as the data, got {p.shape}"

@@ -246,12 +246,12 @@ def test_no_column_of_a_clean_set_is_taken_for_a_leak(load):
 
 
 def test_all_problems_of_a_file_are_one_message_with_the_command(tmp_path):
-    text = "nr,ok,x,y\n1,maybe,1,a\n1,yes,2,\n2,no,3,b\n"
+    text = "nr,ok,x,y\n1,maybe,1,a\n1,yes,2,a\n2,no,3,a\n"
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(InputError) as caught:
         read_data(tmp_path / "a.csv", label="y", id="nr", trusted="ok")
     message = str(caught.value)
-    assert "has 3 problems: (1) the label in column 'y' is missing in line 3" in message
+    assert "has 3 problems: (1) column 'y' holds one class only" in message
     assert "(2) the id 1 is in line 2" in message
     assert "(3) column 'ok' says 'maybe'" in message
     assert message.endswith(f"then: dris clean {tmp_path}/a.csv --label y --id nr --trusted ok")

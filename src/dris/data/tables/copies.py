@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -26,12 +27,29 @@ _GROUP = 1 << 16  # rows of a row group
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What differs from the data: rows that stay, columns to add, labels and marks to put in."""
+    """What differs from the data: rows that stay, columns to add, labels and marks to put in.
+
+    Each has an entry for every row of the file; those that `blank` marks have no label, and keep it
+    so. None means that all have one.
+    """
 
     keep: NDArray[np.bool_]
     columns: Mapping[str, NDArray[Any]]
     labels: NDArray[Any] | None
     marks: Mapping[str, NDArray[np.bool_]]
+    blank: NDArray[np.bool_] | None = None
+
+    def labelled(self, row: int) -> bool:
+        """Whether a row has a label."""
+        return self.blank is None or not self.blank[row]
+
+    def relabelled(self, data: LabelledData) -> NDArray[np.bool_]:
+        """The rows of the file whose label is another one."""
+        changed = np.zeros(len(self.keep), dtype=np.bool_)
+        if self.labels is not None:
+            there = slice(None) if self.blank is None else ~self.blank
+            changed[there] = self.labels[there] != data.given()
+        return changed
 
 
 def write_csv(data: LabelledData, change: Change, path: Path) -> None:
@@ -44,7 +62,7 @@ def write_csv(data: LabelledData, change: Change, path: Path) -> None:
 
 def _csv_lines(data: LabelledData, change: Change, rows: CsvRows, at: int) -> Iterator[bytes]:
     separator, row, end = rows.separator, -1, b"\n"
-    old = None if change.labels is None else data.given()
+    relabelled = change.relabelled(data)
     marked = {rows.names.index(name): values for name, values in change.marks.items()}
     for number, file in enumerate(rows.files):
         for position, (raw, cells, _) in enumerate(records(file, separator)):
@@ -59,11 +77,12 @@ def _csv_lines(data: LabelledData, change: Change, rows: CsvRows, at: int) -> It
                 break
             if not change.keep[row]:
                 continue
-            if change.labels is not None and old is not None and change.labels[row] != old[row]:
+            if change.labels is not None and relabelled[row]:
                 cells[at] = str(change.labels[row])
                 body = record_bytes(cells, separator)
             for column, values in marked.items():
-                if cells[column].strip().lower() != (word := _word(values[row])):
+                word = _word(values[row])
+                if change.labelled(row) and cells[column].strip().lower() != word:
                     cells[column] = word
                     body = record_bytes(cells, separator)
             yield body + _cells([c[row] for c in change.columns.values()], separator) + end
@@ -129,10 +148,12 @@ def _columnar(rows: Rows, data: LabelledData, change: Change, path: Path, codec:
             columns = list(batch.columns)
             if change.labels is not None:
                 kind = rows.schema.field(label).type
-                columns[at] = pa.array(change.labels[here].tolist()).cast(kind)
+                new = pa.array(change.labels[here].tolist()).cast(kind)
+                columns[at] = _put(columns[at], new, change, here)
             for name, values in change.marks.items():
                 place = rows.schema.names.index(name)
-                columns[place] = pa.array(values[here]).cast(rows.schema.field(name).type)
+                new = pa.array(values[here]).cast(rows.schema.field(name).type)
+                columns[place] = _put(columns[place], new, change, here)
             columns += [values[here] for values in added.values()]
             part = pa.record_batch(columns, schema=schema).filter(pa.array(change.keep[here]))
             held.append(part)
@@ -142,6 +163,13 @@ def _columnar(rows: Rows, data: LabelledData, change: Change, path: Path, codec:
             begin += len(batch)
         if held:
             writer.write_table(pa.Table.from_batches(held, schema))
+
+
+def _put(old: Any, new: Any, change: Change, here: slice) -> Any:
+    """New values, but the old ones in rows without a label."""
+    if change.blank is None or not change.blank[here].any():
+        return new
+    return pc.if_else(pa.array(change.blank[here]), old, new)
 
 
 def write_npz(data: LabelledData, change: Change, path: Path) -> None:
@@ -159,19 +187,25 @@ def write_npz(data: LabelledData, change: Change, path: Path) -> None:
     if change.labels is not None:
         old = held[label]
         kept = change.labels[change.keep]
-        held[label] = kept.astype(kept.dtype if old.dtype.kind in "US" else old.dtype).reshape(
-            old.shape
-        )
+        new = kept.astype(kept.dtype if old.dtype.kind in "US" else old.dtype).reshape(old.shape)
+        held[label] = _with_blanks(old, new, change)
     for name, values in change.marks.items():
         own = name if data.origin.format == "npz" else Path(name).stem
         marks = values[change.keep]
         words = np.array([_word(mark) for mark in marks])
         old = held[own]
-        held[own] = words if old.dtype.kind in "US" else marks.astype(old.dtype).reshape(old.shape)
+        new = words if old.dtype.kind in "US" else marks.astype(old.dtype).reshape(old.shape)
+        held[own] = _with_blanks(old, new, change)
     held |= {name: values[change.keep] for name, values in change.columns.items()}
     save: Callable[..., None] = np.savez_compressed if packed else np.savez
     with path.open("xb") as out:
         save(out, **held)
+
+
+def _with_blanks(old: NDArray[Any], new: NDArray[Any], change: Change) -> NDArray[Any]:
+    if change.blank is None:
+        return new
+    return np.where(change.blank[change.keep].reshape(-1, *(1,) * (new.ndim - 1)), old, new)
 
 
 def _kept(array: Stored, keep: NDArray[np.bool_]) -> NDArray[Any]:

@@ -36,7 +36,7 @@ def write_excel(data: "LabelledData", change: "Change", path: Path) -> None:
     openpyxl = _openpyxl()
     before, header, rows, _ = _sheet(data.origin.files[0])
     at = [str(cell) for cell in header].index(data.origin.label)
-    old = data.given()
+    relabelled = change.relabelled(data)
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("data")
     for row in before:
@@ -46,9 +46,9 @@ def write_excel(data: "LabelledData", change: "Change", path: Path) -> None:
         if not change.keep[i]:
             continue
         cells = list(row) + [None] * (len(header) - len(row))
-        if change.labels is not None and change.labels[i] != old[i]:
+        if change.labels is not None and relabelled[i]:
             cells[at] = change.labels[i].item()
-        for name, marks in change.marks.items():
+        for name, marks in change.marks.items() if change.labelled(i) else ():
             cells[data.origin.columns.index(name)] = bool(marks[i])
         sheet.append([*cells, *(values[i].item() for values in change.columns.values())])
     with path.open("xb") as out:

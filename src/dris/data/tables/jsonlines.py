@@ -42,7 +42,7 @@ def open_jsonlines(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Mem
 
 def write_jsonlines(data: "LabelledData", change: "Change", path: Path) -> None:
     """Lines that stay, byte by byte; only a line that is changed or added to is written anew."""
-    old = data.given()
+    relabelled = change.relabelled(data)
     row = -1
     with path.open("xb") as out:
         for file in data.origin.files:
@@ -51,9 +51,10 @@ def write_jsonlines(data: "LabelledData", change: "Change", path: Path) -> None:
                 if not change.keep[row]:
                     continue
                 new: dict[str, Any] = {}
-                if change.labels is not None and change.labels[row] != old[row]:
+                if change.labels is not None and relabelled[row]:
                     new[data.origin.label] = change.labels[row].item()
-                new |= {name: bool(marks[row]) for name, marks in change.marks.items()}
+                if change.labelled(row):
+                    new |= {name: bool(marks[row]) for name, marks in change.marks.items()}
                 new |= {name: values[row].item() for name, values in change.columns.items()}
                 if new:
                     whole = {**from_json(line), **new}

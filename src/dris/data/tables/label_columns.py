@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dris.core.errors import InputError
 from dris.data.files import listed, one_line
+from dris.data.label_findings import merged, spelled
 from dris.data.labelled import Value
 
 Place = Callable[[int], str]  # where a row stands, in words: "line 7 of a.csv"
@@ -55,15 +56,65 @@ def typed_text(array: Any) -> Any:
     return numbers if numbers.cast(array.type).equals(array) else array
 
 
-def labels_of(column: Any, name: str, place: Place) -> tuple[NDArray[np.int64], tuple[Value, ...]]:
-    """Labels as positions in the sorted tuple of their values; none missing, two classes or more.
+def labels_of(
+    column: Any,
+    name: str,
+    place: Place,
+    *,
+    written: bool = False,
+    merge: bool = False,
+    no_label: Sequence[str] = (),
+) -> tuple[NDArray[np.int64], tuple[Value, ...], tuple[str, ...]]:
+    """Labels as positions in the sorted tuple of their values, -1 where there is none; notes.
 
-    >>> labels_of(pa.array(["b", "a", "b"]), "y", str)
-    (array([1, 0, 1]), ('a', 'b'))
+    There is none where a cell is empty, blank or no number, and where it is one of `no_label`. At
+    least two classes are needed. `written` are the cells of a CSV file, whose numbers must each be
+    written in one way; `merge` takes spellings of one class for it.
+
+    >>> labels_of(pa.array(["b", "a", " ", "b", None]), "y", str)
+    (array([ 1,  0, -1,  1, -1]), ('a', 'b'), ())
+    >>> labels_of(pa.array(["b", "a", "?"]), "y", str, no_label=["?"])[0].tolist()
+    [1, 0, -1]
     """
-    array = plain(column)
-    kind = array.type
-    _refuse_missing(array, f"the label in column {one_line(name)!r}", place)
+    array = _without_blanks(plain(column), name, no_label)
+    if written:
+        array = typed_text(array)
+        if not merge:
+            refuse_decimals(array, name, place)
+    codes, classes = _classes_of(array, name, place)
+    if not merge:
+        return codes, classes, ()
+    there = codes >= 0
+    codes[there], classes, notes = merged(codes[there], classes)
+    refuse_one_class(classes, int(there.sum()), name)
+    return codes, classes, notes
+
+
+def _without_blanks(array: Any, name: str, no_label: Sequence[str]) -> Any:
+    """The labels with null wherever there is none."""
+    if is_text(array.type):
+        bare = pc.utf8_trim_whitespace(array)
+        array = pc.if_else(pc.equal(bare, ""), pa.scalar(None, array.type), array)
+    elif pa.types.is_floating(array.type):
+        array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+    if no_label:
+        meant = {spelled(word) for word in no_label}
+        values = pc.unique(array)
+        gone = [v for v in values.to_pylist() if v is not None and spelled(v) in meant]
+        if gone:
+            none = pc.is_in(array, value_set=pa.array(gone, array.type))
+            array = pc.if_else(none, pa.scalar(None, array.type), array)
+    if array.null_count == len(array):
+        raise InputError(
+            f"column {one_line(name)!r} has a label in none of its {len(array)} rows; name "
+            "another column with --label"
+        )
+    return array
+
+
+def _classes_of(array: Any, name: str, place: Place) -> tuple[NDArray[np.int64], tuple[Value, ...]]:
+    """Labels without blanks as positions among their values; null is -1."""
+    kind, there = array.type, len(array) - array.null_count
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         array = _whole(array, name, place)
     elif not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
@@ -73,22 +124,23 @@ def labels_of(column: Any, name: str, place: Place) -> tuple[NDArray[np.int64], 
         )
     found = pc.dictionary_encode(array)
     values = found.dictionary.to_pylist()
-    refuse_one_class(values, len(array), name)
-    if len(values) == len(array) > 2:
+    refuse_one_class(values, there, name)
+    if len(values) == there > 2:
         raise InputError(
-            f"column {one_line(name)!r} has a label of its own in each of the {len(array)} rows, "
+            f"column {one_line(name)!r} has a label of its own in each of the {there} rows, "
             "as an id has; name the column of classes with --label"
         )
-    if pa.types.is_integer(array.type) and _looks_continuous(len(values), len(array)):
+    if pa.types.is_integer(array.type) and _looks_continuous(len(values), there):
         raise InputError(
-            f"column {one_line(name)!r} holds {len(values)} different numbers in {len(array)} "
+            f"column {one_line(name)!r} holds {len(values)} different numbers in {there} "
             "rows, as a quantity does, and a label is a class; put them into a few ranges, write "
             "them as text if they are classes, or name another column with --label"
         )
     order = sorted(range(len(values)), key=values.__getitem__)
-    rank = np.empty(len(values), dtype=np.int64)
+    rank = np.full(len(values) + 1, -1, dtype=np.int64)  # the last is that of null
     rank[order] = np.arange(len(values))
-    return rank[found.indices.to_numpy()], tuple(values[i] for i in order)
+    codes = found.indices.fill_null(len(values)).to_numpy()
+    return rank[codes], tuple(values[i] for i in order)
 
 
 def refuse_one_class(values: Sequence[Any], n: int, name: str) -> None:
@@ -188,18 +240,19 @@ def _refuse_missing(array: Any, what: str, place: Place) -> None:
 
 def _whole(array: Any, name: str, place: Place) -> Any:
     """Decimal numbers that are all whole, as whole numbers: pandas makes 1.0 of 1 at times."""
-    values = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    gaps = np.asarray(array.is_null().to_numpy(zero_copy_only=False))
+    values = array.cast(pa.float64(), safe=False).fill_null(0).to_numpy(zero_copy_only=False)
     bad = np.flatnonzero((values != np.floor(values)) | (np.abs(values) > 2**53))
     if bad.size:
         raise _no_class(name, array[int(bad[0])].as_py(), place(int(bad[0])))
-    return pa.array(values.astype(np.int64))
+    return pa.array(values.astype(np.int64), mask=gaps)
 
 
 def refuse_decimals(array: Any, name: str, place: Place) -> None:
     """Labels of a CSV file that are numbers throughout: no fraction, one spelling for each."""
     if not is_text(array.type):
         return
-    words = pc.unique(array)
+    words = pc.unique(array).drop_null()
     try:
         numbers = pc.utf8_trim_whitespace(words).cast(pa.float64()).to_numpy()
     except pa.ArrowInvalid:

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from dris.core.checks import checked_ids, first_not_finite
 from dris.core.errors import InputError
 from dris.data.files import fingerprint_of, listed, one_line, reading, refuse_larger_than_memory
-from dris.data.label_findings import merged
 from dris.data.labelled import Feature, LabelledData, Origin, Value
 from dris.data.problems import Problems
-from dris.data.tables.label_columns import ids_of, labels_of, refuse_one_class, trusted_of
+from dris.data.tables.label_columns import ids_of, labels_of, trusted_of
 from dris.data.tables.roles import Columns
 from dris.data.tables.word_columns import fill_with_median
 
@@ -152,11 +151,11 @@ def _assembled(
     classes: tuple[Value, ...] = ()
     notes: list[str] = []
     with problems.collected():
-        labels, classes = labels_of(_column(y), label, y.place)
-        if columns.merge_spellings:
-            labels, classes, said = merged(labels, classes)
-            notes += said
-            refuse_one_class(classes, n, label)
+        merge, no_label = columns.merge_spellings, columns.no_label
+        labels, classes, said = labels_of(
+            _column(y), label, y.place, merge=merge, no_label=no_label
+        )
+        notes += said
     ids = checked_ids(None, n)
     with problems.collected():
         if columns.id is not None:

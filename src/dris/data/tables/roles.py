@@ -33,6 +33,7 @@ class Columns:
             "refuse" them.
         text: "words", "sentences" (needs the extra `text`), or "auto": sentences where they can be.
         merge_spellings: Take labels that differ in case, spaces or invisible marks for one.
+        no_label: Labels that mean there is none, beside empty ones.
         marks_only: Read labels, ids and trust, and nothing to learn from.
         allow_outside: Follow paths of images that leave the folder of their table.
     """
@@ -45,6 +46,7 @@ class Columns:
     missing: Missing = "mark"
     text: TextHow = "auto"
     merge_spellings: bool = False
+    no_label: tuple[str, ...] = ()
     marks_only: bool = False
     allow_outside: bool = False
 

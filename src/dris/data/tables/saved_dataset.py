@@ -111,6 +111,9 @@ def _class_names(folder: Path) -> dict[str, tuple[str, ...]]:
 
 def with_names(data: LabelledData, names: Sequence[str]) -> LabelledData:
     """The data with its whole-number labels called by names, as Hugging Face's ClassLabel does."""
+    if data.classes[0] == -1 and len(data.classes) > 2:  # Hugging Face's way to say: no label
+        data = replace(data, labels=data.labels - 1, classes=data.classes[1:])
+        data = replace(data, labels=np.maximum(data.labels, -1), names=())
     wrong = next((c for c in data.classes if not isinstance(c, int) or c >= len(names)), None)
     if wrong is not None or min(map(int, data.classes)) < 0:
         raise InputError(

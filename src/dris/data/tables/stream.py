@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from dris.core.checks import checked_ids
 from dris.core.errors import InputError
 from dris.data.files import fingerprint_of, reading
-from dris.data.label_findings import merged
 from dris.data.labelled import Feature, LabelledData, Origin
 from dris.data.leaks import leaks_in
 from dris.data.problems import Problems
@@ -22,8 +21,6 @@ from dris.data.tables.encoding import Encoded, Rows, encoded, where_of
 from dris.data.tables.label_columns import (
     ids_of,
     labels_of,
-    refuse_decimals,
-    refuse_one_class,
     trusted_of,
     typed_text,
 )
@@ -153,17 +150,19 @@ def marks_of(
     whole = dict(zip(special, pa.Table.from_batches(batches).combine_chunks().columns, strict=True))
     written = isinstance(rows, CsvRows)
     if written:
-        whole = {name: typed_text(column) for name, column in whole.items()}
+        whole |= {n: typed_text(column) for n, column in whole.items() if n != label}
     labels: Any = None
     classes: tuple[Any, ...] = ()
     notes: tuple[str, ...] = ()
     with own.collected():
-        if written and not columns.merge_spellings:
-            refuse_decimals(whole[label], label, rows.place)
-        labels, classes = labels_of(whole[label], label, rows.place)
-        if columns.merge_spellings:
-            labels, classes, notes = merged(labels, classes)
-            refuse_one_class(classes, len(labels), label)
+        labels, classes, notes = labels_of(
+            whole[label],
+            label,
+            rows.place,
+            written=written,
+            merge=columns.merge_spellings,
+            no_label=columns.no_label,
+        )
     ids: Any = checked_ids(None, rows.count)
     with own.collected():
         if columns.id is not None:
@@ -182,7 +181,11 @@ def _assembled(
 ) -> LabelledData:
     """Marks and features as one object, without columns that repeat the label."""
     x, features = found.x, found.features
-    leaks = leaks_in(x, features, found.codes, marks.labels, len(marks.classes), found.keys)
+    there = np.flatnonzero(marks.labels >= 0)
+    some: Any = slice(None) if len(there) == len(x) else there
+    codes = {name: values[some] for name, values in found.codes.items()}
+    told = marks.labels[some]
+    leaks = leaks_in(x[some], features, codes, told, len(marks.classes), found.keys[some])
     if columns.features is not None:
         leaks = [replace(leak, left_out=False) for leak in leaks]
     gone = {leak.column for leak in leaks if leak.left_out}
