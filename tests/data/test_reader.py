@@ -118,7 +118,7 @@ def test_a_column_called_label_needs_no_option(tmp_path):
 def test_pandas_index_is_left_out_and_said_so(tmp_path):
     data = read_data(written(tmp_path, ",x,y\n0,5,a\n1,6,b\n"), label="y")
     assert data.feature_names == ("x",)
-    assert "column '' is an index, left out" in data.notes
+    assert "a column without a name is taken for an index and left out" in data.notes
 
 
 def test_features_and_without_choose_columns_in_the_order_given(tmp_path):

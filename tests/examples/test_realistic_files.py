@@ -45,7 +45,11 @@ def test_a_realistic_file_is_read_with_no_option_but_the_label(name, ten):
 
 def test_what_is_not_learned_from_is_named(ten):
     notes = dris.read_data(ten["churn"].path, label="churned").notes
-    assert "not learned from: 'customer_id' is an id; 'country' is 'UK' in every row" in notes
+    (note,) = [note for note in notes if note.startswith("not learned from")]
+    left_out = "'customer_id' is an id; 'country' is 'UK' in every row"
+    assert note == f"not learned from: {left_out}; --id customer_id names the rows by it"
+    named = dris.read_data(ten["churn"].path, label="churned", id="customer_id").notes
+    assert "not learned from: 'country' is 'UK' in every row" in named
 
 
 def test_the_same_seed_writes_the_same_files(ten, tmp_path):

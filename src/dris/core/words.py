@@ -5,6 +5,7 @@ reading direction in one of them must not pass for what dris says.
 """
 
 import json
+import re
 from typing import Any, TextIO
 
 
@@ -38,6 +39,7 @@ def printable(text: object, *, lines: bool = False) -> str:
     )
 
 
+_NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?")
 _FORMULA = ("=", "+", "-", "@", "'", "\t", "\r", "\n")  # how a cell that is computed may begin
 
 
@@ -48,6 +50,15 @@ def guarded(text: str) -> str:
     ("'=1+1", 'cat')
     """
     return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def guarded_cell(text: str) -> str:
+    """A cell of somebody's data, guarded unless it is a plain number, which nothing computes.
+
+    >>> guarded_cell("-0.25"), guarded_cell("-1+1"), guarded_cell("+3,5e2")
+    ('-0.25', "'-1+1", '+3,5e2')
+    """
+    return text if _NUMBER.fullmatch(text) else guarded(text)
 
 
 def unguarded(text: str) -> str:

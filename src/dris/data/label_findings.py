@@ -208,7 +208,7 @@ def _repeated(data: LabelledData, groups: NDArray[np.int64]) -> list[LabelFindin
         pair = [data.ids[i] for i in (one, other)]
         groups_torn = int(torn.sum())
         why = (
-            "one side of each is wrong"
+            "one side of each is wrong, unless what tells them apart is not in the data"
             if len(at) <= len(data) // 10
             else "their features cannot tell them apart, or one side of each is wrong"
         )

@@ -9,6 +9,7 @@ from dris.data.labelled import Feature, Leak
 
 NAMED = 0.95  # of what the commonest class does not explain: from here on a column is named
 LEFT_OUT = 0.995  # and from here on left out, where it is a list of values
+A_CLASS = 8  # values a class at most: more are names of groups, of which the label is a property
 ENOUGH = 50  # rows: with fewer, an honest column may do so
 _SAMPLE = 20_000  # rows by which a column of numbers is judged
 _BINS = 64
@@ -63,12 +64,17 @@ def leaks_in(
     for feature in features:
         begin, at = at, at + feature.width
         if feature.column in codes:
-            share, values = determined(codes[feature.column], labels, classes), True
+            own = codes[feature.column]
+            share, many = determined(own, labels, classes), len(np.unique(own))
         elif feature.how in ("number", "yes/no"):
             column = x[drawn, begin]
             distinct = np.unique(column)
-            values = len(distinct) <= _BINS
-            edges = distinct if values else np.quantile(column, np.linspace(0, 1, _BINS + 1)[1:-1])
+            many = len(distinct)
+            edges = (
+                distinct
+                if many <= _BINS
+                else np.quantile(column, np.linspace(0, 1, _BINS + 1)[1:-1])
+            )
             share = determined(np.searchsorted(edges, column), some, classes)
         else:
             continue
@@ -77,5 +83,6 @@ def leaks_in(
             and feature.how != "gap"
             and not any(leak.column == feature.column for leak in found)
         ):
-            found.append(Leak(feature.column, share, values and share >= LEFT_OUT))
+            few = many <= min(_BINS, A_CLASS * classes)
+            found.append(Leak(feature.column, share, few and share >= LEFT_OUT))
     return found

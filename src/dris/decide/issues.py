@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dris.core.words import guarded
+from dris.core.words import guarded, guarded_cell
 from dris.data.looks import looks, unlabelled_looks
 from dris.data.writer import Writer
 from dris.decide.decision import Decision
@@ -35,13 +35,13 @@ def issues_text(decision: Decision, columns: Sequence[str] = ()) -> str:
         dropped = "yes" if one.dropped else "fixed" if changed else "no"
         # A negative number is one, not a formula; names and labels may pretend.
         own = [*map(guarded, cells[:3]), cells[3], dropped, guarded(one.why)]
-        writer.writerow([*own, *(guarded(cells[place]) for cells in shown.values())])
+        writer.writerow([*own, *(guarded_cell(cells[place]) for cells in shown.values())])
     aside = decision.unlabelled()
     beside = unlabelled_looks(decision.data, columns) if columns else {}
     for place, (name, label) in enumerate(zip(aside["id"], aside["suggested"], strict=True)):
         why = "no label" + (f"; models trained on what is kept say {label}" if label else "")
         own = [guarded(str(name)), "", guarded(label), "", "yes", guarded(why)]
-        writer.writerow([*own, *(guarded(beside[column][place]) for column in shown)])
+        writer.writerow([*own, *(guarded_cell(beside[column][place]) for column in shown)])
     return out.getvalue()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from dris.core.errors import InputError
-from dris.core.words import guarded
+from dris.core.words import guarded, guarded_cell
 
 COLUMNS = ("id", "given", "proposed", "verdict", "corrected")
 Answer = Literal["right", "wrong", "unsure"]
@@ -90,7 +90,7 @@ def questions(
     writer.writerow([*COLUMNS, *map(guarded, shown)])
     for place, row in enumerate(rows):
         more = (values[place] for values in shown.values())
-        writer.writerow([*map(guarded, row), "", "", *map(guarded, more)])
+        writer.writerow([*map(guarded, row), "", "", *map(guarded_cell, more)])
     return out.getvalue().encode()
 
 

@@ -146,6 +146,43 @@ def test_a_numbering_is_an_id_only_when_no_number_lacks_or_its_name_says_so():
     assert read(customer_id=values, x=np.random.default_rng(9).random(N)).feature_names == ("x",)
 
 
+def test_an_id_that_rows_share_is_no_number_to_learn_from():
+    rng = np.random.default_rng(0)
+    households = 100 + 3 * rng.integers(0, 80, 600)
+    table = {"x": rng.random(600), "label": [f"{i % 2}" for i in range(600)]}
+    data = read_data(pa.table({"household.id": households, **table}))
+    assert data.feature_names == ("x",)
+    assert "'household.id' is an id that several rows share" in data.notes[0]
+    few = read_data(pa.table({"store_id": households % 7, **table}))  # a category by its number
+    assert few.feature_names == ("store_id", "x")
+    paid = read_data(pa.table({"paid": households, **table}))
+    assert paid.feature_names == ("paid", "x")
+    asked = read_data(pa.table({"id": households, **table}), features=["id"])
+    assert asked.feature_names == ("id",)
+
+
+def test_how_rows_could_be_named_is_said_where_one_column_can():
+    rng = np.random.default_rng(0)
+    x, code = rng.random(N), [f"C{i:04}" for i in range(N)]
+    (note,) = [n for n in read(x=x, code=code).notes if "not learned from" in n]
+    assert note.endswith("; --id code names the rows by it")
+    (note,) = [n for n in read(x=x, code=code, nr=np.arange(N)).notes if "not learned from" in n]
+    assert "names the rows" not in note  # which of the two?
+    twice = [*code[:-1], code[0]]
+    (note,) = [n for n in read(x=x, code=twice).notes if "not learned from" in n]
+    assert "names the rows" not in note  # it would be refused
+
+
+def test_gaps_in_many_columns_are_one_note():
+    rng = np.random.default_rng(0)
+    columns = {f"s{i}": np.where(np.arange(N) == i, np.nan, rng.random(N)) for i in range(10)}
+    (note,) = read(**columns).notes
+    assert note.startswith("10 missing values became the median, and are marked: 1 in s0, 1 in s1")
+    assert note.endswith("1 in s7 and in 2 more columns")
+    single = read(s0=columns["s0"]).notes
+    assert single == ("s0: 1 missing value became the median, and is marked",)
+
+
 def test_copies_are_left_out_also_when_they_say_the_same_in_other_words():
     rng = np.random.default_rng(0)
     x, code = rng.random(N), rng.integers(0, 4, N)
@@ -226,6 +263,27 @@ def test_a_column_that_nearly_determines_the_label_is_named_and_stays():
     assert data.x.shape[1] == 4
     assert data.leaks[0].share == pytest.approx(0.97, abs=0.02)
     assert read_data(with_leak(0.3), label="team").leaks == ()
+
+
+def test_a_group_whose_label_is_one_is_named_and_stays():
+    # Countries and years: the label is a property of the country, which is no copy of it.
+    rng = np.random.default_rng(0)
+    country = np.repeat(np.arange(60), 20)
+    label = rng.integers(0, 2, 60)[country]
+    table = pa.table(
+        {
+            "country": [f"land{i}" for i in country],
+            "x": rng.random(1200),
+            "bloc": [f"b{i}" for i in label],
+        }
+    )
+    (leak,) = read_data(table, label="bloc").leaks
+    assert (leak.column, leak.share, leak.left_out) == ("country", 1.0, False)
+    finer = pa.table(
+        {"status": [f"s{2 * i + j % 2}" for j, i in enumerate(label)], "x": rng.random(1200)}
+    )
+    (leak,) = read_data(finer, [f"b{i}" for i in label]).leaks
+    assert leak.left_out  # the twin: two names for each class are the label in other words
 
 
 def test_numbers_that_determine_the_label_are_named():

@@ -1,6 +1,7 @@
 """Columns of a table as one float32 array: looked at once, then filled in, a batch at a time."""
 
 import hashlib
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,7 +125,8 @@ def encoded(rows: Rows, names: Sequence[str], columns: Columns) -> Encoded:
     for encoder in words.values():
         if encoder.keys is not None:
             keys = keys * _ODD + encoder.keys
-    return Encoded(x, features, (*notes, *_said(out)), tuple(out), codes, keys)
+    said = _said(out, named=columns.id is not None or asked)
+    return Encoded(x, features, (*notes, *said), tuple(out), codes, keys)
 
 
 def _filled(
@@ -255,11 +257,15 @@ def _copies(codes: dict[str, NDArray[np.int32]]) -> list[LeftOut]:
     return found
 
 
-def _said(out: Sequence[LeftOut]) -> list[str]:
+def _said(out: Sequence[LeftOut], *, named: bool) -> list[str]:
     if not out:
         return []
     reasons = [f"{one_line(o.column)!r} {o.why}" for o in out]
-    return [f"not learned from: {'; '.join(reasons[:12])}" + _more(len(reasons) - 12)]
+    ids = [o.column for o in out if o.names_rows]
+    hint = ""
+    if len(ids) == 1 and not named:
+        hint = f"; {shlex.join(['--id', one_line(ids[0])])} names the rows by it"
+    return [f"not learned from: {'; '.join(reasons[:12])}" + _more(len(reasons) - 12) + hint]
 
 
 def _more(count: int) -> str:

@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError
 from dris.data.files import one_line
 from dris.data.labelled import How
-from dris.data.tables.word_columns import LeftOut
+from dris.data.tables.word_columns import LeftOut, gaps_filled
 
 if TYPE_CHECKING:
     from dris.data.tables.encoding import Rows
 
 _CELLS = 1 << 22  # at once
 _ID_NAME = re.compile(r"(^|[_\W])(id|ids|uuid|guid|key|nr|index|idx|row|rownames?|no)$", re.I)
+_OF_OTHERS = re.compile(r"(^|[_\W])(id|ids|uuid|guid|nr)$", re.I)
+MANY = 50  # values, from which on a column that is called an id is one though they repeat
+ONE_BY_ONE = 3  # columns with gaps that have a note each
 ENOUGH = 20  # rows, before a run of whole numbers is taken for a numbering
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -36,6 +39,7 @@ class NumberSurvey:
     low: dict[str, float] = field(default_factory=dict)
     high: dict[str, float] = field(default_factory=dict)
     ids: dict[str, bool] = field(default_factory=dict)
+    groups: dict[str, bool] = field(default_factory=dict)
     hash: dict[str, int] = field(default_factory=dict)
 
     def how(self, name: str) -> How:
@@ -52,7 +56,9 @@ class NumberSurvey:
             elif self.low[name] == self.high[name] and not self.gaps[name]:
                 found.append(LeftOut(name, f"is {self.low[name]:g} in every row"))
             elif self.ids[name]:
-                found.append(LeftOut(name, "is an id"))
+                found.append(LeftOut(name, "is an id", names_rows=True))
+            elif self.groups[name]:
+                found.append(LeftOut(name, "is an id that several rows share"))
             elif self.hash[name] in seen:
                 found.append(LeftOut(name, f"is a copy of {seen[self.hash[name]]!r}"))
             else:
@@ -81,15 +87,15 @@ class NumberSurvey:
     def notes(self, rows: "Rows", used: Sequence[str], *, marked: bool) -> list[str]:
         """What was filled in, a sentence a column; a sum of the rest when there are many."""
         bad = [name for name in used if self.gaps.get(name)]
-        what = "the median, and are marked" if marked else "the median"
-        said = []
-        for name in bad[:8]:
-            wild = f" ({self.infinite[name]:,} of them infinite)" if self.infinite[name] else ""
-            said.append(f"{name}: {self.gaps[name]:,} missing values{wild} became {what}")
-        if len(bad) > 8:
-            total = sum(self.gaps[name] for name in bad[8:])
-            said.append(f"{len(bad) - 8} more columns: {total:,} missing values became {what}")
-        return said
+        if len(bad) <= ONE_BY_ONE:
+            return [
+                f"{name}: {gaps_filled(self.gaps[name], marked, self.infinite[name])}"
+                for name in bad
+            ]
+        told = [f"{self.gaps[name]:,} in {name}" for name in bad[:8]]
+        more = f" and in {len(bad) - 8} more columns" if len(bad) > 8 else ""
+        total, wild = (sum(of[name] for name in bad) for of in (self.gaps, self.infinite))
+        return [f"{gaps_filled(total, marked, wild)}: {', '.join(told)}{more}"]
 
 
 def survey_numbers(rows: "Rows", names: Sequence[str]) -> NumberSurvey:
@@ -135,7 +141,9 @@ def survey_numbers(rows: "Rows", names: Sequence[str]) -> NumberSurvey:
         numbered = high[i] - low[i] + 1 == rows.count
         named = bool(_ID_NAME.search(name))
         candidate = bool(whole[i]) and not gaps[i] and rows.count >= ENOUGH and (numbered or named)
-        survey.ids[name] = candidate and _all_differ(rows, name)
+        survey.ids[name] = candidate and _different(rows, name) == rows.count
+        again = bool(whole[i]) and not survey.ids[name] and bool(_OF_OTHERS.search(name))
+        survey.groups[name] = again and _different(rows, name) > MANY
     return survey
 
 
@@ -167,6 +175,6 @@ def _numbers(cells: Any) -> NDArray[Any]:
     return np.asarray(cells.to_numpy(zero_copy_only=False))
 
 
-def _all_differ(rows: "Rows", name: str) -> bool:
+def _different(rows: "Rows", name: str) -> int:
     values = np.concatenate([block[:, 0] for _, block in number_blocks(rows, [name])])
-    return len(np.unique(values)) == len(values)
+    return len(np.unique(values))

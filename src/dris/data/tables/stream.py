@@ -196,10 +196,15 @@ def _assembled(
         x = without_columns(x, keep)
         features = tuple(f for f in features if f.column not in gone)
     aside = [n for n in rows.schema.names if columns.features is None and n in INDEX_COLUMNS]
-    notes = (*marks.notes, *found.notes, *(f"column {n!r} is an index, left out" for n in aside))
+    notes = (*marks.notes, *found.notes, *(_index_said(n) for n in aside))
     data = _data(rows, label, columns, marks, x, features, notes)
     _, groups = np.unique(found.keys, return_inverse=True)
     return replace(data, leaks=tuple(leaks), groups=groups)
+
+
+def _index_said(name: str) -> str:
+    what = f"column {name!r}" if name else "a column without a name"
+    return f"{what} is taken for an index and left out"
 
 
 def without_columns(x: NDArray[np.float32], keep: NDArray[np.bool_]) -> NDArray[np.float32]:

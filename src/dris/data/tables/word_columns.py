@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 _SHORT = 40  # characters on average, up to which cells may be numbers or dates
 _SENTENCE = 3.0  # words on average, from which cells are text
-MARKED = ", and are marked"
 _YES_NO = (
     *(("yes", "no"), ("true", "false"), ("y", "n"), ("t", "f"), ("on", "off")),
     *(("ja", "nein"), ("oui", "non"), ("si", "no"), ("sí", "no")),
@@ -41,10 +40,11 @@ _YES_NO = (
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A column that is not learned from, and why."""
+    """A column that is not learned from, and why; whether it could name the rows."""
 
     column: str
     why: str
+    names_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def _words(name: str, cells: Any, rows: "Rows", columns: "Columns") -> Encoder |
     if spoken >= _SENTENCE or unspaced or (spoken >= 1.5 and different > there // 2):
         return _text(name, cells, columns)
     if different > 0.95 * there and not asked:
-        return LeftOut(name, "is an id")
+        return LeftOut(name, "is an id", names_rows=different == len(cells))
     feature = hashed(name, words.to_pylist(), counts.to_pylist())
     own = len(feature.categories)
     what = f"the {own} commonest have a place each, the others share some"
@@ -208,10 +208,23 @@ def _with_gaps(
             fill_with_median(column)
 
     if gaps:
-        notes = [*notes, f"{name}: {gaps:,} missing values became the median" + MARKED * gap]
+        notes = [*notes, f"{name}: {gaps_filled(gaps, gap)}"]
     every = (*features, *[Feature(name, "gap")] * gap)
     first = int(gone.argmax()) if gaps else -1
     return Encoder(every, put, tuple(notes), codes, gaps, first)
+
+
+def gaps_filled(count: int, marked: bool, infinite: int = 0) -> str:
+    """What became of missing values.
+
+    >>> gaps_filled(1, True), gaps_filled(2, False, 1)
+    ('1 missing value became the median, and is marked', \
+'2 missing values (1 of them infinite) became the median')
+    """
+    wild = f" ({infinite:,} of them infinite)" if infinite else ""
+    if count == 1:
+        return f"1 missing value{wild} became the median{', and is marked' * marked}"
+    return f"{count:,} missing values{wild} became the median{', and are marked' * marked}"
 
 
 def fill_with_median(column: NDArray[np.float32]) -> None:
