@@ -184,6 +184,7 @@ WARM = (
     f"clean data.csv {COLUMNS} {QUICK} --out o",
     f"audit draw data.xlsx {COLUMNS} --n 3 --out o/a.csv",
     f"score photos {PLAIN} --out o",
+    f"score data.csv {COLUMNS} --model nothing --out o",  # which asks torch for its names
     f"clean words.csv --label kind {PLAIN} --out o",
     f"corrupt data.csv {COLUMNS} --kind targeted --out o/n.csv",
     "compare scored scored",

@@ -9,13 +9,15 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
 
-from dris.cli import _ended
-from dris.cli.talk import notes_shown
+from dris.cli import _ended, talk
+from dris.cli.talk import ended_like_ctrl_c, notes_shown
 from dris.core.errors import InputError
 from dris.core.temporaries import is_left, temporary_folder, temporary_for
 from dris.data import writer as module
@@ -375,3 +377,67 @@ def test_what_is_said_on_a_closed_stream_goes_into_no_file(tmp_path):
 def test_a_command_without_streams_ends_well(tmp_path):
     command = shlex.join([sys.executable, "-c", MAIN, "rules"])
     assert subprocess.run(["sh", "-c", f"{command} >&- 2>&- <&-"], cwd=tmp_path).returncode == 0
+
+
+# -- interrupted -----------------------------------------------------------------------------------
+
+
+def test_ctrl_c_while_a_class_is_made_is_an_interruption_and_no_defect_of_dris():
+    class Told:
+        def __set_name__(self, owner, name):
+            raise KeyboardInterrupt
+
+    def imported():
+        class Made:
+            told = Told()
+
+    def read():
+        try:
+            imported()
+        except RuntimeError:
+            raise InputError("a.csv cannot be read") from None
+
+    for work in (imported, read):
+        with pytest.raises((KeyboardInterrupt, RuntimeError, InputError)) as told:
+            work()
+        if not isinstance(told.value, KeyboardInterrupt):  # newer versions of Python wrap nothing
+            assert _ended(told.value) == (130, "interrupted")
+    assert _ended(RuntimeError("x"))[0] == 70  # the twin
+
+
+@pytest.mark.parametrize(("patience", "heard"), [(0.05, True), (60.0, False)])
+def test_who_is_told_to_end_and_does_not_hear_is_told_again(monkeypatch, patience, heard):
+    def deaf():
+        signal.raise_signal(signal.SIGTERM)
+
+    def work():
+        with suppress(KeyboardInterrupt):  # as libraries do that drop whatever is raised
+            deaf()
+        for _ in range(50):
+            time.sleep(0.02)
+
+    monkeypatch.setattr(talk, "PATIENCE", patience)
+    with pytest.raises(KeyboardInterrupt) if heard else nullcontext(), ended_like_ctrl_c():
+        work()
+    assert [t for t in threading.enumerate() if isinstance(t, threading.Timer)] == []
+
+
+def test_ctrl_c_before_a_command_has_begun_is_no_traceback(tmp_path):
+    code = (
+        "import signal, sys, types\n"
+        "class Slow:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'typer': signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Slow())\n"
+    )
+    begun = subprocess.run(
+        [sys.executable, "-c", code + "from dris._start import main; main()", "rules"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert (begun.returncode, begun.stderr) == (-signal.SIGINT, "")
+    twin = subprocess.run(
+        [sys.executable, "-c", code + MAIN], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert "Traceback" in twin.stderr

@@ -204,11 +204,24 @@ def main() -> None:
         sys.stdout, sys.stderr = streams
 
 
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: Python wraps it when a class is being made."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def _ended(error: Exception) -> tuple[int, str]:
     """The exit code and the one line for whatever went wrong."""
     from dris.core.errors import MEMORY, InputError, sentence_of
     from dris.core.words import printable
 
+    if _interrupted(error):
+        return 130, "interrupted"
     first = printable((str(error).splitlines() or [""])[0])
     if isinstance(error, InputError):
         return 1, printable(error)

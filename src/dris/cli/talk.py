@@ -1,5 +1,6 @@
 """What a command says: results on stdout, the rest on stderr; and how it is told to end."""
 
+import _thread
 import json
 import logging
 import os
@@ -56,6 +57,7 @@ def open_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
+PATIENCE = 10.0  # seconds in which a command that was told to end should have ended
 NOTES = "DRIS_NOTES"  # tells workers that what they log is to be shown
 
 
@@ -94,9 +96,15 @@ def ended_like_ctrl_c() -> Iterator[None]:
     here = threading.current_thread() is threading.main_thread()
     mine = [one for one in asked if here and signal.getsignal(one) == signal.SIG_DFL]
 
+    reminders: list[threading.Timer] = []
+
     def end(number: int, frame: FrameType | None) -> None:
         for one in mine:
             signal.signal(one, signal.SIG_DFL)
+        # Libraries drop what is raised at some points: whoever is still here is told again.
+        reminders.append(threading.Timer(PATIENCE, _thread.interrupt_main))
+        reminders[-1].daemon = True
+        reminders[-1].start()
         raise KeyboardInterrupt
 
     for one in mine:
@@ -104,5 +112,8 @@ def ended_like_ctrl_c() -> Iterator[None]:
     try:
         yield
     finally:
+        for reminder in reminders:
+            reminder.cancel()
+            reminder.join()
         for one in mine:
             signal.signal(one, signal.SIG_DFL)
