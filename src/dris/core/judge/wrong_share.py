@@ -100,7 +100,7 @@ def _spread(seen: Labels, labels: Labels, classes: int) -> float:
     seen, labels = seen[:count], labels[:count]
     wrong, apart = seen != labels, times[seen, labels]
     every = float(wrong.mean())
-    few = float(apart.mean()) - ERRORS * float(apart.std()) / count**0.5
+    few = float(apart.mean() - ERRORS * np.sqrt(apart.var() / count))
     return max(0.0, min(few, every - ERRORS * _error(every, count)))
 
 
