@@ -23,7 +23,7 @@ from dris.core.judge.wrong_share import WrongShare, wrong_share
 from dris.core.large.mapped import let_go
 from dris.core.notebook import plain_html
 from dris.core.scores.formulas import SCORES
-from dris.core.scores.suspicion import unseen_probabilities
+from dris.core.scores.suspicion import unseen_probabilities, usual_confidence
 from dris.core.temporaries import temporary_folder
 from dris.data.labelled import LabelledData
 from dris.decide.choice import EVERYTHING, FEW, LITTLE, Choice, check_rule, choice_of
@@ -535,9 +535,7 @@ def _fixed(decision: Decision) -> Decision:
     if scored is None or suspects is None or p is None:
         return decision
     labels = np.array(decision.data.labels)
-    sizes = np.bincount(labels, minlength=p.shape[1])
-    own = np.take_along_axis(p, labels[:, None], axis=1)[:, 0]
-    usual = np.bincount(labels, weights=own, minlength=p.shape[1]) / np.maximum(sizes, 1)
+    usual = usual_confidence(p, labels)
     all_say = suspects.contradicted == suspects.proxies
     sure = p[suspects.positions, suspects.suggested] >= usual[suspects.suggested]
     other = suspects.suggested != suspects.given

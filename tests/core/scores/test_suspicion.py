@@ -13,6 +13,7 @@ from dris.core.scores.formulas import aum_mean, el2n
 from dris.core.scores.ranks import normalized_ranks
 from dris.core.scores.suspicion import (
     class_cuts,
+    doubtful_labels,
     early_margin,
     proxy_weights,
     suspicion,
@@ -158,3 +159,59 @@ def test_there_is_no_lean_where_more_is_wrong_than_suspect(monkeypatch):
     assert leans() > 0.05
     monkeypatch.setattr(rules, "wrong_share", lambda *_: WrongShare(0.5, 0.6))
     assert abs(leans()) < 0.02
+
+
+def three_classes():
+    """Two sure examples of each class, then one to be judged, labelled 0."""
+    sure = np.repeat(np.eye(3) * 0.7 + 0.1, 2, axis=0)
+    return sure, np.repeat([0, 1, 2], 2)
+
+
+@pytest.mark.parametrize(
+    ("last", "suspect", "doubtful"),
+    [
+        ([0.50, 0.30, 0.20], False, False),
+        ([0.40, 0.45, 0.15], False, False),  # likelier, but not beside what is usual
+        ([0.36, 0.50, 0.14], False, True),  # so too, by less than half as much again
+        ([0.25, 0.55, 0.20], True, True),
+    ],
+)
+def test_with_three_classes_a_label_goes_where_another_is_half_as_likely_again(
+    last, suspect, doubtful
+):
+    sure, labels = three_classes()
+    p, y = np.vstack((sure, [last])), np.append(labels, 0)
+    # Class 0 has (0.8 + 0.8 + own) / 3 on its own examples, the others 0.8.
+    usual = np.array([(1.6 + last[0]) / 3, 0.8, 0.8])
+    beside = p[-1] / usual
+    assert suspect == (beside[1] > 1.5 * beside[0])
+    assert unlikely_labels(p, y, y).tolist() == [False] * 6 + [suspect]
+    assert doubtful_labels(p, y, y).tolist() == [False] * 6 + [doubtful]
+
+
+def test_a_class_that_nobody_is_sure_of_is_compared_with_itself():
+    # Examples of class 2 are never surer than 0.4: at 0.3 it is as likely as usual.
+    p = np.array([[0.9, 0.05, 0.05], [0.3, 0.3, 0.4], [0.36, 0.34, 0.3]])
+    y = np.array([0, 2, 2])
+    assert not unlikely_labels(p, y, y).any()
+    assert doubtful_labels(p, y, y).tolist() == [False, False, False]
+
+
+def test_hard_examples_that_were_attacked_are_suspect_though_no_class_is_sure_of_them():
+    # An attack on hard examples: the true class is likelier, but far from as sure as usual.
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(4), 100)
+    p = np.full((400, 4), 0.02)
+    p[np.arange(400), y] = 0.94
+    hit = np.arange(0, 400, 4)
+    given = y.copy()
+    given[hit] = (y[hit] + rng.integers(1, 4, hit.size)) % 4
+    p[hit] = 0.15
+    p[hit, y[hit]] = 0.55
+    assert np.flatnonzero(unlikely_labels(p, given, given)).tolist() == hit.tolist()
+
+
+def test_a_class_that_nobody_carries_is_never_likelier():
+    p = np.array([[0.3, 0.1, 0.6], [0.1, 0.6, 0.3], [0.1, 0.5, 0.4]])
+    y = np.array([0, 1, 1])
+    assert not unlikely_labels(p, y, y).any()

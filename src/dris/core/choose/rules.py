@@ -49,7 +49,12 @@ from dris.core.scores.formulas import (
 )
 from dris.core.scores.ranks import normalized_ranks
 from dris.core.scores.suggestions import doubted_labels
-from dris.core.scores.suspicion import suspicion, unlikely_labels, unseen_probabilities
+from dris.core.scores.suspicion import (
+    doubtful_labels,
+    suspicion,
+    unlikely_labels,
+    unseen_probabilities,
+)
 
 Mask = NDArray[np.bool_]
 # (dynamics, the canaries that may be looked at, α, seed)
@@ -146,7 +151,7 @@ def _coverage(dynamics: Dynamics, _: Mask | None, keep: float, seed: int) -> Sub
 def suspect_labels(dynamics: Dynamics, canaries: Mask | None = None) -> Mask:
     """Where a shown label is more likely wrong than right.
 
-    Out of fold: another class is more than twice as likely. Without out-of-fold values: most
+    Out of fold: as `unlikely_labels` has it. Without out-of-fold values: most
     proxies contradict the label, and a gate rejects it where canaries are enough to set one.
 
     >>> d = Dynamics.from_logits(np.array([[[3.0, 0.0], [0.0, 2.0]]]), labels=[0, 0])
@@ -176,13 +181,17 @@ def _missed(dynamics: Dynamics, suspect: Mask) -> bool:
 def _cleaned(lean: float | None) -> Chooses:
     """All but the suspects; of those the least suspicious, or by lot with a lean to the hard.
 
-    There is no lean where fewer labels are suspect than are wrong: the hard are then wrong too
-    often. Where fewer than ⌊αN⌋ are left, the least suspicious of the suspects fill up.
+    What leans to the hard leaves out the doubtful too: among them are the wrong ones of an attack
+    on hard examples. There is no lean where fewer labels are left out than are wrong. Where fewer
+    than ⌊αN⌋ remain, the least suspicious of the others fill up.
     """
 
     def chosen(dynamics: Dynamics, canaries: Mask | None, keep: float, seed: int) -> Subset:
         suspect, wary = suspect_labels(dynamics, canaries), suspicion(dynamics)
         score = -wary
+        p = None if lean is None else unseen_probabilities(dynamics)
+        if p is not None and dynamics.labels is not None:
+            suspect = suspect | doubtful_labels(p, dynamics.labels, dynamics.labels)
         if lean is not None:
             score = uniform(dynamics, seed)
             if not suspect.all() and not _missed(dynamics, suspect):

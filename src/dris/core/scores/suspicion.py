@@ -16,6 +16,7 @@ from dris.core.scores.formulas import Score, aum_mean, consensus
 from dris.core.scores.ranks import normalized_ranks
 
 _ROUNDS = 50  # of raising and lowering weights; they hardly move after twenty
+ODDS = 1.5  # by which another class is likelier before a label is more likely wrong than right
 _EVEN = 0.5  # of all weight is shared out evenly: weights fitted to few rows are not trusted whole
 
 
@@ -156,9 +157,7 @@ def class_cuts(
     classes = p.shape[1]
     sizes = np.bincount(shown, minlength=classes)
     own = np.take_along_axis(p, shown[:, None], axis=1)[:, 0]
-    usual = np.bincount(shown, weights=own, minlength=classes) / np.maximum(sizes, 1)
-    usual = np.where(sizes > 0, usual, np.inf)
-    sure = p >= usual - 1e-12
+    sure = p >= usual_confidence(p, shown) - 1e-12
     counted = sure.any(axis=1)
     seen = np.where(sure, p, -1.0).argmax(axis=1)
     joint = np.zeros((classes, classes))
@@ -180,14 +179,16 @@ def unlikely_labels(
 ) -> NDArray[np.bool_]:
     """Where a label is more likely wrong than right.
 
-    Out of fold another class is likelier, and the label is among the least probable of its class,
-    as many as are wrong there (`class_cuts`). So under heavy noise a label goes as soon as another
-    is likelier, and where nothing is wrong hard examples stay.
+    With more than two classes: where out of fold another class is more than half as likely again,
+    each beside what it is among its own examples on average. With two, where the other is likelier
+    and the label is among the least probable of its class, as many as are wrong there
+    (`class_cuts`): so under heavy noise a label goes as soon as the other is likelier, and where
+    nothing is wrong hard examples stay.
 
     Args:
         probabilities: (N, C), of proxies that did not train on the example.
         labels: The labels to judge.
-        shown: The labels that the proxies were asked about, by which the cuts are made.
+        shown: The labels that the proxies were asked about, by which classes are compared.
 
     >>> p = np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9], [0.3, 0.7], [0.2, 0.8]])
     >>> y = np.array([0, 0, 0, 1, 1, 1])
@@ -195,7 +196,43 @@ def unlikely_labels(
     [False, False, True, False, False, False]
     """
     p = np.asarray(probabilities, dtype=np.float64)
+    if p.shape[1] > 2:
+        return likelier_elsewhere(p / usual_confidence(p, shown), labels, ODDS)
     given = np.take_along_axis(p, labels[:, None], axis=1)[:, 0]
-    others = p.copy()
+    return likelier_elsewhere(p, labels) & (given <= class_cuts(p, shown)[labels])
+
+
+def doubtful_labels(
+    probabilities: NDArray[np.floating],
+    labels: NDArray[np.int64],
+    shown: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    """Where another class is likelier, as it is and beside what is usual for either.
+
+    Not yet more likely wrong than right, and no place to look for the hard and right.
+
+    >>> p = np.array([[0.9, 0.1], [0.6, 0.4], [0.45, 0.55], [0.3, 0.7]])
+    >>> doubtful_labels(p, np.array([0, 0, 0, 1]), np.array([0, 0, 0, 1])).tolist()
+    [False, False, True, False]
+    """
+    p = np.asarray(probabilities, dtype=np.float64)
+    beside = likelier_elsewhere(p / usual_confidence(p, shown), labels)
+    return likelier_elsewhere(p, labels) & beside
+
+
+def likelier_elsewhere(
+    values: NDArray[np.float64], labels: NDArray[np.int64], times: float = 1.0
+) -> NDArray[np.bool_]:
+    """Where another class has more than so many times the label's value."""
+    given = np.take_along_axis(values, labels[:, None], axis=1)[:, 0]
+    others = values.copy()
     np.put_along_axis(others, labels[:, None], -np.inf, axis=1)
-    return np.asarray((others.max(axis=1) > given) & (given <= class_cuts(p, shown)[labels]))
+    return np.asarray(others.max(axis=1) > times * given)
+
+
+def usual_confidence(p: NDArray[np.float64], shown: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Of each class, how probable it is among the examples that carry it; infinite if none do."""
+    sizes = np.bincount(shown, minlength=p.shape[1])
+    own = np.take_along_axis(p, shown[:, None], axis=1)[:, 0]
+    means = np.bincount(shown, weights=own, minlength=p.shape[1]) / np.maximum(sizes, 1)
+    return np.where((sizes > 0) & (means > 0), means, np.inf)
