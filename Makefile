@@ -1,13 +1,16 @@
 # Each target builds its own virtual environment when it needs one: on a fresh machine
-# `make demo` or `make test` is the only command to type.
+# `make demo` or `make test` is the only command to type. With another Python, beside the first:
+# `make test PYTHON=python3.13 VENV=.venv-3.13`, and without torch `EXTRAS=test`.
 PYTHON ?= python3
-BIN := .venv/bin
-STAMP := .venv/installed
-BROWSER := .venv/browser-installed
-FRAMEWORKS := .venv/frameworks-installed
-
-DOCS := .venv/docs-installed
-DIST := .venv/dist-installed
+VENV ?= .venv
+EXTRAS ?= dev
+WORKERS ?= auto
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+BROWSER := $(VENV)/browser-installed
+FRAMEWORKS := $(VENV)/frameworks-installed
+DOCS := $(VENV)/docs-installed
+DIST := $(VENV)/dist-installed
 LOWEST := .venv-lowest/installed
 
 .PHONY: help demo test test-all test-lowest lint check docs dist bench mutants fuzz kill clean
@@ -16,16 +19,16 @@ help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 $(STAMP): pyproject.toml constraints.txt
-	@echo "installing into .venv, once: a few minutes"
-	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@echo "installing into $(VENV), once: a few minutes"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@
 
 demo: $(STAMP) ## the main job on real data: attack, score, select, train, show
 	$(BIN)/dris demo
 
 test: $(STAMP) ## the default test suite
-	$(BIN)/python -m pytest -n auto --dist loadscope --no-loadscope-reorder --durations 10
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder --durations 10
 
 $(BROWSER): $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
@@ -36,7 +39,7 @@ $(FRAMEWORKS): $(STAMP)
 	@touch $@
 
 test-all: test $(BROWSER) $(FRAMEWORKS) ## the default suite, then slow tests, a real Chromium, the frameworks
-	$(BIN)/python -m pytest -n auto --dist loadscope -m slow tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m slow tests
 	$(BIN)/python -m pytest -m browser tests/browser
 	$(BIN)/python -m pytest -m frameworks tests
 
@@ -48,7 +51,7 @@ $(LOWEST): pyproject.toml constraints.txt tools/lowest.py
 	@touch $@
 
 test-lowest: $(LOWEST) ## the default suite with the lowest version of every base dependency
-	.venv-lowest/bin/python -m pytest -n auto --dist loadscope
+	.venv-lowest/bin/python -m pytest -n $(WORKERS) --dist loadscope
 
 lint: $(STAMP) ## format, lint, types, layers
 	$(BIN)/ruff format --check .
@@ -87,4 +90,4 @@ kill: $(STAMP) ## 300 kills -9 at random points: the same command ends in the sa
 	nice -n 19 $(BIN)/python tools/kill.py
 
 clean: ## remove the virtual environment and everything generated
-	rm -rf .venv .venv-lowest build dist demo-out bench-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* build dist demo-out bench-out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -144,12 +144,16 @@ class Store:
             removed += _emptied(rest)
         for folder in self._folders(_NAME):
             # Judged under the lock: a run that looked unfinished may just have been finished.
+            rest = False
             with suppress(LockedError), folder_lock(folder, wait=False):
                 info = _info(folder, running=False)
                 useless = info.state in ("damaged", "other format")
                 useless = useless or (unfinished and info.state == "unfinished")
                 useless = useless or (keep is not None and not keep(info))
                 removed += [_removed(folder)] if useless else _tidied(folder)
+                rest = useless and folder.exists()
+            if rest and [path.name for path in folder.iterdir()] == [LOCK]:
+                _emptied(folder)
         names = tuple(name for name, _ in removed)
         return Cleaned(names, sum(size for _, size in removed), self.foreign())
 
@@ -295,8 +299,13 @@ def _removed(folder: Path) -> tuple[str, int]:
     size = sum(f.st_size for f in _files(folder))
     if _others(folder):  # a person's files keep their place, and the run's go from around them
         return folder.name, sum(size for _, size in _emptied(folder))
-    _emptied(folder.rename(folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.removed")))
-    return folder.name, size
+    name = folder.name
+    try:
+        folder = folder.rename(folder.with_name(f".{name}.{uuid.uuid4().hex}.removed"))
+    except PermissionError:  # Windows renames no folder whose lock is open
+        (folder / DONE).unlink(missing_ok=True)  # first: the rest is not taken for a whole run
+    _emptied(folder)
+    return name, size
 
 
 def _emptied(folder: Path) -> list[tuple[str, int]]:
@@ -305,7 +314,11 @@ def _emptied(folder: Path) -> list[tuple[str, int]]:
     before = list(folder.iterdir())
     for path in before:
         if _is_own(path.name) and not path.is_dir():
-            path.unlink(missing_ok=True)
+            try:
+                path.unlink(missing_ok=True)
+            except PermissionError:
+                if path.name != LOCK:  # which is open, and goes when it is let go
+                    raise
     with suppress(OSError):
         folder.rmdir()
     return [(folder.name, size)] if len(_others(folder)) < len(before) or not before else []
