@@ -13,7 +13,7 @@ DOCS := $(VENV)/docs-installed
 DIST := $(VENV)/dist-installed
 LOWEST := .venv-lowest/installed
 
-.PHONY: help demo test test-all test-lowest lint check docs dist bench mutants fuzz kill clean
+.PHONY: help demo test test-all test-lowest lint check docs dist follow bench mutants fuzz kill clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -35,7 +35,7 @@ $(BROWSER): $(STAMP)
 	@touch $@
 
 $(FRAMEWORKS): $(STAMP)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lightning,huggingface,ray,review]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[frameworks]'
 	@touch $@
 
 test-all: test $(BROWSER) $(FRAMEWORKS) ## the default suite, then slow tests, a real Chromium, the frameworks
@@ -76,6 +76,12 @@ dist: $(DIST) ## wheel and source archive in dist, checked as a package index wo
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m twine check --strict dist/*
+
+follow: dist ## the wheel in an empty environment, the first page and the README to the letter
+	rm -rf .venv-follow
+	$(PYTHON) -m venv .venv-follow
+	.venv-follow/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	.venv-follow/bin/python tools/follow.py docs/index.md README.md
 
 bench: $(STAMP) ## speed and memory beside the plain way, each as a ratio in one run
 	$(BIN)/python benchmarks/run.py

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import dris
-from test_readme import alike
+from follow import follow, steps
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -41,22 +40,29 @@ def test_the_examples_of_a_guide_print_what_it_says(name, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_first_page_does_what_it_says_when_followed_to_the_letter(tmp_path):
-    page = (DOCS / "index.md").read_text(encoding="utf-8")
-    made = re.search(r"```python\n(.*?)```", page, re.S)[1]
-    run(tmp_path, "-c", made)
-    commands = re.findall(
-        r"^    \$ dris (.+)\n    found (.+?); \.\.\.\n    kept +(.+)$", page, re.M
+@pytest.mark.parametrize("name", ["docs/index.md", "README.md"])
+def test_a_page_does_what_it_says_when_followed_to_the_letter(name, tmp_path):
+    assert follow(ROOT / name, tmp_path) == []
+
+
+def test_a_page_that_says_something_else_is_noticed(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```python\nprint(7 * 6)\n```\n\nprints\n\n```\n63\n```\n\n    $ dris nothing\n"
     )
-    assert len(commands) == 3
-    for command, found, kept in commands:
-        said = run(tmp_path, "-c", "from dris.cli import main; main()", *shlex.split(command))
-        lines = {line.split()[0]: line.split(maxsplit=1)[1] for line in said.splitlines()}
-        assert alike(lines["found"].partition(";")[0], found), said
-        assert alike(lines["kept"], kept), said
-    ((code, printed),) = SHOWN.findall(page)
-    (tmp_path / "decide.py").write_text(code, encoding="utf-8")
-    assert alike(run(tmp_path, "decide.py"), printed)
+    printed, ended = follow(page, tmp_path)
+    assert "example.py printed\n42\n\nnot\n63" in printed
+    assert "dris nothing ended with 2" in ended
+
+
+def test_the_first_page_has_five_steps_the_last_of_them_in_python():
+    found = steps((DOCS / "index.md").read_text(encoding="utf-8"))
+    assert [step.command.split()[0] for step in found] == [
+        "make_data.py",
+        *3 * ["dris"],
+        "example.py",
+    ]
+    assert all(step.shown for step in found[1:])
 
 
 def test_the_reference_has_every_public_name_once_and_each_has_an_example():

@@ -15,12 +15,12 @@ pytestmark = pytest.mark.frameworks
 ROOT = Path(__file__).parents[2]
 
 
-def printed_by(name: str) -> str:
+def printed_by(name: str, *launched: str) -> str:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     path = [str(Path(dris.__file__).parents[1]), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, path))
     run = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / name)],
+        [sys.executable, *launched, str(ROOT / "examples" / name)],
         capture_output=True,
         text=True,
         env=environment,
@@ -59,4 +59,28 @@ def test_in_keras_and_jax_the_lowest_scores_are_wrong_labels(name, module):
         pytest.skip(f"{module} is missing")
     text = printed_by(name)
     assert "3 proxies, 8 epochs, 1797 examples" in text
+    assert share(text, "in the lowest tenth") > 80  # by chance 20
+
+
+@pytest.mark.parametrize(
+    "launched",
+    [(), ("-m", "torch.distributed.run", "--nproc_per_node", "2")],
+    ids=["one process", "two"],
+)
+def test_in_a_loop_of_accelerate_every_example_is_recorded_once_and_fewer_wrong_ones_drawn(
+    launched,
+):
+    pytest.importorskip("accelerate")
+    text = printed_by("accelerate_loop.py", *launched)
+    assert text.count("3 proxies, 8 epochs, 1300 examples") == 1  # one process speaks
+    assert share(text, "in the lowest tenth") > 80  # by chance 20
+    assert share(text, "among the draws") < 10
+    assert share(text, "test accuracy") > 80
+
+
+def test_in_trl_the_lowest_scores_are_swapped_pairs():
+    if importlib.util.find_spec("trl") is None:  # to import it takes seconds
+        pytest.skip("trl is missing")
+    text = printed_by("trl_rewards.py")
+    assert "3 proxies, 4 epochs, 600 examples" in text
     assert share(text, "in the lowest tenth") > 80  # by chance 20

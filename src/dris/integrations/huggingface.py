@@ -37,6 +37,7 @@ from dris.learn.record.array_like import as_array
 from dris.learn.record.recorder import Recorder
 
 Collate = Callable[[list[Any]], Mapping[str, Any]]
+Seen = Callable[[nn.Module, Mapping[str, Any]], tuple[Any, Any]]
 WEIGHT = "dris_weight"  # in a batch: what each of its draws counts
 
 
@@ -51,6 +52,8 @@ class RecordDynamics(TrainerCallback):
         recorder: What to fill, with record="all"; its ids are in the order of the data set.
         dataset: The training examples without augmentation, as the model takes them.
         collate: Puts examples into a batch; the data collator of the Trainer.
+        look: What the model says of a batch that was moved to its device: logits (B, classes) and
+            labels (B,). Not given, those of a classifier; `preferred` for TRL's RewardTrainer.
 
     >>> data = Dataset.from_dict({"input_ids": [[1], [2]], "labels": [0, 1]})
     >>> RecordDynamics(Recorder(2), data).recorder.epoch
@@ -58,7 +61,12 @@ class RecordDynamics(TrainerCallback):
     """
 
     def __init__(
-        self, recorder: Recorder, dataset: Any, *, collate: Collate = default_data_collator
+        self,
+        recorder: Recorder,
+        dataset: Any,
+        *,
+        collate: Collate = default_data_collator,
+        look: Seen | None = None,
     ) -> None:
         if recorder.record != "all" or recorder.gradient_norm:
             raise InputError(
@@ -68,6 +76,7 @@ class RecordDynamics(TrainerCallback):
         self.recorder = recorder
         self.dataset = checked_loader(DataLoader(dataset), recorder).dataset
         self.collate = collate
+        self.look = look
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Refuse epochs of another run."""
@@ -86,23 +95,58 @@ class RecordDynamics(TrainerCallback):
             return
 
         def look(batch: Mapping[str, Any]) -> tuple[Any, Any, None]:
-            inputs = {name: value.to(args.device) for name, value in batch.items()}
-            if "labels" not in inputs:
-                raise InputError(
-                    f"the batches hold {listed(list(inputs))}, and no labels; call the column of "
-                    "labels label or labels"
-                )
-            targets = inputs.pop("labels")
-            return model(**inputs).logits, targets, None
+            inputs = {
+                name: value.to(args.device) if hasattr(value, "to") else value
+                for name, value in batch.items()
+            }
+            return *(self.look or _classified)(model, inputs), None
 
+        collate = self.collate
+        if self.look is None:
+            collate = RemoveColumnsCollator(collate, _columns_for(model))
         loader = DataLoader(
             self.dataset,
             batch_size=args.per_device_eval_batch_size,
-            collate_fn=RemoveColumnsCollator(self.collate, _columns_for(model)),
+            collate_fn=collate,
             num_workers=args.dataloader_num_workers,
         )
         record_pass(self.recorder, model, loader, look)
         end_epoch(self.recorder)
+
+
+def preferred(model: nn.Module, batch: Mapping[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Pairs of answers as two classes, for `look`: the rewards of both; the first is right.
+
+    Batches are those of TRL's RewardTrainer, all chosen answers and then all rejected ones. The
+    margin is then how much better the model likes what was chosen; a pair that was swapped has a
+    low one.
+
+    >>> from types import SimpleNamespace
+    >>> rewards = torch.tensor([[2.0], [0.5], [1.0], [3.0]])  # two chosen, then their rivals
+    >>> logits, labels = preferred(lambda **_: SimpleNamespace(logits=rewards), {})
+    >>> logits.tolist(), labels.tolist()
+    ([[2.0, 1.0], [0.5, 3.0]], [0, 0])
+    """
+    given = {name: value for name, value in batch.items() if name != "margin"}
+    rewards = model(**given).logits
+    if rewards.ndim != 2 or rewards.shape[1] != 1 or len(rewards) % 2:
+        raise InputError(
+            "preferred takes a model of one reward on batches of all chosen and then all rejected "
+            f"answers, as TRL's RewardTrainer makes them; got logits {tuple(rewards.shape)}"
+        )
+    chosen, rejected = rewards[:, 0].chunk(2)
+    return torch.stack((chosen, rejected), dim=1), torch.zeros_like(chosen, dtype=torch.long)
+
+
+def _classified(model: nn.Module, inputs: dict[str, Any]) -> tuple[Any, Any]:
+    """The logits of a classifier, and the labels of the batch."""
+    if "labels" not in inputs:
+        raise InputError(
+            f"the batches hold {listed(list(inputs))}, and no labels; call the column of labels "
+            "label or labels"
+        )
+    targets = inputs.pop("labels")
+    return model(**inputs).logits, targets
 
 
 def _columns_for(model: Any) -> list[str]:

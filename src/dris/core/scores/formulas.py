@@ -254,6 +254,10 @@ SCORES: dict[str, Callable[[Dynamics], Score]] = {
     "prototype": prototype,
     "random": random,
 }
+"""Every score by its name: a function of a `Dynamics`, one number per example, larger kept first.
+
+    dris.SCORES["rank_variance"](dynamics)
+"""
 
 
 def _mean_over_proxies(values: NDArray[np.generic]) -> Score:
