@@ -19,7 +19,17 @@ _NEED_TORCH = (
     "stacked/torch_stack.py",
     "online.py",
 )
-_LEARN = [f"src/dris/learn/{name}" for name in _NEED_TORCH]
+NEED_TORCH = [
+    *(f"src/dris/learn/{name}" for name in _NEED_TORCH),
+    "src/dris/integrations/passes.py",
+    "src/dris/bench/backbones.py",
+    "src/dris/bench/networks.py",
+    "src/dris/bench/torchvision_backbones.py",
+    "src/dris/bench/kinds/food_cell.py",
+    "tests/counted_training.py",
+    "tests/killed_target.py",
+    "tests/ray_training.py",
+]
 # What needs an extra is visited by tests/integrations only, marked frameworks, doctests included.
 collect_ignore_glob = [
     "src/dris/integrations/lightning.py",
@@ -30,4 +40,4 @@ collect_ignore_glob = [
     "tests/small_text.py",
 ]
 if not find_spec("torch"):
-    collect_ignore_glob += [*_LEARN, "src/dris/integrations/passes.py", "tests/counted_training.py"]
+    collect_ignore_glob += NEED_TORCH

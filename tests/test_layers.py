@@ -1,7 +1,9 @@
 """Imports point down: cli, review and report, bench, integrations, decide, learn, data, core."""
 
 import ast
+import runpy
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 import dris
@@ -80,3 +82,25 @@ def test_core_and_the_command_line_import_nothing_heavy():
 def test_the_heavy_check_catches_a_heavy_import_and_forgives_one_inside_a_function():
     assert heavy_at_import("class A:\n    import scipy.stats") == {"scipy"}
     assert heavy_at_import("def f():\n    import torch") == set()
+
+
+def needing_torch() -> set[str]:
+    """The modules that cannot be imported without torch, by their paths in the repository."""
+    at_import = {
+        f"dris.{'.'.join(p.relative_to(PACKAGE).with_suffix('').parts)}": set(
+            imports_of(p.read_text(encoding="utf-8"), at_import_time=True)
+        )
+        for p in files()
+    }
+    found = {m for m, named in at_import.items() if any(n.split(".")[0] == "torch" for n in named)}
+    while more := {m for m, named in at_import.items() if named & found} - found:
+        found |= more
+    return {f"src/{m.replace('.', '/')}.py" for m in found}
+
+
+def test_doctests_leave_out_every_module_that_needs_torch_where_there_is_none():
+    ignored = runpy.run_path(str(PACKAGE.parents[1] / "conftest.py"))
+    patterns = [*ignored["NEED_TORCH"], *ignored["collect_ignore_glob"]]
+    missed = [p for p in needing_torch() if not any(fnmatch(p, pattern) for pattern in patterns)]
+    assert missed == []
+    assert "src/dris/bench/kinds/food_cell.py" in needing_torch()

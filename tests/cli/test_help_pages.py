@@ -19,6 +19,7 @@ def test_every_command_stands_in_a_group_your_data_first(dris):
     assert [w for w in ("clean", "prune", "weights", "report", "judge", "audit") if w in first]
     for name in commands():
         assert f"\n  {name} " in said
+    assert "..." not in said.partition("Your data:")[2]  # what a command does is said whole
 
 
 def test_a_command_in_no_group_would_be_listed_last_and_noticed():

@@ -49,6 +49,8 @@ def test_what_is_typed_goes_before_what_the_file_says(dris, people, tmp_path):
         ('[clean]\nlabel = "y"', "is a table"),
         ("force = true", "no option 'force'"),
         ("a = " + "[" * 20_000, "is not TOML"),
+        ('command = "prune"\nkeep = 0.2', "is the recipe of dris prune; type dris prune --config"),
+        ("\0", "is not TOML"),
     ],
 )
 def test_a_bad_recipe_is_one_sentence(text, says, dris, tmp_path):
@@ -84,6 +86,13 @@ def test_a_recipe_that_never_ends_is_refused(dris, tmp_path):
         code, _, said = dris("clean", "--config", name)
         assert (code, said.count("\n")) == (1, 1)
         assert "is a pipe, a socket or a device" in said
+
+
+def test_bytes_that_are_no_text_are_no_recipe(dris, tmp_path):
+    (tmp_path / "dris.toml").write_bytes(b"\xff\xfe\x00label")
+    code, _, said = dris("clean", "--config", tmp_path / "dris.toml")
+    assert (code, said.count("\n")) == (1, 1)
+    assert said.endswith("dris.toml is not TOML: it is no text\n")
 
 
 def test_a_recipe_that_a_person_edited_is_never_replaced(dris, people, tmp_path):

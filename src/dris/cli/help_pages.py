@@ -41,9 +41,19 @@ class GroupedHelp(TyperGroup):
         """Write a section per group, and one for what is in none."""
         shown = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]
         for title, names in sorted_into(shown, GROUPS, _MORE if ctx.parent is None else "Commands"):
-            lines = [(name, self.commands[name].get_short_help_str(60)) for name in names]
+            lines = [(name, in_a_line(self.commands[name].help or "")) for name in names]
             with formatter.section(title):
                 formatter.write_dl(lines)
+
+
+def in_a_line(text: str) -> str:
+    r"""What a command does, without what it writes: its first sentence up to the colon, whole.
+
+    >>> in_a_line("Drop what looks wrong, and only that: OUT/cleaned.*.\n\nMore of it.")
+    'Drop what looks wrong, and only that.'
+    """
+    first = " ".join(text.partition("\n\n")[0].split())
+    return first.partition(": ")[0].rstrip(".") + "."
 
 
 class PanelledHelp(TyperCommand):

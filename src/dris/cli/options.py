@@ -29,7 +29,8 @@ def check_share(share: float | None, name: str = "--keep") -> None:
     (None, None)
     """
     if share is not None and not 0 < share <= 1:
-        percent = f"; {share:g} of 100 is {share:g}%" if 1 < share <= 100 else ""
+        meant = 1 < share <= 100 and share == int(share)
+        percent = f"; {share:g} of 100 is {share:g}%" if meant else ""
         raise InputError(f"{name} must be in (0, 1], got {share:g}{percent}")
 
 

@@ -48,9 +48,17 @@ def _refuse_bytes(line: str) -> None:
         ) from None
 
 
-def read_recipe(path: Path, known: set[str]) -> dict[str, Any]:
-    """The options in a file, by their names; a name that the command does not know is an error."""
+def read_recipe(path: Path, known: set[str], command: str | None = None) -> dict[str, Any]:
+    """The options in a file, by their names; what this command cannot take is an error."""
+    from dris.core.words import printable
+
     found = _held(path)
+    theirs = printable(str(found.get("command", command)))
+    if command is not None and theirs != command:
+        raise InputError(
+            f"--config {path} is the recipe of dris {theirs}; type dris {theirs} --config {path}, "
+            "or take the line of its command out"
+        )
     names = {typed: name for name, typed in _TYPED.items()}
     options = {
         names.get(name, name.replace("-", "_")): value
@@ -87,6 +95,8 @@ def _held(path: Path) -> dict[str, Any]:
         text = path.read_bytes()
     try:
         return tomllib.loads(text.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise InputError(f"--config {path} is not TOML: it is no text") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"--config {path} is not TOML: {printable(error)}") from None
 
@@ -95,7 +105,7 @@ def _take(ctx: typer.Context, path: Path | None) -> Path | None:
     """Let a file give the defaults of what is not typed."""
     if path is not None and not ctx.resilient_parsing:
         known = {str(parameter.name) for parameter in ctx.command.params} - set(_NOT_KEPT)
-        ctx.default_map = {**(ctx.default_map or {}), **read_recipe(path, known)}
+        ctx.default_map = {**(ctx.default_map or {}), **read_recipe(path, known, ctx.command.name)}
     return path
 
 
