@@ -131,3 +131,19 @@ def test_without_canaries_nothing_is_judged(decision):
         (),
         (),
     )
+
+
+def test_only_the_reason_is_given_for_keeping_everything_not_every_note():
+    kept = decide_scored(made_scored(copies=True)[0], keep=0.25)
+    more = replace(kept, notes=("text: text, read as 256 components", *kept.notes))
+    assert doing(more) == doing(kept)
+
+
+def test_what_was_noticed_in_the_data_is_on_the_page(decision):
+    note = "4 rows without a label (a, b, <c> and 1 more) are put aside"
+    page = render(page_of(replace(decision, notes=(note,)), title="made", recipe={}))
+    folded = page[page.index('<details class="noticed">') :].partition("</details>")[0]
+    assert "1 note about the data" in folded
+    assert "4 rows without a label (a, b, &lt;c&gt; and 1 more) are put aside" in folded
+    bare = render(page_of(replace(decision, notes=()), title="made", recipe={}))
+    assert '<details class="noticed">' not in bare

@@ -158,7 +158,7 @@ def doing(decision: Decision, name: str = "DATA", asked: Mapping[str, Any] | Non
     words = shlex.join(["dris", "review", name, *reading_words(asked or {})])
     look = f"look at those that look wrong: {words}"
     if decision.rule == EVERYTHING:
-        why = "; ".join(decision.notes) or "nothing else is safer"
+        why = decision.notes[-1] if decision.notes else "nothing else is safer"
         return f"Keep everything for now ({why}), and {look}."
     if kept == n:
         return f"Keep everything, and {look}." if decision.suspects else "Keep everything."
@@ -235,6 +235,7 @@ def _advice(decision: Decision, name: str, asked: Mapping[str, Any] | None) -> A
             changing(decision),
             promise(decision),
             todo=("Plant canaries: let dris train the proxies.", _CHECK, _REVIEW),
+            noticed=decision.notes,
         )
     reason = judgement.reason
     if decision.rule not in (judgement.rule, CLEAN):
@@ -250,6 +251,7 @@ def _advice(decision: Decision, name: str, asked: Mapping[str, Any] | None) -> A
         todo=_todo(decision),
         checks=tuple(judgement.checks.values()),
         certificate=() if limit is None else _pairs(limit),
+        noticed=decision.notes,
         confidence=0.95 if limit is None else 1 - limit.delta,
     )
 

@@ -37,6 +37,7 @@ class Advice:
         todo: What to do next, one sentence each.
         checks: Assumptions and what became of them.
         certificate: Name and value pairs, as they are to be shown.
+        noticed: What was left out, filled in or found in the data, a sentence each.
         confidence: Of every limit on the page.
     """
 
@@ -50,6 +51,7 @@ class Advice:
     todo: tuple[str, ...] = ()
     checks: tuple[Check, ...] = ()
     certificate: tuple[tuple[str, str], ...] = ()
+    noticed: tuple[str, ...] = ()
     confidence: float = 0.95
 
     def tally(self) -> str:

@@ -2,6 +2,7 @@
 
 import itertools
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -84,6 +85,18 @@ def test_components_follow_their_rows_in_any_order_to_the_last_digit():
     one.put(cells, a)
     two.put(other, b)
     assert np.array_equal(a[order], b)
+
+
+def test_texts_that_were_all_seen_are_not_read_twice_and_have_the_same_numbers():
+    lines, _ = corpus()
+    cells = pa.array([*lines, lines[0], None])
+    found = fit_components(cells, all_keys(cells))
+    assert found.known is not None
+    seen, anew = (np.zeros((len(cells), found.width), np.float32) for _ in range(2))
+    found.put(cells, seen)
+    replace(found, known=None).put(cells, anew)
+    assert np.array_equal(seen, anew)
+    assert np.array_equal(seen[-2], seen[0])
 
 
 def test_components_tell_topics_apart():

@@ -24,6 +24,8 @@ class TextComponents:
     weight: NDArray[np.float32]  # inverse document frequency of each column
     words: int  # columns up to here are words
     axes: NDArray[np.float32]  # (columns, components)
+    known: NDArray[np.float32] | None = None  # the numbers of all texts, where none was left out
+    which: NDArray[np.int64] | None = None  # row of `known` of each cell
 
     @property
     def width(self) -> int:
@@ -31,7 +33,13 @@ class TextComponents:
         return int(self.axes.shape[1])
 
     def put(self, cells: Any, out: NDArray[np.float32]) -> None:
-        """The numbers of each text, into `out`; a text without known words is zero."""
+        """The numbers of each text, into `out`; a text without known words is zero.
+
+        `cells` are those that the components were found for.
+        """
+        if self.known is not None and self.which is not None:
+            out[:] = self.known[self.which]
+            return
         for begin in range(0, len(cells), _CHUNK):
             part = cells.slice(begin, _CHUNK)
             counts = _matrix(normal(part), self.column, self.weight, self.words)
@@ -53,14 +61,17 @@ def fit_components(cells: Any, keys: NDArray[np.uint64], most: int = MOST) -> Te
     >>> bool((out[:4] == out[4:]).all())
     True
     """
-    _, first = np.unique(keys, return_index=True)
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
     texts = normal(cells.take(first[:SAMPLE]))
     column, weight, words = _vocabulary(texts)
     if not len(weight):
         return None
     counts = _matrix(texts, column, weight, words)
     size = min(most, max(2, len(texts) // 4), *counts.shape)
-    return TextComponents(column, weight, words, main_axes(counts, size))
+    axes = main_axes(counts, size)
+    if len(first) > SAMPLE:
+        return TextComponents(column, weight, words, axes)
+    return TextComponents(column, weight, words, axes, counts @ axes, which)
 
 
 def main_axes(matrix: Any, size: int) -> NDArray[np.float32]:
@@ -88,8 +99,8 @@ def main_axes(matrix: Any, size: int) -> NDArray[np.float32]:
         order = np.argsort(squares)[::-1][:size]
         scale = np.sqrt(np.maximum(squares[order], 1e-12))
         axes = image @ (turn[:, order] / scale).astype(np.float32)
-    sign = np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
-    return np.ascontiguousarray(axes * np.where(sign == 0, 1, sign), dtype=np.float32)
+    sign = np.where(axes.max(axis=0) >= -axes.min(axis=0), np.float32(1), np.float32(-1))
+    return np.ascontiguousarray(axes * sign, dtype=np.float32)
 
 
 def _vocabulary(texts: Any) -> tuple[NDArray[np.int32], NDArray[np.float32], int]:
