@@ -285,6 +285,17 @@ def test_linear_models_that_converged_to_one_solution_are_sent_to_the_bag_too():
     assert train_proxies(x, y, bag=0.5, **more).proxies == 2
 
 
+def test_proxies_that_are_alike_are_no_reason_to_stop_where_folds_differ():
+    # Where one column settles the label every model says the same; out of fold that is fine.
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    x = rng.normal(size=(400, 3)) + 2 * y[:, None]
+    how = {"proxies": 2, "epochs": 12, "model": "linear_head", "workers": 1}
+    assert train_proxies(x, y, cross_fit=4, **how).proxies == 2
+    with pytest.raises(InputError, match="proxies 0 and 1 are copies"):  # the twin
+        train_proxies(x, y, **how)
+
+
 def test_one_naive_bayes_is_no_copy():
     x, y = data()
     assert train_proxies(x, y, proxies=1, epochs=1, model=GaussianNB(), workers=1).proxies == 1

@@ -199,7 +199,8 @@ def train_proxies(
     dynamics = joined(jobs, trained, held_out)
     if pick and record == "all" and not (stacked and (several or asked is not None)):
         dynamics = dynamics.at(best_epoch(dynamics))
-    refuse_copies(dynamics)
+    if cross_fit is None:  # out of fold each says something of its own, however alike they are
+        refuse_copies(dynamics)
     if moved:
         dynamics = dynamics.reordered(np.argsort(order))
     if words:
