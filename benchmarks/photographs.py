@@ -6,8 +6,9 @@ FOLDER holds Food-101, or some classes of it; as many photographs of each class,
 flipped at random. Each way gives the AUROC of the flipped ones by the mean loss out of fold, and
 takes the processor time of this process, one thread:
 
-- features of EfficientNet-Lite0 (extra `images`), read once, then three proxies × four folds; the
-  time with cached features is that of the proxies and of finding the features;
+- features of EfficientNet-Lite0 (extra `images`), which reads the photographs once, at 128 × 128
+  pixels as the product has it, then three proxies × four folds; the time with cached features is
+  that of the proxies and of finding the features;
 - small CNNs, three × two folds, stopped by the held-out loss, as without the extra;
 - edges and colours (`gradient_features`), as without torch; and pixels, as before.
 
@@ -29,11 +30,14 @@ from dris.core.noise.flips import flip_labels
 from dris.data.images.gradient_features import gradient_features
 from dris.data.known.catalogue import load
 from dris.data.known.food101 import decode_images
-from dris.learn.networks.encoders import installed_encoder
+from dris.decide.scored import _heads
+from dris.decide.settings import DEFAULTS
+from dris.learn.networks.encoders import SIDE, installed_encoder
 from dris.learn.networks.features import extract_features
 from dris.learn.proxies import train_proxies
 from measure import finish, report
 
+HEADS = list(_heads(DEFAULTS))  # two with a hidden layer, one linear, as `dris clean` has them
 STOPPED: dict[str, Any] = {"scored_epoch": "held_out", "patience": 4, "workers": 1}
 
 
@@ -45,6 +49,7 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=64)
     asked = parser.parse_args()
     x, y = photographs(asked.data, asked.examples, asked.side)
+    larger, _ = photographs(asked.data, asked.examples, SIDE)
     noisy = flip_labels(y, 0.15, seed=0)
     print(f"{len(y):,} photographs, {asked.side} × {asked.side}, {len(np.unique(y))} classes")
     found = installed_encoder()
@@ -63,8 +68,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as store:
 
         def encoded() -> Any:
-            features = extract_features(found[1], x, batch_size=64, store=store)
-            return train_proxies(features, noisy.given, cross_fit=4, **STOPPED)
+            features = extract_features(found[1], larger, batch_size=64, store=store)
+            return train_proxies(features, noisy.given, model=HEADS, cross_fit=4, **STOPPED)
 
         if found is not None:
             ways("features, the first time", encoded)
@@ -72,9 +77,11 @@ def main() -> None:
     flat = x.reshape(len(x), -1)
     ways(
         "edges and colours",
-        lambda: train_proxies(gradient_features(x), noisy.given, cross_fit=4, **STOPPED),
+        lambda: train_proxies(
+            gradient_features(x), noisy.given, model=HEADS, cross_fit=4, **STOPPED
+        ),
     )
-    ways("pixels", lambda: train_proxies(flat, noisy.given, cross_fit=4, **STOPPED))
+    ways("pixels", lambda: train_proxies(flat, noisy.given, model=HEADS, cross_fit=4, **STOPPED))
     ways(
         "small CNNs",
         lambda: train_proxies(x, noisy.given, model="small_cnn", cross_fit=2, **STOPPED),
