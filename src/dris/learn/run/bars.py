@@ -33,15 +33,20 @@ def bar(what: str) -> Iterator[Progress]:
 
 def _lines(what: str) -> Progress:
     """A line for each tenth of the work, but not more than one in ten seconds."""
-    begin = last = time.monotonic()
+    last = time.monotonic()
     tenths = 0
+    first: tuple[float, int] | None = None  # counted from here: what came before is other work
 
     def told(done: int, total: int) -> None:
-        nonlocal last, tenths
+        nonlocal last, tenths, first
         now = time.monotonic()
+        first = (now, done) if first is None else first
         if 10 * done // max(total, 1) > tenths and now - last >= _SECONDS:
             tenths, last = 10 * done // total, now
-            left = (now - begin) * (total - done) / done
-            sys.stderr.write(f"{what}: {done:,} of {total:,}, about {left:.0f} s left\n")
+            left = ""
+            if done > first[1]:
+                seconds = (now - first[0]) * (total - done) / (done - first[1])
+                left = f", about {seconds:.0f} s left"
+            sys.stderr.write(f"{what}: {done:,} of {total:,}{left}\n")
 
     return told
