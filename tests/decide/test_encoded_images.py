@@ -1,15 +1,17 @@
 """Images are read once by an encoder where one is installed; proxies learn from its features."""
 
 import importlib.util
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from dris.core.dynamics.best_epoch import best_epoch
 from dris.data.labelled import LabelledData
-from dris.decide.decision import decide
+from dris.decide.decision import decide, decide_scored, with_harm
 from dris.decide.scored import score_data
 from dris.decide.settings import Settings
+from made_scored import made_scored
 
 torch = pytest.importorskip("torch")
 CHEAP = Settings(proxies=2, epochs=3)
@@ -110,3 +112,18 @@ def test_proxies_that_cannot_read_the_pictures_say_so():
     assert "so much of what they doubt is right" in blind.notes[-1]
     seeing = score_data(photographs(), cheap, workers=1)  # the twin
     assert not any("foretell" in note for note in seeing.notes)
+
+
+def test_what_networks_that_learned_little_doubt_is_listed_and_not_dropped(monkeypatch):
+    scored, _ = made_scored()
+    pictures = replace(scored.data, x=np.zeros((2000, 3, 8, 8), np.uint8))
+    twin = replace(scored.dynamics, out_of_fold=scored.dynamics)
+    scored = replace(scored, data=pictures, dynamics=twin)
+    decision = decide_scored(scored, keep=None)
+    assert decision.rule == "clean"
+    assert with_harm(decision) == decision  # the twin: whoever foretells most labels is believed
+    monkeypatch.setattr("dris.decide.decision.foretold", lambda dynamics: 0.4)
+    blind = with_harm(decision)
+    assert (blind.rule, len(blind.kept)) == ("everything", 2000)
+    assert "the proxies foretell 40% of the labels" in blind.notes[-1]
+    assert len(blind.suspects) == len(decision.suspects) > 0

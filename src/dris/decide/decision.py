@@ -29,7 +29,7 @@ from dris.data.labelled import LabelledData
 from dris.decide.choice import EVERYTHING, FEW, LITTLE, Choice, check_rule, choice_of
 from dris.decide.harm import Harm, Relabelled, measure_harm
 from dris.decide.predicted import scored_by
-from dris.decide.scored import Scored, scaling, score_data, scored_from
+from dris.decide.scored import HALF, Scored, foretold, scaling, score_data, scored_from
 from dris.decide.settings import Settings
 from dris.decide.suspects import Suspects, suspects_of, suspicion_of
 from dris.decide.unlabelled import labels_to_consider
@@ -393,6 +393,14 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
     """
     data, scored = decision.data, decision.scored
     few = len(data) < (FEW if decision.keep is None else LITTLE)
+    if scored is not None and scored.table.ndim != 2 and decision.rule == CLEAN:
+        right = foretold(scored.dynamics)
+        if right is not None and right < HALF:
+            note = (
+                f"the proxies foretell {right:.0%} of the labels, and whether dropping helps is "
+                "not measured with networks, so everything is kept; what looks wrong is listed"
+            )
+            return _everything(decision, None, note)
     if few or decision.rule == EVERYTHING or scored is None or scored.table.ndim != 2:
         return decision
     x = scored.table
@@ -432,6 +440,9 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
         changed = np.flatnonzero(once.changed)
         return Relabelled(at[np.setdiff1d(once.kept, changed)], at[changed], once.labels[changed])
 
+    for side in (scored.dynamics, scored.dynamics.out_of_fold):
+        if side is not None:
+            let_go(side.columns["loss"])  # it lies in the store, whole
     with temporary_folder() as folder:  # where a large table goes, of which a sample is asked
         table = as_features(Data(x, data.labels), scaling(data, scored.features), folder).x
         harm = measure_harm(
@@ -460,7 +471,7 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
     return replace(decision, harm=harm)
 
 
-def _everything(decision: Decision, harm: Harm, note: str) -> Decision:
+def _everything(decision: Decision, harm: Harm | None, note: str) -> Decision:
     suspects = decision.suspects
     if suspects is not None:
         suspects = replace(suspects, dropped=np.zeros(len(suspects), dtype=np.bool_))

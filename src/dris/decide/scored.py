@@ -252,23 +252,27 @@ def score_data(
         labels, how["judged"] = data.labels, labels
     dynamics = train_proxies(x, labels, seed=chosen.seed, progress=half, **how)
     said = (*data.notes, *notes)
-    if data.x.ndim == 4 and not settings.models:
-        said += _hardly_read(dynamics)
-    return Scored(data, dynamics, planted, chosen, said, features, only_judged=apart)
+    found = Scored(data, dynamics, planted, chosen, said, features, only_judged=apart)
+    right = foretold(dynamics)
+    if data.x.ndim == 4 and not settings.models and right is not None and right < HALF:
+        note = (
+            f"the proxies foretell {right:.0%} of the labels of pictures that they did not see, so "
+            "much of what they doubt is right: look at the list before you drop anything"
+        )
+        found = replace(found, notes=(*said, note))
+    return found
 
 
-def _hardly_read(dynamics: Dynamics) -> tuple[str, ...]:
-    """A sentence where proxies are wrong about most pictures: then so is much of their doubt."""
+def foretold(dynamics: Dynamics) -> float | None:
+    """The share of labels that proxies get right without having seen the example; None if unknown.
+
+    >>> foretold(Dynamics.from_losses(np.eye(2))) is None
+    True
+    """
     twin = dynamics.out_of_fold
     if twin is None or "correct" not in twin.columns:
-        return ()
-    right = float(twin.snapshot("correct").mean())
-    if right >= HALF:
-        return ()
-    return (
-        f"the proxies foretell {right:.0%} of the labels of pictures that they did not see, so "
-        "much of what they doubt is right: look at the list before you drop anything",
-    )
+        return None
+    return float(twin.snapshot("correct").mean())
 
 
 def scaling(data: LabelledData, features: Any = None) -> Normalize:

@@ -46,6 +46,17 @@ def test_the_memory_of_a_large_one_is_handed_back_and_its_values_are_read_again(
 
 
 @needs_linux
+def test_a_file_that_is_only_read_is_let_go_of_too(tmp_path):
+    np.ones(1 << 23, dtype=np.uint8).tofile(tmp_path / "kept")
+    kept = np.memmap(tmp_path / "kept", mode="r")
+    assert kept.sum() == 1 << 23
+    full = held_of_files()
+    let_go(kept[3:])
+    assert full - held_of_files() > 5_000  # kB
+    assert kept.sum() == 1 << 23
+
+
+@needs_linux
 def test_nothing_happens_to_arrays_of_others(tmp_path):
     # The twin: pages of a private copy would be lost with all that was written to them.
     np.zeros(1 << 12).tofile(tmp_path / "theirs")

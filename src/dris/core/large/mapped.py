@@ -52,12 +52,13 @@ def let_go(x: Any) -> None:
 
     >>> let_go(np.ones(3))
     """
-    reads_only = False
     while isinstance(x, np.ndarray) and x.base is not None:
-        reads_only = reads_only or (isinstance(x, np.memmap) and x.mode == "r")
         x = x.base
     if isinstance(x, memoryview):
         x = x.obj
-    ours = isinstance(x, _Own) or (reads_only and isinstance(x, mmap.mmap))
-    if ours and hasattr(mmap, "MADV_DONTNEED"):
+    if not isinstance(x, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    with memoryview(x) as view:
+        safe = isinstance(x, _Own) or view.readonly
+    if safe:
         x.madvise(mmap.MADV_DONTNEED)

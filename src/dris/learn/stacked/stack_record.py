@@ -107,7 +107,12 @@ class StackRecord:
             for kept, side in zip(self._sides, self._now, strict=True):
                 for name, column in side.items():
                     kept[name][...] = column
-                let_go(kept["loss"])  # and with it all of the side
+            self.rest()
+
+    def rest(self) -> None:
+        """Let go of what is kept until it is looked at again."""
+        for kept in self._sides:
+            let_go(kept["loss"])  # and with it all of the side
 
     @property
     def scored(self) -> int:

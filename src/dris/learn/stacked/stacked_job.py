@@ -131,6 +131,7 @@ def _follow(
                 if time.monotonic() - saved > SAVE_EVERY:
                     each = {"losses": np.array(losses, dtype=np.float64)}
                     run.save_epochs(waiting, {**stack.state(), **record.state(), **each})
+                    record.rest()
                     waiting, saved = [], time.monotonic()
         for _ in range((recipe.stop - record.epoch) * len(stack)):  # epochs that never come
             tick()
