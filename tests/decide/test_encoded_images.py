@@ -103,7 +103,7 @@ def test_whether_it_helps_is_measured_where_stacked_proxies_read_pixels():
     assert decision.harm is not None
 
 
-def test_proxies_that_cannot_read_the_pictures_say_so():
+def test_proxies_that_cannot_read_the_pictures_say_so(encoder):
     rng = np.random.default_rng(0)
     noise = rng.integers(0, 256, size=(240, 3, 8, 8)).astype(np.uint8)
     y = rng.integers(0, 4, 240)

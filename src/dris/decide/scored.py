@@ -254,7 +254,7 @@ def score_data(
     said = (*data.notes, *notes)
     found = Scored(data, dynamics, planted, chosen, said, features, only_judged=apart)
     right = foretold(dynamics)
-    if data.x.ndim == 4 and not settings.models and right is not None and right < HALF:
+    if features is not None and right is not None and right < HALF:
         note = (
             f"the proxies foretell {right:.0%} of the labels of pictures that they did not see, so "
             "much of what they doubt is right: look at the list before you drop anything"
