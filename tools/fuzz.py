@@ -46,6 +46,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 LIMIT = 60.0  # seconds of a call
 MEMORY = 6 << 30  # bytes of address space, so that nothing is asked of the whole machine
 BATCH = 40  # calls of one fork
+END = float("inf")  # no call begins after it, on time.monotonic's clock
 MARK = "EVIL"  # a line that begins so was begun by the input
 HOSTILE = (
     f"\x1b[31m{MARK}\x1b[0m",
@@ -862,7 +863,7 @@ def _those_wrong(
     found = []
     codes: Counter[str] = Counter()
     left = list(numbers)
-    while left:
+    while left and time.monotonic() < END:
         some = _batch(seed, left[:BATCH], world, folder)
         for seen in some:
             codes[str(seen.code)] += 1
@@ -873,6 +874,8 @@ def _those_wrong(
         done, left = len(numbers) - len(left) + len(some), left[len(some) :]
         if tell is not None and done // 500 > (done - len(some)) // 500:
             print(f"{done:,} of {len(numbers):,} calls: exits {dict(codes)}", flush=True)
+    if left:
+        print(f"stopped: exits {dict(codes)}; to go on: --from {left[0]}", flush=True)
     return found
 
 
@@ -932,6 +935,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--from", type=int, default=0, dest="first")
+    parser.add_argument("--seconds", type=float, help="begin nothing after so many")
     parser.add_argument("--case", type=int, nargs="+")
     parser.add_argument("--world", type=Path, help="keep the valid inputs there, or find them")
     asked = parser.parse_args()
@@ -944,11 +948,13 @@ def main() -> int:
                 print(f"case {number}: {seen.words!a}\n{told}", flush=True)
                 bad += [seen] if seen.wrong else []
         return bool(bad)
+    global END
     begin, numbers = time.monotonic(), range(asked.first, asked.calls)
+    END = begin + asked.seconds if asked.seconds else END
     bad = run_many(asked.seed, numbers, workers=asked.workers, tell=_tell, kept=asked.world)
     kinds = Counter(word.split()[0] for seen in bad for word in seen.wrong)
     print(
-        f"{len(numbers):,} calls, seed {asked.seed}, {time.monotonic() - begin:.0f} s: "
+        f"{len(numbers):,} calls asked for, seed {asked.seed}, {time.monotonic() - begin:.0f} s: "
         f"{len(bad)} broke a promise {dict(kinds) if bad else ''}"
     )
     return bool(bad)

@@ -17,6 +17,7 @@ from dris.core.errors import InputError
 from dris.data import files
 from dris.data.labelled import LabelledData
 from dris.data.reader import read_data
+from dris.data.tables import excel
 from made_tables import (
     CSV,
     N,
@@ -380,6 +381,20 @@ def test_a_header_that_promises_the_moon_is_refused_before_memory_is_taken(tmp_p
     (tmp_path / "y.npy").write_bytes(npy_bytes(np.arange(3)))
     label = str(tmp_path / "y.npy")
     assert "cut off" in read_or_refused(tmp_path, tmp_path / "x.npy", label=label)
+
+
+def test_a_workbook_past_all_workbooks_is_refused(tmp_path, monkeypatch):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["v", "y"], *([i % 7, "ab"[i % 2]] for i in range(60))):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    assert len(read_data(tmp_path / "a.xlsx", label="y")) == 60
+    monkeypatch.setattr(excel, "MOST_ROWS", 60)  # and 61 with the names of the columns
+    assert "more than 60 rows" in read_or_refused(tmp_path, tmp_path / "a.xlsx", label="y")
+    monkeypatch.undo()
+    monkeypatch.setattr(files, "_memory", lambda: 1000)
+    assert "would take 0.0 GB" in read_or_refused(tmp_path, tmp_path / "a.xlsx", label="y")
 
 
 def test_an_archive_that_unpacks_to_more_than_the_memory_is_refused(tmp_path, monkeypatch):

@@ -1,19 +1,24 @@
 """Excel workbooks: the first sheet that holds anything, names below its titles (extra `excel`)."""
 
 import datetime
+import zipfile
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from dris.core.errors import InputError
-from dris.data.files import reading
+from dris.data.files import reading, refuse_larger_than_memory
 from dris.data.tables.memory_rows import MemoryRows
 
 if TYPE_CHECKING:
     from dris.data.labelled import LabelledData
     from dris.data.tables.copies import Change
+
+
+MOST_ROWS = 1_048_576  # of a sheet
 
 
 def open_excel(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> MemoryRows:
@@ -61,10 +66,17 @@ def _sheet(path: Path) -> tuple[list[list[Any]], list[Any], list[list[Any]], int
     Titles are rows of one cell above the names.
     """
     openpyxl = _openpyxl()
+    with zipfile.ZipFile(path) as parts:
+        refuse_larger_than_memory(path, sum(part.file_size for part in parts.infolist()))
     book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     try:
         for sheet in book.worksheets:
-            rows = [list(row) for row in sheet.iter_rows(values_only=True)]
+            rows = [list(row) for row in islice(sheet.iter_rows(values_only=True), MOST_ROWS + 1)]
+            if len(rows) > MOST_ROWS:
+                raise InputError(
+                    f"{path} has more than {MOST_ROWS:,} rows, which no workbook can have; save "
+                    "the data as CSV or Parquet"
+                )
             cells = [sum(cell is not None for cell in row) for row in rows]
             filled = [i for i, count in enumerate(cells) if count]
             if filled:
