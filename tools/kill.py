@@ -218,9 +218,16 @@ def one_kill(
 
 
 def _left(home: Path) -> list[Path]:
-    """What is in the temporary folder but locks; trackers take a moment to empty it."""
+    """What is in the temporary folder but locks and torch's cache.
+
+    Trackers take a moment to empty it.
+    """
+
+    def foreign(path: Path) -> bool:
+        return path.suffix == ".lock" or path.name.startswith("torchinductor_")
+
     deadline = time.monotonic() + WAIT
-    while found := [p for p in sorted((home / "tmp").iterdir()) if p.suffix != ".lock"]:
+    while found := [p for p in sorted((home / "tmp").iterdir()) if not foreign(p)]:
         if time.monotonic() > deadline:
             break
         time.sleep(0.05)

@@ -383,6 +383,17 @@ def test_a_header_that_promises_the_moon_is_refused_before_memory_is_taken(tmp_p
     assert "cut off" in read_or_refused(tmp_path, tmp_path / "x.npy", label=label)
 
 
+def test_a_saved_data_set_that_lies_about_its_words_does_not_end_the_process(tmp_path):
+    words = pa.table({"v": [1.0, 2.0, 3.0, 4.0], "id": ["aa", "bb", "cc", "dd"], "y": [0, 1, 0, 1]})
+    saved_dataset(tmp_path / "set", words)
+    (file,) = (tmp_path / "set").glob("*.arrow")
+    begins = struct.pack("<5i", 0, 2, 4, 6, 8)
+    blob = file.read_bytes()
+    assert blob.count(begins) == 1
+    file.write_bytes(blob.replace(begins, struct.pack("<5i", 0, 1 << 30, 4, 6, 8)))
+    assert "cannot be read" in read_or_refused(tmp_path, tmp_path / "set", label="y", id="id")
+
+
 def test_a_workbook_past_all_workbooks_is_refused(tmp_path, monkeypatch):
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
