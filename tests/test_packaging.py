@@ -86,6 +86,13 @@ def test_the_workflow_covers_three_systems_and_every_python_that_is_promised():
     assert promised == ["3.11", "3.12", "3.13"]
     assert all(f'"{version}"' in workflow for version in promised)
     assert "make test-lowest" in workflow
+    assert "make lint docs follow" in workflow
+
+
+def test_continuous_integration_checks_builds_the_site_runs_everything_and_follows_the_page():
+    steps = re.findall(r"^make (\S+)", text(".ci/run"), re.M)
+    assert steps == ["lint", "docs", "test-all", "follow"]
+    assert all(re.search(rf"^{step}:", text("Makefile"), re.M) for step in steps)
 
 
 def test_the_image_runs_as_nobody_special_and_every_file_it_copies_exists():
@@ -104,6 +111,13 @@ def test_the_image_runs_as_nobody_special_and_every_file_it_copies_exists():
             for name in line.split()[1:-1]:
                 assert (ROOT / name).exists(), name
                 assert f"!{name}" in text(".dockerignore").splitlines()
+
+
+def test_the_source_archive_takes_along_every_file_that_these_tests_read():
+    taken = {*text("MANIFEST.in").split(), "README.md", "pyproject.toml", "MANIFEST.in"}
+    read = re.findall(r'text\("([\w.-]+)', Path(__file__).read_text(encoding="utf-8"))
+    assert sorted(set(read) - taken) == []
+    assert {"docs", "tests", "packaging", ".github", ".ci", "Dockerfile"} <= taken
 
 
 def test_the_files_that_people_look_for_are_there():

@@ -144,15 +144,15 @@ class Store:
             removed += _emptied(rest)
         for folder in self._folders(_NAME):
             # Judged under the lock: a run that looked unfinished may just have been finished.
-            rest = False
+            left = False  # of it, where an open lock cannot be removed: Windows
             with suppress(LockedError), folder_lock(folder, wait=False):
                 info = _info(folder, running=False)
                 useless = info.state in ("damaged", "other format")
                 useless = useless or (unfinished and info.state == "unfinished")
                 useless = useless or (keep is not None and not keep(info))
                 removed += [_removed(folder)] if useless else _tidied(folder)
-                rest = useless and folder.exists()
-            if rest and [path.name for path in folder.iterdir()] == [LOCK]:
+                left = useless and folder.exists()
+            if left and [path.name for path in folder.iterdir()] == [LOCK]:
                 _emptied(folder)
         names = tuple(name for name, _ in removed)
         return Cleaned(names, sum(size for _, size in removed), self.foreign())
