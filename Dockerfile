@@ -9,14 +9,15 @@ RUN pip install --no-cache-dir build==1.3.0 && python -m build --wheel --outdir 
 
 FROM python:3.12-slim AS base
 COPY --from=build /dist /dist
-RUN pip install --no-cache-dir /dist/*.whl && useradd --create-home dris
-USER dris
+RUN pip install --no-cache-dir /dist/*.whl && useradd --create-home --uid 10001 dris
+USER 10001
 WORKDIR /data
 ENTRYPOINT ["dris"]
 CMD ["--help"]
 
 FROM base AS full
-USER root
+USER 0
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+# hadolint ignore=DL3013
 RUN wheel=$(echo /dist/*.whl) && pip install --no-cache-dir "${wheel}[torch,images,text]"
-USER dris
+USER 10001

@@ -102,7 +102,7 @@ def test_the_image_runs_as_nobody_special_and_every_file_it_copies_exists():
     assert all(
         ":" in line.split()[1] or line.split()[1] == "base" for line in lines if "FROM" in line[:4]
     )
-    assert [line for line in lines if line.startswith("USER ")][-1] == "USER dris"
+    assert [line for line in lines if line.startswith("USER ")][-1] == "USER 10001"
     assert all(
         "--no-cache-dir" in line for line in lines if "pip install" in line and "RUN" in line
     )
