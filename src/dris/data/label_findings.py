@@ -128,10 +128,11 @@ def _unlabelled(data: LabelledData) -> list[LabelFinding]:
         return []
     names = listed([one_line(name, 40) for name in aside.ids[:3].tolist()])
     more = f" and {len(aside) - 3:,} more" if len(aside) > 3 else ""
+    them, are = ("it", "is") if len(aside) == 1 else ("them", "are")
     text = (
-        f"{_rows(len(aside))} without a label ({names}{more}) {'is' if len(aside) == 1 else 'are'} "
-        "put aside: nothing is learned from them and what is kept does not hold them; "
-        "issues.csv of dris clean lists them with a label to consider"
+        f"{_rows(len(aside))} without a label ({names}{more}) {are} put aside: nothing is learned "
+        f"from {them} and what is kept does not hold {them}; issues.csv of dris clean lists {them} "
+        "with a label to consider"
     )
     return [LabelFinding("unlabelled", len(aside), text)]
 

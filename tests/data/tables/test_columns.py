@@ -60,7 +60,7 @@ def test_any_numbers_written_with_thousands_and_commas_come_back(values):
         assert found.values.to_pylist() == pytest.approx(values)
 
 
-@pytest.mark.parametrize("cells", [["red", "7"], ["1-2", "3-4"], ["12 kg", "9 kg"], ["4.2.1"] * 3])
+@pytest.mark.parametrize("cells", [["red", "7"], ["1-2", "3-4"], ["12 kg", "9 lb"], ["4.2.1"] * 3])
 def test_what_is_no_number_is_none(cells):
     assert written_numbers(pa.array(cells)) is None
 
@@ -181,6 +181,44 @@ def test_gaps_in_many_columns_are_one_note():
     assert note.endswith("1 in s7 and in 2 more columns")
     single = read(s0=columns["s0"]).notes
     assert single == ("s0: 1 missing value became the median, and is marked",)
+
+
+def test_what_is_written_where_there_is_no_number_is_missing():
+    rng = np.random.default_rng(0)
+    numbers = [f"{v:.2f}" for v in rng.normal(size=400)]
+    cells = ["-" if i % 4 == 0 else "#DIV/0!" if i % 9 == 0 else v for i, v in enumerate(numbers)]
+    table = {"x": rng.random(400), "label": [f"{i % 2}" for i in range(400)]}
+    data = read_data(pa.table({"c": cells, **table}))
+    assert [(f.column, f.how) for f in data.features] == [
+        ("c", "number"),
+        ("c", "gap"),
+        ("x", "number"),
+    ]
+    (note,) = [n for n in data.notes if "are no numbers" in n]
+    assert "c: 133 cells are no numbers and count as missing, the first being '-' in row 0" in note
+    words = [*(f"w{i}" for i in range(80)), *numbers[80:]]  # the twin: eighty words are no gap
+    assert read_data(pa.table({"c": words, **table})).features[0].how == "hashed"
+    likert = ["refused" if i % 3 == 0 else str(i % 7) for i in range(400)]
+    assert read_data(pa.table({"c": likert, **table})).features[0].how == "one-hot"
+
+
+def test_a_unit_behind_every_number_is_understood():
+    rng = np.random.default_rng(0)
+    cells = [f"{v:.1f} kg" for v in rng.normal(70, 9, N)]
+    data = read(weight=cells)
+    assert data.features[0].how == "number"
+    assert data.x[0, 0] == pytest.approx(float(cells[0][:-3]))
+    assert "weight: numbers written with the unit kg" in data.notes
+    mixed = [f"{v:.1f} {'kg' if i % 2 else 'lb'}" for i, v in enumerate(rng.normal(70, 9, N))]
+    assert read(weight=mixed, x=rng.random(N)).features[0].how != "number"  # the twin
+
+
+def test_phones_are_ids_though_they_are_written_in_several_words():
+    rng = np.random.default_rng(0)
+    phones = [f"+49 171 {v}" for v in rng.choice(10**7, N, replace=False)]
+    data = read(phone=phones, x=rng.random(N))
+    assert data.feature_names == ("x",)
+    assert "'phone' is an id" in data.notes[0]
 
 
 def test_copies_are_left_out_also_when_they_say_the_same_in_other_words():

@@ -119,6 +119,9 @@ def _words(name: str, cells: Any, rows: "Rows", columns: "Columns") -> Encoder |
         return Encoder(
             (feature,), lambda c, out: put_one_hot(trimmed(c), feature, out), codes=codes
         )
+    unlettered = not pc.any(pc.match_substring_regex(cells, r"\p{L}")).as_py()
+    if unlettered and different > 0.95 * there and not asked:  # of phones, cards, addresses
+        return LeftOut(name, "is an id", names_rows=different == len(cells))
     spoken = float(pc.mean(pc.count_substring_regex(cells, r"\S+")).as_py())
     letters = float(pc.mean(pc.binary_length(cells)).as_py()) / max(length, 1e-9)
     unspaced = letters > 1.8 and length >= 5  # Chinese, Japanese, Thai: sentences without spaces
