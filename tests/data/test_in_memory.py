@@ -159,7 +159,7 @@ def test_a_hugging_face_data_set_brings_its_names():
         (X, [object()] * N, {}, "labels must be whole numbers or texts"),
         (np.zeros((0, 3)), [], {}, "must be numbers"),
         (np.array([[object()]] * 2), ["a", "b"], {}, "must be numbers"),
-        (pd.DataFrame({"x": [1, "a"] * 3, "y": list("ababab")}), None, {"label": "y"}, "one kind"),
+        ({"x": [1, 2], "y": ["a", "b", "a"]}, None, {"label": "y"}, "x has 2, y has 3; fill"),
         (pd.DataFrame({"x": [], "y": []}), None, {"label": "y"}, "has no rows"),
         (pd.DataFrame(FRAME), None, {"label": "knd"}, r"did you mean 'kind'\?"),
         (3.5, Y, {}, "got float64 of shape"),
@@ -178,3 +178,25 @@ def test_proxies_train_on_strings_and_keep_their_names():
     assert said.provenance["classes"] == ["cat", "dog"]
     with pytest.raises(InputError, match="'fox' is none of the training labels"):
         dris.train_proxies(X, Y, test=(X[:2], ["cat", "fox"]), **how)
+
+
+def test_a_column_of_numbers_and_words_is_read_as_it_would_be_from_a_file():
+    values = [*np.random.default_rng(0).normal(size=79).tolist(), "n/a"]
+    frame = pd.DataFrame({"x": pd.Series(values, dtype=object), "y": list("abab") * 20})
+    data = read_data(frame, label="y")
+    assert [(f.column, f.how) for f in data.features] == [("x", "number"), ("x", "gap")]
+    assert data.x[0, 0] == pytest.approx(values[0])
+    by_name = read_data({"x": values, "y": list("abab") * 20}, label="y")
+    assert np.array_equal(by_name.x, data.x)
+
+
+def test_rows_as_dictionaries_and_columns_by_name_are_tables():
+    rows = [
+        {"age": 20.5 + i % 9, "job": ("cook", "nurse")[i % 2], "y": "ab"[i % 2]} for i in range(40)
+    ]
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    one, two = read_data(rows, label="y"), read_data(columns, label="y")
+    assert one.feature_names == two.feature_names
+    assert np.array_equal(one.x, two.x)
+    del rows[3]["y"]
+    assert read_data(rows, label="y").unlabelled.rows.tolist() == [3]

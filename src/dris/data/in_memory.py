@@ -1,7 +1,7 @@
 """What people hold in memory: frames, arrays, sparse matrices, data sets, lists of texts."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +69,12 @@ def _as_table(source: Any) -> Any:
     if isinstance(source, pa.RecordBatch):
         return pa.Table.from_batches([source])
     if _is(source, "pandas", "DataFrame"):
-        try:
-            return pa.Table.from_pandas(source, preserve_index=False)
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise InputError(
-                f"the frame cannot be read ({one_line(error)}); give each column one kind of value"
-            ) from None
+        return _from_pandas(source)
+    if isinstance(source, Mapping):
+        return _from_columns({str(name): values for name, values in source.items()})
+    if isinstance(source, list) and source and all(isinstance(row, Mapping) for row in source):
+        names = dict.fromkeys(str(name) for row in source for name in row)
+        return _from_columns({name: [row.get(name) for row in source] for name in names})
     if _is(source, "polars", "DataFrame"):
         return source.to_arrow()
     if _is(source, "polars", "LazyFrame"):
@@ -82,6 +82,39 @@ def _as_table(source: Any) -> Any:
     if hasattr(source, "__arrow_c_stream__") and not hasattr(source, "ndim"):
         return pa.table(source)
     return None
+
+
+def _from_pandas(frame: Any) -> Any:
+    """The frame as an Arrow table; a column of numbers and words is read as its words."""
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError):
+        mixed = [name for name, kind in frame.dtypes.items() if kind == object]  # noqa: E721
+    as_words = {name: frame[name].map(_word, na_action="ignore") for name in mixed}
+    try:
+        return pa.Table.from_pandas(frame.assign(**as_words), preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InputError(
+            f"the frame cannot be read ({one_line(error)}); give each column one kind of value"
+        ) from None
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else str(value)
+
+
+def _from_columns(columns: Mapping[str, Any]) -> Any:
+    """Columns by name as an Arrow table; one of numbers and words is read as its words."""
+    held: dict[str, Any] = {}
+    for name, values in columns.items():
+        try:
+            held[name] = pa.array(values, from_pandas=True)
+        except (pa.ArrowException, TypeError, ValueError):
+            held[name] = pa.array([None if v is None else _word(v) for v in values])
+    if len({len(column) for column in held.values()}) > 1:
+        sizes = listed([f"{name} has {len(column)}" for name, column in held.items()])
+        raise InputError(f"columns must be equally long, and {sizes}; fill the short ones up")
+    return pa.table(held)
 
 
 def _from_table(
