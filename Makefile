@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 BROWSER := $(VENV)/browser-installed
 FRAMEWORKS := $(VENV)/frameworks-installed
+REVIEW := $(VENV)/review-installed
 DOCS := $(VENV)/docs-installed
 DIST := $(VENV)/dist-installed
 LOWEST := .venv-lowest/installed
@@ -91,10 +92,14 @@ bench: $(STAMP) ## speed and memory beside the plain way, each as a ratio in one
 mutants: $(STAMP) ## which changed operators and numbers no test notices (half an hour; not in CI)
 	OPENBLAS_NUM_THREADS=1 nice -n 19 $(BIN)/python tools/mutants.py
 
-fuzz: $(STAMP) ## 10,000 calls of every command with damaged inputs (half an hour; not in CI)
+$(REVIEW): $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[review]'
+	@touch $@
+
+fuzz: $(REVIEW) ## 10,000 calls of every command with damaged inputs (minutes; not in CI)
 	nice -n 19 $(BIN)/python tools/fuzz.py
 
-kill: $(STAMP) ## 300 kills -9 at random points: the same command ends in the same bytes (not in CI)
+kill: $(STAMP) ## 300 kills -9 at random points: the same command ends in the same bytes (half an hour)
 	nice -n 19 $(BIN)/python tools/kill.py
 
 clean: ## remove the virtual environment and everything generated
