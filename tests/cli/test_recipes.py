@@ -8,6 +8,7 @@ import pytest
 
 from dris.cli.recipes import recipe_data, recipe_text
 from dris.core.errors import InputError
+from dris.data.writer import Writer
 from made_people import write_people
 
 FAST = ["--epochs", "3", "--workers", "1", "--no-harm", "--no-report"]
@@ -93,6 +94,21 @@ def test_bytes_that_are_no_text_are_no_recipe(dris, tmp_path):
     code, _, said = dris("clean", "--config", tmp_path / "dris.toml")
     assert (code, said.count("\n")) == (1, 1)
     assert said.endswith("dris.toml is not TOML: it is no text\n")
+
+
+def test_a_recipe_is_written_once_and_never_after_the_outputs(dris, people, tmp_path, monkeypatch):
+    written = []
+    real = Writer.file
+
+    def noted(self, path):
+        written.append(Path(path).name)
+        return real(self, path)
+
+    monkeypatch.setattr(Writer, "file", noted)
+    words = ["clean", people, "--label", "income", "--id", "person", *FAST, "--out", tmp_path]
+    assert dris(*words)[0] == 0
+    assert written.count("clean.toml") == 1
+    assert (tmp_path / "clean.toml").is_file()
 
 
 def test_a_recipe_that_a_person_edited_is_never_replaced(dris, people, tmp_path):

@@ -220,9 +220,13 @@ class Request:
             self.write_recipe()
 
     def write_recipe(self) -> None:
-        """Write how to do this again, where the command has outputs."""
-        if self.named:
-            self.recipes().write(self.out / f"{self.command}.toml", [self.as_toml.encode()])
+        """Write how to do this again, where the command has outputs.
+
+        What says so already is left alone: killed here, a command that is done leaves nothing.
+        """
+        path, text = self.out / f"{self.command}.toml", self.as_toml.encode()
+        if self.named and not (path.is_file() and path.read_bytes() == text):
+            self.recipes().write(path, [text])
 
     def recipes(self) -> "Writer":
         """Who writes the recipe: the last run's is replaced unless somebody edited it."""
