@@ -1,6 +1,7 @@
 """What every rule of the bench keeps: the product's rules, on the ensemble that each runs on."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,11 @@ from dris.bench.paper.pruning import RULES
 from dris.bench.spec import CLEAN, Noise
 from dris.core.choose.rules import choose, rule_of
 from dris.core.dynamics.history import Dynamics
+from dris.core.errors import InputError
 from dris.core.noise.canaries import plant_canaries
+from dris.data.labelled import LabelledData
+from dris.decide.decision import decide_scored
+from dris.decide.scored import score_data
 
 EVERY = tuple(dict.fromkeys((*UNGATED, *GATED, *VARIANTS, *RULES)))
 
@@ -90,3 +95,22 @@ def test_the_clock_waits_for_a_gpu_and_counts_its_time(monkeypatch):
         time.sleep(0.05)
     assert len(waited) == 2
     assert seconds["target cpu"] == seconds["target"] >= 0.05
+
+
+def test_the_recommended_rule_is_the_decision_and_peers_share_its_proxies():
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    data = LabelledData.of(rng.normal(size=(400, 3)) + 2 * y[:, None], y, classes=("a", "b"))
+    scored = score_data(data, workers=1, only_judged=True)
+    plain, _ = world()
+    told = replace(plain, folded=lambda: scored)
+    kept = told.subset("recommended", 0.5, 0).indices.tolist()
+    assert kept == decide_scored(scored, keep=0.5).kept.tolist()
+    dynamics = scored.dynamics
+    peer = told.subset("folded:confident_learning_remove", 0.5, 0)
+    assert peer == choose("confident_learning_remove", dynamics.unseen(), keep=0.5)
+    assert peer != choose("confident_learning_remove", dynamics, keep=0.5)  # out of fold it is
+    in_fold = told.subset("folded:aum_mean_remove", 0.5, 0)
+    assert in_fold == choose("aum_mean_remove", dynamics, keep=0.5)
+    with pytest.raises(InputError, match="recommended"):  # no proxies of the product, no decision
+        plain.subset("recommended", 0.5, 0)

@@ -104,7 +104,8 @@ def test_every_rule_has_a_title_of_its_own():
 def test_other_gates_run_only_where_two_fractions_are_kept():
     cells = [c for c in beyond.cells(SCALES["cpu"]) if c.source.name == "digits"]
     per_seed = len(cells) // SCALES["cpu"].seeds
-    assert per_seed == 19 * len(RULES) + (4 + 2) * 2 * len(beyond.VARIANTS)
+    everywhere = len(RULES) + len(beyond.SHIPPED)
+    assert per_seed == 19 * everywhere + (4 + 2) * 2 * len(beyond.VARIANTS)
     assert {c.keep for c in cells if c.rule in beyond.VARIANTS} == {0.25, 0.5}
 
 
@@ -136,7 +137,7 @@ def test_fewer_examples_and_another_backbone_are_other_cells():
     ("how", "says"),
     [
         ({"data": ["imagenet"]}, "data must be one of digits"),
-        ({"rules": ["random", "best"]}, r"rule must be one of random, .*, got 'best'"),
+        ({"rules": ["random", "best"]}, r"rule must be one of recommended, .*, got 'best'"),
         ({"noises": ["uniform:0.3"]}, r"noise must be one of clean, uniform:0\.1"),
     ],
 )
