@@ -20,6 +20,7 @@ from dris.core.scores.suspicion import (
     unlikely_labels,
     unseen_confidence,
     unseen_probabilities,
+    usual_confidence,
 )
 
 
@@ -195,6 +196,16 @@ def test_a_class_that_nobody_is_sure_of_is_compared_with_itself():
     y = np.array([0, 2, 2])
     assert not unlikely_labels(p, y, y).any()
     assert doubtful_labels(p, y, y).tolist() == [False, False, False]
+
+
+def test_a_label_that_no_class_is_likelier_than_stays_however_unusual():
+    # Class 1 is rare and never sure, so 0.3 is much for it; class 0 is still the likelier one.
+    p = np.array([[0.95, 0.03, 0.02], [0.95, 0.03, 0.02], [0.8, 0.1, 0.1], [0.02, 0.03, 0.95]])
+    p = np.vstack((p, [[0.5, 0.3, 0.2]]))
+    y = np.array([0, 0, 1, 2, 0])
+    beside = p / usual_confidence(p, y)
+    assert beside[4, 1] > 1.5 * beside[4, 0]
+    assert not unlikely_labels(p, y, y).any()
 
 
 def test_hard_examples_that_were_attacked_are_suspect_though_no_class_is_sure_of_them():

@@ -179,11 +179,11 @@ def unlikely_labels(
 ) -> NDArray[np.bool_]:
     """Where a label is more likely wrong than right.
 
-    With more than two classes: where out of fold another class is more than half as likely again,
-    each beside what it is among its own examples on average. With two, where the other is likelier
-    and the label is among the least probable of its class, as many as are wrong there
-    (`class_cuts`): so under heavy noise a label goes as soon as the other is likelier, and where
-    nothing is wrong hard examples stay.
+    Out of fold another class is likelier. With more than two classes one must also be more than
+    half as likely again, each beside what it is among its own examples on average. With two the
+    label must be among the least probable of its class, as many as are wrong there (`class_cuts`):
+    so under heavy noise a label goes as soon as the other is likelier, and where nothing is wrong
+    hard examples stay.
 
     Args:
         probabilities: (N, C), of proxies that did not train on the example.
@@ -196,10 +196,11 @@ def unlikely_labels(
     [False, False, True, False, False, False]
     """
     p = np.asarray(probabilities, dtype=np.float64)
+    contradicted = likelier_elsewhere(p, labels)
     if p.shape[1] > 2:
-        return likelier_elsewhere(p / usual_confidence(p, shown), labels, ODDS)
+        return contradicted & likelier_elsewhere(p / usual_confidence(p, shown), labels, ODDS)
     given = np.take_along_axis(p, labels[:, None], axis=1)[:, 0]
-    return likelier_elsewhere(p, labels) & (given <= class_cuts(p, shown)[labels])
+    return contradicted & (given <= class_cuts(p, shown)[labels])
 
 
 def doubtful_labels(
