@@ -356,7 +356,7 @@ def _encoded(
     if data.made_small and data.paths is not None:  # what x holds is too little for an encoder
         how["mark"] = f"{data.origin.fingerprint} at {SIDE}"
         how["batch_size"] = AT_ONCE if device == "cpu" else 64
-        features = extract_features(encoder, PictureFiles(data.paths), **how)
+        features = extract_features(encoder, PictureFiles(data.paths.tolist()), **how)
         at = f", at {SIDE} × {SIDE} pixels"
     else:
         features, at = extract_features(encoder, data.x, **how), ""
