@@ -12,7 +12,7 @@ from dris.core.errors import InputError
 from dris.core.scores.ranks import normalized_ranks
 from dris.learn.attack import attacker_norms
 from dris.learn.jobs import Data
-from dris.learn.proxies import refuse_copies, train_proxies
+from dris.learn.proxies import _alike, refuse_copies, train_proxies
 from dris.learn.standardized import as_table
 from spies import Spy
 
@@ -555,3 +555,16 @@ def test_kinds_of_stacked_models_are_each_taken_at_their_best_epoch():
     for one, other in ((both, alone), (both.out_of_fold, alone.out_of_fold)):
         assert np.array_equal(one.snapshot("loss")[:2], other.snapshot("loss"))
     assert both.provenance["proxies"][2]["model"] == "linear_head"
+
+
+def test_proxies_that_stopped_at_different_epochs_are_scored_at_one():
+    def stopped_after(epochs):
+        return Dynamics.from_arrays(loss=np.ones((1, epochs, 4)), margin=np.ones((1, epochs, 4)))
+
+    # The folds of the first proxy stopped at 12 and at 6, those of the second both at 6.
+    parts = [stopped_after(12).until(6), stopped_after(6)]
+    assert [part.scored_epoch for part in parts] == [6, 3]
+    with pytest.raises(InputError, match="scored epoch"):  # the twin: as they are
+        Dynamics.merge(parts)
+    joined = Dynamics.merge(_alike(parts))
+    assert (joined.epochs[-1], joined.scored_epoch, joined.proxies) == (6, 3, 2)

@@ -390,11 +390,17 @@ def joined(jobs: Sequence[Job], results: Sequence[Trained], data: Data) -> Dynam
 
 
 def _alike(parts: Sequence[Dynamics]) -> list[Dynamics]:
-    """Models that have stopped by themselves, up to the last epoch that all of them have."""
-    if any(part.is_summary for part in parts) or len({part.epochs for part in parts}) < 2:
+    """Models that have stopped by themselves, up to the last epoch that all of them have.
+
+    Each is scored in the middle of its own epochs, so that they are brought to one, too.
+    """
+    if any(part.is_summary for part in parts):
         return list(parts)
-    last = min(part.epochs[-1] for part in parts)
-    return [part.until(last) for part in parts]
+    if len({part.epochs for part in parts}) > 1:
+        last = min(part.epochs[-1] for part in parts)
+        parts = [part.until(last) for part in parts]
+    scored = min((part.scored_epoch for part in parts), default=0)
+    return [part if part.scored_epoch == scored else part.at(scored) for part in parts]
 
 
 def _joined_folds(job: Job, folds: Sequence[Dynamics], data: Data) -> Dynamics:
