@@ -3,6 +3,7 @@
 import signal
 from importlib.util import find_spec
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # How fast examples are made says how busy the machine is, not whether the code is right.
@@ -41,3 +42,13 @@ collect_ignore_glob = [
 ]
 if not find_spec("torch"):
     collect_ignore_glob += NEED_TORCH
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(item):
+        """Skip what came to need torch on its way."""
+        from dris.learn.extras import MissingExtraError
+
+        try:
+            return (yield)
+        except MissingExtraError as error:
+            pytest.skip(str(error))

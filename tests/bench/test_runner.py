@@ -282,6 +282,7 @@ def test_the_command_takes_known_records_and_names_what_is_missing(dris, finishe
 
 
 def test_dry_run_lists_every_cell_and_trains_nothing(dris, tmp_path):
+    pytest.importorskip("torch")
     code, out, _ = dris(
         "reproduce",
         "pruning",

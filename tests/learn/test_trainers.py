@@ -1,6 +1,7 @@
 """One protocol for what trains: every kind keeps it, and a new kind is one entry."""
 
 import inspect
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,13 +13,14 @@ import dris
 from dris.core.errors import InputError
 from dris.learn import trainers
 from dris.learn.jobs import Data, Job
+from dris.learn.networks.network_trainer import NAMES
 from dris.learn.networks.schedules import Passes
 from dris.learn.proxies import train_proxies
 from dris.learn.recipe import Recipe
 from dris.learn.stacked.head_models import Head
 from dris.learn.targets import train_target
 from dris.learn.trainer import Trainer
-from dris.learn.trainers import ESTIMATOR, TRAINERS, checked_model, kind_of
+from dris.learn.trainers import ESTIMATOR, TRAINERS, check_name, checked_model, kind_of
 
 RECIPE = Recipe(epochs=4, batch_size=8, learning_rate=0.2)
 X = np.random.default_rng(0).normal(size=(60, 4))
@@ -244,3 +246,18 @@ def test_estimators_are_sent_away_where_steps_or_weights_are_needed():
     with pytest.raises(InputError, match="got a scikit-learn classifier"):
         checked_network(SGDClassifier())
     assert checked_network("mlp") == "mlp"
+
+
+def test_the_networks_that_are_named_without_torch_are_those_that_there_are():
+    pytest.importorskip("torch")
+    from dris.learn.networks.models import MODELS
+
+    assert tuple(MODELS) == NAMES
+
+
+def test_a_slip_of_the_finger_is_no_reason_to_install_torch(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    for name in [name for name in sys.modules if name.startswith("dris.learn.networks.models")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(InputError, match=r"unknown model 'resnet2' \(did you mean resnet20\?\)"):
+        check_name("resnet2")
