@@ -19,7 +19,7 @@ warnings.filterwarnings("error", category=EncodingWarning, module="dris")
 for module in ("fcntl", "resource", "pwd", "grp", "termios"):
     sys.modules[module] = None
 for name in ("register_at_fork", "fork", "pread", "pwrite", "sysconf", "O_NOFOLLOW", "getuid",
-             "geteuid", "sched_getaffinity", "O_DIRECTORY", "ftruncate", "mkfifo",
+             "geteuid", "sched_getaffinity", "O_DIRECTORY", "mkfifo",
              "killpg", "setsid", "getpgid", "wait3", "wait4", "statvfs"):
     if hasattr(os, name):
         delattr(os, name)

@@ -219,7 +219,9 @@ def test_polars_goes_through(table):
     x, y, _ = table
     frame, labels = pl.DataFrame(x, schema=list("abcd")), pl.Series(y)
     model = RobustClassifier(LogisticRegression(), **SOME).fit(frame, labels)
-    assert model.feature_names_in_.tolist() == list("abcd")
+    names = getattr(LogisticRegression().fit(frame, y), "feature_names_in_", None)
+    if names is not None:  # scikit-learn 1.6 cannot ask the newest polars for them
+        assert model.feature_names_in_.tolist() == names.tolist() == list("abcd")
     assert model.kept_.tolist() == RobustSelector(**SOME).fit(x, y).kept_.tolist()
     assert model.score(frame, labels) > 0.6
     some, theirs = RobustSelector(**SOME).fit_resample(frame, labels)

@@ -102,6 +102,7 @@ def test_tensorboard_reads_the_curves_back(decision, tmp_path):
 @pytest.mark.frameworks
 def test_mlflow_reads_the_numbers_back_from_a_local_store(decision, tmp_path):
     mlflow = pytest.importorskip("mlflow")
+    pytest.importorskip("sqlalchemy", reason="mlflow-skinny has no store of its own")
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
     mlflow.create_experiment("dris", artifact_location=(tmp_path / "files").as_uri())
     with mlflow.start_run(experiment_id=mlflow.get_experiment_by_name("dris").experiment_id) as run:
