@@ -5,6 +5,7 @@ modulo 2^64, so that those of every word come out of one running sum: no loop ov
 or letters. The same text has the same hashes everywhere and in any order.
 """
 
+import unicodedata
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,13 @@ def normal(cells: Any) -> Any:
     True
     """
     words = cells.cast(pa.large_string()).fill_null("")
-    return pc.utf8_lower(pc.utf8_normalize(words, form="NFKC"))
+    if isinstance(words, pa.ChunkedArray):
+        words = words.combine_chunks()
+    other = pc.invert(pc.string_is_ascii(words))
+    if pc.any(other).as_py():  # Arrow's own normalization is wrong before its version 26
+        some = [unicodedata.normalize("NFKC", word) for word in words.filter(other).to_pylist()]
+        words = pc.replace_with_mask(words, other, pa.array(some, pa.large_string()))
+    return pc.utf8_lower(words)
 
 
 def all_keys(cells: Any) -> NDArray[np.uint64]:
