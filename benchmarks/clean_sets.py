@@ -280,6 +280,7 @@ SETS = {
             TWO,
             "mixed types, two classes, 29 % urban",
             _table("Ecdat/VietNamH", "urban"),
+            seen=True,
         ),
         Set("fishing", OVERLAP, "numbers, 4 classes", _table("Ecdat/Fishing", "mode"), seen=True),
         Set("vote92", OVERLAP, "mixed types, 3 classes", _table("pscl/vote92", "vote"), seen=True),
