@@ -114,3 +114,22 @@ def test_no_end_leaves_what_a_share_can_be():
     right = wrong_share(surely(seen, 2), seen)
     assert (right.low, right.high) == (0.0, 0.0)
     assert wrong_share(surely(seen, 2), 1 - seen).high == 1.0
+
+
+def test_of_ten_classes_a_third_of_the_others_is_far_by_hand():
+    # Among the less sure 0 is mixed up with 1 to 6 and never with 7, 8 and 9.
+    rest = np.array([(0, c) for c in range(1, 7)] * 4 + [(c, c) for c in range(10)] * 10)[:120]
+    sure = np.array([(0, 7)] * 2 + [(0, 8)] + [(0, 1)] * 8 + [(0, 0)] * 19)
+    seen, labels = np.concatenate((sure, rest)).T
+    share = wrong_share(surely(seen, 10), labels)
+    # Three of nine are far: 3 of 30, times 9 / 3.
+    assert share.low == pytest.approx(0.3 - 1.282 * ((9 * 0.1 - 0.3**2) / 30) ** 0.5)
+    assert share.width == share.high - share.low
+
+
+def test_where_only_the_unsure_are_contradicted_nothing_is_surely_wrong():
+    seen = np.arange(400) % 2
+    labels = seen.copy()
+    labels[360:] = 1 - labels[360:]
+    share = wrong_share(surely(seen, 2), labels)
+    assert (share.low, share.high > 0.1) == (0.0, True)
