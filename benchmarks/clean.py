@@ -274,11 +274,10 @@ def _said(decision: dris.Decision, wrong: Mask) -> dict[str, Any]:
         "limit_says": decision.limit_says,
         "true": round(float(wrong[decision.kept].mean()), 4),
         "harm": {
-            name: [round(change.points, 3), round(change.error, 3)]
+            name: [round(change.points, 2), round(change.error, 2)]
             for name, change in changes
             if change is not None
         },
-        "notes": [note.split(" (")[0][:80] for note in decision.notes],
     }
 
 

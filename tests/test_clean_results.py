@@ -25,7 +25,7 @@ def cell(**other):
     ways = ("everything", "oracle", "cleanlab", "aum", "clean", "prune-50", "prune-25")
     lots = tuple(f"random-{way}" for way in ways[4:])
     told = {"rule": "clean", "limit": 0.05, "limit_says": "something", "true": 0.01}
-    told |= {"harm": {"plain": [2.0, 0.5], "chance": [2.0, 0.5]}, "notes": []}
+    told |= {"harm": {"plain": [2.0, 0.5], "chance": [2.0, 0.5]}}
     return {
         "set": "mnist",
         "noise": "uniform-10",
