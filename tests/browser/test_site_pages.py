@@ -23,7 +23,10 @@ def visitor(request, chromium):
     page = context.new_page()
     page.wrong = []
     page.on("pageerror", lambda error: page.wrong.append(str(error)))
-    page.on("requestfailed", lambda asked: page.wrong.append(asked.url))
+    page.on(
+        "requestfailed",  # what the next page cut short did not fail
+        lambda asked: asked.failure == "net::ERR_ABORTED" or page.wrong.append(asked.url),
+    )
     page.on(
         "request",
         lambda asked: (
