@@ -151,8 +151,8 @@ def _coverage(dynamics: Dynamics, _: Mask | None, keep: float, seed: int) -> Sub
 def suspect_labels(dynamics: Dynamics, canaries: Mask | None = None) -> Mask:
     """Where a shown label is more likely wrong than right.
 
-    Out of fold: as `unlikely_labels` has it. Without out-of-fold values: most
-    proxies contradict the label, and a gate rejects it where canaries are enough to set one.
+    Out of fold: as `unlikely_labels` has it. Without out-of-fold values: most proxies contradict
+    the label, and a gate rejects it where canaries are enough to set one.
 
     >>> d = Dynamics.from_logits(np.array([[[3.0, 0.0], [0.0, 2.0]]]), labels=[0, 0])
     >>> suspect_labels(d).tolist()
@@ -170,14 +170,6 @@ def suspect_labels(dynamics: Dynamics, canaries: Mask | None = None) -> Mask:
     return suspect
 
 
-def _missed(dynamics: Dynamics, suspect: Mask) -> bool:
-    """Whether more labels are wrong, at least, than are suspect: the hard are then no bargain."""
-    p = unseen_probabilities(dynamics)
-    if p is None or dynamics.labels is None:
-        return False
-    return wrong_share(p, dynamics.labels).low > float(suspect.mean())
-
-
 def _cleaned(lean: float | None) -> Chooses:
     """All but the suspects; of those the least suspicious, or by lot with a lean to the hard.
 
@@ -189,12 +181,13 @@ def _cleaned(lean: float | None) -> Chooses:
     def chosen(dynamics: Dynamics, canaries: Mask | None, keep: float, seed: int) -> Subset:
         suspect, wary = suspect_labels(dynamics, canaries), suspicion(dynamics)
         score = -wary
-        p = None if lean is None else unseen_probabilities(dynamics)
-        if p is not None and dynamics.labels is not None:
-            suspect = suspect | doubtful_labels(p, dynamics.labels, dynamics.labels)
         if lean is not None:
-            score = uniform(dynamics, seed)
-            if not suspect.all() and not _missed(dynamics, suspect):
+            score, missed = uniform(dynamics, seed), False
+            p, labels = unseen_probabilities(dynamics), dynamics.labels
+            if p is not None and labels is not None:
+                suspect = suspect | doubtful_labels(p, labels, labels)
+                missed = wrong_share(p, labels).low > float(suspect.mean())
+            if not suspect.all() and not missed:
                 score[~suspect] += lean * normalized_ranks(el2n(dynamics)[~suspect])
         rest = int((~suspect).sum())
         count = count_of(keep, dynamics.examples)

@@ -18,8 +18,6 @@ from dris.core.scores.ranks import normalized_ranks
 _ROUNDS = 50  # of raising and lowering weights; they hardly move after twenty
 ODDS = 1.5  # by which another class is likelier before a label is more likely wrong than right
 _EVEN = 0.5  # of all weight is shared out evenly: weights fitted to few rows are not trusted whole
-
-
 _REMEMBERED = 4  # losses whose weights are remembered, by their bytes
 _FITTED: dict[tuple[object, ...], NDArray[np.float64]] = {}
 
