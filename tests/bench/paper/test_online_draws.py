@@ -57,9 +57,9 @@ def test_a_run_that_was_imputed_or_rescued_supports_no_claim(smoke, why):
     ]
     told = {c.text: c for c in online.claims(Records("online", "smoke", tuple(marked)))}
     text = "targeted 25 %: Standard IS at chance, within 2 points"
-    assert told[text].evidence == "0 paired seeds"
+    assert told[text].evidence == "0 of at least 2 paired seeds"
     before = {c.text: c for c in online.claims(Records("online", "smoke", tuple(rows)))}
-    assert before[text].evidence != "0 paired seeds"
+    assert before[text].evidence != "0 of at least 2 paired seeds"
 
 
 def test_a_diverged_run_is_a_result_and_stays_in_the_figure(smoke, tmp_path):

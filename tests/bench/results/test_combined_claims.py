@@ -1,6 +1,6 @@
 import pytest
 
-from dris.bench.results.claims import Claim, above, falling, together
+from dris.bench.results.claims import Claim, above, falling, together, untestable, within
 from dris.bench.results.table import Table
 
 HIGH, LOW, MIXED = {0: 0.9, 1: 0.8, 2: 0.9}, {0: 0.5, 1: 0.4, 2: 0.4}, {0: 0.9, 1: 0.2, 2: 0.6}
@@ -12,6 +12,9 @@ HIGH, LOW, MIXED = {0: 0.9, 1: 0.8, 2: 0.9}, {0: 0.5, 1: 0.4, 2: 0.4}, {0: 0.9, 
         (["reproduced", "reproduced"], "reproduced"),
         (["reproduced", "undecided"], "undecided"),
         (["not testable at this scale", "undecided"], "not testable at this scale"),
+        (["waiting for seeds", "undecided"], "waiting for seeds"),
+        (["waiting for seeds", "not testable at this scale"], "not testable at this scale"),
+        (["contradicted", "waiting for seeds"], "contradicted"),
         (["contradicted", "not testable at this scale"], "contradicted"),
     ],
 )
@@ -25,7 +28,17 @@ def test_a_curve_falls_only_when_every_step_does():
     assert falling("down", {0.1: HIGH, 0.2: LOW}).outcome == "reproduced"
     assert falling("down", {0.2: HIGH, 0.1: LOW}).outcome == "contradicted"
     assert falling("down", {0.1: HIGH, 0.2: MIXED, 0.3: LOW}).outcome == "undecided"
-    assert falling("down", {0.1: HIGH, 0.2: {}}).outcome == "not testable at this scale"
+    assert falling("down", {0.1: HIGH, 0.2: {}}).outcome == "waiting for seeds"
+
+
+@pytest.mark.parametrize("seeds", [0, 1])
+def test_a_claim_that_lacks_only_seeds_says_how_many(seeds):
+    high, low = ({s: v for s, v in one.items() if s < seeds} for one in (HIGH, LOW))
+    for claim in (above("a", high, low), within("a", high, low, 0.1)):
+        assert claim.outcome == "waiting for seeds"
+        assert claim.evidence == f"{seeds} of at least 2 paired seeds"
+    # The twin: of what no seed could show it is not said.
+    assert untestable("a", "K goes to 16").outcome == "not testable at this scale"
 
 
 def test_the_evidence_of_a_curve_names_its_means_and_steps():

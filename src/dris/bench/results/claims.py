@@ -1,4 +1,8 @@
-"""The paper's claims, each held against the records: reproduced, contradicted or undecided."""
+"""The paper's claims, each held against the records: reproduced, contradicted or undecided.
+
+One that no record here could speak to is not testable at this scale; one of which fewer than two
+paired seeds were run is waiting for seeds.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +11,9 @@ from typing import Literal
 
 from dris.bench.results.statistics import compare, mean_std
 
-Outcome = Literal["reproduced", "contradicted", "undecided", "not testable at this scale"]
+Outcome = Literal[
+    "reproduced", "contradicted", "undecided", "waiting for seeds", "not testable at this scale"
+]
 Whose = Literal["the paper's", "another reading", "ours"]
 BySeed = Mapping[int, float]
 
@@ -52,7 +58,7 @@ def above(text: str, larger: BySeed, smaller: BySeed, *, unit: str = "points") -
     """
     seeds = sorted(set(larger) & set(smaller))
     if len(seeds) < 2:
-        return Claim(text, "not testable at this scale", f"{len(seeds)} paired seeds")
+        return _waiting(text, len(seeds))
     ours, theirs = [larger[s] for s in seeds], [smaller[s] for s in seeds]
     found = compare(ours, theirs)
     outcome: Outcome = {"above": "reproduced", "below": "contradicted"}.get(
@@ -71,7 +77,7 @@ def within(text: str, ours: BySeed, theirs: BySeed, margin: float) -> Claim:
     """
     seeds = sorted(set(ours) & set(theirs))
     if len(seeds) < 2:
-        return Claim(text, "not testable at this scale", f"{len(seeds)} paired seeds")
+        return _waiting(text, len(seeds))
     gaps = [ours[s] - theirs[s] for s in seeds]
     flat = [0.0] * len(gaps)
     low = compare([gap + margin for gap in gaps], flat).outcome
@@ -94,7 +100,12 @@ def together(text: str, parts: Sequence[Claim]) -> Claim:
     'contradicted'
     """
     outcomes: list[Outcome] = [part.outcome for part in parts]
-    rest: tuple[Outcome, ...] = ("contradicted", "not testable at this scale", "undecided")
+    rest: tuple[Outcome, ...] = (
+        "contradicted",
+        "not testable at this scale",
+        "waiting for seeds",
+        "undecided",
+    )
     outcome: Outcome = next((one for one in rest if one in outcomes), "reproduced")
     return Claim(text, outcome, "; ".join(f"{p.text}: {p.outcome}, {p.evidence}" for p in parts))
 
@@ -117,6 +128,10 @@ def falling(text: str, curve: Mapping[float, BySeed]) -> Claim:
 def untestable(text: str, why: str) -> Claim:
     """A claim that nothing here can speak to."""
     return Claim(text, "not testable at this scale", why)
+
+
+def _waiting(text: str, paired: int) -> Claim:
+    return Claim(text, "waiting for seeds", f"{paired} of at least 2 paired seeds")
 
 
 def _told(values: list[float], unit: str) -> str:

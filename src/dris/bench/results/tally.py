@@ -17,6 +17,7 @@ SIGNS: dict[Outcome, str] = {
     "reproduced": "✔ reproduced",
     "contradicted": "✘ contradicted",
     "undecided": "· undecided",
+    "waiting for seeds": "… waiting for seeds",
     "not testable at this scale": "– not testable at this scale",
 }
 _HEADS: dict[Whose, str] = {
