@@ -59,31 +59,40 @@ def cost_of(cells: Sequence[Cell], out: Path, *, device: str) -> Cost:
     left = missing(wanted, out)
     absent = set(left)
     done = [read_record(out / "records", cell) for cell in wanted if cell not in absent]
-    each = _measured(done)
-    if each is not None:
-        return Cost(len(wanted), len(left), each * len(left), True)
-    flat = sum(_SECONDS.get(_target(cell), 0.0) for cell in left)
-    trained = [cell for cell in left if _target(cell) not in _SECONDS]
+    spent = sum(_spent(record) for record in done)
+    known = _seconds([cell for cell in wanted if cell not in absent], rate) if spent else 0.0
+    # A long target costs more than a short one: what was measured scales the multiply-adds.
+    factor = spent / known if known else 1.0
+    return Cost(len(wanted), len(left), factor * _seconds(left, rate), known > 0)
+
+
+def _seconds(cells: Sequence[Cell], rate: float) -> float:
+    """By multiply-adds; kinds of cells that share their proxies train them once."""
+    flat = sum(_SECONDS.get(_target(cell), 0.0) for cell in cells)
+    trained = [cell for cell in cells if _target(cell) not in _SECONDS]
     total = sum(
         _adds(cell, cell.target.model, cell.target.recipe)
         for cell in trained
         if cell.target is not None
     )
-    for cell in {cell.group: cell for cell in trained}.values():
+    for cell in {cell.group[1:]: cell for cell in trained}.values():
         ensemble = cell.ensemble
         each_proxy = [_adds(cell, model, ensemble.recipe) for model in ensemble.models]
         total += sum(each_proxy) * ensemble.count / len(each_proxy)
-    return Cost(len(wanted), len(left), flat + total / rate, False)
+    return flat + total / rate
 
 
 def _target(cell: Cell) -> str:
     return "" if cell.target is None else cell.target.model
 
 
-def _measured(done: Sequence[Record]) -> float | None:
-    """Mean seconds of a finished cell, its share of the proxies included."""
-    spent = [sum(s for n, s in r["seconds"].items() if not n.endswith("cpu")) for r in done]
-    return sum(spent) / len(spent) if spent and sum(spent) > 0 else None
+def _spent(record: Record) -> float:
+    """Seconds of the device for a finished cell, however busy the machine was beside it.
+
+    Without the attacker: every cell of a group says how long it took, and no estimate has it.
+    """
+    seconds: dict[str, float] = record["seconds"]
+    return sum(s for n, s in seconds.items() if n.endswith(" cpu") and n != "attacker cpu")
 
 
 def _adds(cell: Cell, model: str, recipe: Recipe) -> float:

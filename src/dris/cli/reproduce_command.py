@@ -163,12 +163,13 @@ def reproduce(
 
 
 def _adopt(talk: Talk, cells: "dict[str, list[Cell]]", known: Path, folder: Path) -> None:
-    """Cells that the records of some experiment have: those are shared."""
+    """Cells that the records of any experiment have: those are shared."""
+    from dris.bench.experiment import EXPERIMENTS
     from dris.bench.records import read_records
     from dris.bench.runner import adopt
     from dris.core.errors import InputError
 
-    paths = [path for name in cells if (path := known / f"{name}.json").is_file()]
+    paths = [path for name in EXPERIMENTS if (path := known / f"{name}.json").is_file()]
     if not paths:
         names = ", ".join(f"{name}.json" for name in cells)
         raise InputError(f"{known} has none of {names}; name a folder of records")
