@@ -128,6 +128,28 @@ def test_finished_records_of_mid_are_still_found_by_their_keys():
     assert {(cell.source.name, str(cell.noise)): cell.key for cell in first} == known
 
 
+def test_the_anchor_at_mid_is_that_at_cpu_under_every_seed():
+    at_cpu, at_mid = (contamination.anchors(SCALES[name]) for name in ("cpu", "mid"))
+    assert [cell.key for cell in at_cpu] == ["88e5063d9f5ce06e", "a561a78bc58a08a4"]
+    assert at_mid == [replace(at_cpu[0], seed=seed) for seed in range(3)]
+    assert at_mid == [c for c in contamination.cells(SCALES["mid"]) if c.rule == "plain"]
+    assert contamination.anchors(SCALES["paper"]) == []  # its ensembles are these networks
+
+
+def test_an_anchor_makes_claims_of_the_paper_once_it_has_two_seeds():
+    dirt = {"random": 0.25, "el2n": 0.9, "consensus": 0.91, "aum": 0.001, "rank_variance": 0.05}
+    at = {"kind": "ensemble", "rule": "plain", "data": "cifar10", "examples": 20_000}
+    rows = [
+        {**at, "proxies": "three", "seed": s, "found": {"contamination": dirt}} for s in range(2)
+    ]
+    one, two = (contamination.claims(Records("", "", tuple(rows[:n]))) for n in (1, 2))
+    mine = [claim for claim in two if claim not in one]
+    assert len(mine) == 13
+    assert {claim.outcome for claim in mine} == {"reproduced"}
+    assert {claim.whose for claim in mine} == {"the paper's"}
+    assert all(claim.text.startswith("cifar10, three: ") for claim in mine)
+
+
 def test_mid_trains_proxies_with_augmentation_and_targets_without():
     for bed in SCALES["mid"].beds:
         assert bed.ensemble.recipe.augment
