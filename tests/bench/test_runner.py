@@ -260,6 +260,12 @@ def test_a_cost_is_by_count_until_something_was_measured(finished, tmp_path):
     )
     assert (fresh.left, fresh.measured, known.left) == (4, False, 0)
     assert cost_of([*cells(), static("el2n")], finished, device="cpu").measured
+    long = replace(BED.target, recipe=replace(BED.target.recipe, epochs=400))
+    extra = [
+        cost_of([*cells(), c], finished, device="cpu").seconds
+        for c in (static("el2n"), replace(static("el2n"), target=long))
+    ]
+    assert extra[1] > 10 * extra[0] > 0  # a long target is not taken for one of those finished
     whole = scale_of("paper").beds[0]
     one = Cell("static", whole.source, CLEAN, whole.ensemble, "random", 0.25, whole.target, 0)
     hours = cost_of([one], tmp_path, device="cuda").seconds / 3600
@@ -279,6 +285,18 @@ def test_the_command_takes_known_records_and_names_what_is_missing(dris, finishe
     code, _, told = dris(*common, "--known", str(tmp_path / "nothing"))
     assert code != 0
     assert "has none of pruning.json" in told
+
+
+def test_an_experiment_takes_the_cells_that_it_shares_from_the_records_of_another(dris, tmp_path):
+    pytest.importorskip("torch")
+    shared = [c for c in experiment_of("augmentation").cells(scale_of("smoke")) if c.seed == 0][:6]
+    rows = [{"key": c.key, "seed": 0, "found": {"accuracy": 0.5}} for c in shared]
+    write_records(Records("pruning", "smoke", tuple(rows)), tmp_path / "pruning.json")
+    words = ["reproduce", "augmentation", "--scale", "smoke", "--dry-run", "--known", str(tmp_path)]
+    code, out, told = dris(*words, "--out", str(tmp_path / "o"))
+    assert code == 0
+    assert "6 finished cells taken from" in told
+    assert "42 cells, 36 to run" in out
 
 
 def test_dry_run_lists_every_cell_and_trains_nothing(dris, tmp_path):

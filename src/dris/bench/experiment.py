@@ -51,6 +51,7 @@ EXPERIMENTS = {
     "epoch": "The scoring epoch, which the paper leaves open (item 16)",
     "theorems": "The three theorems on trained ensembles, their assumptions measured (ours)",
     "later": "Noise on inputs, balance of the subset, an epoch picked without the truth (ours)",
+    "augmentation": "Targets with and without augmentation, and what they learn by heart (ours)",
     "verdict": "What dris judge says of each noise, and whether its limits hold (ours)",
     "beyond": "The recommended rule beside the others, on tables and features (ours)",
 }
@@ -59,6 +60,7 @@ _ELSEWHERE = {
     "online": "paper.online_draws",
     "theorems": "own.proved",
     "later": "own.later",
+    "augmentation": "own.augmentation",
     "verdict": "own.verdict",
     "beyond": "own.beyond",
 }
@@ -77,7 +79,7 @@ def experiment_of(name: str) -> Experiment:
     return cast(Experiment, importlib.import_module(f"dris.bench.{module}"))
 
 
-_OURS = ("beyond", "theorems", "later", "verdict", "epoch")
+_OURS = ("beyond", "theorems", "later", "augmentation", "verdict", "epoch")
 _OUR_RULES = ("gated", "loss_is", "uniform_hybrid", "hybrid_")
 
 

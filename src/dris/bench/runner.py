@@ -33,6 +33,7 @@ KINDS = {
     "static": "dris.bench.kinds.static_cell",
     "food": "dris.bench.kinds.food_cell",
     "later": "dris.bench.kinds.later_cell",
+    "memory": "dris.bench.kinds.memory_cell",
     "online": "dris.bench.kinds.online_cell",
     "proved": "dris.bench.kinds.proved_cell",
     "proxytypes": "dris.bench.kinds.proxytypes_cell",

@@ -1,6 +1,6 @@
 """A target trained on what a rule keeps (paper, algorithm 1)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,11 @@ from dris.learn.store.target_log import TargetRun
 from dris.learn.targets import train_target
 from dris.learn.trainers import kind_of
 
+More = Callable[[TargetRun, Loaded, NoisyLabels, Subset], dict[str, Any]]
+"""What else another kind of cell wants to know of a trained target."""
 
-def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
+
+def findings(cells: Sequence[Cell], place: Place, *, more: More | None = None) -> Iterator[Finding]:
     """Accuracy, contamination and size of every cell of one group."""
     shared: dict[str, float] = {}
     data, noisy, ensembles = prepared(cells, place, shared)
@@ -43,6 +46,9 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
         }
         if "passed" in subset.parameters:
             found |= {name: subset.parameters.get(name, 0) for name in ("passed", "short")}
+        if more is not None:
+            with timed(seconds, "memory"):
+                found |= more(run, data, noisy, subset)
         yield Finding(cell, found, seconds)
         if epochs.exists():  # the record is written by now
             remove_scratch(epochs)
