@@ -71,10 +71,11 @@ def test_the_decision_is_made_anew_on_each_fold_alone():
     data, _ = blobs()
     seen = []
     measured(data, lambda at: seen.append(at) or at)
-    assert len(seen) == 4
+    assert len(seen) == 2 * 4  # as many folds, drawn twice with so few rows
     assert all(len(at) == 675 for at in seen)
     held_out = [np.setdiff1d(np.arange(900), at) for at in seen]
-    assert np.array_equal(np.sort(np.concatenate(held_out)), np.arange(900))
+    for draw in (held_out[:4], held_out[4:]):
+        assert np.array_equal(np.sort(np.concatenate(draw)), np.arange(900))
 
 
 def test_beyond_chance_is_not_taken_in_by_who_always_says_the_favoured_class():
@@ -134,8 +135,9 @@ def test_the_two_measures_disagree_where_both_are_sure_and_point_apart(plain, ch
     assert ("the two disagree" in str(made)) == disagree
 
 
-def test_a_model_of_ones_own_is_fitted_on_each_fold_and_asked_about_the_rows_held_out():
+def test_a_model_of_ones_own_is_fitted_on_each_fold_and_asked_about_the_rows_held_out(monkeypatch):
     data, _ = blobs(n=450)
+    monkeypatch.setattr(module, "REPEATS", ())
     insides = []
     found = measured(
         data,
@@ -170,20 +172,23 @@ def test_copies_may_make_up_half_of_the_rows_and_no_more(copies, measured):
 
 
 def test_a_harmful_rule_is_refused_and_everything_kept(monkeypatch):
-    data, _ = blobs(wrong=0.0, apart=3.0)
+    data, _ = blobs(wrong=0.2, apart=3.0)
     helpful = decide(data, settings=CHEAP, workers=1)
     assert helpful.rule == "clean"
+    assert helpful.harm.gains
 
     def backwards(dynamics, canaries, keep, seed):
         return keep_top(suspicion(dynamics), fraction=0.1, seed=seed, ids=dynamics.ids)
 
-    monkeypatch.setitem(RULES, "clean", replace(RULES["clean"], function=backwards))
+    for name in ("clean", "clean_mild"):
+        monkeypatch.setitem(RULES, name, replace(RULES[name], function=backwards))
     refused = decide(data, settings=CHEAP, workers=1)
     assert (refused.rule, refused.kept.size) == ("everything", 900)
     assert refused.harm.says == "harms"
     assert refused.limits == ()
     assert not any(one.dropped for one in refused.suspects)
-    assert "dropping them would do harm, so everything is kept" in refused.notes[-1]
+    assert "that look wrong would do harm (" in refused.notes[-1]
+    assert "so everything is kept; what looks wrong is listed" in refused.notes[-1]
     blind = decide(data, settings=CHEAP, workers=1, check_harm=False)  # the twin: nobody looked
     assert blind.kept.size < 200
 
@@ -203,17 +208,19 @@ def test_with_an_explicit_share_only_losing_to_random_changes_the_rule():
 # -- what becomes of the answer, nothing trained --------------------------------------------------
 
 
-def answered(monkeypatch, points, against_random=None, error=1.0):
-    """Have the check answer this, and note how it was asked."""
+def answered(monkeypatch, points, against_random=None, error=1.0, mild=-9):
+    """Have the check answer this, of the mild rule that, and note how it was asked."""
     said = {}
     lost = None if against_random is None else Change(against_random, error)
 
     def answer(x, given, names, again, **how):
         said.update(again=again, **how)
-        change = Change(points, error)
-        return Harm(change, change, {}, {}, len(given), 0.5, against_random=lost)
+        changes = (Change(points, error), Change(mild, error))
+        return tuple(
+            Harm(change, change, {}, {}, len(given), 0.5, against_random=lost) for change in changes
+        )
 
-    monkeypatch.setattr("dris.decide.decision.measure_harm", answer)
+    monkeypatch.setattr("dris.decide.decision.measure_harms", answer)
     return said
 
 
@@ -238,6 +245,55 @@ def test_where_dropping_harms_everything_is_kept_without_limits_and_nobody_is_ca
     helped = with_harm(asked)
     assert helped.kept.tolist() == asked.kept.tolist()
     assert (helped.harm.says, helped.notes) == ("helps", asked.notes)
+
+
+@pytest.fixture(scope="module")
+def folded():
+    """Overlapping classes, a fifth of the labels wrong, proxies in folds, canaries."""
+    data, _ = blobs(wrong=0.2, n=700, apart=2.0)
+    return score_data(data, replace(CHEAP, canaries=("uniform",)), workers=1, only_judged=True)
+
+
+@pytest.mark.parametrize(
+    ("points", "mild", "rule"),
+    [
+        (0.1, 9, "clean"),  # it gains, if hardly
+        (0.0, 0.0, "clean_mild"),
+        (-1.0, -1.0, "clean_mild"),  # neither gains, and the mild one is not worse
+        (-9, 1.0, "clean_mild"),
+        (-9, -9, "everything"),
+        (-1.0, -9, "everything"),
+    ],
+)
+def test_where_clean_gains_nothing_the_mild_rule_takes_its_place(
+    monkeypatch, folded, points, mild, rule
+):
+    asked = decide_scored(folded, keep=None)
+    answered(monkeypatch, points, mild=mild)
+    found = with_harm(asked)
+    assert found.rule == rule
+    assert found.harm.agreement.points == (mild if rule == "clean_mild" else points)
+    if rule == "clean_mild":
+        by_it = decide_scored(folded, keep=None, rule="clean_mild")
+        assert found.kept.tolist() == by_it.kept.tolist()
+        assert len(found) > found.kept.size > asked.kept.size
+        assert found.limits == by_it.limits  # of exactly these rows
+        assert len(found.suspects) == len(asked.suspects)
+        dropped = len(found) - asked.kept.size
+        what = "do harm" if points < -1.645 else "gain nothing"
+        assert f"dropping all {dropped:,} that look wrong would {what}" in found.notes[-1]
+        assert "look at the others before you drop them" in found.notes[-1]
+
+
+def test_a_mild_rule_that_drops_nothing_is_called_everything(monkeypatch, folded):
+    asked = decide_scored(folded, keep=None)
+    monkeypatch.setattr("dris.core.choose.rules.random_errors", lambda *_: 0.0)
+    monkeypatch.setattr("dris.decide.suspects.random_errors", lambda *_: 0.0)
+    answered(monkeypatch, -1.0, mild=0.0)
+    found = with_harm(asked)
+    assert (found.rule, found.kept.size) == ("everything", 700)
+    assert found.harm.agreement.points == -1.0  # of what was not done
+    assert "would gain nothing" in found.notes[-1]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dris.core.certify.data_limit import CorruptionLimit
 from dris.core.certify.subset_limit import ContaminationLimit, widest
 from dris.core.choose.importance import Importance, importance
-from dris.core.choose.rules import CLEAN, LEAN, RECOMMENDED, rule_of
+from dris.core.choose.rules import CLEAN, LEAN, MILD, RECOMMENDED, rule_of
 from dris.core.choose.selection import Subset
 from dris.core.dynamics.frames import FrameKind, frame_of
 from dris.core.dynamics.history import Dynamics
@@ -27,7 +27,7 @@ from dris.core.scores.suspicion import unseen_probabilities, usual_confidence
 from dris.core.temporaries import temporary_folder
 from dris.data.labelled import LabelledData
 from dris.decide.choice import EVERYTHING, FEW, LITTLE, Choice, check_rule, choice_of
-from dris.decide.harm import Harm, Relabelled, measure_harm
+from dris.decide.harm import Harm, Kept, Relabelled, measure_harms
 from dris.decide.predicted import scored_by
 from dris.decide.scored import HALF, Scored, foretold, scaling, score_data, scored_from
 from dris.decide.settings import Settings
@@ -39,7 +39,8 @@ from dris.learn.run.processes import Progress
 from dris.learn.stacked.feature_table import as_features
 from dris.learn.store.run_store import Store
 
-_OUT_OF_FOLD = (RECOMMENDED, CLEAN, LEAN)  # rules that need not know what proxies learned by heart
+# Rules that need not know what proxies learned by heart.
+_OUT_OF_FOLD = (RECOMMENDED, CLEAN, MILD, LEAN)
 BLIND = (
     "errors that follow the features, such as one kind of row that is always labelled wrong, look "
     "right to every model; a random audit sees them (dris audit draw)"
@@ -347,7 +348,7 @@ def decide(
             "dris.read_data(x, y) takes arrays"
         )
     how = replace(Settings(), seed=seed) if settings is None else settings
-    if fix and (keep is not None or rule not in (RECOMMENDED, CLEAN)):
+    if fix and (keep is not None or rule not in (RECOMMENDED, CLEAN, MILD)):
         raise InputError("fix is for clean; leave keep and rule out")
     if dynamics is not None and probabilities is not None:
         raise InputError("dynamics and probabilities both replace proxies; pass one")
@@ -388,19 +389,20 @@ def decide(
 def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
     """The decision with what following it changes; everything is kept where that is worse.
 
-    With an explicit α the size is honoured: only a rule that loses to a random subset of that
-    size is replaced, by that subset.
+    Where clean gains nothing, or does harm, the mild rule is asked in its place: hard examples of
+    overlapping classes look wrong to clean. With an explicit α the size is honoured: only a rule
+    that loses to a random subset of that size is replaced, by that subset.
     """
     data, scored = decision.data, decision.scored
     few = len(data) < (FEW if decision.keep is None else LITTLE)
     if scored is not None and scored.table.ndim != 2 and decision.rule == CLEAN:
         right = foretold(scored.dynamics)
         if right is not None and right < HALF:
-            note = (
+            why = (
                 f"the proxies foretell {right:.0%} of the labels, and whether dropping helps is "
-                "not measured with networks, so everything is kept; what looks wrong is listed"
+                "not measured with networks"
             )
-            return _everything(decision, None, note)
+            return _everything(decision, None, why)
     if few or decision.rule == EVERYTHING or scored is None or scored.table.ndim != 2:
         return decision
     x = scored.table
@@ -421,7 +423,10 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
         matrix=scored.settings.matrix if canaries else None,
     )
 
-    def again(at: NDArray[np.int64]) -> NDArray[np.int64] | Relabelled:
+    fix = decision.fixed is not None
+    rules = (CLEAN, MILD) if decision.rule == CLEAN else (decision.rule,)
+
+    def again(at: NDArray[np.int64]) -> list[Kept]:
         part = LabelledData.of(
             x[at],
             data.labels[at],
@@ -433,8 +438,10 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
         if scored.features is None:
             part = replace(part, features=data.features)
         again_scored = score_data(part, inner, workers=1, only_judged=scored.only_judged)
-        fix = decision.fixed is not None
-        once = decide_scored(again_scored, keep=asked, rule=decision.rule, fix=fix)
+        return [again_by(again_scored, at, rule) for rule in rules]
+
+    def again_by(part: Scored, at: NDArray[np.int64], rule: str) -> Kept:
+        once = decide_scored(part, keep=asked, rule=rule, fix=fix)
         if not fix:
             return at[once.kept]
         changed = np.flatnonzero(once.changed)
@@ -445,7 +452,7 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
             let_go(side.columns["loss"])  # it lies in the store, whole
     with temporary_folder() as folder:  # where a large table goes, of which a sample is asked
         table = as_features(Data(x, data.labels), scaling(data, scored.features), folder).x
-        harm = measure_harm(
+        harms = measure_harms(
             table,
             data.labels,
             data.names,
@@ -455,12 +462,13 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
             estimators={} if estimator is None else {"estimator": estimator},
         )
         del table
-    if harm is None:
+    if harms is None:
         return decision
-    worse = harm.says == "harms"
-    if asked is None and worse:
-        note = f"dropping them would do harm, so everything is kept ({harm})"
-        return _everything(decision, harm, note)
+    harm = harms[0]
+    if decision.rule == CLEAN and (harm.says == "harms" or not harm.gains):
+        return _milder(decision, harms, fix=fix)
+    if asked is None and harm.says == "harms":
+        return _everything(decision, harm, f"dropping them would do harm ({harm})")
     lost = harm.against_random is not None and harm.against_random.below_zero
     if lost and decision.rule != "random":
         lot = decide_scored(scored, keep=asked, rule="random")
@@ -471,7 +479,23 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
     return replace(decision, harm=harm)
 
 
-def _everything(decision: Decision, harm: Harm | None, note: str) -> Decision:
+def _milder(decision: Decision, harms: tuple[Harm, ...], *, fix: bool) -> Decision:
+    """Where dropping all that looks wrong gains nothing: the mild rule, or everything."""
+    scored, (whole, mild) = decision.scored, harms
+    what = "do harm" if whole.says == "harms" else "gain nothing"
+    note = f"dropping all {len(decision.data) - decision.kept.size:,} that look wrong would {what}"
+    found = decide_scored(scored, keep=None, rule=MILD, fix=fix) if scored is not None else decision
+    if mild.says == "harms" or (found.kept.size == len(found) and found.fixed is None):
+        return _everything(decision, whole, f"{note} ({whole})")
+    note += (
+        f" (agreement {whole.agreement}, beyond chance {whole.beyond_chance} points), so only "
+        "those go that errors at random explain; look at the others before you drop them"
+    )
+    return replace(found, harm=mild, notes=(*found.notes, note))
+
+
+def _everything(decision: Decision, harm: Harm | None, why: str) -> Decision:
+    note = f"{why}, so everything is kept; what looks wrong is listed"
     suspects = decision.suspects
     if suspects is not None:
         suspects = replace(suspects, dropped=np.zeros(len(suspects), dtype=np.bool_))
@@ -532,7 +556,7 @@ def decide_scored(
         short=choice.short,
         scored=scored,
     )
-    return _fixed(found) if fix and choice.rule == CLEAN else found
+    return _fixed(found) if fix and choice.rule in (CLEAN, MILD) else found
 
 
 def _fixed(decision: Decision) -> Decision:

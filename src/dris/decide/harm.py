@@ -25,7 +25,7 @@ Says = Literal["helps", "harms", "cannot tell"]
 FOLDS, MOST = 4, 8_000  # rows beyond which a sample answers
 HEADS = {"linear": Head(), "hidden layer": Head(hidden=64)}
 SURE = 1.645  # standard errors on either side: each end is passed by chance in 5 % of cases
-SMALL, REPEATS = 400, 3  # with fewer rows the folds are drawn so often
+REPEATS = ((400, 3), (2_000, 2))  # with fewer rows than these the folds are drawn so often
 CONDITION = "true quality follows unless the wrong labels can be predicted from the features"
 
 
@@ -38,8 +38,10 @@ class Relabelled:
     labels: NDArray[np.int64]
 
 
-# Positions to train on, of those given; made anew for each fold.
-Again = Callable[[Positions], Positions | Relabelled]
+# Positions to train on, of those given; made anew for each fold, by one rule or by several.
+Kept = Positions | Relabelled
+Again = Callable[[Positions], Kept]
+AllAgain = Callable[[Positions], Sequence[Kept]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,15 @@ class Harm:
         return "helps" if any(change.above_zero for change in both) else "cannot tell"
 
     @property
+    def gains(self) -> bool:
+        """Whether models gain by it, as far as can be told: by the mean of the two measures.
+
+        Plain agreement favours whoever repeats errors of a favoured class, agreement beyond chance
+        whoever gives rare classes more than their due.
+        """
+        return self.agreement.points + self.beyond_chance.points > 0
+
+    @property
     def disagree(self) -> bool:
         """Whether the two measures point different ways: the errors favour a class then."""
         plain, chance = self.agreement, self.beyond_chance
@@ -127,29 +138,59 @@ def measure_harm(
     estimators: dict[str, Any] | None = None,
     tick: Callable[[], None] = lambda: None,
 ) -> Harm | None:
-    """Make the decision again in each of four folds, and compare what models learn from it.
+    """What `measure_harms` finds of one rule.
+
+    With `random_too` also compared with a random subset of the size that was kept.
+    """
+    found = measure_harms(
+        x,
+        given,
+        names,
+        lambda at: (again(at),),
+        random_too=random_too,
+        seed=seed,
+        estimators=estimators,
+        tick=tick,
+    )
+    return None if found is None else found[0]
+
+
+def measure_harms(
+    x: Any,
+    given: NDArray[np.int64],
+    names: Sequence[str],
+    again: AllAgain,
+    *,
+    random_too: bool = False,
+    seed: int = 0,
+    estimators: dict[str, Any] | None = None,
+    tick: Callable[[], None] = lambda: None,
+) -> tuple[Harm, ...] | None:
+    """Make decisions again in each of four folds, and compare what models learn from each.
 
     None where so many rows are copies of each other that there are no four folds. Where rows are
-    few, folds are drawn three times and the answers averaged: which rows fall together matters
-    then; the errors are those of one draw, for the rows are the same.
+    few, folds are drawn two or three times and the answers averaged: which rows fall together
+    matters then; the errors are those of one draw, for the rows are the same.
 
     Args:
         x: Features on one scale, float32, dense or sparse.
         given: The given labels, 0..C-1.
         names: What the classes are called.
-        again: Decides anew on some of the positions: which of them to train on.
-        random_too: Also compare with a random subset of the size that was kept.
+        again: Decides anew on some of the positions, by each rule: which of them to train on.
+        random_too: Also compare with random subsets of the sizes that were kept.
         seed: Of folds, orders and weights.
         estimators: Further models to ask, scikit-learn classifiers by name.
         tick: Called after every decision and every epoch.
     """
-    repeats = REPEATS if len(given) < SMALL else 1
+    repeats = next((times for rows, times in REPEATS if len(given) < rows), 1)
     found = [
         _measured(x, given, names, again, random_too, seed, draw, estimators or {}, tick)
         for draw in range(repeats)
     ]
     whole = [one for one in found if one is not None]
-    return None if len(whole) < repeats else _mean_of(whole)
+    if len(whole) < repeats:
+        return None
+    return tuple(_mean_of(draws) for draws in zip(*whole, strict=True))
 
 
 def _mean_of(found: Sequence[Harm]) -> Harm:
@@ -181,13 +222,13 @@ def _measured(
     x: Any,
     given: NDArray[np.int64],
     names: Sequence[str],
-    again: Again,
+    again: AllAgain,
     random_too: bool,
     seed: int,
     draw: int,
     estimators: dict[str, Any],
     tick: Callable[[], None],
-) -> Harm | None:
+) -> tuple[Harm, ...] | None:
     """The check with one draw of folds."""
     n, classes = len(given), len(names)
     chosen = np.arange(n)
@@ -201,54 +242,73 @@ def _measured(
     if n > MOST:  # from here on only the rows that answer, at their places among themselves
         whole, x, given = x, x[chosen], given[chosen]
         let_go(whole)
-    arms: list[list[Positions]] = []
+    arms: list[list[Positions]] = []  # of each fold: everything, then what each rule keeps
     rows_again, labels_again = [np.arange(len(given))], [given]
+    rules = 0
     for f in range(FOLDS):
         inside = np.flatnonzero(fold != f)
-        kept = _among(chosen, again(chosen[inside]))
+        arms.append([inside])
+        for one in again(chosen[inside]):
+            kept = _among(chosen, one)
+            if isinstance(kept, Relabelled):  # as rows of their own, behind the others
+                at = sum(map(len, rows_again)) + np.arange(len(kept.changed))
+                rows_again.append(kept.changed)
+                labels_again.append(kept.labels)
+                kept = np.concatenate((kept.kept, at))
+            arms[-1].append(kept)
         tick()
-        if isinstance(kept, Relabelled):  # as rows of their own, behind the others
-            at = sum(map(len, rows_again)) + np.arange(len(kept.changed))
-            rows_again.append(kept.changed)
-            labels_again.append(kept.labels)
-            kept = np.concatenate((kept.kept, at))
-        arms.append([inside, kept])
+        rules = len(arms[-1]) - 1
         if random_too:
-            lot = rng_for(seed, "harm", "random", draw, f).permutation(inside)[: len(kept)]
-            arms[-1].append(np.sort(lot))
+            lot = rng_for(seed, "harm", "random", draw, f).permutation(inside)
+            arms[-1] += [np.sort(lot[: len(kept)]) for kept in arms[-1][1:]]
     if len(rows_again) > 1:
         x, given = x[np.concatenate(rows_again)], np.concatenate(labels_again)
     width = len(arms[0])
     rows = [at for arm in arms for at in arm]
     guesses: dict[str, NDArray[np.int64]] = {}
     for name, head in HEADS.items():
-        found = guesses_after(x, given, classes, rows, head=head, seed=seed, tick=tick)
-        guesses[name] = _held_out(found, fold, width)
+        said = guesses_after(x, given, classes, rows, head=head, seed=seed, tick=tick)
+        guesses[name] = _held_out(said, fold, width)
     for name, model in estimators.items():
         guesses[name] = _fitted(model, x, given, arms, fold)
     g = given[: len(chosen)]
-    every = np.stack(list(guesses.values()))  # (model, arm, row)
-    share = float(np.mean([len(arm[1]) / len(arm[0]) for arm in arms]))
-    plain = _change(every[:, 1] == g, every[:, 0] == g, fold)
+    found = []
+    for rule in range(1, rules + 1):
+        which = [0, rule, rule + rules] if random_too else [0, rule]
+        every = np.stack([one[which] for one in guesses.values()])  # (model, arm, row)
+        share = float(np.mean([len(arm[rule]) / len(arm[0]) for arm in arms]))
+        found.append(_compared(every, list(guesses), names, g, fold, share))
+    return tuple(found)
+
+
+def _compared(
+    every: NDArray[np.int64],
+    models: Sequence[str],
+    names: Sequence[str],
+    g: NDArray[np.int64],
+    fold: Positions,
+    share: float,
+) -> Harm:
+    """What models say that trained on everything, by a rule, by lot, beside the given labels."""
+    before, after = every[:, 0], every[:, 1]
+    classes, agreed = len(names), (after == g).astype(np.float64) - (before == g)
     return Harm(
-        agreement=plain,
-        beyond_chance=_beyond(every[:, 1], every[:, 0], g, fold, classes),
+        agreement=_change(after == g, before == g, fold),
+        beyond_chance=_beyond(after, before, g, fold, classes),
         models={
-            name: _beyond(found[1][None], found[0][None], g, fold, classes)
-            for name, found in guesses.items()
+            name: _beyond(one[1][None], one[0][None], g, fold, classes)
+            for name, one in zip(models, every, strict=True)
         },
-        classes={
-            names[c]: 100 * float((every[:, 1] == g)[:, g == c].mean())
-            - 100 * float((every[:, 0] == g)[:, g == c].mean())
-            for c in np.unique(g).tolist()
-        },
-        rows=len(chosen),
+        classes={names[c]: 100 * float(agreed[:, g == c].mean()) for c in np.unique(g).tolist()},
+        rows=g.size,
         kept=share,
-        against_random=_beyond(every[:, 1], every[:, 2], g, fold, classes) if random_too else None,
+        against_random=_beyond(after, every[:, 2], g, fold, classes)
+        if every.shape[1] > 2
+        else None,
     )
 
 
-def _among(chosen: Positions, kept: Positions | Relabelled) -> Positions | Relabelled:
+def _among(chosen: Positions, kept: Kept) -> Kept:
     """Positions of the data as places among those chosen."""
     if isinstance(kept, Relabelled):
         places = [np.searchsorted(chosen, at) for at in (kept.kept, kept.changed)]

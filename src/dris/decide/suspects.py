@@ -6,7 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.core.choose.rules import CLEAN, MILD
 from dris.core.frozen import read_only, same_value
+from dris.core.judge.random_errors import random_errors, wrong_at_random
 from dris.core.scores.suggestions import doubted_labels, guesses
 from dris.core.scores.suspicion import early_margin, suspicion, unlikely_labels
 from dris.decide.scored import Scored
@@ -128,14 +130,18 @@ def suspicion_of(scored: Scored) -> NDArray[np.float64]:
     return wary
 
 
-def contradicted_labels(scored: Scored) -> Mask:
-    """Where the *given* label is more likely wrong than right, by the rule `clean`.
+def contradicted_labels(scored: Scored, rule: str = CLEAN) -> Mask:
+    """Where the *given* label is more likely wrong than right, by the rule `clean` or `clean_mild`.
 
     Without folds: where at least half of the proxies give another label.
     """
     dynamics, likely = scored.dynamics, scored.unseen()
     if likely is not None and dynamics.labels is not None:
-        return unlikely_labels(likely, scored.data.labels, dynamics.labels)
+        labels = scored.data.labels
+        if rule == MILD:
+            own = ~scored.planted()
+            return wrong_at_random(likely, labels, random_errors(likely[own], labels[own]))
+        return unlikely_labels(likely, labels, dynamics.labels)
     if "correct" not in dynamics.columns:
         return np.zeros(dynamics.examples, dtype=np.bool_)
     return doubted_labels(_right(scored))

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.core.judge.random_errors import random_errors
+
 SUREST = 0.2  # of all examples, those that out-of-fold proxies are surest of
 SUREST_OF_TWO = 0.15  # the same with two classes; as many again as are contradicted no more join
 RING, WIDEST = 0.05, 0.8  # how many join at a time, and of how many at most
@@ -21,14 +23,15 @@ Labels = NDArray[np.int64]
 class WrongShare:
     """A share of wrong labels from `low` to `high`, and why each end is where it is.
 
-    `low` counts among the examples that strangers are surest of, where a wrong label stands out;
-    it is too low where wrong labels can be predicted from the features. `high` is the share that
-    strangers contradict; it is too high where classes overlap. Each is moved outwards by its
-    uncertainty.
+    `low` counts among the examples that strangers are surest of, where a wrong label stands out,
+    and is no more than `likely`; it is too low where wrong labels can be predicted from the
+    features. `high` is the share that strangers contradict; it is too high where classes overlap.
+    Each is moved outwards by its uncertainty. `likely` fits best if errors fall at random.
     """
 
     low: float
     high: float
+    likely: float = 0.0
 
     @property
     def width(self) -> float:
@@ -37,9 +40,10 @@ class WrongShare:
 
     def __str__(self) -> str:
         return (
-            f"between {self.low:.1%} and {self.high:.1%} are (the first among those that proxies "
-            "are surest of, too few where errors follow the features; the second contradicted in "
-            "all, too many where classes overlap)"
+            f"between {self.low:.1%} and {self.high:.1%} are, about {self.likely:.1%} if errors "
+            "fall at random (the first among those that proxies are surest of, too few where "
+            "errors follow the features; the second contradicted in all, too many where classes "
+            "overlap)"
         )
 
 
@@ -48,11 +52,13 @@ def wrong_share(probabilities: NDArray[np.floating], labels: Labels) -> WrongSha
 
     The lower end is zero where it would be half or more: then no example is sure.
 
-    >>> p = np.repeat([[0.99, 0.01], [0.01, 0.99]], 50, axis=0)
-    >>> y = np.tile([0, 0, 0, 0, 1], 20); y[50:] = 1 - y[50:]  # one in five is wrong
-    >>> share = wrong_share(p, y)
-    >>> round(share.low, 2), round(share.high, 2)
-    (0.14, 0.28)
+    >>> rng = np.random.default_rng(0)
+    >>> odds = rng.normal(0, 4, 4000)
+    >>> p = 1 / (1 + np.exp([odds, -odds])).T
+    >>> y = (odds > 0) ^ (rng.random(4000) < 0.2 + 0.3 * np.exp(-np.abs(odds)))  # one in five
+    >>> share = wrong_share(p, y.astype(np.int64))
+    >>> round(share.low, 2), round(share.likely, 2), round(share.high, 2)
+    (0.16, 0.2, 0.27)
     """
     n, classes = probabilities.shape
     seen = probabilities.argmax(axis=1)
@@ -63,7 +69,8 @@ def wrong_share(probabilities: NDArray[np.floating], labels: Labels) -> WrongSha
         low = _level((seen != labels)[order])
     else:
         low = _spread(seen[order], labels[order], classes)
-    return WrongShare(0.0 if low >= HALF else min(low, high), high)
+    likely = min(random_errors(probabilities, labels), high)
+    return WrongShare(0.0 if low >= HALF else min(low, likely), high, likely)
 
 
 def _level(other: NDArray[np.bool_]) -> float:

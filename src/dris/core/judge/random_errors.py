@@ -1,0 +1,119 @@
+"""What share of labels wrong at random fits best to how often strangers agree.
+
+Strangers find a class likeliest, with log odds s. Let it be the true one with probability
+q(s) = 1 / (1 + exp(−a − b·s)), b ≥ 0: classes may overlap as much as they like. If a share e of
+the labels is wrong at random, the given label is that class with probability
+(1 − e)·q + e/(C−1)·(1 − q): however sure strangers are, no more often than 1 − e. Overlap bends
+the curve, random errors lower its ceiling.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+STEP, MOST = 0.005, 0.6  # shares that are tried, up to the last
+BINS = 100  # of examples by how sure strangers are, the same number in each
+CERTAIN = 1e-6  # probabilities nearer to 0 or 1 count as this near
+ROUNDS, STARTS = 40, ((1.0, 1.0), (2.0, 3.0))  # the likelihood may have two tops
+
+Labels = NDArray[np.int64]
+Values = NDArray[np.float64]
+
+
+def random_errors(probabilities: NDArray[np.floating], labels: Labels) -> float:
+    """The share of labels wrong at random that fits best, from out-of-fold probabilities (N, C).
+
+    The least of those that fit as well: nothing is known where all are equally sure.
+
+    >>> rng = np.random.default_rng(0)
+    >>> odds = rng.normal(0, 4, 4000)  # of the second class, and it is as often the true one
+    >>> p = 1 / (1 + np.exp([odds / 2, -odds / 2])).T  # strangers hedge
+    >>> true = (rng.random(4000) < 1 / (1 + np.exp(-odds))).astype(np.int64)
+    >>> random_errors(p, true) < 0.01  # overlap alone
+    True
+    >>> given = np.where(rng.random(4000) < 0.2, 1 - true, true)
+    >>> abs(random_errors(p, given) - 0.2) < 0.02
+    True
+    """
+    shares, loss = losses_of_shares(probabilities, labels)
+    return float(shares[loss.argmin()])
+
+
+def wrong_at_random(
+    probabilities: NDArray[np.floating], labels: Labels, share: float
+) -> NDArray[np.bool_]:
+    """Where a label is more likely wrong than right if that share is wrong at random.
+
+    Another class is likelier, and the label would be there by error more often than by right: of
+    P(given | x) = (1 − e)·P(true | x) + e/(C−1)·(1 − P(true | x)) the first part is less than half.
+
+    >>> p = np.array([[0.55, 0.45], [0.8, 0.2], [0.9, 0.1]])
+    >>> wrong_at_random(p, np.array([1, 1, 1]), 0.1).tolist()
+    [False, False, True]
+    >>> wrong_at_random(p, np.array([1, 1, 1]), 0.0).tolist()
+    [False, False, False]
+    """
+    p = np.asarray(probabilities, dtype=np.float64)
+    stray = share / (p.shape[1] - 1)
+    given = np.take_along_axis(p, labels[:, None], axis=1)[:, 0]
+    true = np.clip((given - stray) / max(1 - share - stray, 1e-9), 0, 1)
+    return np.asarray(((1 - share) * true < given / 2) & (p.max(axis=1) > given))
+
+
+def losses_of_shares(probabilities: NDArray[np.floating], labels: Labels) -> tuple[Values, Values]:
+    """Shares e, and the negative log likelihood of each with the best a and b for it.
+
+    By Fisher scoring on binned examples, all shares at once; a step that does not help is
+    shortened.
+    """
+    classes = probabilities.shape[1]
+    sure, count, agree = _binned(probabilities, labels)
+    shares = np.arange(0.0, min(MOST, (classes - 1) / classes - 0.02) + STEP / 2, STEP)
+    stray = (shares / (classes - 1))[:, None]
+    slope = 1 - shares[:, None] - stray
+
+    def loss_at(a: Values, b: Values) -> tuple[Values, Values, Values]:
+        q = 1 / (1 + np.exp(-np.clip(a[:, None] + b[:, None] * sure, -40, 40)))
+        r = np.clip(stray + slope * q, 1e-9, 1 - 1e-9)
+        return -(agree * np.log(r) + (count - agree) * np.log(1 - r)).sum(axis=1), q, r
+
+    best = np.full(shares.size, np.inf)
+    for start in STARTS:
+        a, b = (np.full(shares.size, at) for at in start)
+        loss, q, r = loss_at(a, b)
+        pace = np.ones(shares.size)
+        for _ in range(ROUNDS):
+            d = slope * q * (1 - q)
+            score = (agree / r - (count - agree) / (1 - r)) * d
+            weight = count * d * d / (r * (1 - r))
+            s_0, s_1 = score.sum(axis=1), (score * sure).sum(axis=1)
+            h_00, h_11 = weight.sum(axis=1) + 1e-6, (weight * sure**2).sum(axis=1) + 1e-6
+            h_01 = (weight * sure).sum(axis=1)
+            det = np.maximum(h_00 * h_11 - h_01**2, 1e-9)
+            to_a, to_b = (h_11 * s_0 - h_01 * s_1) / det, (h_00 * s_1 - h_01 * s_0) / det
+            far = pace / np.maximum(1, np.hypot(to_a, to_b) / 2)
+            next_a, next_b = np.clip(a + far * to_a, -15, 15), np.clip(b + far * to_b, 0, 20)
+            next_loss, next_q, next_r = loss_at(next_a, next_b)
+            better = next_loss <= loss
+            a, b, loss = (
+                np.where(better, new, old)
+                for new, old in ((next_a, a), (next_b, b), (next_loss, loss))
+            )
+            q, r = (np.where(better[:, None], new, old) for new, old in ((next_q, q), (next_r, r)))
+            pace = np.where(better, np.minimum(1, 2 * pace), pace / 4)
+        best = np.minimum(best, loss)
+    return shares, best
+
+
+def _binned(probabilities: NDArray[np.floating], labels: Labels) -> tuple[Values, Values, Values]:
+    """Of each bin: how sure strangers are, standardised; how many examples; how many agree."""
+    n = labels.size
+    top = np.clip(probabilities.max(axis=1).astype(np.float64), CERTAIN, 1 - CERTAIN)
+    odds, agrees = np.log(top / (1 - top)), probabilities.argmax(axis=1) == labels
+    order = np.lexsort((agrees, odds))  # so that no bit depends on the order of the examples
+    begin = np.linspace(0, n, min(BINS, n), endpoint=False).astype(np.int64)
+    count = np.diff(begin, append=n).astype(np.float64)
+    sure = np.add.reduceat(odds[order], begin) / count
+    agree = np.add.reduceat(agrees[order].astype(np.float64), begin)
+    middle = float((sure * count).sum()) / n
+    spread = float(np.sqrt((count * (sure - middle) ** 2).sum() / n))
+    return (sure - middle) / (spread + 1e-9), count, agree

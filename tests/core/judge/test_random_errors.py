@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+
+from dris.core.judge.random_errors import losses_of_shares, random_errors, wrong_at_random
+
+
+def world(wrong, *, n=2000, spread=4.0, seed=0):
+    """Two classes by log odds; strangers hedge; a share flipped at random."""
+    rng = np.random.default_rng(seed)
+    odds = rng.normal(0, spread, n)
+    true = (rng.random(n) < 1 / (1 + np.exp(-odds))).astype(np.int64)
+    p = 1 / (1 + np.exp([odds / 2, -odds / 2])).T
+    return p, np.where(rng.random(n) < wrong, 1 - true, true)
+
+
+def test_the_fit_is_that_of_a_search_over_a_and_b():
+    p, labels = world(0.2, n=100)  # as many as there are bins: nothing is averaged
+    top = p.max(axis=1)
+    odds, agrees = np.log(top / (1 - top)), p.argmax(axis=1) == labels
+    shares, found = losses_of_shares(p, labels)
+    for e in (0.0, 0.1, 0.2, 0.3):
+        best = np.inf
+        for a in np.arange(-3, 9, 0.05):
+            q = 1 / (1 + np.exp(-a - np.arange(0, 12, 0.05)[:, None] * odds))
+            r = ((1 - e) * q + e * (1 - q)).clip(1e-9, 1 - 1e-9)
+            best = min(best, (-np.log(np.where(agrees, r, 1 - r))).sum(axis=1).min())
+        assert best - 0.2 < found[np.abs(shares - e).argmin()] < best + 0.001
+
+
+@pytest.mark.parametrize("wrong", [0.0, 0.1, 0.3])
+def test_errors_at_random_are_told_from_overlap(wrong):
+    found = [random_errors(*world(wrong, seed=seed)) for seed in range(10)]
+    assert np.mean(found) == pytest.approx(wrong, abs=0.02)
+    p, labels = world(wrong)
+    assert (p.argmax(axis=1) != labels).mean() > wrong + 0.05  # which are contradicted in all
+
+
+def test_where_strangers_are_all_equally_sure_nothing_is_known():
+    p = np.repeat([[0.8, 0.2], [0.2, 0.8]], 500, axis=0)
+    labels = p.argmax(axis=1) ^ (np.arange(1000) % 5 == 0)  # overlap of a fifth looks the same
+    shares, loss = losses_of_shares(p, labels)
+    assert np.ptp(loss[shares < 0.19]) < 0.01
+
+
+def test_the_order_of_the_examples_changes_no_bit():
+    p, labels = world(0.1, n=999)
+    p = p.round(2)  # ties among them
+    order = np.random.default_rng(5).permutation(999)
+    assert (losses_of_shares(p, labels)[1] == losses_of_shares(p[order], labels[order])[1]).all()
+
+
+def test_what_is_wrong_at_random_by_counting():
+    # Of rows with P(true) = q for the first class, so many given the second are wrong.
+    rng = np.random.default_rng(1)
+    for q in (0.6, 0.8, 0.95):
+        for e in (0.02, 0.1, 0.3):
+            true = (rng.random(200_000) > q).astype(np.int64)
+            given = np.where(rng.random(200_000) < e, 1 - true, true)
+            share = given.mean()  # what strangers say of the second class
+            wrong = (true[given == 1] == 0).mean()
+            p = np.array([[1 - share, share]])
+            if abs(wrong - 0.5) > 0.02:
+                expected = wrong > 0.5 and share < 0.5
+                assert wrong_at_random(p, np.array([1]), e).tolist() == [expected]
+
+
+def test_the_likeliest_label_is_never_wrong_at_random():
+    p = np.array([[0.3, 0.4, 0.3]])
+    assert not wrong_at_random(p, np.array([1]), 0.6).any()
+    assert wrong_at_random(p, np.array([0]), 0.6).all()
