@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from dris.core.judge import random_errors as module
 from dris.core.judge.random_errors import losses_of_shares, random_errors, wrong_at_random
 
 
@@ -21,7 +22,7 @@ def test_the_fit_is_that_of_a_search_over_a_and_b():
     for e in (0.0, 0.1, 0.2, 0.3):
         best = np.inf
         for a in np.arange(-3, 9, 0.05):
-            q = 1 / (1 + np.exp(-a - np.arange(0, 12, 0.05)[:, None] * odds))
+            q = 1 / (1 + np.exp(-a - np.arange(0.5, 12, 0.05)[:, None] * odds))
             r = ((1 - e) * q + e * (1 - q)).clip(1e-9, 1 - 1e-9)
             best = min(best, (-np.log(np.where(agrees, r, 1 - r))).sum(axis=1).min())
         assert best - 0.2 < found[np.abs(shares - e).argmin()] < best + 0.001
@@ -40,6 +41,17 @@ def test_where_strangers_are_all_equally_sure_nothing_is_known():
     labels = p.argmax(axis=1) ^ (np.arange(1000) % 5 == 0)  # overlap of a fifth looks the same
     shares, loss = losses_of_shares(p, labels)
     assert np.ptp(loss[shares < 0.19]) < 0.01
+
+
+def test_agreement_that_does_not_rise_with_sureness_has_met_its_ceiling(monkeypatch):
+    rng = np.random.default_rng(0)
+    odds = rng.uniform(1, 3, 4000)  # classes far apart, learned from noisy labels
+    p = 1 / (1 + np.exp([odds, -odds])).T
+    labels = (rng.random(4000) > 0.2).astype(np.int64)
+    assert random_errors(p, labels) == pytest.approx(0.2, abs=0.02)
+    monkeypatch.setattr(module, "SLOPE", 0.0)  # the twin: overlap of a fifth fits as well
+    loss = losses_of_shares(p, labels)[1]
+    assert loss[0] - loss.min() < 0.5
 
 
 def test_the_order_of_the_examples_changes_no_bit():

@@ -1,7 +1,7 @@
 """What share of labels wrong at random fits best to how often strangers agree.
 
 Strangers find a class likeliest, with log odds s. Let it be the true one with probability
-q(s) = 1 / (1 + exp(−a − b·s)), b ≥ 0: classes may overlap as much as they like. If a share e of
+q(s) = 1 / (1 + exp(−a − b·s)): classes may overlap as much as they like. If a share e of
 the labels is wrong at random, the given label is that class with probability
 (1 − e)·q + e/(C−1)·(1 − q): however sure strangers are, no more often than 1 − e. Overlap bends
 the curve, random errors lower its ceiling.
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 STEP, MOST = 0.005, 0.6  # shares that are tried, up to the last
 BINS = 100  # of examples by how sure strangers are, the same number in each
+SLOPE = 0.5  # b at least, so that strangers who are surer are right more often
 CERTAIN = 1e-6  # probabilities nearer to 0 or 1 count as this near
 ROUNDS, STARTS = 40, ((1.0, 1.0), (2.0, 3.0))  # the likelihood may have two tops
 
@@ -66,7 +67,7 @@ def losses_of_shares(probabilities: NDArray[np.floating], labels: Labels) -> tup
     shortened.
     """
     classes = probabilities.shape[1]
-    sure, count, agree = _binned(probabilities, labels)
+    sure, count, agree, least = _binned(probabilities, labels)
     shares = np.arange(0.0, min(MOST, (classes - 1) / classes - 0.02) + STEP / 2, STEP)
     stray = (shares / (classes - 1))[:, None]
     slope = 1 - shares[:, None] - stray
@@ -78,7 +79,7 @@ def losses_of_shares(probabilities: NDArray[np.floating], labels: Labels) -> tup
 
     best = np.full(shares.size, np.inf)
     for start in STARTS:
-        a, b = (np.full(shares.size, at) for at in start)
+        a, b = np.full(shares.size, start[0]), np.full(shares.size, max(start[1], least))
         loss, q, r = loss_at(a, b)
         pace = np.ones(shares.size)
         for _ in range(ROUNDS):
@@ -91,7 +92,7 @@ def losses_of_shares(probabilities: NDArray[np.floating], labels: Labels) -> tup
             det = np.maximum(h_00 * h_11 - h_01**2, 1e-9)
             to_a, to_b = (h_11 * s_0 - h_01 * s_1) / det, (h_00 * s_1 - h_01 * s_0) / det
             far = pace / np.maximum(1, np.hypot(to_a, to_b) / 2)
-            next_a, next_b = np.clip(a + far * to_a, -15, 15), np.clip(b + far * to_b, 0, 20)
+            next_a, next_b = np.clip(a + far * to_a, -15, 15), np.clip(b + far * to_b, least, 20)
             next_loss, next_q, next_r = loss_at(next_a, next_b)
             better = next_loss <= loss
             a, b, loss = (
@@ -104,8 +105,13 @@ def losses_of_shares(probabilities: NDArray[np.floating], labels: Labels) -> tup
     return shares, best
 
 
-def _binned(probabilities: NDArray[np.floating], labels: Labels) -> tuple[Values, Values, Values]:
-    """Of each bin: how sure strangers are, standardised; how many examples; how many agree."""
+def _binned(
+    probabilities: NDArray[np.floating], labels: Labels
+) -> tuple[Values, Values, Values, float]:
+    """Of each bin: how sure strangers are, standardised; how many examples; how many agree.
+
+    And the least b, on that scale.
+    """
     n = labels.size
     top = np.clip(probabilities.max(axis=1).astype(np.float64), CERTAIN, 1 - CERTAIN)
     odds, agrees = np.log(top / (1 - top)), probabilities.argmax(axis=1) == labels
@@ -116,4 +122,4 @@ def _binned(probabilities: NDArray[np.floating], labels: Labels) -> tuple[Values
     agree = np.add.reduceat(agrees[order].astype(np.float64), begin)
     middle = float((sure * count).sum()) / n
     spread = float(np.sqrt((count * (sure - middle) ** 2).sum() / n))
-    return (sure - middle) / (spread + 1e-9), count, agree
+    return (sure - middle) / (spread + 1e-9), count, agree, min(SLOPE * spread, 20.0)
