@@ -99,16 +99,53 @@ def test_tensorboard_reads_the_curves_back(decision, tmp_path):
     assert read.Scalars("dris/kept")[0].value == len(decision.kept)
 
 
+@pytest.fixture
+def mlflow(tmp_path, monkeypatch):
+    """MLflow over a store of plain files: mlflow-skinny has what it needs, a database it has not."""
+    module = pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")  # or it advises the database
+    before = module.get_tracking_uri()
+    module.set_tracking_uri((tmp_path / "runs").as_uri())
+    yield module
+    module.set_tracking_uri(before)
+
+
+def read_back(mlflow, run):
+    """What MLflow's own client finds in its store: every curve, every number, the words."""
+    client = mlflow.MlflowClient()
+    names = client.get_run(run.info.run_id).data.metrics
+    history = {name: client.get_metric_history(run.info.run_id, name) for name in names}
+    curves = {
+        name: sorted((point.step, point.value) for point in points)
+        for name, points in history.items()
+    }
+    return curves, mlflow.artifacts.load_text(f"{run.info.artifact_uri}/dris/decision.txt")
+
+
 @pytest.mark.frameworks
-def test_mlflow_reads_the_numbers_back_from_a_local_store(decision, tmp_path):
-    mlflow = pytest.importorskip("mlflow")
-    pytest.importorskip("sqlalchemy", reason="mlflow-skinny has no store of its own")
-    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
-    mlflow.create_experiment("dris", artifact_location=(tmp_path / "files").as_uri())
-    with mlflow.start_run(experiment_id=mlflow.get_experiment_by_name("dris").experiment_id) as run:
+def test_mlflow_reads_curves_numbers_and_words_back_from_a_local_store(decision, mlflow):
+    seen = Seen()
+    log_decision(decision, seen)
+    with mlflow.start_run() as run:
         log_decision(decision, MlflowWatcher())
-    found = mlflow.get_run(run.info.run_id).data.metrics
-    assert found["dris/kept"] == len(decision.kept)
+    wanted = {name: [(0, value)] for name, value in seen.values.items()}
+    for name, value, step in seen.points:
+        wanted.setdefault(name, []).append((step, value))
+    curves, words = read_back(mlflow, run)
+    assert curves == wanted
+    assert words == seen.texts["dris/decision"]
+
+
+@pytest.mark.frameworks
+def test_a_watcher_that_forgets_the_step_is_found_out_by_reading_back(decision, mlflow):
+    class Forgetful(MlflowWatcher):
+        def point(self, name, value, step):
+            super().point(name, value, 0)
+
+    with mlflow.start_run() as run:
+        log_decision(decision, Forgetful())
+    curves, _ = read_back(mlflow, run)
+    assert {step for step, _ in curves["dris/seen/loss/proxy_0"]} == {0}
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
