@@ -89,7 +89,7 @@ def heads(x: NDArray[np.uint8], given: NDArray[np.int64], flipped: NDArray[np.bo
 
 def cnns(x: NDArray[np.uint8], given: NDArray[np.int64], flipped: NDArray[np.bool_]) -> list[str]:
     """Small CNNs that stop by themselves."""
-    fast = "avx512_bf16" in Path("/proc/cpuinfo").read_text()
+    fast = "avx512_bf16" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
     recipe = Recipe(20, 128, 0.05, mixed_precision="everywhere" if fast else False)
     begin = time.process_time()
     how = {"cross_fit": 2, "scored_epoch": "held_out", "patience": 3, "recipe": recipe}

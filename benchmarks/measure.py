@@ -76,7 +76,7 @@ def _below(pid: int) -> list[int]:
 def _held(pid: int, file: str, line: str) -> float:
     """A line of what Linux says about a process's memory, in MB; 0 when it is gone."""
     try:
-        return in_mb(Path(f"/proc/{pid}/{file}").read_text(), line)
+        return in_mb(Path(f"/proc/{pid}/{file}").read_text(encoding="utf-8"), line)
     except OSError:
         return 0.0
 
@@ -90,7 +90,9 @@ def in_mb(text: str, name: str) -> float:
 def _cpu_of(pid: int) -> float:
     """Seconds of processor time that a process has used; 0 when it is gone."""
     try:
-        after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        after_name = (
+            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        )
     except OSError:
         return 0.0
     return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")

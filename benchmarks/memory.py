@@ -41,7 +41,7 @@ def _children() -> list[int]:
 
 def _peak_of(pid: int) -> float:
     """The most memory that another process has held, in MB (Linux)."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) / 1000 for line in lines if line.startswith("VmHWM"))
 
 

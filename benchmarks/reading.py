@@ -57,7 +57,7 @@ def texts(path: Path, rows: int) -> Path:
     rng = np.random.default_rng(0)
     words = np.array(["".join(rng.choice(list("abcdefghijklmnop"), 6)) for _ in range(20_000)])
     common = 1 / np.arange(1, len(words) + 1)
-    with path.open("w") as out:
+    with path.open("w", encoding="utf-8") as out:
         out.write("id,text,amount,y\n")
         for begin in range(0, rows, 10_000):
             drawn = rng.choice(words, (10_000, 15), p=common / common.sum())
@@ -69,7 +69,7 @@ def texts(path: Path, rows: int) -> Path:
 def numbers(path: Path) -> Path:
     """44 MB of decimals, as CSV."""
     rng = np.random.default_rng(0)
-    with path.open("w") as out:
+    with path.open("w", encoding="utf-8") as out:
         out.write(",".join(f"f{i}" for i in range(60)) + ",id,y\n")
         for i in range(80_000):
             row = ",".join(f"{v:.6f}" for v in rng.normal(size=60))

@@ -28,7 +28,7 @@ def write_rows(path: Path, n: int) -> None:
     truth = rng.integers(5, size=n)
     given = np.where(rng.random(n) < 0.125, (truth + 1) % 5, truth)
     x = rng.normal(size=(n, 8)) + 3 * np.eye(5, 8)[truth]
-    with path.open("w", newline="") as file:
+    with path.open("w", encoding="utf-8", newline="") as file:
         out = csv.writer(file)
         out.writerow(["ticket", *(f"x{j}" for j in range(8)), "channel", "topic"])
         for i in range(n):
@@ -54,7 +54,7 @@ def started(folder: Path) -> tuple[subprocess.Popen[str], str, float]:
 
 def memory_of(process: int) -> float:
     """The most memory that a process has held so far, in MB."""
-    text = Path(f"/proc/{process}/status").read_text()
+    text = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
     return int(text.split("VmHWM:")[1].split()[0]) / 1000
 
 

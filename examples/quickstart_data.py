@@ -43,7 +43,7 @@ def people(path: Path, rng: np.random.Generator, n: int = 8_000) -> list[str]:
     income = np.where((score > 1.2) ^ flipped, ">50K", "<=50K")
     ids = [f"p{i:05d}" for i in range(n)]
     words = [LEVELS[k] for k in level]
-    with path.open("w", newline="") as file:
+    with path.open("w", encoding="utf-8", newline="") as file:
         out = csv.writer(file)
         out.writerow(["person", "age", "hours", "edu", "job", "gain", "income"])
         out.writerows(zip(ids, age, hours, words, job, gain, income, strict=True))

@@ -23,7 +23,7 @@ def write_people(path: Path, n: int, *, rate: float = 0.15, seed: int = 0) -> np
     checked = (np.arange(n) % 20 == 0) & ~wrong
     given = INCOMES[(truth ^ wrong).astype(int)]
     rows = zip(age, hours, [LEVELS[k] for k in level], job, gain, checked, given, strict=True)
-    with path.open("w", newline="") as file:
+    with path.open("w", encoding="utf-8", newline="") as file:
         out = csv.writer(file)
         out.writerow(["person", "age", "hours", "edu", "job", "gain", "checked", "income"])
         out.writerows([f"p{i:05d}", *row] for i, row in enumerate(rows))

@@ -44,7 +44,7 @@ def made_table(folder, n=200, names=NAMES):
     path = Path(folder, "animals.csv")
     lines = ["name,says,mass,kind"]
     lines += [f"r{i},word{i % 7} of row {i},{i / 4},{names[i % len(names)]}" for i in range(n)]
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
 

@@ -60,7 +60,7 @@ def train(root, *, epochs=3, width=5, log=None, wait=True, stop_after=None, paus
 
 def told(log, what, epoch):
     if log is not None:
-        with Path(log).open("a") as file:
+        with Path(log).open("a", encoding="utf-8") as file:
             file.write(f"{what} {epoch}\n")
 
 

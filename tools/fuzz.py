@@ -323,14 +323,14 @@ def _each(*columns: Sequence[object]) -> Iterator[tuple[int, tuple[object, ...]]
 
 def _answered(asked: Path, said: Path) -> None:
     """A tool's export of what dris handed over, with answers of two people."""
-    tasks = json.loads(asked.read_text())
+    tasks = json.loads(asked.read_text(encoding="utf-8"))
     for number, task in enumerate(tasks[:12]):
         picked = [{**r, "value": {"choices": [task["data"]["given"]]}} for r in _choice(task)]
         who = {"email": f"p{number % 2}"}
         task["annotations"] = [
             {"completed_by": who, "was_cancelled": number % 5 == 0, "result": picked}
         ]
-    said.write_text(json.dumps(tasks))
+    said.write_text(json.dumps(tasks), encoding="utf-8")
 
 
 def _choice(task: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -373,7 +373,7 @@ def _loaded() -> list[ModuleType]:
 def _origins(file: str) -> dict[str, str]:
     """Where each name comes from that a file imports from the package."""
     found = {}
-    for node in ast.walk(ast.parse(Path(file).read_text())):
+    for node in ast.walk(ast.parse(Path(file).read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dris"):
             module = str(node.module).removeprefix("dris").lstrip(".").replace(".", "/")
             found.update({alias.name: module for alias in node.names if alias.asname is None})

@@ -45,7 +45,7 @@ def renamed(content: Any) -> Any:
 
 def rename_rows(path: Path) -> None:
     """An experiment's rows, one line each; lines without an old name stay to the letter."""
-    head, *lines = path.read_text().splitlines()
+    head, *lines = path.read_text(encoding="utf-8").splitlines()
     for at, line in enumerate(lines):
         if line.startswith("{"):
             row = json.loads(line.rstrip(","))

@@ -50,7 +50,7 @@ def on_people(dris, people, tmp_path):
 
 
 def rows_of(path):
-    with Path(path).open(newline="") as file:
+    with Path(path).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -313,7 +313,7 @@ def test_imported_dynamics_give_scores_and_a_subset_but_no_certificate(
     code, said, _ = dris("prune", *words, "--keep", "0.5", "--json", "--out", "p")
     values = json.loads(said)
     assert (code, values["kept"], values["limits"], values["judgement"]) == (0, 1000, [], None)
-    assert "there were no canaries" in Path("p/report.html").read_text()
+    assert "there were no canaries" in Path("p/report.html").read_text(encoding="utf-8")
     np.save("short.npy", loss[:, :5])
     short = ["prune", *words[:-1], "short.npy", "--keep", "0.5", "--out", "q"]
     assert "the imported dynamics are of 5 examples" in dris(*short)[2]
@@ -322,7 +322,7 @@ def test_imported_dynamics_give_scores_and_a_subset_but_no_certificate(
         code, said, _ = dris(command, *named)
         assert (code, json.loads(said)["rule"]) == (0, "everything")
         assert (Path("w") / name).is_file()
-    Path("aum_values.csv").write_text("sample_id,aum\na,0.5\nb,-1\n")
+    Path("aum_values.csv").write_text("sample_id,aum\na,0.5\nb,-1\n", encoding="utf-8")
     assert dris("score", "--from", "aum_values.csv", "--out", "a")[0] == 0
     assert read_scores("a/scores.parquet").score("aum").tolist() == [0.5, -1.0]
 

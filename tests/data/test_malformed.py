@@ -505,7 +505,7 @@ def test_the_check_wants_one_line_with_a_remedy(tmp_path, message):
 
 def test_the_check_notices_a_file_that_was_written(tmp_path):
     def writes(path):
-        Path(path).write_text("changed")
+        Path(path).write_text("changed", encoding="utf-8")
         raise InputError("a.csv is bad; correct the second line")
 
     with pytest.raises(AssertionError):

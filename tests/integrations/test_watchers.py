@@ -101,7 +101,7 @@ def test_tensorboard_reads_the_curves_back(decision, tmp_path):
 
 @pytest.fixture
 def mlflow(tmp_path, monkeypatch):
-    """MLflow over a store of plain files: mlflow-skinny has what it needs, a database it has not."""
+    """MLflow over a store of plain files, all that mlflow-skinny has on this machine."""
     module = pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")  # or it advises the database
     before = module.get_tracking_uri()

@@ -17,7 +17,7 @@ needs_linux = pytest.mark.skipif(
 
 
 def held_of_files():
-    text = Path("/proc/self/status").read_text()
+    text = Path("/proc/self/status").read_text(encoding="utf-8")
     return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("RssFile"))
 
 
