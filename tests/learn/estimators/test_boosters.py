@@ -1,5 +1,10 @@
 """XGBoost, LightGBM and CatBoost train as proxies, and their rounds are the epochs."""
 
+import re
+import sys
+import tomllib
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
@@ -53,13 +58,19 @@ def test_flipped_labels_have_the_lowest_margins_by_name_and_by_hand(name):
     assert (by_hand.columns["loss"][0] != by_hand.columns["loss"][1]).any()
 
 
-def test_a_library_that_is_not_installed_is_named_with_its_extra(monkeypatch):
-    import sys
+EXTRAS = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))[
+    "project"
+]["optional-dependencies"]
 
-    for name, entry in BOOSTERS.items():
-        monkeypatch.setitem(sys.modules, name, None)
-        with pytest.raises(InputError, match=rf"{name} is not installed.*dris\[boosters\]"):
-            entry.make()
+
+@pytest.mark.parametrize("name", BOOSTERS)
+def test_a_library_that_is_not_installed_is_named_with_an_extra_that_brings_it(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(InputError, match=rf"{name} is not installed") as caught:
+        BOOSTERS[name].make()
+    extra = re.search(r"dris\[(\w+)\]", str(caught.value))[1]
+    assert any(re.match(rf"{name}\b", wanted) for wanted in EXTRAS[extra])
+    assert extra in re.split(r"[\[\],]", EXTRAS["frameworks"][0])  # and the tests run with it
 
 
 def test_an_ensemble_without_rounds_is_refused_and_told_of_those_that_have_them():

@@ -47,7 +47,7 @@ def _lightgbm() -> Any:
 
 
 def _catboost() -> Any:
-    return require("catboost", "boosters").CatBoostClassifier(
+    return require("catboost", "catboost").CatBoostClassifier(
         iterations=40,
         max_depth=4,
         bootstrap_type="Bernoulli",
