@@ -16,6 +16,7 @@ DOCS = ROOT / "docs"
 NEW = [
     "distributed-weighted-random-sampler.md",
     "guides/noisy-test-sets.md",
+    "guides/prune-and-weight.md",
     "guides/watching.md",
 ]
 SHOWN = re.compile(r"```python\n((?:(?!```).)*)```\n\nprints\n\n```\n(.*?)```", re.S)
