@@ -1,5 +1,6 @@
 """What all tests share: patience, and the modules that doctests can visit without torch."""
 
+import os
 import signal
 from importlib.util import find_spec
 
@@ -9,6 +10,8 @@ from hypothesis import HealthCheck, settings
 # How fast examples are made says how busy the machine is, not whether the code is right.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+# What a test's own process prints is read as UTF-8, whatever this machine prints in.
+os.environ.setdefault("PYTHONIOENCODING", "utf-8")
 # Whatever starts in the background of a shell ignores Ctrl-C, and so would the tests' processes.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -58,9 +58,9 @@ def main() -> None:
         said = asked.store / f"{name}-{len(y)}.txt"
         if not said.exists():
             text = "\n".join(ways[name](x, noisy.given, noisy.flipped)) + "\n"
-            said.with_suffix(".part").write_text(text)
+            said.with_suffix(".part").write_text(text, encoding="utf-8")
             said.with_suffix(".part").rename(said)
-        print(said.read_text(), end="", flush=True)
+        print(said.read_text(encoding="utf-8"), end="", flush=True)
 
 
 def heads(x: NDArray[np.uint8], given: NDArray[np.int64], flipped: NDArray[np.bool_]) -> list[str]:

@@ -49,7 +49,7 @@ def main() -> None:
     parser.add_argument("--finished", action="store_true", help="write what is finished so far")
     args = parser.parse_args()
     if args.page or args.finished:
-        there = (ROOT / RECORD).read_text() if args.page else None
+        there = (ROOT / RECORD).read_text(encoding="utf-8") if args.page else None
         publish(gathered(args.out / "cells") if there is None else json.loads(there))
         return
     from threadpoolctl import threadpool_limits
@@ -67,7 +67,7 @@ def main() -> None:
             found = measured(name, noise, seed, args.out / "sets")
             file.parent.mkdir(parents=True, exist_ok=True)
             fresh = file.with_suffix(".part")
-            fresh.write_text(json.dumps(found))
+            fresh.write_text(json.dumps(found), encoding="utf-8")
             fresh.replace(file)
             took = time.monotonic() - begin
             print(f"{place + 1}/{len(cells)} {file.stem} {took:.0f} s", flush=True)
@@ -78,14 +78,14 @@ def main() -> None:
 def gathered(folder: Path) -> list[dict[str, Any]]:
     """Every finished cell, in the order of the page."""
     files = (folder / f"{k}.{n}.{s}.json" for k in SETS for n in NOISES for s in range(SEEDS))
-    return [json.loads(file.read_text()) for file in files if file.is_file()]
+    return [json.loads(file.read_text(encoding="utf-8")) for file in files if file.is_file()]
 
 
 def publish(cells: list[dict[str, Any]]) -> None:
     """Write record, page and pictures, all from the cells."""
     lines = ",\n".join(json.dumps(cell, separators=(",", ":")) for cell in cells)
-    (ROOT / RECORD).write_text(f"[\n{lines}\n]\n")
-    (ROOT / PAGE).write_text(page(cells))
+    (ROOT / RECORD).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    (ROOT / PAGE).write_text(page(cells), encoding="utf-8")
     draw(cells, (ROOT / PAGE).parent / "images")
 
 

@@ -66,7 +66,10 @@ def watch(words: Sequence[str]) -> Watched:
 def _below(pid: int) -> list[int]:
     """Every process below this one."""
     try:
-        listed = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+        listed = [
+            path.read_text(encoding="utf-8")
+            for path in Path(f"/proc/{pid}/task").glob("*/children")
+        ]
     except OSError:
         return []
     own = [int(child) for text in listed for child in text.split()]

@@ -36,7 +36,7 @@ def main() -> None:
 def _children() -> list[int]:
     """The processes that this one started (Linux)."""
     listed = Path(f"/proc/{os.getpid()}/task").glob("*/children")
-    return [int(pid) for path in listed for pid in path.read_text().split()]
+    return [int(pid) for path in listed for pid in path.read_text(encoding="utf-8").split()]
 
 
 def _peak_of(pid: int) -> float:

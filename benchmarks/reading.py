@@ -84,7 +84,9 @@ def main_text() -> None:
         made += [(texts(Path(folder, f"text{n}.csv"), n), n, 0) for n in (100_000, N)]
         for path, rows, width in made:
             command = [sys.executable, "-c", READ, str(path), str(rows), str(width)]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            done = subprocess.run(
+                command, check=True, capture_output=True, text=True, encoding="utf-8"
+            )
             peak, seconds, size, cpu = map(float, done.stdout.split())
             print(
                 f"{path.name}: {path.stat().st_size / 1e6:.0f} MB, {seconds:.1f} s ({cpu:.1f} s of "
@@ -102,7 +104,9 @@ def main() -> None:
         for what, vectors in (("columns", False), ("embeddings", True)):
             path = written(Path(folder, f"{what}.parquet"), vectors=vectors, group=GROUP)
             command = [sys.executable, "-c", READ, str(path), str(N), str(D)]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            done = subprocess.run(
+                command, check=True, capture_output=True, text=True, encoding="utf-8"
+            )
             peak, seconds, size, _ = map(float, done.stdout.split())
             print(f"{what}: file {path.stat().st_size / 1e6:.0f} MB, {seconds:.1f} s")
             report(f"{what}, peak memory over the array", peak / size, "×", 1.5, at_least=False)

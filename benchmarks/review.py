@@ -42,7 +42,12 @@ def started(folder: Path) -> tuple[subprocess.Popen[str], str, float]:
     command = [sys.executable, "-c", "from dris.cli import main; main()", "review", "rows.csv"]
     options = ["--label", "topic", "--id", "ticket", "--no-open", "--out", "out", "--workers", "1"]
     app = subprocess.Popen(
-        [*command, *options], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, *options],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
     )
     assert app.stdout is not None
     for line in app.stdout:

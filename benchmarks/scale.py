@@ -88,7 +88,9 @@ def _write(path: Path, rows: int, d: int, *, vectors: bool) -> None:
 def _imports() -> float:
     # Not getrusage: what this process held when it forked would count as the child's.
     code = IMPORTS + "; print(open('/proc/self/status').read())"
-    return in_mb(subprocess.check_output([sys.executable, "-c", code], text=True), "VmHWM")
+    return in_mb(
+        subprocess.check_output([sys.executable, "-c", code], text=True, encoding="utf-8"), "VmHWM"
+    )
 
 
 if __name__ == "__main__":

@@ -54,7 +54,10 @@ def main() -> None:
     asked = parser.parse_args()
     rows: dict[tuple[int, str], dict[str, Any]] = {}
     if asked.record is not None and asked.record.exists():
-        rows = {(row["n"], row["way"]): row for row in json.loads(asked.record.read_text())["rows"]}
+        rows = {
+            (row["n"], row["way"]): row
+            for row in json.loads(asked.record.read_text(encoding="utf-8"))["rows"]
+        }
     for power in range(asked.smallest, asked.largest + 1):
         with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
             for row in _measured(10**power, Path(folder)):
@@ -62,10 +65,10 @@ def main() -> None:
                 if asked.record is not None:
                     kept = [rows[key] for key in sorted(rows)]
                     record = {"proxies": K, "cores": os.cpu_count(), "workers": 2, "rows": kept}
-                    asked.record.write_text(json.dumps(record, indent=1) + "\n")
+                    asked.record.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     if asked.record is not None:
-        record = json.loads(asked.record.read_text()) | {"merge": _merging()}
-        asked.record.write_text(json.dumps(record, indent=1) + "\n")
+        record = json.loads(asked.record.read_text(encoding="utf-8")) | {"merge": _merging()}
+        asked.record.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     worker = {n: row["worker_peaks"][-1] for (n, way), row in rows.items() if way == "histograms"}
     growth = worker[max(worker)] / worker[min(worker)]
     report("worker memory, largest N to smallest", growth, "×", 2, at_least=False)

@@ -89,7 +89,9 @@ def main() -> None:
         # Draw 0 is rank 0's first, draw 1 rank 1's first, and so on.
         draws = torch.stack(united, dim=1).flatten().tolist()
         path = asked.out / f"ddp-{world}.json"
-        path.write_text(json.dumps({"processes": world, "loss": final, "draws": draws}))
+        path.write_text(
+            json.dumps({"processes": world, "loss": final, "draws": draws}), encoding="utf-8"
+        )
         each = os.environ.get("LOCAL_WORLD_SIZE", "1")
         print(f"{world} processes ({each} here), {len(draws):,} draws, final loss {final:.9f}")
     dist.destroy_process_group()

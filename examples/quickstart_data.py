@@ -30,7 +30,7 @@ def main() -> None:
         "digits": digits(folder / "digits", rng),
         "embeddings.npz": embeddings(folder / "embeddings.npz", rng),
     }
-    (folder / "truth.json").write_text(json.dumps(wrong) + "\n")
+    (folder / "truth.json").write_text(json.dumps(wrong) + "\n", encoding="utf-8")
 
 
 def people(path: Path, rng: np.random.Generator, n: int = 8_000) -> list[str]:

@@ -263,8 +263,8 @@ def questions(folder: Path, n: int, rng: np.random.Generator) -> Made:
         writer.write_table(table)
     state = {"_data_files": [{"filename": "data-00000-of-00001.arrow"}], "_fingerprint": "made"}
     about = {"features": {"label": {"names": names, "_type": "ClassLabel"}}}
-    (root / "state.json").write_text(json.dumps(state))
-    (root / "dataset_info.json").write_text(json.dumps(about))
+    (root / "state.json").write_text(json.dumps(state), encoding="utf-8")
+    (root / "dataset_info.json").write_text(json.dumps(about), encoding="utf-8")
     return Made("questions", root, None, wrong)
 
 

@@ -48,5 +48,7 @@ if __name__ == "__main__":
     rank, world_size = place()
     assert world_size == 2
     recorder.dynamics().save(folder / f"{rank}.dynamics")
-    (folder / f"{rank}.json").write_text(json.dumps({"ours": ours, "divided": divided}))
+    (folder / f"{rank}.json").write_text(
+        json.dumps({"ours": ours, "divided": divided}), encoding="utf-8"
+    )
     np.savez(folder / f"{rank}.npz", **{name: w.numpy() for name, w in model.state_dict().items()})

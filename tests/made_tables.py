@@ -95,8 +95,10 @@ def saved_dataset(
         with pa.ipc.new_stream(str(folder / "indices.arrow"), chosen.schema) as writer:
             writer.write_table(chosen)
         state["_indices_data_files"] = [{"filename": "indices.arrow"}]
-    (folder / "state.json").write_text(json.dumps(state))
-    (folder / "dataset_info.json").write_text(json.dumps({"features": features or {}}))
+    (folder / "state.json").write_text(json.dumps(state), encoding="utf-8")
+    (folder / "dataset_info.json").write_text(
+        json.dumps({"features": features or {}}), encoding="utf-8"
+    )
     return folder
 
 

@@ -48,7 +48,7 @@ class Held(nn.Module):
         import ray
 
         here = {"pid": os.getpid(), "node": ray.get_runtime_context().get_node_id()}
-        path.with_suffix(".tmp").write_text(json.dumps(here))
+        path.with_suffix(".tmp").write_text(json.dumps(here), encoding="utf-8")
         path.with_suffix(".tmp").rename(path)
 
 

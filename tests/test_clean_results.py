@@ -17,7 +17,7 @@ def _benchmarks(monkeypatch):
 
 @pytest.fixture
 def cells():
-    return json.loads((ROOT / "docs/results/records/clean.json").read_text())
+    return json.loads((ROOT / "docs/results/records/clean.json").read_text(encoding="utf-8"))
 
 
 def cell(**other):
@@ -46,7 +46,7 @@ def cell(**other):
 def test_the_page_is_written_from_the_record_letter_by_letter(cells):
     from clean_page import page
 
-    assert (ROOT / "docs/results/clean.md").read_text() == page(cells)
+    assert (ROOT / "docs/results/clean.md").read_text(encoding="utf-8") == page(cells)
 
 
 def test_another_number_would_be_another_page(cells):

@@ -15,7 +15,9 @@ from dris import train_proxies
 def dris(*arguments: str, cwd=None, **env: str) -> subprocess.CompletedProcess[str]:
     code = "from dris.cli import main; main()"
     words = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(words, capture_output=True, text=True, cwd=cwd, env={**os.environ, **env})
+    return subprocess.run(
+        words, capture_output=True, text=True, cwd=cwd, env={**os.environ, **env}, encoding="utf-8"
+    )
 
 
 def test_help_and_version_answer():
@@ -55,11 +57,11 @@ def test_a_broken_rule_is_one_line_and_exit_code_1(arguments, says):
 
 
 def test_an_unwritable_folder_is_one_line_and_exit_code_1(tmp_path):
-    (tmp_path / "taken").write_text("a file, not a folder")
+    (tmp_path / "taken").write_text("a file, not a folder", encoding="utf-8")
     done = dris("demo", "--out", "taken", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
-    assert (tmp_path / "taken").read_text() == "a file, not a folder"
+    assert (tmp_path / "taken").read_text(encoding="utf-8") == "a file, not a folder"
 
 
 def test_ctrl_c_is_one_line_and_exit_code_130(tmp_path):
@@ -68,6 +70,7 @@ def test_ctrl_c_is_one_line_and_exit_code_130(tmp_path):
         [sys.executable, "-c", code, "demo", "--workers", "1", "--out", str(tmp_path)],
         stderr=subprocess.PIPE,
         text=True,
+        encoding="utf-8",
     )
     with child:
         time.sleep(5)
@@ -86,7 +89,7 @@ def test_runs_lists_an_empty_store_and_refuses_a_file(tmp_path):
     done = dris("runs", "--store", str(tmp_path))
     assert done.returncode == 0
     assert "no runs in" in done.stdout
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").write_text("", encoding="utf-8")
     refused = dris("runs", "--store", str(tmp_path / "file"))
     assert refused.returncode == 1
     assert refused.stderr.count("\n") == 1

@@ -140,7 +140,9 @@ def loads_pickles(source: str) -> bool:
 
 
 def test_no_source_file_imports_pickle():
-    assert [str(p) for p in sorted(SOURCE.rglob("*.py")) if loads_pickles(p.read_text())] == []
+    assert [
+        str(p) for p in sorted(SOURCE.rglob("*.py")) if loads_pickles(p.read_text(encoding="utf-8"))
+    ] == []
 
 
 def test_the_pickle_check_sees_one():

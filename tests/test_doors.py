@@ -35,7 +35,7 @@ KEEPS = (None, 0.25)
 
 def write_rows(path, x, labels, trusted=None, blank=()):
     """A table of numbers with a label, and a column of trusted ones where some are."""
-    with path.open("w", newline="") as file:
+    with path.open("w", newline="", encoding="utf-8") as file:
         out = csv.writer(file)
         more = [] if trusted is None else ["checked"]
         out.writerow([*(f"x{j}" for j in range(x.shape[1])), "kind", *more])
@@ -133,7 +133,7 @@ def rows_in(path, source):
 
 def rows_on(path):
     """What the page shows as kept, of every example, at the chosen step; and its steps' limit."""
-    shown = json.loads(re.search(r'id="data">(.*?)</script>', path.read_text())[1])
+    shown = json.loads(re.search(r'id="data">(.*?)</script>', path.read_text(encoding="utf-8"))[1])
     kept = (unpacked(shown["kept"]) >> shown["chosen"]) & 1
     return np.flatnonzero(kept).tolist(), shown["steps"][shown["chosen"]], shown
 
@@ -152,7 +152,7 @@ def check_page(path, found):
     assert np.array_equal(names, [found.data.names[label] for label in found.data.labels])
     sealed = json.loads(shown["sample"]["sealed"])
     assert sealed["size"] == found.kept.size
-    assert found.rule in path.read_text()
+    assert found.rule in path.read_text(encoding="utf-8")
 
 
 def check_issues(path, found):
@@ -408,7 +408,11 @@ def composed(source):
 
 
 def test_no_door_imports_a_step_of_the_route():
-    assert {str(path): found for path in DOOR_FILES if (found := composed(path.read_text()))} == {}
+    assert {
+        str(path): found
+        for path in DOOR_FILES
+        if (found := composed(path.read_text(encoding="utf-8")))
+    } == {}
     assert len(DOOR_FILES) > 15
 
 

@@ -60,7 +60,11 @@ def files() -> list[Path]:
 
 
 def test_no_file_imports_from_a_layer_above_its_own():
-    found = {str(p): bad for p in files() if (bad := upward_imports(layer_of(p), p.read_text()))}
+    found = {
+        str(p): bad
+        for p in files()
+        if (bad := upward_imports(layer_of(p), p.read_text(encoding="utf-8")))
+    }
     assert found == {}
 
 
@@ -76,7 +80,9 @@ def heavy_at_import(source: str) -> set[str]:
 
 def test_core_and_the_command_line_import_nothing_heavy():
     light = [p for p in files() if layer_of(p) in ("core", "cli")] + [PACKAGE / "__init__.py"]
-    assert {str(p): bad for p in light if (bad := heavy_at_import(p.read_text()))} == {}
+    assert {
+        str(p): bad for p in light if (bad := heavy_at_import(p.read_text(encoding="utf-8")))
+    } == {}
 
 
 def test_the_heavy_check_catches_a_heavy_import_and_forgives_one_inside_a_function():

@@ -31,7 +31,7 @@ def test_thresholds_levels_and_conditions_are_changed_and_words_are_not(tool):
     changed = ast.unparse(found[heavy].tree)
     assert "self.doubted > HEAVY" in changed
     assert changed.replace("self.doubted > HEAVY", "self.doubted >= HEAVY") == ast.unparse(
-        ast.parse((tool.PACKAGE / "core/judge/regimes.py").read_text())
+        ast.parse((tool.PACKAGE / "core/judge/regimes.py").read_text(encoding="utf-8"))
     )
 
 
@@ -72,7 +72,11 @@ assert judgement._without.__code__ == code[0] and judgement._plain.__code__ != c
 
 def test_what_is_called_equivalent_has_a_reason_and_is_still_there(tool):
     known = tool.equivalents()
-    lines = [line for line in tool.EQUIVALENT.read_text().splitlines() if line[:1] not in ("", "#")]
+    lines = [
+        line
+        for line in tool.EQUIVALENT.read_text(encoding="utf-8").splitlines()
+        if line[:1] not in ("", "#")
+    ]
     assert len(lines) == len(known)
     assert all(len(reason) > 10 for reason in known.values())
     names = {mutant.name for module in tool.modules([]) for mutant in tool.mutants_of(module)}

@@ -62,7 +62,7 @@ def exists(path: str, name: str) -> bool:
 
 
 def _defines(path: str, name: str) -> bool:
-    body = ast.parse((ROOT / path).read_text()).body
+    body = ast.parse((ROOT / path).read_text(encoding="utf-8")).body
     for part in name.split("."):
         node = next((node for node in body if part in _names_of(node)), None)
         if node is None:
@@ -99,23 +99,23 @@ def answers(cell: str) -> bool:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_name_a_page_gives_exists(page):
-    assert wrong_names(page.read_text()) == []
+    assert wrong_names(page.read_text(encoding="utf-8")) == []
 
 
 def test_the_map_gives_names_at_all():
-    assert len(references(MAP.read_text())) > 80
+    assert len(references(MAP.read_text(encoding="utf-8"))) > 80
 
 
 def test_no_label_of_the_paper_is_missing_from_the_map():
-    assert missing_labels(MAP.read_text()) == []
+    assert missing_labels(MAP.read_text(encoding="utf-8")) == []
 
 
 def test_the_map_gives_no_label_that_the_paper_does_not_have():
-    assert set(_LABEL.findall(MAP.read_text())) <= set(LABELS)
+    assert set(_LABEL.findall(MAP.read_text(encoding="utf-8"))) <= set(LABELS)
 
 
 def test_every_row_of_the_map_says_where_or_not_yet():
-    assert [row for row in rows(MAP.read_text()) if not answers(row[-1])] == []
+    assert [row for row in rows(MAP.read_text(encoding="utf-8")) if not answers(row[-1])] == []
 
 
 @pytest.mark.parametrize(
@@ -130,12 +130,14 @@ def test_every_row_of_the_map_says_where_or_not_yet():
     ],
 )
 def test_a_wrong_name_would_be_caught(wrong):
-    text = MAP.read_text() + f"\n| eq. 0 | | `{wrong}` |\n"
+    text = MAP.read_text(encoding="utf-8") + f"\n| eq. 0 | | `{wrong}` |\n"
     assert wrong_names(text) == [wrong]
 
 
 def test_a_missing_label_would_be_caught():
-    assert missing_labels(MAP.read_text().replace("`eq:rankvar`", "")) == ["eq:rankvar"]
+    assert missing_labels(MAP.read_text(encoding="utf-8").replace("`eq:rankvar`", "")) == [
+        "eq:rankvar"
+    ]
 
 
 def test_an_empty_answer_would_be_caught():
@@ -146,6 +148,8 @@ def test_an_empty_answer_would_be_caught():
 
 def test_the_index_links_every_decision():
     folder = ROOT / "docs" / "decisions"
-    linked = re.findall(r"\]\((\d\d-[\w-]+\.md)\)", (folder / "README.md").read_text())
+    linked = re.findall(
+        r"\]\((\d\d-[\w-]+\.md)\)", (folder / "README.md").read_text(encoding="utf-8")
+    )
     assert linked == sorted(page.name for page in folder.glob("[0-9]*.md"))
     assert [name[:2] for name in linked] == [f"{number:02}" for number in range(1, len(linked) + 1)]

@@ -9,8 +9,8 @@ import pytest
 
 from follow import alike, steps
 
-README = (Path(__file__).parents[1] / "README.md").read_text()
-MAKEFILE = (Path(__file__).parents[1] / "Makefile").read_text()
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+MAKEFILE = (Path(__file__).parents[1] / "Makefile").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```\n\nprints\n\n```\n(.*?)```", README, re.S)
 
 
@@ -20,9 +20,14 @@ def test_the_readme_has_its_two_examples():
 
 @pytest.mark.parametrize(("code", "printed"), EXAMPLES, ids=["decide", "scores"])
 def test_the_python_examples_print_what_the_readme_says(code, printed, tmp_path):
-    (tmp_path / "example.py").write_text(code)
+    (tmp_path / "example.py").write_text(code, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+        [sys.executable, "example.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        encoding="utf-8",
     )
     assert len(code.strip().splitlines()) <= 20
     assert alike(done.stdout, printed), done.stdout

@@ -43,7 +43,7 @@ def test_no_generated_folder_is_tracked():
     if not (REPOSITORY / ".git").exists():
         pytest.skip("not a git repository")
     command = ["git", "-C", str(REPOSITORY), "ls-files"]
-    tracked = subprocess.run(command, capture_output=True, text=True, check=True)
+    tracked = subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8")
     assert len(tracked.stdout.splitlines()) > 300
     assert generated(tracked.stdout.splitlines()) == []
 
@@ -94,7 +94,7 @@ def test_a_room_is_small_and_says_in_its_docstring_what_is_in_it(room):
     folder = rooms()[room]
     names = names_in(folder)
     assert len(names) <= MOST, f"{room} holds {len(names)} files"
-    docstring = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+    docstring = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
     assert not_listed(docstring, names) == []
 
 

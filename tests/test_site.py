@@ -24,7 +24,9 @@ NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 
 
 def run(folder, *words):
-    done = subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, *words], cwd=folder, capture_output=True, text=True, encoding="utf-8"
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -49,7 +51,8 @@ def test_a_page_does_what_it_says_when_followed_to_the_letter(name, tmp_path):
 def test_a_page_that_says_something_else_is_noticed(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(
-        "```python\nprint(7 * 6)\n```\n\nprints\n\n```\n63\n```\n\n    $ dris nothing\n"
+        "```python\nprint(7 * 6)\n```\n\nprints\n\n```\n63\n```\n\n    $ dris nothing\n",
+        encoding="utf-8",
     )
     printed, ended = follow(page, tmp_path)
     assert "example.py printed\n42\n\nnot\n63" in printed
@@ -72,7 +75,9 @@ def test_the_reference_has_every_public_name_once_and_each_has_an_example():
     assert sorted(name for _, name in named) == sorted(dris._HOMES)
     assert all(dris._HOMES[name] == home for home, name in named)
     for home, name in named:
-        lines = (ROOT / "src" / Path(*home.split("."))).with_suffix(".py").read_text()
+        lines = (
+            (ROOT / "src" / Path(*home.split("."))).with_suffix(".py").read_text(encoding="utf-8")
+        )
         body = re.search(rf"^(?:def|class) {name}\b.*?(?=^(?:def|class|@)|\Z)", lines, re.M | re.S)
         assert name == "SCORES" or ">>> " in body[0], f"{name} has no example"
 

@@ -213,6 +213,7 @@ class Nursery:
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
+            encoding="utf-8",
         )
         return self
 

@@ -224,15 +224,15 @@ def made_world(root: Path, *, outputs: bool = True) -> Path:
     frame = pa.table({name: pa.array(values) for name, values in rows.items()})
     lines = [",".join(rows), *(",".join(map(str, row)) for row in zip(*rows.values(), strict=True))]
     text = "\n".join(lines) + "\n"
-    root.joinpath("data.csv").write_text(text)
-    root.joinpath("data.tsv").write_text(text.replace(",", "\t"))
+    root.joinpath("data.csv").write_text(text, encoding="utf-8")
+    root.joinpath("data.tsv").write_text(text.replace(",", "\t"), encoding="utf-8")
     root.joinpath("data.csv.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
     with zipfile.ZipFile(root / "data.zip", "w") as archive:
         archive.writestr("data.csv", text)
     pq.write_table(frame, root / "data.parquet")
     plain = [dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)]
     root.joinpath("data.jsonl").write_text(
-        "".join(json.dumps(r, default=float) + "\n" for r in plain)
+        "".join(json.dumps(r, default=float) + "\n" for r in plain), encoding="utf-8"
     )
     _write_sheet(root / "data.xlsx", lines)
     label = np.array(rows["kind"])
@@ -241,24 +241,33 @@ def made_world(root: Path, *, outputs: bool = True) -> Path:
     np.save(root / "y.npy", np.arange(n) % 2)
     words = ("a fine day", "the worst of all", "rain again", "sun and wind")
     said = [f"{words[rng.integers(4)]} {words[rng.integers(4)]},{k}" for k in rows["kind"]]
-    root.joinpath("words.csv").write_text("\n".join(["review,kind", *said]) + "\n")
+    root.joinpath("words.csv").write_text(
+        "\n".join(["review,kind", *said]) + "\n", encoding="utf-8"
+    )
     days = [f"2024-{1 + i % 12:02}-{1 + i % 28:02} 0{i % 10}:30" for i in range(n)]
     dated = [f"{day},{i % 31}.{1 + i % 12}.2023,{k}" for i, (day, k) in _each(days, rows["kind"])]
-    root.joinpath("dates.csv").write_text("\n".join(["seen,born,kind", *dated]) + "\n")
+    root.joinpath("dates.csv").write_text(
+        "\n".join(["seen,born,kind", *dated]) + "\n", encoding="utf-8"
+    )
     gaps = [f"{i % 7 or ''},{'' if i % 9 == 0 else k}" for i, k in enumerate(rows["kind"])]
-    root.joinpath("blanks.csv").write_text("\n".join(["size,kind", *gaps]) + "\n")
+    root.joinpath("blanks.csv").write_text("\n".join(["size,kind", *gaps]) + "\n", encoding="utf-8")
     image_folder(root / "photos", each=6)
     listed = [f"{c}/{i}.png,{c}" for c in ("cat", "dog") for i in range(6)]
-    root.joinpath("photos/list.csv").write_text("\n".join(["path,kind", *listed]) + "\n")
+    root.joinpath("photos/list.csv").write_text(
+        "\n".join(["path,kind", *listed]) + "\n", encoding="utf-8"
+    )
     saved_dataset(root / "saved", table(), parts=2)
     losses = rng.random((2, n)).astype(np.float32)
     np.save(root / "losses.npy", losses)
     np.savez(root / "losses.npz", loss=losses, ids=np.array(rows["name"]))
     columns = [[*rows["name"]], *losses.tolist()]
     written = [",".join(map(str, row)) for row in zip(*columns, strict=True)]
-    root.joinpath("losses.csv").write_text("\n".join(["id,loss_0,loss_1", *written]) + "\n")
+    root.joinpath("losses.csv").write_text(
+        "\n".join(["id,loss_0,loss_1", *written]) + "\n", encoding="utf-8"
+    )
     root.joinpath("aum_values.csv").write_text(
-        "\n".join(["sample_id,aum", *(f"{i},{i / 7:.3f}" for i in range(n))]) + "\n"
+        "\n".join(["sample_id,aum", *(f"{i},{i / 7:.3f}" for i in range(n))]) + "\n",
+        encoding="utf-8",
     )
     (root / "cartography").mkdir()
     for epoch in range(2):
@@ -267,7 +276,7 @@ def made_world(root: Path, *, outputs: bool = True) -> Path:
             json.dumps({k.replace("_0", f"_{epoch}"): v for k, v in g.items()}) + "\n"
             for g in guesses
         )
-        (root / f"cartography/dynamics_epoch_{epoch}.jsonl").write_text(epochs)
+        (root / f"cartography/dynamics_epoch_{epoch}.jsonl").write_text(epochs, encoding="utf-8")
     Dynamics.from_losses(losses, ids=np.array(rows["name"])).save(root / "dynamics.dris")
     likely = rng.dirichlet((2, 1), size=n).round(4)
     likely[:, 1] = 1 - likely[:, 0]
@@ -277,11 +286,14 @@ def made_world(root: Path, *, outputs: bool = True) -> Path:
     pyarrow.csv.write_csv(named, root / "likely.csv")
     root.joinpath("recipe.toml").write_text(
         'command = "clean"\ndata = ["data.csv"]\nlabel = "kind"\nid = "name"\nepochs = 1\n'
-        'proxies = 2\nmodel = "sgd_log"\ncanaries = "none"\nno_harm = true\nworkers = 1\n'
+        'proxies = 2\nmodel = "sgd_log"\ncanaries = "none"\nno_harm = true\nworkers = 1\n',
+        encoding="utf-8",
     )
-    root.joinpath("m.csv").write_text("kind,cat,dog\ncat,0.8,0.2\ndog,0.1,0.9\n")
+    root.joinpath("m.csv").write_text("kind,cat,dog\ncat,0.8,0.2\ndog,0.1,0.9\n", encoding="utf-8")
     flips = [f"{name},{str(i % 7 == 0).lower()}" for i, name in enumerate(rows["name"])]
-    root.joinpath("truth.csv").write_text("\n".join(["name,flipped", *flips]) + "\n")
+    root.joinpath("truth.csv").write_text(
+        "\n".join(["name,flipped", *flips]) + "\n", encoding="utf-8"
+    )
     write_shards(root / "losses", losses_of(90), shards=2)
     (root / "records").mkdir()
     for name in ("significance", "times"):
@@ -309,10 +321,10 @@ def made_world(root: Path, *, outputs: bool = True) -> Path:
         code, said_ = called(words_.split(), root, limit=1200)
         if code:
             raise SystemExit(f"fuzz: the world cannot be made: {words_}\n{said_}")
-    head, *drawn = root.joinpath("audit.csv").read_text().splitlines()
+    head, *drawn = root.joinpath("audit.csv").read_text(encoding="utf-8").splitlines()
     filled = [",".join([*r.split(",")[:3], "right", *r.split(",")[4:]]) for r in drawn]
     for name in ("audit.csv", "review.csv"):
-        root.joinpath(name).write_text("\n".join([head, *filled]) + "\n")
+        root.joinpath(name).write_text("\n".join([head, *filled]) + "\n", encoding="utf-8")
     shutil.rmtree(root / "o", ignore_errors=True)
     return root
 
@@ -728,7 +740,7 @@ def run_case(seed: int, number: int, world: Path, folder: Path, call_by: Caller 
     if draw.random() < 0.1:  # somebody else's file where the command would write
         (folder / "o").mkdir(exist_ok=True)
         for name in ("kept.csv", "cleaned.csv", "scores.parquet", "a.csv", ".dris-written.json"):
-            (folder / "o" / name).write_text("precious")
+            (folder / "o" / name).write_text("precious", encoding="utf-8")
     words = twisted(words, draw)
     before = foreign(state_of(folder), words)
     code, said = call_by(words, folder)
@@ -842,7 +854,7 @@ def run_many(
                 mine = [n for n in numbers if n % workers == place]
                 bad = _those_wrong(seed, mine, world, home / f"case-{place}" / "case", tell)
                 rows = [[s.number, s.words, s.code, s.said, s.wrong] for s in bad]
-                (home / f"bad-{place}.json").write_text(json.dumps(rows))
+                (home / f"bad-{place}.json").write_text(json.dumps(rows), encoding="utf-8")
                 os._exit(0)
             children.append(child)
         for child in children:
@@ -850,7 +862,7 @@ def run_many(
         return [
             Seen(*row)
             for place in range(workers)
-            for row in json.loads((home / f"bad-{place}.json").read_text())
+            for row in json.loads((home / f"bad-{place}.json").read_text(encoding="utf-8"))
         ]
 
 
@@ -898,7 +910,7 @@ def _batch(seed: int, numbers: list[int], world: Path, folder: Path) -> list[See
             for number in numbers:
                 seen = run_case(seed, number, world, folder, called_here)
                 row = [seen.number, seen.words, seen.code, seen.said, seen.wrong]
-                with results.open("a") as out:
+                with results.open("a", encoding="utf-8") as out:
                     out.write(json.dumps(row) + "\n")
         finally:
             os._exit(0)
@@ -912,7 +924,7 @@ def _batch(seed: int, numbers: list[int], world: Path, folder: Path) -> list[See
             how = "hang"
             break
         time.sleep(0.02)
-    found = [Seen(*json.loads(line)) for line in results.read_text().splitlines()]
+    found = [Seen(*json.loads(line)) for line in results.read_text(encoding="utf-8").splitlines()]
     if len(found) < len(numbers):
         how = how or "ended"
         said = _read(folder.parent / f".said-{child}")

@@ -156,10 +156,12 @@ def write_inputs(folder: Path) -> None:
 
     rng = np.random.default_rng(0)
     rows = [f"r{i},{rng.normal() + 3 * (i % 2):.3f},{'dog' if i % 2 else 'cat'}" for i in range(80)]
-    (folder / "data.csv").write_text("\n".join(["name,height,kind", *rows]) + "\n")
+    (folder / "data.csv").write_text(
+        "\n".join(["name,height,kind", *rows]) + "\n", encoding="utf-8"
+    )
     ticks = [f"r{i},{'dog' if i % 2 else 'cat'},,right," for i in range(5)]
     head = "id,given,proposed,verdict,corrected"
-    (folder / "review.csv").write_text("\n".join([head, *ticks]) + "\n")
+    (folder / "review.csv").write_text("\n".join([head, *ticks]) + "\n", encoding="utf-8")
     write_shards(folder / "losses", losses_of(300), shards=2)
 
 
@@ -173,7 +175,7 @@ def ran_whole(words: str, home: Path) -> Whole:
         seconds = max(seconds, _seconds(child))
         time.sleep(0.005)
     if code:
-        said = (home / "said").read_text(errors="replace")
+        said = (home / "said").read_text(errors="replace", encoding="utf-8")
         raise SystemExit(f"kill: {words} does not run: exit {code}\n{said}")
     return Whole(files_of(folder / "o"), changes.stat().st_size, seconds)
 
@@ -202,7 +204,7 @@ def one_kill(
     if code != 0:
         before = files_of(folder / "o")
         again = _wait(_started(words, folder, home))
-        said = (home / "said").read_text(errors="replace").strip().splitlines()
+        said = (home / "said").read_text(errors="replace", encoding="utf-8").strip().splitlines()
         # Killed after its last change, all is there: the same is refused as after any other end.
         over = before == whole.files and "use --force" in "".join(said[-1:])
         if again != 0 and not over:
@@ -369,9 +371,14 @@ def _processes(session: int) -> list[tuple[int, str]]:
         if not entry.name.isdigit() or int(entry.name) == session:
             continue
         try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            fields = (entry / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
             if int(fields[3]) == session and fields[0] != "Z":
-                found.append((int(entry.name), (entry / "cmdline").read_text().replace("\0", " ")))
+                found.append(
+                    (
+                        int(entry.name),
+                        (entry / "cmdline").read_text(encoding="utf-8").replace("\0", " "),
+                    )
+                )
         except (FileNotFoundError, ProcessLookupError):
             continue
     return found

@@ -86,14 +86,14 @@ class Mutant:
     @property
     def tree(self) -> ast.Module:
         """The whole module with the change in it."""
-        changed = ast.parse((PACKAGE / f"{self.module}.py").read_text())
+        changed = ast.parse((PACKAGE / f"{self.module}.py").read_text(encoding="utf-8"))
         _put(changed, self.path, self.new)
         return ast.fix_missing_locations(changed)
 
 
 def mutants_of(module: str) -> list[Mutant]:
     """Every change to a module, named so that the name outlives edits elsewhere in it."""
-    tree = ast.parse((PACKAGE / f"{module}.py").read_text())
+    tree = ast.parse((PACKAGE / f"{module}.py").read_text(encoding="utf-8"))
     seen: Counter[str] = Counter()
     found = []
     for where, path in _places(tree):
@@ -519,7 +519,7 @@ class Kept:
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.held: dict[str, tuple[bool, int]] = {}
         if self.file.is_file() and not fresh:
-            for line in self.file.read_text().splitlines():
+            for line in self.file.read_text(encoding="utf-8").splitlines():
                 mark, noticed, tests = json.loads(line)
                 self.held[mark] = noticed, tests
         self.texts: dict[str, bytes] = {}
@@ -534,7 +534,7 @@ class Kept:
     def seen(self, session: Any) -> dict[str, Seen]:
         """What each test enters, run again only where its file is another one."""
         path = self.file.with_name("seen.json")
-        held = json.loads(path.read_text()) if path.is_file() else {}
+        held = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         files = {item.nodeid.partition("::")[0] for item in session.items}
         marks = {f: hashlib.sha256((ROOT / f).read_bytes()).hexdigest() for f in files}
         new = [
@@ -547,7 +547,7 @@ class Kept:
             if held.get(file, [None])[0] != marks[file]:
                 held[file] = marks[file], {}
             held[file][1][name] = one.seconds, sorted(one.enters)
-        path.write_text(json.dumps(held))
+        path.write_text(json.dumps(held), encoding="utf-8")
         return {
             name: Seen(seconds, frozenset(enters))
             for file in files
@@ -561,13 +561,13 @@ class Kept:
 
     def put(self, mark: str, noticed: bool, tests: list[str]) -> None:
         """Write it down."""
-        with self.file.open("a") as stream:
+        with self.file.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps([mark, noticed, len(tests)]) + "\n")
 
 
 def equivalents() -> dict[str, str]:
     """The reason why each listed mutant changes nothing, by its name."""
-    lines = EQUIVALENT.read_text().splitlines() if EQUIVALENT.is_file() else []
+    lines = EQUIVALENT.read_text(encoding="utf-8").splitlines() if EQUIVALENT.is_file() else []
     pairs = [line.rpartition(" | ") for line in lines if " | " in line and line[0] != "#"]
     return {name.strip(): reason.strip() for name, _, reason in pairs}
 

@@ -60,7 +60,7 @@ def rename_cells(folder: Path) -> list[str]:
     for path in sorted(folder.glob("*.json")):
         if path.name.endswith(".time.json"):
             continue
-        record = json.loads(path.read_text())
+        record = json.loads(path.read_text(encoding="utf-8"))
         if (new := renamed(record)) == record:
             continue
         key = key_of(new["cell"])

@@ -27,9 +27,11 @@ Row = Mapping[str, Any]
 
 def write(docs: Path) -> None:
     """Read the record, write its part of the page and draw the figure."""
-    record = json.loads((docs / RECORD).read_text())
-    before, rest = (docs / PAGE).read_text().split(BEGIN)
-    (docs / PAGE).write_text(before + BEGIN + measured(record) + END + rest.split(END)[1])
+    record = json.loads((docs / RECORD).read_text(encoding="utf-8"))
+    before, rest = (docs / PAGE).read_text(encoding="utf-8").split(BEGIN)
+    (docs / PAGE).write_text(
+        before + BEGIN + measured(record) + END + rest.split(END)[1], encoding="utf-8"
+    )
     rows = rows_of(record)
     sizes = {
         way: [n for n, other in sorted(rows) if other == way]

@@ -38,7 +38,7 @@ def test_a_page_is_what_its_record_says_to_the_letter(scale, name):
     folder = FOLDERS[scale]
     records, experiment = read_records(folder / "records" / f"{name}.json"), experiment_of(name)
     tables, claims = experiment.tables(records), experiment.claims(records)
-    text = (folder / f"{name}.md").read_text()
+    text = (folder / f"{name}.md").read_text(encoding="utf-8")
     images = re.findall(r"^!\[.*\]\(images/(.*)\)$", text, re.M)
     assert images
     assert all((folder / "images" / image).is_file() for image in images)
@@ -49,9 +49,9 @@ def test_a_page_is_what_its_record_says_to_the_letter(scale, name):
         for table in tables
     ]
     assert page_text(name, records, other, claims, images) != text
-    latex = (folder / "tables" / f"{name}.tex").read_text()
+    latex = (folder / "tables" / f"{name}.tex").read_text(encoding="utf-8")
     assert latex == "\n\n".join(table.latex() for table in tables) + "\n"
-    told = json.loads((folder / "claims" / f"{name}.json").read_text())
+    told = json.loads((folder / "claims" / f"{name}.json").read_text(encoding="utf-8"))
     assert told["claims"] == [asdict(claim) for claim in claims]
 
 
@@ -69,7 +69,7 @@ def committed(folder):
     return [
         (path.stem, Claim(**claim))
         for path in sorted((folder / "claims").iterdir())
-        for claim in json.loads(path.read_text())["claims"]
+        for claim in json.loads(path.read_text(encoding="utf-8"))["claims"]
     ]
 
 
@@ -80,7 +80,9 @@ def test_the_index_counts_the_claims_of_all_pages(scale, tmp_path):
     for path in (folder / "claims").iterdir():
         (tmp_path / "claims" / path.name).write_bytes(path.read_bytes())
     write_index(tmp_path, scale)
-    assert (tmp_path / "README.md").read_text() == (folder / "README.md").read_text()
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == (folder / "README.md").read_text(
+        encoding="utf-8"
+    )
 
 
 def shown_twice(claims):

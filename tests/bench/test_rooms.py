@@ -24,7 +24,7 @@ def unlisted(names, told):
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
 def test_a_room_is_small_and_its_docstring_lists_every_module(room):
     assert len(modules(room)) <= 15
-    assert unlisted(modules(room), (room / "__init__.py").read_text()) == []
+    assert unlisted(modules(room), (room / "__init__.py").read_text(encoding="utf-8")) == []
 
 
 def test_a_module_that_is_not_listed_would_be_noticed():

@@ -344,8 +344,9 @@ def test_tables_come_from_records_without_torch(finished, tmp_path):
         capture_output=True,
         text=True,
         check=True,
+        encoding="utf-8",
     )
     assert json.loads(done.stdout)["scale"] == "smoke"
-    page = (tmp_path / "out/smoke/results/pruning.md").read_text()
+    page = (tmp_path / "out/smoke/results/pruning.md").read_text(encoding="utf-8")
     assert "| AUM, top |" in page
     assert (tmp_path / "out/smoke/results/images/pruning.svg").stat().st_size > 5_000

@@ -54,6 +54,7 @@ class Server:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            encoding="utf-8",
         )
         self.said = []
         for line in self.process.stdout:
@@ -95,7 +96,7 @@ ANIMALS = ("animals.csv", "--label", "kind", "--id", "name", "--reviewer", "ana"
 
 
 def acts(folder, name="animals"):
-    lines = (folder / f"{name}.review.jsonl").read_text().splitlines()[1:]
+    lines = (folder / f"{name}.review.jsonl").read_text(encoding="utf-8").splitlines()[1:]
     return [json.loads(line) for line in lines]
 
 

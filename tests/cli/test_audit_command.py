@@ -24,7 +24,7 @@ def here(tmp_path, monkeypatch):
     for i in range(N):
         x = rng.normal(size=2) + (4 if i % 2 else 0)
         lines.append(f"r{i},{x[0]:.3f},{x[1]:.3f},{'dog' if i % 2 else 'cat'}")
-    (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "data.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return tmp_path
 
 
@@ -33,15 +33,15 @@ COLUMNS = ("--label", "kind", "--id", "name")
 
 def table(path):
     """The rows of a CSV file, by column."""
-    return list(csv.DictReader(io.StringIO(path.read_text(), newline="")))
+    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"), newline="")))
 
 
 def filled(path, answer):
     """Every row's verdict and correction, as `answer(id, given)` says."""
-    rows = list(csv.reader(io.StringIO(path.read_text(), newline="")))
+    rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"), newline="")))
     for row in rows[1:]:
         row[3:5] = answer(row[0], row[1])
-    with path.open("w", newline="") as out:
+    with path.open("w", newline="", encoding="utf-8") as out:
         csv.writer(out).writerows(rows)
 
 
@@ -107,37 +107,40 @@ def test_the_draw_depends_on_the_seed_alone(dris, here):
 def test_an_unfinished_audit_has_no_limit(dris, here):
     path = drawn(dris, here)
     filled(path, lambda *_: ("right", ""))
-    lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(lines[:-1]))
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[:-1]), encoding="utf-8")
     refused(dris("audit", "read", "audit.csv"), "stopped early")
-    path.write_text("".join([*lines[:-1], lines[-1].replace("right", "")]))
+    path.write_text("".join([*lines[:-1], lines[-1].replace("right", "")]), encoding="utf-8")
     refused(dris("audit", "read", "audit.csv"), "stopped early")
-    path.write_text("".join(lines))  # the twin: whole again, it is read
+    path.write_text("".join(lines), encoding="utf-8")  # the twin: whole again, it is read
     assert dris("audit", "read", "audit.csv")[0] == 0
 
 
 def test_an_altered_audit_has_no_limit(dris, here):
     path = drawn(dris, here)
     filled(path, lambda *_: ("right", ""))
-    whole, sealed = path.read_text(), (here / "audit.json").read_text()
-    path.write_text(whole + "r9999,cat,,right,,1,2\n")
+    whole, sealed = (
+        path.read_text(encoding="utf-8"),
+        (here / "audit.json").read_text(encoding="utf-8"),
+    )
+    path.write_text(whole + "r9999,cat,,right,,1,2\n", encoding="utf-8")
     refused(dris("audit", "read", "audit.csv"), "was not drawn")
-    path.write_text(whole.replace(",cat,", ",dog,", 1))
+    path.write_text(whole.replace(",cat,", ",dog,", 1), encoding="utf-8")
     refused(dris("audit", "read", "audit.csv"), "leave that column")
-    path.write_text(whole)
-    (here / "audit.json").write_text(sealed.replace(f'"size": {N}', '"size": 41'))
+    path.write_text(whole, encoding="utf-8")
+    (here / "audit.json").write_text(sealed.replace(f'"size": {N}', '"size": 41'), encoding="utf-8")
     refused(dris("audit", "read", "audit.csv"), "altered")
-    (here / "audit.json").write_text("[]")
+    (here / "audit.json").write_text("[]", encoding="utf-8")
     refused(dris("audit", "read", "audit.csv"), "draw again")
     (here / "audit.json").unlink()
     refused(dris("audit", "read", "audit.csv"), "is not there")
-    (here / "audit.json").write_text(sealed)
+    (here / "audit.json").write_text(sealed, encoding="utf-8")
     assert dris("audit", "read", "audit.csv")[0] == 0
 
 
 def test_an_audit_of_data_that_changed_since_has_no_limit(dris, here):
     filled(drawn(dris, here), lambda *_: ("right", ""))
-    with (here / "data.csv").open("a") as data:
+    with (here / "data.csv").open("a", encoding="utf-8") as data:
         data.write("r999,1.0,1.0,cat\n")
     refused(dris("audit", "read", "audit.csv"), "has changed")
 
@@ -158,8 +161,8 @@ def test_the_reports_random_sample_is_an_audit_of_what_was_kept(dris, here):
     words = ("--rule", "rank_variance", "--keep", "0.5", "--epochs", 2, "--model", "sgd_log")
     _, out, _ = dris("prune", "data.csv", *COLUMNS, *words, "--json")
     kept = {row["name"]: row["kind"] for row in table(here / "dris-out" / "kept.csv")}
-    text, limits = as_exported((here / "dris-out" / "report.html").read_text())
-    (here / "got.csv").write_text(text)
+    text, limits = as_exported((here / "dris-out" / "report.html").read_text(encoding="utf-8"))
+    (here / "got.csv").write_text(text, encoding="utf-8")
     code, said, _ = dris("audit", "read", "got.csv", "--json")
     assert code == 0
     found = json.loads(said)
@@ -168,11 +171,13 @@ def test_the_reports_random_sample_is_an_audit_of_what_was_kept(dris, here):
     assert found["share"] == audit_limit(size=size, checked=60, wrong=0).share == limits[0]
     assert all(kept[row["id"]] == row["given"] for row in table(here / "got.csv"))
     # A file beside it of another draw does not count, and its own seal must be whole.
-    (here / "got.json").write_text("{}")
+    (here / "got.json").write_text("{}", encoding="utf-8")
     assert dris("audit", "read", "got.csv", "--json")[1] == said
-    (here / "got.csv").write_text(text.replace(f'""size"": {size}', '""size"": 61'))
+    (here / "got.csv").write_text(
+        text.replace(f'""size"": {size}', '""size"": 61'), encoding="utf-8"
+    )
     refused(dris("audit", "read", "got.csv"), "altered")
-    (here / "got.csv").write_text("".join(text.splitlines(keepends=True)[:-1]))
+    (here / "got.csv").write_text("".join(text.splitlines(keepends=True)[:-1]), encoding="utf-8")
     refused(dris("audit", "read", "got.csv"), "stopped early")
 
 
@@ -248,8 +253,8 @@ def test_a_queue_from_a_score_file_trains_nothing_and_hides_canaries(dris, here)
     rows = table(here / "review.csv")
     assert [row["id"] for row in rows] == ["r1", "r2", "r3"]
     assert [row["proposed"] for row in rows] == ["cat", "dog", "cat"]
-    text = (here / "data.csv").read_text().replace("dog", "cat", 1)
-    (here / "data.csv").write_text(text)
+    text = (here / "data.csv").read_text(encoding="utf-8").replace("dog", "cat", 1)
+    (here / "data.csv").write_text(text, encoding="utf-8")
     refused(dris(*words, "--scores", ".", "--force"), "other labels")
 
 
@@ -277,15 +282,21 @@ def test_a_queue_from_scores_goes_by_suspicion_where_there_is_one(dris, here):
     ],
 )
 def test_a_review_that_does_not_fit_the_data_is_refused_and_nothing_written(dris, here, line, says):
-    (here / "review.csv").write_text(f"id,given,proposed,verdict,corrected\n{line}\n")
+    (here / "review.csv").write_text(
+        f"id,given,proposed,verdict,corrected\n{line}\n", encoding="utf-8"
+    )
     refused(dris("audit", "apply", "data.csv", "review.csv", *COLUMNS, "--out", "x.csv"), says)
     assert not (here / "x.csv").exists()
 
 
 def test_a_review_that_fits_is_applied_and_other_lines_keep_their_bytes(dris, here):
-    (here / "review.csv").write_text("id,given,proposed,verdict,corrected\nr0,cat,dog,wrong,dog\n")
+    (here / "review.csv").write_text(
+        "id,given,proposed,verdict,corrected\nr0,cat,dog,wrong,dog\n", encoding="utf-8"
+    )
     assert dris("audit", "apply", "data.csv", "review.csv", *COLUMNS, "--out", "x.csv")[0] == 0
-    old, new = ((here / name).read_text().splitlines() for name in ("data.csv", "x.csv"))
+    old, new = (
+        (here / name).read_text(encoding="utf-8").splitlines() for name in ("data.csv", "x.csv")
+    )
     assert new[0] == old[0] + ",trusted"
     assert new[1] == old[1].replace("cat", "dog") + ",true"
     assert new[2:] == [line + ",false" for line in old[2:]]
@@ -309,7 +320,7 @@ def test_every_kind_flips_the_stated_share_and_keeps_the_truth_apart(dris, here,
 
 
 def test_a_matrix_decides_which_class_becomes_which(dris, here):
-    (here / "matrix.csv").write_text("true,cat,dog\ncat,0.6,0.4\ndog,0,1\n")
+    (here / "matrix.csv").write_text("true,cat,dog\ncat,0.6,0.4\ndog,0,1\n", encoding="utf-8")
     words = ("--kind", "matrix", "--matrix", "matrix.csv", "--out", "noisy.csv", "--json")
     code, out, _ = dris("corrupt", "data.csv", *COLUMNS, *words)
     assert code == 0
@@ -321,9 +332,9 @@ def test_a_matrix_decides_which_class_becomes_which(dris, here):
 
 
 def test_trusted_labels_are_never_flipped(dris, here):
-    rows = (here / "data.csv").read_text().splitlines()
+    rows = (here / "data.csv").read_text(encoding="utf-8").splitlines()
     marked = [f"{row},{'checked' if not i else int(i <= 250)}" for i, row in enumerate(rows)]
-    (here / "data.csv").write_text("\n".join(marked) + "\n")
+    (here / "data.csv").write_text("\n".join(marked) + "\n", encoding="utf-8")
     words = ("data.csv", *COLUMNS, "--trusted", "checked", "--rate", 0.5, "--out", "noisy.csv")
     assert dris("corrupt", *words)[0] == 0
     truth = table(here / "noisy-truth.csv")
@@ -349,6 +360,6 @@ def test_a_corruption_that_cannot_be_is_refused_and_nothing_written(dris, here, 
 
 
 def test_an_existing_truth_is_not_overwritten(dris, here):
-    (here / "noisy-truth.csv").write_text("mine")
+    (here / "noisy-truth.csv").write_text("mine", encoding="utf-8")
     refused(dris("corrupt", "data.csv", *COLUMNS, "--out", "noisy.csv"), "not written by dris")
     assert not (here / "noisy.csv").exists()

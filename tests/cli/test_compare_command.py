@@ -69,7 +69,7 @@ def test_the_truth_may_come_from_a_flag_or_a_file(dris, tmp_path, how):
     chosen = marks[1:] if how == "rows" else marks
     text = "\n".join(",".join(row) for row in zip(*chosen, strict=True))
     (tmp_path / "truth.csv").write_text(
-        text + "\n" if how != "rows" else f"x,{text}".replace("\n", "\n1,") + "\n"
+        text + "\n" if how != "rows" else f"x,{text}".replace("\n", "\n1,") + "\n", encoding="utf-8"
     )
     pq.write_table(pa.table({"id": [f"r{i}" for i in range(N)], "bad": ODD}), "truth.parquet")
     words = {
@@ -103,7 +103,7 @@ def test_what_cannot_be_compared_is_one_sentence(dris, tmp_path, words, says):
     write_scores(ScoreFile([f"r{i}" for i in range(N)], {"loss": UP}), "other.parquet")
     written("numbers.parquet", UP, ids=range(N))
     written("strange.parquet", UP, ids=[f"s{i}" for i in range(N)])
-    (tmp_path / "truth.csv").write_text("id,bad\nr0,yes\n")
+    (tmp_path / "truth.csv").write_text("id,bad\nr0,yes\n", encoding="utf-8")
     code, out, err = dris(*words)
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert says in err

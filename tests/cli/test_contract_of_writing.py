@@ -215,7 +215,7 @@ def world(tmp_path_factory):
     for i in range(120):
         x = rng.normal(size=2) + (4 if i % 2 else 0)
         lines.append(f"r{i},{x[0]:.3f},{x[1]:.3f},{'dog' if i % 2 else 'cat'}")
-    (root / "data.csv").write_text("\n".join(lines) + "\n")
+    (root / "data.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     write_shards(root / "losses", losses_of(90), shards=1)
     (root / "records").mkdir()
     shutil.copy(RECORD, root / "records")
@@ -226,10 +226,12 @@ def world(tmp_path_factory):
 
     run(f"score data.csv {FAST} --canaries none --out scored")
     run(f"audit draw data.csv {COLUMNS} --n 3 --out audit.csv")
-    text = (root / "audit.csv").read_text().splitlines()
+    text = (root / "audit.csv").read_text(encoding="utf-8").splitlines()
     filled = [",".join([*line.split(",")[:3], "right", *line.split(",")[4:]]) for line in text[1:]]
-    (root / "audit.csv").write_text("\n".join([text[0], *filled]) + "\n")
-    (root / "review.csv").write_text((root / "audit.csv").read_text())
+    (root / "audit.csv").write_text("\n".join([text[0], *filled]) + "\n", encoding="utf-8")
+    (root / "review.csv").write_text(
+        (root / "audit.csv").read_text(encoding="utf-8"), encoding="utf-8"
+    )
     # Whatever is a file of `mine` or `rk` was written by dris, so that only being read saves it.
     data, made = (root / "data.csv").read_bytes(), root / "mine"
     (made / "smoke/results/claims").mkdir(parents=True)
@@ -479,7 +481,7 @@ def test_a_writer_that_refuses_nothing_is_caught(name, dris, here, monkeypatch):
 
 def test_a_command_that_writes_past_the_writer_is_caught(dris, here, monkeypatch):
     def past(seeds, *, out, **_):
-        (out / "demo.json").write_text("{}")
+        (out / "demo.json").write_text("{}", encoding="utf-8")
 
     monkeypatch.setattr(demo, "show", past)
     (here / "o").mkdir()
@@ -555,7 +557,7 @@ def test_no_other_module_writes_renames_or_removes_by_itself():
     found = {
         path.stem if names[path.stem] == 1 else f"{path.parent.name}/{path.stem}"
         for path in paths
-        if writes_itself(path.read_text())
+        if writes_itself(path.read_text(encoding="utf-8"))
     }
     assert found - set(THEMSELVES) == set()
     assert set(THEMSELVES) - found == set()  # who no longer does has no entry

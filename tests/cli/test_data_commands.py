@@ -74,7 +74,7 @@ def test_prune_writes_a_cleaner_table_with_the_same_columns_order_and_lines(
 
 def test_prune_writes_the_report_beside_it_unless_told_not_to(on_people, tmp_path):
     assert on_people("prune", "--keep", "0.25")[0] == 0
-    page = (tmp_path / "out" / "report.html").read_text()
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "people.csv" in page
     assert "What to do" in page
     assert "exec" in page  # a category, decoded
@@ -122,7 +122,7 @@ def test_score_writes_every_score_by_id_with_flags_and_a_recipe(on_people, peopl
     free = ~found.flags["canary"]
     assert suspicious[free & people[2]].mean() > 0.7
     assert suspicious[free & ~people[2]].mean() < 0.3
-    text = (tmp_path / "out" / "recipe.json").read_text()
+    text = (tmp_path / "out" / "recipe.json").read_text(encoding="utf-8")
     recipe = json.loads(text)
     assert text == json.dumps(recipe, sort_keys=True, indent=1) + "\n"
     assert recipe["settings"]["epochs"] == 6
@@ -180,7 +180,7 @@ def test_report_alone_says_its_headline(on_people, tmp_path):
     code, said, _ = on_people("report", "--rule", "rank_variance")
     assert code == 0
     assert "wrote" in said
-    page = (tmp_path / "out" / "report.html").read_text()
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert said.splitlines()[0] in html.unescape(page)
     values = json.loads(on_people("report", "--rule", "rank_variance", "--force", "--json")[1])
     assert values["headline"] == said.splitlines()[0]
@@ -199,12 +199,12 @@ def test_nothing_is_replaced_without_force_and_that_is_said_before_training(dris
         ("weights", "weights.csv"),
         ("report", "report.html"),
     ):
-        (out / name).write_text("mine")
+        (out / name).write_text("mine", encoding="utf-8")
         code, _, told = dris(*command.split(), people[0], *ROW_NUMBERS, *FAST, "--out", out)
         assert code == 1
         assert f"{name} was not written by dris" in told
         assert told.count("\n") == 1
-        assert (out / name).read_text() == "mine"
+        assert (out / name).read_text(encoding="utf-8") == "mine"
         assert not (out / "runs").exists()
         (out / name).unlink()
 
@@ -218,11 +218,11 @@ def test_force_replaces_what_the_command_wrote_until_somebody_edits_it(on_people
     assert "weights.csv exists; use --force" in told
     assert on_people("weights", "--smoothing", "0.5", "--force")[0] == 0
     assert path.read_bytes() != old
-    path.write_text("mine")
+    path.write_text("mine", encoding="utf-8")
     code, _, told = on_people("weights", "--force")
     assert code == 1
     assert "weights.csv was changed since dris wrote it" in told
-    assert path.read_text() == "mine"
+    assert path.read_text(encoding="utf-8") == "mine"
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,9 @@ def test_a_folder_of_images_becomes_a_list_and_a_report_with_pictures(dris, tmp_
     wrong = [int(Path(row["path"]).stem) % 10 == 0 for row in rows]
     assert np.mean(wrong) < 0.05
     assert (tmp_path / "out" / rows[0]["path"]).is_file()
-    assert "iVBOR" in (tmp_path / "out" / "report.html").read_text()  # PNG, as base64
+    assert "iVBOR" in (tmp_path / "out" / "report.html").read_text(
+        encoding="utf-8"
+    )  # PNG, as base64
 
 
 def test_an_npz_of_embeddings_becomes_a_smaller_npz_and_a_report(dris, tmp_path):
@@ -402,6 +404,7 @@ def _child(*words, cwd, start_new_session=False):
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=start_new_session,
+        encoding="utf-8",
     )
 
 
@@ -531,7 +534,7 @@ def test_clean_writes_the_rows_the_suspects_and_the_page(on_people, people, tmp_
     assert len(issues) == values["suspects"]
     dropped = {row["id"] for row in issues if row["dropped"] == "yes"}
     assert dropped == {f"p{i:05d}" for i in set(range(N)) - set(kept.tolist())}
-    assert "What to do" in (tmp_path / "out" / "report.html").read_text()
+    assert "What to do" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     code, said, _ = on_people("clean", "--no-report", "--columns", "all", out=tmp_path / "bare")
     assert code == 0
     wide = rows_of(tmp_path / "bare" / "issues.csv")

@@ -107,7 +107,7 @@ def test_killed_between_two_names_the_same_command_finishes_its_half(tmp_path, m
         write_both(tmp_path / "other")
     monkeypatch.undo()
     half = next(path for path in (tmp_path / "other").iterdir() if path.name != MANIFEST)
-    half.write_text("mine")
+    half.write_text("mine", encoding="utf-8")
     with pytest.raises(InputError, match="so it is yours"):
         write_both(tmp_path / "other")
 
@@ -117,7 +117,7 @@ def test_what_a_killed_process_left_goes_and_what_others_have_stays(tmp_path):
     elsewhere = tmp_path / f".a.csv.{'0' * 32}.tmp"  # of a machine that is not this one
     notes = tmp_path / ".notes.tmp"
     for path in (left, living, elsewhere, notes):
-        path.write_text("half")
+        path.write_text("half", encoding="utf-8")
     Writer().write(tmp_path / "a.csv", [b"a"])
     assert not left.exists()
     assert all(path.exists() for path in (living, elsewhere, notes))
@@ -127,7 +127,7 @@ def test_what_a_killed_process_left_goes_and_what_others_have_stays(tmp_path):
 def test_temporary_folders_of_killed_processes_go_with_the_next_one(tmp_path):
     dead = tmp_path / of_a_killed_process(Path("x")).name.replace(".x.", "dris-")[: -len(".tmp")]
     dead.mkdir()
-    (dead / "array").write_text("")
+    (dead / "array").write_text("", encoding="utf-8")
     with temporary_folder(tmp_path) as folder:
         assert [path.name for path in tmp_path.iterdir()] == [folder.name]
     assert list(tmp_path.iterdir()) == []
@@ -150,7 +150,9 @@ def test_a_killed_clean_is_finished_by_the_same_command_to_the_same_bytes(people
     def ran(code, where):  # the recipe names the output as it was typed: the same in both places
         (tmp_path / where).mkdir(exist_ok=True)
         command = [sys.executable, "-c", code, *words, "--out", "out"]
-        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path / where)
+        return subprocess.run(
+            command, capture_output=True, text=True, cwd=tmp_path / where, encoding="utf-8"
+        )
 
     assert ran(MAIN, "whole").returncode == 0
     assert ran(code, "cut").returncode == -signal.SIGKILL
@@ -189,7 +191,7 @@ def running(pid):
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are read from /proc")
 def test_workers_end_within_seconds_of_a_killed_command(tmp_path):
     script = tmp_path / "sleeping.py"
-    script.write_text(SLEEPING)
+    script.write_text(SLEEPING, encoding="utf-8")
     (tmp_path / "at").mkdir()
     child = subprocess.Popen(
         [sys.executable, str(script), str(tmp_path / "at")], stderr=subprocess.DEVNULL
@@ -228,7 +230,11 @@ def _fine(number, tick):
 def test_a_command_told_to_end_does_as_after_ctrl_c(people, tmp_path):
     words = ["judge", str(people), "--label", "income", "--epochs", "500", "--workers", "1"]
     child = subprocess.Popen(
-        [sys.executable, "-c", MAIN, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", MAIN, *words],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
     )
     with child:
         until(lambda: list(tmp_path.glob("dris-out/runs/*/key.json")))
@@ -275,7 +281,11 @@ def test_a_full_disk_names_the_run_and_the_command_that_goes_on(people, tmp_path
     )
     words = ["judge", str(people), "--label", "income", "--epochs", "2", "--workers", "1"]
     done = subprocess.run(
-        [sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, "-c", code, *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
     )
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
@@ -345,7 +355,7 @@ def test_the_list_of_outputs_says_nothing_of_unfinished_sets_once_they_are_whole
     with Writer().together() as writer:
         for name in "ab":
             writer.write(tmp_path / name, [b"x"])
-    assert "unfinished" not in json.loads((tmp_path / MANIFEST).read_text())
+    assert "unfinished" not in json.loads((tmp_path / MANIFEST).read_text(encoding="utf-8"))
     assert set(written_in(tmp_path)) == {"a", "b"}
 
 
@@ -438,9 +448,14 @@ def test_ctrl_c_before_a_command_has_begun_is_no_traceback(tmp_path):
         capture_output=True,
         text=True,
         cwd=tmp_path,
+        encoding="utf-8",
     )
     assert (begun.returncode, begun.stderr) == (-signal.SIGINT, "")
     twin = subprocess.run(
-        [sys.executable, "-c", code + MAIN], capture_output=True, text=True, cwd=tmp_path
+        [sys.executable, "-c", code + MAIN],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        encoding="utf-8",
     )
     assert "Traceback" in twin.stderr

@@ -44,7 +44,7 @@ def test_labels_ids_and_columns_are_shown_escaped(dris, tmp_path, where):
         "id": CSV.replace("r3", cell),
         "column": CSV.replace("job", cell, 1),
     }[where]
-    (tmp_path / "a.csv").write_text(text, newline="")
+    (tmp_path / "a.csv").write_text(text, newline="", encoding="utf-8")
     for words in (
         f"clean {tmp_path}/a.csv --label y --id id --epochs 1 --no-report --workers 1",
         f"audit draw {tmp_path}/a.csv --label y --id id --n 3",
@@ -104,7 +104,7 @@ def test_a_foreign_store_is_shown_escaped_and_its_mark_up_as_it_stands(dris, tmp
 )
 def test_pipes_and_devices_are_refused_at_once(dris, tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.csv").write_text(CSV)
+    (tmp_path / "a.csv").write_text(CSV, encoding="utf-8")
     (tmp_path / "x.npy").write_bytes(npy_bytes(np.eye(4)))
     for suffix in (".csv", ".parquet", ".npz", ".npy"):
         os.mkfifo(tmp_path / f"pipe{suffix}")
@@ -129,14 +129,18 @@ def test_a_table_names_images_below_its_own_folder_unless_allowed(tmp_path):
     (tmp_path / "set/link.png").symlink_to(tmp_path / "secret.png")
     rest = "".join(f"{c}/{i}.png,{c}\n" for c in ("cat", "dog") for i in range(3))
     for outside in ("../secret.png", str(tmp_path / "secret.png"), "link.png"):
-        (tmp_path / "set/list.csv").write_text(f"path,label\n{outside},cat\n{rest}")
+        (tmp_path / "set/list.csv").write_text(
+            f"path,label\n{outside},cat\n{rest}", encoding="utf-8"
+        )
         for read in (read_data, read_marks):
             with pytest.raises(InputError, match=r"line 2 .* does not lie below .*--allow-outside"):
                 read(tmp_path / "set/list.csv")
             assert len(read(tmp_path / "set/list.csv", allow_outside=True)) == 7
-    (tmp_path / "set/list.csv").write_text("path,label\n" + rest)
+    (tmp_path / "set/list.csv").write_text("path,label\n" + rest, encoding="utf-8")
     assert len(read_data(tmp_path / "set/list.csv")) == 6
-    (tmp_path / "set/list.csv").write_text("path,label\n" + rest.replace("cat/", "../set/cat/"))
+    (tmp_path / "set/list.csv").write_text(
+        "path,label\n" + rest.replace("cat/", "../set/cat/"), encoding="utf-8"
+    )
     assert len(read_data(tmp_path / "set/list.csv")) == 6  # where it leads decides
 
 
@@ -147,11 +151,11 @@ FORMULA = "=HYPERLINK(1)"
 
 def test_ids_for_a_spreadsheet_are_no_formulas_and_come_back(tmp_path):
     text = CSV.replace("r3,", f"{FORMULA},").replace("r4,", "'s,")
-    (tmp_path / "a.csv").write_text(text)
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
     data = read_data(tmp_path / "a.csv", label="y", id="id")
     flipped = np.arange(len(data)) % 2 == 0
     out = write_ids(data, tmp_path / "truth.csv", columns={"flipped": flipped})
-    written = out.read_text().splitlines()
+    written = out.read_text(encoding="utf-8").splitlines()
     assert f"'{FORMULA},False" in written
     assert "''s,True" in written
     assert "r0,True" in written  # and what is none stays as it is
@@ -197,24 +201,28 @@ def test_deep_json_that_is_whole_does_not_end_the_process(dris, tmp_path):
         '{"v":' * 50_000 + "1" + "}" * 50_000,
         '{"v":' + "[" * 50_000 + "]" * 50_000 + "}",
     ):
-        (tmp_path / "a.jsonl").write_text(first + deep + "\n")
+        (tmp_path / "a.jsonl").write_text(first + deep + "\n", encoding="utf-8")
         code, _, said = dris("clean", tmp_path / "a.jsonl", "--label", "kind", "--out", tmp_path)
         assert (code, said.count("\n")) == (1, 1)
         assert "line 2 of" in said
         assert "is not JSON (it is nested too deeply); write one object on each line" in said
     # The twin: many brackets that do not lie within one another are read.
-    (tmp_path / "b.jsonl").write_text(json.dumps({"v": [[1]] * 3000, "kind": "cat"}) + "\n")
+    (tmp_path / "b.jsonl").write_text(
+        json.dumps({"v": [[1]] * 3000, "kind": "cat"}) + "\n", encoding="utf-8"
+    )
     assert open_jsonlines([tmp_path / "b.jsonl"]).count == 1
 
 
 def test_deep_json_is_one_sentence(dris, tmp_path):
     deep = "[" * 100_000
-    (tmp_path / "a.jsonl").write_text(deep)
+    (tmp_path / "a.jsonl").write_text(deep, encoding="utf-8")
     assert dris("clean", tmp_path / "a.jsonl", "--label", "y")[0] == 1
-    (tmp_path / "audit.csv").write_text("id,given,proposed,verdict,corrected\na,b,,right,\n")
-    (tmp_path / "audit.json").write_text(deep)
+    (tmp_path / "audit.csv").write_text(
+        "id,given,proposed,verdict,corrected\na,b,,right,\n", encoding="utf-8"
+    )
+    (tmp_path / "audit.json").write_text(deep, encoding="utf-8")
     assert dris("audit", "read", tmp_path / "audit.csv")[0] == 1
-    (tmp_path / "times.json").write_text(deep)
+    (tmp_path / "times.json").write_text(deep, encoding="utf-8")
     words = ["reproduce", "times", "--scale", "smoke", "--records", tmp_path]
     assert dris(*words, "--out", tmp_path / "o")[0] == 1
 
@@ -226,7 +234,7 @@ def test_what_rank_wrote_and_is_damaged_since_is_one_sentence(dris, tmp_path):
     words = ["rank", tmp_path / "losses", "--workers", "1", "--out", tmp_path / "o"]
     assert dris(*words)[0] == 0
     for text in ("[" * 100_000, "{}", "[1]", json.dumps({"rank_errors": 3})):
-        (tmp_path / "o/ranked.json").write_text(text)
+        (tmp_path / "o/ranked.json").write_text(text, encoding="utf-8")
         code, _, error = dris(*words)
         assert code == 1
         assert error.count("\n") == 1

@@ -35,7 +35,7 @@ def as_csv(folder):
         f"r{i},{a:.3f},{b:.3f},{i % 7},{v}" for i, (a, b, v) in enumerate(zip(*x.T, y, strict=True))
     ]
     path = folder / "my pets.csv"
-    path.write_text("\n".join(["the id,a,b,=note,given label", *lines]) + "\n")
+    path.write_text("\n".join(["the id,a,b,=note,given label", *lines]) + "\n", encoding="utf-8")
     return [path, "--label", "given label", "--id", "the id", "--without", "=note"]
 
 
@@ -83,7 +83,7 @@ def ticked(path, verdict):
         header, *rows = csv.reader(file)
     for row in rows:
         row[3] = verdict
-    with path.open("w", newline="") as file:
+    with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([header, *rows])
 
 
@@ -127,13 +127,13 @@ def test_a_file_with_problems_names_the_command_that_works_once_they_are_mended(
 ):
     monkeypatch.chdir(tmp_path)
     path, *options = as_csv(tmp_path)
-    good = path.read_text()
-    path.write_text(good.replace("r7,", "r8,").replace(",cat\n", ",dog\n"))
+    good = path.read_text(encoding="utf-8")
+    path.write_text(good.replace("r7,", "r8,").replace(",cat\n", ",dog\n"), encoding="utf-8")
     code, said, told = dris("clean", path, *options, "--missing", "median", "--text", "words")
     assert (code, said) == (1, "")
     assert "2 problems" in told
     words = shlex.split(told.strip().rpartition("; then: ")[2])
-    path.write_text(good)
+    path.write_text(good, encoding="utf-8")
     assert words[3:] == [*options, "--missing", "median", "--text", "words"]
     code, _, told = dris(*words[1:], *FAST, "--no-report", "--no-harm", "--model", "linear_head")
     assert code == 0, told

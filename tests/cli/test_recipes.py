@@ -25,21 +25,23 @@ def test_a_run_writes_its_recipe_and_the_recipe_does_it_again(dris, people, tmp_
     once, twice = tmp_path / "once", tmp_path / "twice"
     words = ["--label", "income", "--id", "person", "--at-most", "40%", *FAST]
     assert dris("clean", people, *words, "--out", once)[0] == 0
-    recipe = tomllib.loads((once / "clean.toml").read_text())
+    recipe = tomllib.loads((once / "clean.toml").read_text(encoding="utf-8"))
     assert recipe["command"] == "clean"
     assert (recipe["label"], recipe["epochs"], recipe["at_most"]) == ("income", 3, 0.4)
     code, _, said = dris("clean", "--config", once / "clean.toml", "--out", twice)
     assert code == 0, said
     assert (once / "cleaned.csv").read_bytes() == (twice / "cleaned.csv").read_bytes()
-    again = tomllib.loads((twice / "clean.toml").read_text())
+    again = tomllib.loads((twice / "clean.toml").read_text(encoding="utf-8"))
     assert {**recipe, "out": 0} == {**again, "out": 0}
 
 
 def test_what_is_typed_goes_before_what_the_file_says(dris, people, tmp_path):
-    (tmp_path / "dris.toml").write_text(f'data = ["{people}"]\nlabel = "income"\nseed = 5\n')
+    (tmp_path / "dris.toml").write_text(
+        f'data = ["{people}"]\nlabel = "income"\nseed = 5\n', encoding="utf-8"
+    )
     words = ["--config", tmp_path / "dris.toml", "--seed", "7", "--out", tmp_path / "out", *FAST]
     assert dris("clean", *words)[0] == 0
-    assert tomllib.loads((tmp_path / "out" / "clean.toml").read_text())["seed"] == 7
+    assert tomllib.loads((tmp_path / "out" / "clean.toml").read_text(encoding="utf-8"))["seed"] == 7
 
 
 @pytest.mark.parametrize(
@@ -55,7 +57,7 @@ def test_what_is_typed_goes_before_what_the_file_says(dris, people, tmp_path):
     ],
 )
 def test_a_bad_recipe_is_one_sentence(text, says, dris, tmp_path):
-    (tmp_path / "dris.toml").write_text(text)
+    (tmp_path / "dris.toml").write_text(text, encoding="utf-8")
     code, _, said = dris("clean", "--config", tmp_path / "dris.toml")
     assert code == 1
     assert says in said
@@ -74,7 +76,7 @@ def test_a_name_that_is_no_text_is_refused_before_anything_trains(option, dris, 
 
 @pytest.mark.parametrize("text", ["data = 3", "data = [[1]]"])
 def test_data_that_is_no_path_is_refused_by_typer_or_by_us(text, dris, tmp_path):
-    (tmp_path / "dris.toml").write_text(text)
+    (tmp_path / "dris.toml").write_text(text, encoding="utf-8")
     assert dris("clean", "--config", tmp_path / "dris.toml")[0] in (1, 2)
     with pytest.raises(InputError, match="data must be the path of a file, or a list of paths"):
         recipe_data(tmp_path / "dris.toml")
@@ -115,11 +117,11 @@ def test_a_recipe_that_a_person_edited_is_never_replaced(dris, people, tmp_path)
     words = ["clean", people, "--label", "income", "--id", "person", *FAST, "--out", tmp_path]
     assert dris(*words)[0] == 0
     recipe = tmp_path / "clean.toml"
-    recipe.write_text(recipe.read_text() + "# my note\n")
+    recipe.write_text(recipe.read_text(encoding="utf-8") + "# my note\n", encoding="utf-8")
     code, _, said = dris(*words, "--force")
     assert code == 1
     assert "clean.toml was changed since dris wrote it" in said
-    assert recipe.read_text().endswith("# my note\n")
+    assert recipe.read_text(encoding="utf-8").endswith("# my note\n")
 
 
 def test_values_of_every_kind_come_back_as_they_were(tmp_path):

@@ -50,16 +50,16 @@ def test_the_suspects_are_those_of_dris_clean_in_the_same_order(dris, here):
 
 def test_what_another_tool_says_is_taken_in_and_counted(dris, here):
     dris(*WORDS, "--export", "tasks.json", "--as", "argilla")
-    records = json.loads((here / "tasks.json").read_text())
+    records = json.loads((here / "tasks.json").read_text(encoding="utf-8"))
     for record in records[:3]:
         record["responses"]["label"] = [{"value": "cat", "user_id": "ben"}]
-    (here / "back.json").write_text(json.dumps(records))
+    (here / "back.json").write_text(json.dumps(records), encoding="utf-8")
     code, said, noted = dris(*WORDS, "--import", "back.json", "--as", "argilla", "--json")
     assert code == 0, noted
     told = json.loads(said)
     assert (told["taken"], told["left"]) == (3, len(records) - 3)
     assert told["ticks"] == "animals.review.jsonl"
-    lines = (here / "animals.review.jsonl").read_text().splitlines()
+    lines = (here / "animals.review.jsonl").read_text(encoding="utf-8").splitlines()
     assert all('"who":"ben"' in line for line in lines[1:])
 
 

@@ -12,5 +12,7 @@ def bare_loads(folder):
 
 def test_json_is_read_in_one_place_which_knows_of_deep_nesting(tmp_path):
     assert bare_loads(Path(words.__file__).parents[1]) == ["words.py"]
-    (tmp_path / "other.py").write_text("import json\njson.loads('[]')\n")  # the twin
+    (tmp_path / "other.py").write_text(
+        "import json\njson.loads('[]')\n", encoding="utf-8"
+    )  # the twin
     assert bare_loads(tmp_path) == ["other.py"]

@@ -29,7 +29,10 @@ def test_a_loss_matrix_in_any_form_gives_the_same_scores(tmp_path, kind):
         ids = list(range(10, 17))
         rows = [[i, *column] for i, column in zip(ids, LOSS.T.tolist(), strict=True)]
         lines = [["id", "a", "b", "c"], *rows]
-        path.write_text("".join(",".join(map(repr, row)) + "\n" for row in lines).replace("'", ""))
+        path.write_text(
+            "".join(",".join(map(repr, row)) + "\n" for row in lines).replace("'", ""),
+            encoding="utf-8",
+        )
     dynamics = import_records(path)
     assert isinstance(dynamics, Dynamics)
     assert dynamics.snapshot("loss").tolist() == LOSS.tolist()
@@ -53,7 +56,9 @@ def cartography(folder, logits, gold, guids, order=None):
         ]
         shuffled = rows if order is None else [rows[i] for i in np.roll(order, epoch)]
         text = "".join(json.dumps(row) + "\n" for row in shuffled)
-        (folder / "training_dynamics" / f"dynamics_epoch_{epoch}.jsonl").write_text(text)
+        (folder / "training_dynamics" / f"dynamics_epoch_{epoch}.jsonl").write_text(
+            text, encoding="utf-8"
+        )
     return folder
 
 
@@ -134,7 +139,7 @@ def test_bad_records_are_one_sentence(tmp_path, name, content, says):
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     if content is not None:
-        path.write_text(content)
+        path.write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=says) as caught:
         import_records(path.parent if name.startswith("d/") else path)
     assert "\n" not in str(caught.value)
@@ -143,13 +148,13 @@ def test_bad_records_are_one_sentence(tmp_path, name, content, says):
 def test_epochs_with_other_examples_are_refused(tmp_path):
     folder = cartography(tmp_path, np.zeros((2, 2, 2)), [0, 1], [1, 2])
     other = folder / "training_dynamics" / "dynamics_epoch_1.jsonl"
-    other.write_text(lines({"guid": 1, "logits_epoch_1": [0, 1], "gold": 0}))
+    other.write_text(lines({"guid": 1, "logits_epoch_1": [0, 1], "gold": 0}), encoding="utf-8")
     with pytest.raises(InputError, match="other examples or labels"):
         import_records(folder)
 
 
 def test_scores_cannot_be_joined_with_dynamics(tmp_path):
-    (tmp_path / "aum_values.csv").write_text("sample_id,aum\n0,1\n1,2\n")
+    (tmp_path / "aum_values.csv").write_text("sample_id,aum\n0,1\n1,2\n", encoding="utf-8")
     np.save(tmp_path / "loss.npy", np.eye(2))
     with pytest.raises(InputError, match="cannot be joined"):
         import_records([tmp_path / "aum_values.csv", tmp_path / "loss.npy"])
@@ -179,6 +184,6 @@ def test_saved_proxies_of_several_files_are_joined_and_a_damaged_one_is_refused(
     with pytest.raises(InputError) as error:
         import_records(one)
     assert "\n" not in str(error.value)
-    (tmp_path / "words.txt").write_text("no record at all")
+    (tmp_path / "words.txt").write_text("no record at all", encoding="utf-8")
     with pytest.raises(InputError, match=r"no record that can be imported; those are what Dyn"):
         import_records(tmp_path / "words.txt")

@@ -29,7 +29,7 @@ ROWS = {
 
 def csv_file(folder):
     lines = [",".join(ROWS), *(",".join(map(str, row)) for row in zip(*ROWS.values(), strict=True))]
-    (folder / "a.csv").write_text("\n".join(lines) + "\n")
+    (folder / "a.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder / "a.csv", {"label": "y"}
 
 
@@ -40,7 +40,9 @@ def parquet_file(folder):
 
 def json_file(folder):
     rows = [dict(zip(ROWS, row, strict=True)) for row in zip(*ROWS.values(), strict=True)]
-    (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "a.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+    )
     return folder / "a.jsonl", {"label": "y"}
 
 
@@ -177,7 +179,7 @@ def zipped(blob, names=("people.csv",)):
     ],
 )
 def test_packed_files_are_what_is_inside_and_kept_lines_keep_their_bytes(name, pack, tmp_path):
-    (tmp_path / "plain.csv").write_text(CSV)
+    (tmp_path / "plain.csv").write_text(CSV, encoding="utf-8")
     (tmp_path / name).write_bytes(pack(CSV.encode()))
     data = read_data(tmp_path / name, label="y", id="id")
     plain = read_data(tmp_path / "plain.csv", label="y", id="id")
@@ -185,7 +187,7 @@ def test_packed_files_are_what_is_inside_and_kept_lines_keep_their_bytes(name, p
     assert data.ids.tolist() == plain.ids.tolist()
     out = write_data(data, tmp_path / "kept.csv", positions=[0, 5])
     lines = CSV.splitlines(keepends=True)
-    assert out.read_text().removeprefix("\ufeff") == lines[0] + lines[1] + lines[6]
+    assert out.read_text(encoding="utf-8").removeprefix("\ufeff") == lines[0] + lines[1] + lines[6]
 
 
 @pytest.mark.parametrize(
@@ -236,18 +238,18 @@ def test_titles_above_the_names_of_a_sheet_stay_where_they_are(tmp_path):
 
 def test_lines_of_json_that_stay_keep_their_bytes(tmp_path):
     text = '{"y": "a",   "x": 1}\n\n{"x": 2.50, "y":"b"}\n{"x": 3, "y": "a"}\n'
-    (tmp_path / "a.jsonl").write_text(text)
+    (tmp_path / "a.jsonl").write_text(text, encoding="utf-8")
     data = read_data(tmp_path / "a.jsonl", label="y")
     out = write_data(data, tmp_path / "b.jsonl", positions=[0, 1])
-    assert out.read_text() == '{"y": "a",   "x": 1}\n{"x": 2.50, "y":"b"}\n'
+    assert out.read_text(encoding="utf-8") == '{"y": "a",   "x": 1}\n{"x": 2.50, "y":"b"}\n'
 
 
 def test_pictures_in_class_folders_with_a_table_beside_them(tmp_path):
     root = image_folder(tmp_path / "set")
-    (root / "notes.csv").write_text("camera,place\nX,here\n")
+    (root / "notes.csv").write_text("camera,place\nX,here\n", encoding="utf-8")
     assert read_data(root).classes == ("cat", "dog")
     rows = "".join(f"{c}/{i}.png,{c}!\n" for c in ("cat", "dog") for i in range(3))
-    (root / "notes.csv").write_text("file,kind\n" + rows)
+    (root / "notes.csv").write_text("file,kind\n" + rows, encoding="utf-8")
     data = read_data(root, label="kind")
     assert data.classes == ("cat!", "dog!")
     assert data.x.ndim == 4
@@ -257,7 +259,7 @@ def test_pictures_in_class_folders_with_a_table_beside_them(tmp_path):
 
 
 def test_an_address_of_this_machine_is_the_file_itself(tmp_path):
-    (tmp_path / "a.csv").write_text(CSV)
+    (tmp_path / "a.csv").write_text(CSV, encoding="utf-8")
     address = (tmp_path / "a.csv").as_uri()
     assert address.startswith("file:///")
     data = read_data(address, label="y", id="id")
@@ -312,16 +314,16 @@ Counting.__abstractmethods__ = frozenset()
 
 
 def test_files_in_storage_are_fetched_once_and_again_when_they_change(bucket, tmp_path):
-    (bucket / "a.csv").write_text(CSV)
+    (bucket / "a.csv").write_text(CSV, encoding="utf-8")
     data = read_data("fake://a.csv", label="y", id="id")
     assert len(data) == 12
     assert Counting.opened == 1
     read_data("fake://a.csv", label="y", id="id")
     assert Counting.opened == 1
-    (bucket / "a.csv").write_text(CSV + "r12,3.5,cook,no\n")
+    (bucket / "a.csv").write_text(CSV + "r12,3.5,cook,no\n", encoding="utf-8")
     assert len(read_data("fake://a.csv", label="y", id="id")) == 13
     out = write_data(data, tmp_path / "kept.csv", positions=[1])
-    assert out.read_text().splitlines()[1] == CSV.splitlines()[2]
+    assert out.read_text(encoding="utf-8").splitlines()[1] == CSV.splitlines()[2]
 
 
 def test_a_folder_in_storage_is_fetched_whole(bucket):

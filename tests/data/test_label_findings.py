@@ -62,16 +62,16 @@ def test_classes_that_only_look_alike_are_not_joined():
 
 def test_merged_spellings_stay_as_written_in_the_file(tmp_path):
     text = "x,y\n1,Dog\n2.5,dog\n3,dog\n4,cat\n5,cat\n"
-    (tmp_path / "a.csv").write_text(text)
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
     data = read_data(tmp_path / "a.csv", label="y", merge_spellings=True)
     assert data.classes == ("cat", "dog")
-    assert write_data(data, tmp_path / "b.csv").read_text() == text
+    assert write_data(data, tmp_path / "b.csv").read_text(encoding="utf-8") == text
     out = write_data(data, tmp_path / "c.csv", labels=[1, 1, 0, 0, 0])
-    assert out.read_text() == text.replace("3,dog", "3,cat")
+    assert out.read_text(encoding="utf-8") == text.replace("3,dog", "3,cat")
 
 
 def test_numbers_spelled_in_two_ways_are_joined_when_asked(tmp_path):
-    (tmp_path / "a.csv").write_text("x,y\n1,1\n2.5,1.0\n3,2\n4,2\n5,1\n")
+    (tmp_path / "a.csv").write_text("x,y\n1,1\n2.5,1.0\n3,2\n4,2\n5,1\n", encoding="utf-8")
     with pytest.raises(InputError, match="--merge-spellings"):
         read_data(tmp_path / "a.csv", label="y")
     data = read_data(tmp_path / "a.csv", label="y", merge_spellings=True)
@@ -145,8 +145,8 @@ def test_rows_with_one_key_are_equal_and_others_are_not():
 
 def test_the_same_file_twice_is_named(tmp_path):
     for name in ("a.csv", "b.csv"):
-        (tmp_path / name).write_text("x,y\n1,a\n2,b\n")
-    (tmp_path / "c.csv").write_text("x,y\n3,a\n4,b\n")
+        (tmp_path / name).write_text("x,y\n1,a\n2,b\n", encoding="utf-8")
+    (tmp_path / "c.csv").write_text("x,y\n3,a\n4,b\n", encoding="utf-8")
     data = read_data([tmp_path / n for n in ("a.csv", "b.csv", "c.csv")], label="y")
     same = [f for f in data.findings if f.kind == "same file"]
     assert len(same) == 1

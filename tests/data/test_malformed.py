@@ -289,7 +289,9 @@ def not_arrow(folder: Path) -> Path:
 
 def escaping(folder: Path) -> Path:
     saved_dataset(folder / "set", table())
-    (folder / "set" / "state.json").write_text('{"_data_files": [{"filename": "../a.arrow"}]}')
+    (folder / "set" / "state.json").write_text(
+        '{"_data_files": [{"filename": "../a.arrow"}]}', encoding="utf-8"
+    )
     return folder / "set"
 
 
@@ -302,8 +304,8 @@ def made(name: str):
 
 
 def mixed(folder: Path) -> list[Path]:
-    (folder / "a.csv").write_text("x,y\n1,a\n2,b\n")
-    (folder / "b.csv").write_text("z,y\n1,a\n2,b\n")
+    (folder / "a.csv").write_text("x,y\n1,a\n2,b\n", encoding="utf-8")
+    (folder / "b.csv").write_text("z,y\n1,a\n2,b\n", encoding="utf-8")
     return [folder / "a.csv", folder / "b.csv"]
 
 
@@ -316,7 +318,7 @@ def other_types(folder: Path) -> str:
 
 def splits(folder: Path) -> Path:
     saved_dataset(folder / "set" / "train", table())
-    (folder / "set" / "dataset_dict.json").write_text('{"splits": ["train"]}')
+    (folder / "set" / "dataset_dict.json").write_text('{"splits": ["train"]}', encoding="utf-8")
     return folder / "set"
 
 
@@ -357,7 +359,7 @@ def test_a_bad_place_is_one_sentence(name, tmp_path):
 
 
 def test_a_file_without_permission_is_one_sentence(tmp_path):
-    (tmp_path / "a.csv").write_text(CSV)
+    (tmp_path / "a.csv").write_text(CSV, encoding="utf-8")
     (tmp_path / "a.csv").chmod(0)
     if os.access(tmp_path / "a.csv", os.R_OK):
         pytest.skip("this user may read everything, so nothing can be forbidden")
@@ -365,7 +367,7 @@ def test_a_file_without_permission_is_one_sentence(tmp_path):
 
 
 def test_a_permission_error_while_opening_is_one_sentence(tmp_path, monkeypatch):
-    (tmp_path / "a.csv").write_text(CSV)
+    (tmp_path / "a.csv").write_text(CSV, encoding="utf-8")
 
     def refused(*_, **__):
         raise PermissionError(13, "Permission denied")
@@ -425,7 +427,7 @@ def test_a_zip_that_lies_about_a_member_is_refused(tmp_path):
 def test_a_hundred_thousand_columns_are_read(tmp_path):
     names = ",".join(f"c{i}" for i in range(100_000))
     lines = "".join(f"{label}{',0.5' * 100_000}\n" for label in "abab")
-    (tmp_path / "wide.csv").write_text(f"y,{names}\n{lines}")
+    (tmp_path / "wide.csv").write_text(f"y,{names}\n{lines}", encoding="utf-8")
     data = read_or_refused(tmp_path, tmp_path / "wide.csv", label="y")
     assert data.x.shape == (4, 100_000)
 

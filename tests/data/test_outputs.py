@@ -27,7 +27,7 @@ from made_tables import (
 
 @pytest.fixture
 def from_csv(tmp_path):
-    (tmp_path / "a.csv").write_text(CSV)
+    (tmp_path / "a.csv").write_text(CSV, encoding="utf-8")
     return read_data(tmp_path / "a.csv", label="y", id="id")
 
 
@@ -57,7 +57,7 @@ def test_added_cells_and_other_labels_change_nothing_else(tmp_path, from_csv):
     labels = from_csv.labels.copy()
     labels[1] = 0
     out = write_data(from_csv, tmp_path / "b.csv", columns=columns, labels=labels)
-    lines = out.read_text().splitlines()
+    lines = out.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "id,age,job,y,score,kept,why"
     assert lines[1] == 'r0,20.5,nurse,no,0.0,true,"a,b"'
     assert lines[2] == 'r1,21.5,cook,no,0.25,true,"a,b"'
@@ -107,7 +107,7 @@ def test_a_folder_of_images_gives_a_list_that_is_read_as_the_same_images(tmp_pat
     data = read_data(image_folder(tmp_path / "set"))
     (tmp_path / "out").mkdir()
     out = write_data(data, tmp_path / "out" / "kept.csv", positions=[1, 4])
-    assert out.read_text() == (
+    assert out.read_text(encoding="utf-8") == (
         "path,label,id\n../set/cat/1.png,cat,cat/1.png\n../set/dog/1.png,dog,dog/1.png\n"
     )
     again = read_data(out, id="id", allow_outside=True)
@@ -123,7 +123,7 @@ def test_a_saved_data_set_gives_parquet(tmp_path):
 
 def test_ids_are_one_a_line_with_what_belongs_to_them(tmp_path, from_csv):
     out = write_ids(from_csv, tmp_path / "ids.csv", positions=[2, 5], columns={"w": np.arange(N)})
-    assert out.read_text() == "id,w\nr2,2\nr5,5\n"
+    assert out.read_text(encoding="utf-8") == "id,w\nr2,2\nr5,5\n"
 
 
 positions = st.sets(st.integers(0, 7), min_size=1).map(sorted)
@@ -143,7 +143,7 @@ positions = st.sets(st.integers(0, 7), min_size=1).map(sorted)
 def test_any_subset_of_any_table_keeps_its_rows(tmp_path, rows, keep):
     ids = [f"i{k}{text}" for k, (text, _) in enumerate(rows)]
     x = [value for _, value in rows]
-    with (tmp_path / "a.csv").open("w", newline="") as file:
+    with (tmp_path / "a.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("i", "x", "y"), *zip(ids, x, "uv" * 4, strict=True)])
     pq.write_table(pa.table({"i": ids, "x": x, "y": list("uv" * 4)}), tmp_path / "a.parquet")
     for kind in ("csv", "parquet"):
@@ -169,7 +169,7 @@ def refused(folder, says, write, *arguments, **options):
 
 def test_nothing_is_replaced_without_force_and_the_data_itself_never(tmp_path, from_csv):
     theirs, ours = tmp_path / "b.csv", tmp_path / "c.csv"
-    theirs.write_text("precious")
+    theirs.write_text("precious", encoding="utf-8")
     for force in (False, True):
         for write in (write_data, write_ids):
             refused(tmp_path, "b.csv was not written by dris", write, from_csv, theirs, force=force)
@@ -177,11 +177,11 @@ def test_nothing_is_replaced_without_force_and_the_data_itself_never(tmp_path, f
             refused(tmp_path, says, write, from_csv, tmp_path / "a.csv", force=force)
     write_ids(from_csv, ours)
     refused(tmp_path, "c.csv exists; use --force", write_data, from_csv, ours)
-    assert write_data(from_csv, ours, force=True).read_text() == CSV
+    assert write_data(from_csv, ours, force=True).read_text(encoding="utf-8") == CSV
 
 
 def test_a_file_that_changed_since_it_was_read_is_refused(tmp_path, from_csv):
-    (tmp_path / "a.csv").write_text(CSV.replace("20.5", "20.6"))
+    (tmp_path / "a.csv").write_text(CSV.replace("20.5", "20.6"), encoding="utf-8")
     refused(tmp_path, "has changed since it was read", write_data, from_csv, tmp_path / "b.csv")
 
 

@@ -264,7 +264,7 @@ def test_ids_labels_order_and_values_survive_csv_and_parquet(tmp_path, data, n):
     assert got.ids.tolist() == ids
     assert got.given().tolist() == y
     assert got.x.ravel().tolist() == np.array(x, np.float32).tolist()
-    with (tmp_path / "a.csv").open("w", newline="") as file:
+    with (tmp_path / "a.csv").open("w", newline="", encoding="utf-8") as file:
         cells = zip([f"<{i}>" for i in ids], x, [f"<{v}>" for v in y], strict=True)
         csv.writer(file).writerows([("i", "x", "y"), *cells])
     got = read_data(tmp_path / "a.csv", label="y", id="i")
@@ -325,7 +325,7 @@ def test_a_folder_of_digits_comes_back_pixel_by_pixel(tmp_path):
     for i, (image, label) in enumerate(zip(pixels, digits.target, strict=False)):
         (tmp_path / f"digit {label}").mkdir(exist_ok=True)
         Image.fromarray(image).save(tmp_path / f"digit {label}" / f"{i}.png")
-    (tmp_path / "README.txt").write_text("not an image")
+    (tmp_path / "README.txt").write_text("not an image", encoding="utf-8")
     data = read_data(tmp_path)
     assert data.x.shape == (40, 1, 8, 8)
     for x, name, path in zip(data.x, data.ids.tolist(), data.paths.tolist(), strict=True):

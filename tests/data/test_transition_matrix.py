@@ -8,7 +8,7 @@ from dris.data.transition_matrix import read_matrix
 
 def test_rows_and_columns_are_found_by_their_names_whatever_their_order(tmp_path):
     path = tmp_path / "m.csv"
-    path.write_text("true,10,2\n10,0.75,0.25\n2,0,1\n")
+    path.write_text("true,10,2\n10,0.75,0.25\n2,0,1\n", encoding="utf-8")
     assert read_matrix(path, (2, 10)) == ((1.0, 0.0), (0.25, 0.75))
 
 
@@ -28,7 +28,7 @@ def test_rows_and_columns_are_found_by_their_names_whatever_their_order(tmp_path
 )
 def test_a_matrix_that_cannot_be_is_one_sentence(tmp_path, text, says):
     path = tmp_path / "m.csv"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=says):
         read_matrix(path, ("a", "b"))
 

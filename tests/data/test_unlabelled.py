@@ -30,11 +30,11 @@ def write_table(folder, kind):
     if kind == "csv":
         path = folder / "a.csv"
         cells = [f"{v},{' ' * (i % 3) if k is None else k},r{i}" for i, (v, k) in both()]
-        path.write_text("x,y,name\n" + "\n".join(cells) + "\n")
+        path.write_text("x,y,name\n" + "\n".join(cells) + "\n", encoding="utf-8")
     elif kind == "jsonl":
         path = folder / "a.jsonl"
         rows = [{"x": v, "y": k, "name": f"r{i}"} for i, (v, k) in both()]
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     elif kind == "parquet":
         path = folder / "a.parquet"
         pq.write_table(
@@ -106,7 +106,7 @@ def test_labels_in_memory_may_be_missing_too(labels):
 
 
 def test_numbers_stay_numbers_beside_blanks(tmp_path):
-    (tmp_path / "a.csv").write_text("x,y\n1,0\n2,1\n3,\n4,1\n5,0\n")
+    (tmp_path / "a.csv").write_text("x,y\n1,0\n2,1\n3,\n4,1\n5,0\n", encoding="utf-8")
     assert read_data(tmp_path / "a.csv", label="y").classes == (0, 1)
 
 
@@ -115,7 +115,7 @@ def test_words_that_mean_none_are_a_class_until_somebody_says_so(tmp_path):
         f"{i % 9},{'?' if i % 10 == 3 else 'NaN' if i % 10 == 4 else 'ab'[i % 2]}"
         for i in range(60)
     ]
-    (tmp_path / "a.csv").write_text("x,y\n" + "\n".join(rows) + "\n")
+    (tmp_path / "a.csv").write_text("x,y\n" + "\n".join(rows) + "\n", encoding="utf-8")
     plain = read_data(tmp_path / "a.csv", label="y")
     assert plain.classes == ("?", "NaN", "a", "b")
     (note,) = [note for note in plain.notes if "reads as missing" in note]
@@ -150,7 +150,7 @@ def test_a_whole_file_with_other_labels_keeps_its_rows_without_one_as_they_are(t
     assert again.labels.tolist() == (1 - data.labels).tolist()
     assert again.unlabelled.x.ravel().tolist() == [VALUES[i] for i in BLANK]
     if kind == "csv":
-        old, new = (p.read_text().splitlines()[1:] for p in (path, out))
+        old, new = (p.read_text(encoding="utf-8").splitlines()[1:] for p in (path, out))
         assert [new[i] for i in BLANK] == [old[i] + ",false" for i in BLANK]
 
 
@@ -210,12 +210,12 @@ def test_a_list_of_images_may_have_rows_without_a_label(tmp_path):
     for i in range(6):
         Image.new("L", (8, 8), 40 * i).save(tmp_path / f"{i}.png")
     rows = [f"{i}.png,{'' if i == 2 else 'ab'[i % 2]}" for i in range(6)]
-    (tmp_path / "list.csv").write_text("file,label\n" + "\n".join(rows) + "\n")
+    (tmp_path / "list.csv").write_text("file,label\n" + "\n".join(rows) + "\n", encoding="utf-8")
     data = read_data(tmp_path / "list.csv")
     assert data.unlabelled.rows.tolist() == [2]
     assert data.unlabelled.paths.tolist() == [str(tmp_path / "2.png")]
     kept = write_data(data, tmp_path / "kept.csv", positions=[1, 2])
-    assert kept.read_text() == "file,label\n1.png,b\n3.png,b\n"
+    assert kept.read_text(encoding="utf-8") == "file,label\n1.png,b\n3.png,b\n"
 
 
 def test_equal_data_have_equal_rows_aside():

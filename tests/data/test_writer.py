@@ -123,7 +123,7 @@ def test_a_manifest_that_is_damaged_or_foreign_stops_all_replacing(tmp_path, con
 
 
 def test_a_manifest_that_is_a_link_or_a_folder_is_not_ours(tmp_path):
-    (tmp_path / "theirs").write_text(json.dumps({"format": 1, "files": {}}))
+    (tmp_path / "theirs").write_text(json.dumps({"format": 1, "files": {}}), encoding="utf-8")
     (tmp_path / MANIFEST).symlink_to(tmp_path / "theirs")
     refused("of another program", Writer().write, tmp_path / "a", [A])
     (tmp_path / MANIFEST).unlink()

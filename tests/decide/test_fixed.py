@@ -66,7 +66,7 @@ def test_a_fix_goes_with_clean_alone():
 def test_the_command_writes_the_labels_and_marks_them(dris, tmp_path):
     data, truth = blobs()
     file = tmp_path / "data.csv"
-    with file.open("w", newline="") as out:
+    with file.open("w", newline="", encoding="utf-8") as out:
         writer = csv.writer(out)
         writer.writerow(["id", "u", "v", "w", "y"])
         for k, row in enumerate(data.x.tolist()):
@@ -74,10 +74,14 @@ def test_the_command_writes_the_labels_and_marks_them(dris, tmp_path):
     words = ("--label", "y", "--id", "id", "--no-report", "--no-harm", "--out", tmp_path / "out")
     code, said, told = dris("clean", file, "--fix", "--json", *words)
     assert code == 0, told
-    rows = list(csv.DictReader((tmp_path / "out" / "cleaned.csv").read_text().splitlines()))
+    rows = list(
+        csv.DictReader((tmp_path / "out" / "cleaned.csv").read_text(encoding="utf-8").splitlines())
+    )
     marked = [row for row in rows if row["dris_fixed"] == "true"]
     assert len(marked) == json.loads(said)["fixed"] > 40
     right = [row["y"] == data.names[truth[int(row["id"][1:])]] for row in marked]
     assert np.mean(right) > 0.95
-    issues = list(csv.DictReader((tmp_path / "out" / "issues.csv").read_text().splitlines()))
+    issues = list(
+        csv.DictReader((tmp_path / "out" / "issues.csv").read_text(encoding="utf-8").splitlines())
+    )
     assert sum(row["dropped"] == "fixed" for row in issues) == len(marked)

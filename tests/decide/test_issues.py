@@ -74,7 +74,7 @@ def test_nothing_suspect_is_a_header_alone():
 def test_the_file_is_the_text_and_what_somebody_wrote_stays(found, tmp_path):
     path = write_issues(found, tmp_path / "issues.csv", writer=Writer())
     assert path.read_bytes().decode() == issues_text(found)
-    (tmp_path / "mine.csv").write_text("mine")
+    (tmp_path / "mine.csv").write_text("mine", encoding="utf-8")
     with pytest.raises(InputError, match="was not written by dris"):
         write_issues(found, tmp_path / "mine.csv", writer=Writer(force=True))
-    assert (tmp_path / "mine.csv").read_text() == "mine"
+    assert (tmp_path / "mine.csv").read_text(encoding="utf-8") == "mine"

@@ -97,14 +97,14 @@ def test_files_of_probabilities_are_told_from_losses(tmp_path):
 def test_the_command_begins_from_a_file_of_them(tmp_path, dris, kind):
     data, p = world()
     rows = [*zip(data.x[:, 0].tolist(), data.x[:, 1].tolist(), strict=True)]
-    with (tmp_path / "data.csv").open("w", newline="") as file:
+    with (tmp_path / "data.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["u", "v", "y"])
         writer.writerows([*row, data.names[k]] for row, k in zip(rows, data.labels, strict=True))
     if kind == "npy":
         np.save(tmp_path / "p.npy", p)
     else:
-        with (tmp_path / "p.csv").open("w", newline="") as file:
+        with (tmp_path / "p.csv").open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(["a", "b", "c"])
             writer.writerows(p.tolist())
@@ -121,7 +121,7 @@ def test_the_command_begins_from_a_file_of_them(tmp_path, dris, kind):
 )
 def test_columns_named_like_the_classes_are_probabilities_and_never_losses(tmp_path, cell, says):
     path = tmp_path / "p.csv"
-    path.write_text(f"id,a,b\nr0,0.5,{cell}\nr1,0.2,0.8\n")
+    path.write_text(f"id,a,b\nr0,0.5,{cell}\nr1,0.2,0.8\n", encoding="utf-8")
     data = LabelledData.of(np.eye(2), [0, 1], classes=("a", "b"), ids=["r0", "r1"])
     with pytest.raises(InputError, match=says):
         scored_by(data, predicted_in([path], data.names))

@@ -9,7 +9,7 @@ HEAD = ",".join(COLUMNS)
 
 
 def written(path, *lines, head=HEAD):
-    path.write_text("\n".join((head, *lines)) + "\n")
+    path.write_text("\n".join((head, *lines)) + "\n", encoding="utf-8")
     return path
 
 
@@ -18,7 +18,7 @@ def test_what_is_asked_comes_back_as_it_was_answered(tmp_path):
     text = questions(rows, {"path": ["x.png", "y.png", "z.png"]}).decode()
     answers = text.replace("dog,,", "dog,wrong,dog").replace("'-1,,,", "'-1,,right,")
     file = tmp_path / "review.csv"
-    file.write_text(answers, newline="")
+    file.write_text(answers, newline="", encoding="utf-8")
     assert read_ticks(file) == [
         Tick("=1", "cat", "dog", "wrong", "dog"),
         Tick("b", "-1", "", "right", ""),  # the third was not ticked
@@ -48,7 +48,7 @@ def test_a_mistake_is_named_by_its_row_in_the_file(tmp_path, lines, says):
 def test_other_files_are_no_ticks(tmp_path):
     with pytest.raises(InputError, match="the first line must begin id,given"):
         read_ticks(written(tmp_path / "a.csv", head="id,given"))
-    (tmp_path / "b.csv").write_text("")
+    (tmp_path / "b.csv").write_text("", encoding="utf-8")
     with pytest.raises(InputError, match="got nothing"):
         read_ticks(tmp_path / "b.csv")
     with pytest.raises(InputError, match="not a CSV file"):

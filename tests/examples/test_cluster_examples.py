@@ -24,7 +24,11 @@ ENVIRONMENT = {
 
 def run(*words):
     done = subprocess.run(
-        [sys.executable, *map(str, words)], capture_output=True, text=True, env=ENVIRONMENT
+        [sys.executable, *map(str, words)],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        encoding="utf-8",
     )
     assert done.returncode == 0, done.stderr
     return done
@@ -40,7 +44,7 @@ def online(tmp_path_factory):
         script = [EXAMPLES / "ddp_online.py", "--out", folder, *words]
         launch = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
         run(*launch, *script)
-        return json.loads((folder / f"ddp-{processes}.json").read_text())
+        return json.loads((folder / f"ddp-{processes}.json").read_text(encoding="utf-8"))
 
     return torchrun(1), torchrun(2), torchrun(2, "--same-draws")
 

@@ -17,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-PAGE = (ROOT / "docs" / "integrations.md").read_text()
+PAGE = (ROOT / "docs" / "integrations.md").read_text(encoding="utf-8")
 
 SHOWN: dict[str, tuple[list[str], list[str]]] = {
     "sklearn_robust_classifier.py": (
@@ -34,7 +34,11 @@ SHOWN: dict[str, tuple[list[str], list[str]]] = {
 def printed_by(path: Path, folder: Path) -> str:
     """What a file prints when it is run in an empty folder; an error of it fails the test."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(path)], cwd=folder, capture_output=True, text=True
+        [sys.executable, "-W", "error", str(path)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -56,7 +60,7 @@ def test_the_example_runs_and_prints_what_it_shows(name, tmp_path):
 
 def test_the_quickstarts_data_are_wrong_where_the_truth_says(tmp_path):
     printed_by(EXAMPLES / "quickstart_data.py", tmp_path)
-    wrong = json.loads((tmp_path / "truth.json").read_text())
+    wrong = json.loads((tmp_path / "truth.json").read_text(encoding="utf-8"))
     made = np.load(tmp_path / "embeddings.npz")
     assert np.flatnonzero(made["label"] != made["true"]).tolist() == wrong["embeddings.npz"]
     assert len(wrong["people.csv"]) == 1200
@@ -65,14 +69,18 @@ def test_the_quickstarts_data_are_wrong_where_the_truth_says(tmp_path):
 
 def test_no_example_is_left_out():
     """Those of the frameworks and of the walk-through are run by tests of their own."""
-    tests = "".join(path.read_text() for path in Path(__file__).parents[1].rglob("test_*.py"))
+    tests = "".join(
+        path.read_text(encoding="utf-8") for path in Path(__file__).parents[1].rglob("test_*.py")
+    )
     names = [path.name for path in EXAMPLES.glob("*.py")]
     assert [name for name in names if f'"{name}"' not in tests] == []
     assert '"no_such_' + 'example.py"' not in tests  # the search can fail
 
 
 def test_the_runner_fails_with_the_examples_own_words(tmp_path):
-    (tmp_path / "bad.py").write_text("import dris\ndris.keep_top([1.0], fraction=2)")
+    (tmp_path / "bad.py").write_text(
+        "import dris\ndris.keep_top([1.0], fraction=2)", encoding="utf-8"
+    )
     with pytest.raises(AssertionError, match=r"fraction must be in \(0, 1\], got 2"):
         printed_by(tmp_path / "bad.py", tmp_path)
 
@@ -89,7 +97,7 @@ def in_an_example(code: str) -> bool:
     """Whether a block stands in an example as it is, at whatever depth; blank lines aside."""
     plain = textwrap.dedent(code).strip("\n")
     for path in EXAMPLES.glob("*.py"):
-        source = path.read_text()
+        source = path.read_text(encoding="utf-8")
         for spaces in ("", " " * 4, " " * 8):
             if textwrap.indent(plain, spaces) in source:
                 return True

@@ -25,6 +25,7 @@ def printed_by(name: str, *launched: str) -> str:
         text=True,
         env=environment,
         timeout=900,
+        encoding="utf-8",
     )
     assert run.returncode == 0, run.stderr
     return run.stdout

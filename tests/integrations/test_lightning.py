@@ -345,14 +345,18 @@ def two(tmp_path_factory) -> Path:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     environment["PYTHONPATH"] = os.pathsep.join([str(TESTS), str(Path(dris.__file__).parents[1])])
     script = [sys.executable, str(TESTS / "ddp_lightning.py"), str(folder)]
-    run = subprocess.run(script, capture_output=True, text=True, env=environment, timeout=400)
+    run = subprocess.run(
+        script, capture_output=True, text=True, env=environment, timeout=400, encoding="utf-8"
+    )
     assert run.returncode == 0, run.stderr
     return folder
 
 
 def seen(folder: Path, kind: str) -> list[list[list[int]]]:
     """What each rank was trained on, epoch by epoch."""
-    return [json.loads((folder / f"{rank}.json").read_text())[kind] for rank in (0, 1)]
+    return [
+        json.loads((folder / f"{rank}.json").read_text(encoding="utf-8"))[kind] for rank in (0, 1)
+    ]
 
 
 def test_two_processes_together_draw_what_one_process_draws(two):

@@ -18,7 +18,9 @@ except ImportError as error:
 
 def said(module: str, package: str) -> str:
     code = WITHOUT.format(module=module, package=package)
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, encoding="utf-8"
+    )
     return run.stdout.strip()
 
 

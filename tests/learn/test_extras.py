@@ -42,7 +42,7 @@ def test_the_error_is_caught_as_bad_input_and_as_a_failed_import():
 def test_a_package_that_is_there_but_lacks_something_else_raises_its_own_error(
     tmp_path, monkeypatch
 ):
-    (tmp_path / "half_installed.py").write_text("import its_missing_dependency\n")
+    (tmp_path / "half_installed.py").write_text("import its_missing_dependency\n", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError) as caught:
         require("half_installed", "ray")
@@ -66,6 +66,7 @@ def test_without_torch_every_way_to_what_needs_it_gives_the_sentence(statement):
         capture_output=True,
         text=True,
         check=True,
+        encoding="utf-8",
     )
     assert run.stdout.strip() == (
         'MissingExtraError | torch is not installed; get it with: pip install "dris[torch]"'

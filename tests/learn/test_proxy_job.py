@@ -147,7 +147,7 @@ def test_an_edited_function_is_another_run(by, tmp_path, monkeypatch):
             f"    return fully_connected(shape, classes, hidden=({width},))\n"
         )
         path = tmp_path / f"edited_{by}.py"
-        path.write_text(source)
+        path.write_text(source, encoding="utf-8")
         os.utime(path, (width, width))  # else Python may take the compiled file for current
         sys.modules.pop(f"edited_{by}", None)
         importlib.invalidate_caches()

@@ -211,10 +211,12 @@ def test_no_module_asks_by_itself_what_kind_a_model_is():
         str(path.relative_to(root))
         for path in root.rglob("*.py")
         if path.name not in own
-        and any(word in path.read_text() for word in ("is_estimator(", "is_head("))
+        and any(word in path.read_text(encoding="utf-8") for word in ("is_estimator(", "is_head("))
     ]
     assert found == []
-    assert "is_head(" in (root / "learn/stacked/head_models.py").read_text()  # the twin
+    assert "is_head(" in (root / "learn/stacked/head_models.py").read_text(
+        encoding="utf-8"
+    )  # the twin
 
 
 def test_a_store_reads_the_data_once_for_all_jobs(monkeypatch, tmp_path):

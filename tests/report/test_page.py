@@ -362,10 +362,10 @@ def test_a_file_that_is_there_is_replaced_only_with_force(tmp_path):
     assert path.read_bytes() == before
     assert write_report(made(keep=0.5), path, force=True).read_bytes() != before
     assert sorted(p.name for p in tmp_path.iterdir()) == [MANIFEST, "r.html"]
-    path.write_text("mine")
+    path.write_text("mine", encoding="utf-8")
     with pytest.raises(InputError, match="so it is yours"):
         write_report(made(), path, force=True)
-    assert path.read_text() == "mine"
+    assert path.read_text(encoding="utf-8") == "mine"
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):

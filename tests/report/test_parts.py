@@ -187,7 +187,7 @@ def test_a_card_shows_the_whole_text_first_and_numbers_as_the_file_has_them(tmp_
     said = [f"ticket {i} says {'a long story ' * 20}and ends" for i in range(40)]
     lines = [f"{123456789 + i},{i % 7}.50,{said[i]},{'ab'[i % 2]}" for i in range(40)]
     path = tmp_path / "tickets.csv"
-    path.write_text("\n".join(["number,price,said,y", *lines]) + "\n")
+    path.write_text("\n".join(["number,price,said,y", *lines]) + "\n", encoding="utf-8")
     data = read_data(path, label="y", without=["price"])
     held = rows(details_of(data)["table"], np.array([5, 39]))
     assert held.columns == ("said", "number", "price")

@@ -154,7 +154,7 @@ def test_a_tick_moves_the_counts_and_is_in_the_file(ask, desk):
     at = int(desk.worklist.positions[0])
     told = ask.json("/tick?who=ben", sent={"at": at, "verdict": "right"})
     assert (told["left"], told["mine"], told["people"]) == (129, 1, {"ben": 1})
-    assert '"who":"ben"' in desk.journal.path.read_text()
+    assert '"who":"ben"' in desk.journal.path.read_text(encoding="utf-8")
     assert ask.json("/said?who=ben")["said"][0] == [["right", -1], "right"]
     assert ask.json("/said?who=ana")["said"][0] == [None, "right"]
     assert ask.json("/undo?who=ben", sent={})["gone"] == [at]

@@ -41,7 +41,7 @@ def answers(folder):
 
 def test_a_tick_is_in_the_file_before_the_call_returns(desk):
     desk.tick("ana", first(desk), "wrong", 1)
-    last = json.loads(desk.journal.path.read_text().splitlines()[-1])
+    last = json.loads(desk.journal.path.read_text(encoding="utf-8").splitlines()[-1])
     assert (last["who"], last["verdict"], last["label"]) == ("ana", "wrong", 1)
 
 
@@ -106,7 +106,9 @@ def test_what_was_answered_before_a_kill_is_there_after_it(tmp_path):
     tests = str(Path(__file__).parents[1])
     source = str(Path(__file__).parents[2] / "src")
     code = KILLED.format(paths=[tests, source], folder=str(tmp_path))
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, encoding="utf-8"
+    ) as child:
         said = [child.stdout.readline() for _ in range(12)]
         os.kill(child.pid, signal.SIGKILL)
     found = answers(tmp_path)
@@ -136,10 +138,10 @@ def test_two_processes_cannot_write_one_review(desk, tmp_path):
 
 def test_a_file_that_is_no_review_is_never_touched(tmp_path):
     path = tmp_path / "mine.jsonl"
-    path.write_text("precious\n")
+    path.write_text("precious\n", encoding="utf-8")
     with pytest.raises(InputError, match="never replaced"):
         beginning(path, lambda: worklist_of(made_decision()))
-    assert path.read_text() == "precious\n"
+    assert path.read_text(encoding="utf-8") == "precious\n"
 
 
 @pytest.mark.parametrize(
@@ -327,7 +329,7 @@ def test_finish_writes_corrected_and_trusted_labels_and_leaves_the_original_alon
     desk.tick("ben", d, "wrong", 2)
     done = desk.finish(tmp_path / "new.csv", trusted=None, writer=Writer())
     assert (done.corrected, done.trusted, done.dropped, done.unsure) == (1, 2, 1, 1)
-    lines = (tmp_path / "new.csv").read_text().splitlines()
+    lines = (tmp_path / "new.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0].endswith("kind,trusted")
     assert lines[1].startswith("r0,")
     assert ",dog," in lines[1]

@@ -102,7 +102,7 @@ def test_the_csv_file_is_one_that_dris_audit_apply_reads(answered, tmp_path):
 )
 def test_a_file_that_does_not_fit_is_refused_whole(kind, text, message, answered, tmp_path):
     file = tmp_path / "in.json"
-    file.write_text(text)
+    file.write_text(text, encoding="utf-8")
     before = answered.journal.path.read_bytes()
     with pytest.raises(InputError, match=message):
         taken_in(answered, file, kind, "ana")
@@ -121,7 +121,7 @@ def test_a_name_comes_in_as_it_is_written_down_and_is_not_repeated(answered, tmp
     path = tmp_path / "back.json"
     for who in ("Zoe  Li", " "):
         task = {"data": {"id": name}, "annotations": [{"completed_by": who, "result": [picked]}]}
-        path.write_text(json.dumps([task]))
+        path.write_text(json.dumps([task]), encoding="utf-8")
         assert taken_in(answered, path, "label-studio", "cy") == 1
         assert taken_in(answered, path, "label-studio", "cy") == 0
     assert {"Zoe Li", "cy"} <= set(answered.standing.said[at])

@@ -25,9 +25,9 @@ def test_rows_are_renamed_and_the_others_stay_to_the_letter(tmp_path):
         {"rule": "all", "seed": 0, "found": {"contamination": {"early+half_el2n": 0.1}}},
     )
     path = write_records(Records("a", "cpu", rows, {}, 2), tmp_path / "a.json")
-    before = path.read_text().splitlines()
+    before = path.read_text(encoding="utf-8").splitlines()
     rename_rows(path)
-    assert path.read_text().splitlines()[:2] == before[:2]
+    assert path.read_text(encoding="utf-8").splitlines()[:2] == before[:2]
     (dirt,) = read_records(path).rows[1]["found"].values()
     assert dirt == {"gate:early_margin:0.9:half_el2n:all": 0.1}
 
@@ -36,8 +36,8 @@ def test_a_renamed_cell_is_found_by_its_new_key_and_others_stay(tmp_path):
     old = replace(NEW, rule="confident_learning")
     for cell in (NEW, old):
         record = {"cell": cell.content, "found": {"accuracy": 0.5}, "versions": {}}
-        (tmp_path / f"{cell.key}.json").write_text(json.dumps(record))
-        (tmp_path / f"{cell.key}.time.json").write_text('{"target": 1.0}')
+        (tmp_path / f"{cell.key}.json").write_text(json.dumps(record), encoding="utf-8")
+        (tmp_path / f"{cell.key}.time.json").write_text('{"target": 1.0}', encoding="utf-8")
     new = replace(NEW, rule="confident_learning_remove")
     assert rename_cells(tmp_path) == [new.key]
     assert read_record(tmp_path, new)["cell"] == json.loads(json.dumps(new.content))

@@ -13,11 +13,11 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.fixture
 def record():
-    return json.loads((DOCS / RECORD).read_text())
+    return json.loads((DOCS / RECORD).read_text(encoding="utf-8"))
 
 
 def test_the_page_holds_what_the_record_gives(record):
-    said = (DOCS / PAGE).read_text().split(BEGIN)[1].split(END)[0]
+    said = (DOCS / PAGE).read_text(encoding="utf-8").split(BEGIN)[1].split(END)[0]
     assert said == measured(record)
 
 
@@ -41,9 +41,9 @@ def test_a_sort_that_differs_from_memory_is_said_aloud(record):
 def test_writing_changes_only_the_measured_part_and_draws_the_figure(record, tmp_path):
     for name in (RECORD, PAGE):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text((DOCS / name).read_text())
-    text = (tmp_path / PAGE).read_text()
-    (tmp_path / PAGE).write_text(text.split(BEGIN)[0] + BEGIN + "old\n" + END)
+        (tmp_path / name).write_text((DOCS / name).read_text(encoding="utf-8"), encoding="utf-8")
+    text = (tmp_path / PAGE).read_text(encoding="utf-8")
+    (tmp_path / PAGE).write_text(text.split(BEGIN)[0] + BEGIN + "old\n" + END, encoding="utf-8")
     write(tmp_path)
-    assert (tmp_path / PAGE).read_text() == text
+    assert (tmp_path / PAGE).read_text(encoding="utf-8") == text
     assert (tmp_path / FIGURE).stat().st_size < 200_000

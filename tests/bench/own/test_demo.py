@@ -92,7 +92,7 @@ def test_show_writes_the_figure_and_the_numbers(honest, place, tmp_path, monkeyp
     monkeypatch.setattr(demo, "ran", lambda *a, **k: honest)
     monkeypatch.setattr(demo, "Place", lambda folder: place)
     outcome, _ = demo.show(SEEDS, out=tmp_path / "new" / "folder")
-    found = json.loads((tmp_path / "new" / "folder" / "demo.json").read_text())
+    found = json.loads((tmp_path / "new" / "folder" / "demo.json").read_text(encoding="utf-8"))
     assert found["outcome"] == outcome
     assert len(found["runs"]) == len(honest.rows)
     picture = (tmp_path / "new" / "folder" / "rank-variance.png").read_bytes()

@@ -124,7 +124,7 @@ def test_a_trial_runs_resumes_without_training_and_is_not_overwritten(
     data = blobs(300)
     lines = ["a,b,c,d,kind"]
     lines += [",".join(map(str, (*x, y))) for x, y in zip(data.x, data.given(), strict=True)]
-    (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "data.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     words = ["trial", "data.csv", "--label", "kind", "--epochs", "2", "--workers", "1", "--json"]
 
     def dris(*more):

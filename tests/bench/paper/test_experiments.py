@@ -96,7 +96,7 @@ def test_figures_are_png_and_svg_and_not_empty(done, tmp_path):
         pixels = np.asarray(Image.open(path).convert("L"))
         assert (pixels < 128).mean() > 0.002
         assert min(pixels.shape) > 200
-        assert path.with_suffix(".svg").read_text().count("<path") > 5
+        assert path.with_suffix(".svg").read_text(encoding="utf-8").count("<path") > 5
 
 
 def test_claims_come_out_with_one_of_five_outcomes_and_evidence(done):
@@ -115,7 +115,7 @@ def test_records_read_back_give_the_same_tables_and_claims(done, tmp_path):
     for one, other in zip(experiment.tables(records), experiment.tables(again), strict=True):
         assert one.markdown() == other.markdown()
     assert list(map(str, experiment.claims(records))) == list(map(str, experiment.claims(again)))
-    assert max(map(len, path.read_text().splitlines())) < 20_000
+    assert max(map(len, path.read_text(encoding="utf-8").splitlines())) < 20_000
 
 
 def test_with_one_seed_no_claim_of_the_paper_is_decided(done):
@@ -147,5 +147,6 @@ def test_tables_are_made_without_torch(smoke, tmp_path):
         capture_output=True,
         text=True,
         check=True,
+        encoding="utf-8",
     )
     assert told.stdout.split()[::2] == list(EXPERIMENTS)

@@ -104,7 +104,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_rest(call, path, monkeypa
 
 @pytest.mark.parametrize("name", ["taken", "taken/below"])
 def test_a_folder_that_cannot_be_is_refused_in_one_sentence(tmp_path, name):
-    (tmp_path / "taken").write_text("")
+    (tmp_path / "taken").write_text("", encoding="utf-8")
     with pytest.raises(InputError, match=r"name a folder|name another folder"):
         made_folder(tmp_path / name)
 

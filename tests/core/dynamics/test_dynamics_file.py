@@ -131,7 +131,7 @@ def test_a_loaded_file_may_be_saved_over_itself(tmp_path):
 
 
 def test_the_file_gets_the_permissions_that_any_new_file_gets(tmp_path):
-    (tmp_path / "other").write_text("")
+    (tmp_path / "other").write_text("", encoding="utf-8")
     path = full().save(tmp_path / "run")
     assert path.stat().st_mode == (tmp_path / "other").stat().st_mode
 
@@ -298,9 +298,11 @@ def test_the_checksums_are_what_notices(tmp_path, monkeypatch):
 
 def test_foreign_files_are_refused(tmp_path):
     np.savez(tmp_path / "a.npz", loss=np.eye(3))
-    (tmp_path / "text").write_text("proxy,loss\n0,0.5\n" * 10)
-    (tmp_path / "json").write_text(json.dumps({"__metadata__": None, "loss": [1, 2, 3]}))
-    (tmp_path / "short").write_text("hello")
+    (tmp_path / "text").write_text("proxy,loss\n0,0.5\n" * 10, encoding="utf-8")
+    (tmp_path / "json").write_text(
+        json.dumps({"__metadata__": None, "loss": [1, 2, 3]}), encoding="utf-8"
+    )
+    (tmp_path / "short").write_text("hello", encoding="utf-8")
     (tmp_path / "empty").write_bytes(b"")
     save_file({"loss": np.eye(3)}, tmp_path / "plain.safetensors")
     save_file({"loss": np.eye(3)}, tmp_path / "noted.safetensors", metadata={"dris": "no"})

@@ -168,6 +168,6 @@ def test_stopping_a_download_leaves_nothing(server, tmp_path):
 
 def test_a_data_folder_that_is_a_file_is_one_sentence(server, tmp_path):
     server.files["tiny.tar.gz"] = ARCHIVE
-    (tmp_path / "file").write_text("in the way")
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
     with pytest.raises(InputError, match="could not be downloaded"):
         load_set(tiny_cifar(ARCHIVE, server.address), data_dir=tmp_path / "file")

@@ -45,9 +45,9 @@ def test_numbers_as_people_write_them(cells, values):
 
 
 def test_a_comma_before_three_digits_means_a_decimal_where_semicolons_part_cells(tmp_path):
-    (tmp_path / "a.csv").write_text("x;y\n" + "1,234;a\n5,678;b\n" * 5)
+    (tmp_path / "a.csv").write_text("x;y\n" + "1,234;a\n5,678;b\n" * 5, encoding="utf-8")
     assert read_data(tmp_path / "a.csv", label="y").x[0, 0] == np.float32(1.234)
-    (tmp_path / "b.csv").write_text("x,y\n" + '"1,234",a\n"5,678",b\n' * 5)
+    (tmp_path / "b.csv").write_text("x,y\n" + '"1,234",a\n"5,678",b\n' * 5, encoding="utf-8")
     assert read_data(tmp_path / "b.csv", label="y").x[0, 0] == 1234
 
 
@@ -343,7 +343,7 @@ def test_no_column_of_a_clean_set_is_taken_for_a_leak(load):
 
 def test_all_problems_of_a_file_are_one_message_with_the_command(tmp_path):
     text = "nr,ok,x,y\n1,maybe,1,a\n1,yes,2,a\n2,no,3,a\n"
-    (tmp_path / "a.csv").write_text(text)
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as caught:
         read_data(tmp_path / "a.csv", label="y", id="nr", trusted="ok")
     message = str(caught.value)
@@ -354,13 +354,13 @@ def test_all_problems_of_a_file_are_one_message_with_the_command(tmp_path):
 
 
 def test_all_columns_that_are_not_there_are_named_at_once(tmp_path):
-    (tmp_path / "a.csv").write_text("age,income\n1,a\n2,b\n")
+    (tmp_path / "a.csv").write_text("age,income\n1,a\n2,b\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"no column 'Incme' \(did you mean 'income'\?\), 'nr'"):
         read_data(tmp_path / "a.csv", label="Incme", id="nr")
 
 
 def test_a_file_without_a_header_is_read_by_counting_its_columns(tmp_path):
-    (tmp_path / "a.tsv").write_text("ham\t1.5\nspam\t2.5\nham\t3.5\n")
+    (tmp_path / "a.tsv").write_text("ham\t1.5\nspam\t2.5\nham\t3.5\n", encoding="utf-8")
     data = read_data(tmp_path / "a.tsv", label="1")
     assert data.classes == ("ham", "spam")
     assert data.x.ravel().tolist() == [1.5, 2.5, 3.5]
@@ -370,9 +370,9 @@ def test_a_file_without_a_header_is_read_by_counting_its_columns(tmp_path):
 
 def test_the_separator_is_what_splits_every_line_alike(tmp_path):
     text = "ham\tOk, see you\nspam\tWin now\nham\tOne, two, three\n"
-    (tmp_path / "a.tsv").write_text(text)
+    (tmp_path / "a.tsv").write_text(text, encoding="utf-8")
     assert read_data(tmp_path / "a.tsv", label="1").classes == ("ham", "spam")
-    (tmp_path / "b.csv").write_text("a; b, c;y\n1,5;2;u\n2,5;4;v\n3,5;1;u\n")
+    (tmp_path / "b.csv").write_text("a; b, c;y\n1,5;2;u\n2,5;4;v\n3,5;1;u\n", encoding="utf-8")
     assert read_data(tmp_path / "b.csv", label="y").feature_names == ("a", " b, c")
 
 

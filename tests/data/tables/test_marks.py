@@ -14,7 +14,7 @@ OLD, NEW = np.array([True, False, False, True]), np.array([True, True, False, Fa
 
 def csv_file(folder):
     text = "x,y,ok\n1,a,yes\n2,b,\n3,a,0\n4,b,true\n"
-    (folder / "d.csv").write_text(text)
+    (folder / "d.csv").write_text(text, encoding="utf-8")
     return folder / "d.csv"
 
 

@@ -343,7 +343,8 @@ def test_an_import_path_is_a_model(tmp_path, monkeypatch):
         "    @staticmethod\n"
         "    def tiny(shape, classes):\n"
         "        return nn.Linear(shape[0], classes)\n"
-        "tiny = Zoo.tiny\n"
+        "tiny = Zoo.tiny\n",
+        encoding="utf-8",
     )
     monkeypatch.syspath_prepend(tmp_path)
     for path in ("own_models_a:tiny", "own_models_a:Zoo.tiny"):
@@ -384,8 +385,10 @@ def test_what_is_no_model_is_refused():
 
 
 def test_an_import_path_that_fails_is_one_sentence(tmp_path, monkeypatch):
-    (tmp_path / "own_models_b.py").write_text("from torch import nn\nnet, three = nn.ReLU(), 3\n")
-    (tmp_path / "own_models_c.py").write_text("raise OSError('two\\nlines')\n")
+    (tmp_path / "own_models_b.py").write_text(
+        "from torch import nn\nnet, three = nn.ReLU(), 3\n", encoding="utf-8"
+    )
+    (tmp_path / "own_models_c.py").write_text("raise OSError('two\\nlines')\n", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     fails("cannot be imported .ModuleNotFoundError: No module named 'no_such", spec="no_such:net")
     fails("cannot be imported .AttributeError.*absent", spec="own_models_b:absent")

@@ -189,7 +189,7 @@ def test_functions_lambdas_classes_and_partials_are_models(workers):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_model_by_import_path_works_in_every_process(workers, tmp_path, monkeypatch):
     name = f"module_of_a_user_{workers}"
-    (tmp_path / f"{name}.py").write_text(USER_MODULE)
+    (tmp_path / f"{name}.py").write_text(USER_MODULE, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     found = proxies(model=f"{name}:build", workers=workers)
     assert found.provenance["proxies"][0]["model"] == f"{name}:build"

@@ -47,7 +47,9 @@ except KeyboardInterrupt:
 
 
 def test_a_real_interrupt_reaches_the_caller():
-    with subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", LONG], stdout=subprocess.PIPE, text=True, encoding="utf-8"
+    ) as child:
         assert child.stdout.readline() == "training\n"
         time.sleep(4)  # past the imports, in the midst of batches
         child.send_signal(signal.SIGINT)

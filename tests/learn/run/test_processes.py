@@ -77,7 +77,7 @@ def test_a_counter_that_somebody_removes_costs_no_work(tmp_path, monkeypatch):
 
 def test_workers_find_modules_of_folders_added_after_they_were_started(tmp_path, monkeypatch):
     run_all(double, [(1,), (2,)], workers=2)
-    (tmp_path / "late_module_of_a_user.py").write_text("ANSWER = 42\n")
+    (tmp_path / "late_module_of_a_user.py").write_text("ANSWER = 42\n", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     assert run_all(importing, [("late_module_of_a_user",)] * 2, workers=2) == [42, 42]
     assert sys.path.count(str(tmp_path)) == 1

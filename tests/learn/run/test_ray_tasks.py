@@ -136,7 +136,7 @@ def held(steps, others="bc"):
     until(lambda: (steps / "held-a").exists())
     until(lambda: all(ray_training.taken(steps, o) == ray_training.STEPS for o in others))
     time.sleep(1)  # for what is finished to be written and sent
-    return json.loads((steps / "held-a").read_text())
+    return json.loads((steps / "held-a").read_text(encoding="utf-8"))
 
 
 def counted(steps):
@@ -357,9 +357,9 @@ def refusing(value, tick):
 
 def long_or_wrong(value, path, tick):
     if value == 0:
-        path.write_text(str(os.getpid()))
+        path.write_text(str(os.getpid()), encoding="utf-8")
         time.sleep(600)
-    until(lambda: path.exists() and path.read_text())
+    until(lambda: path.exists() and path.read_text(encoding="utf-8"))
     raise InputError("no")
 
 
@@ -397,7 +397,7 @@ def test_an_error_of_a_task_ends_the_others(cluster, tmp_path):
     path = tmp_path / "pid"
     with pytest.raises(InputError, match="no"):
         run_all(long_or_wrong, [(0, path), (1, path)], workers=None, engine=on(cluster))
-    until(lambda: not Path(f"/proc/{path.read_text()}").exists(), seconds=60)
+    until(lambda: not Path(f"/proc/{path.read_text(encoding='utf-8')}").exists(), seconds=60)
 
 
 def test_a_diverged_proxy_comes_back_as_what_it_is(cluster):

@@ -283,13 +283,13 @@ def test_a_folder_with_other_scores_is_left_alone_unless_forced(shards, tmp_path
 def test_force_removes_its_own_results_and_no_others(shards, tmp_path):
     out = tmp_path / "out"
     rank_shards(shards, out, keep=0.5, workers=1)
-    (out / "scores-notes.parquet").write_text("mine")
+    (out / "scores-notes.parquet").write_text("mine", encoding="utf-8")
     with pytest.raises(InputError, match=r"scores-notes\.parquet was not written by dris"):
         rank_shards(shards, out, force=True, workers=1)
     assert (out / "kept-00000.parquet").exists()
     (out / "scores-notes.parquet").rename(out / "notes.parquet")
     rank_shards(shards, out, force=True, workers=1)
-    assert (out / "notes.parquet").read_text() == "mine"
+    assert (out / "notes.parquet").read_text(encoding="utf-8") == "mine"
     assert not (out / "kept-00000.parquet").exists()
 
 

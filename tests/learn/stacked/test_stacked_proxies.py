@@ -404,7 +404,12 @@ def printed(threads):
     env = {**os.environ, **dict.fromkeys(names, str(threads))}
     env["PYTHONPATH"] = str(Path(dris.__file__).parents[1])
     run = subprocess.run(
-        [sys.executable, "-c", PRINTED], env=env, capture_output=True, text=True, check=True
+        [sys.executable, "-c", PRINTED],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=True,
+        encoding="utf-8",
     )
     return run.stdout
 
@@ -423,7 +428,12 @@ def test_training_needs_neither_torch_nor_scikit_learn_nor_processes():
     )
     env = {**os.environ, "PYTHONPATH": str(Path(dris.__file__).parents[1])}
     run = subprocess.run(
-        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=True,
+        encoding="utf-8",
     )
     assert run.stdout == "[]\n"
 
@@ -575,7 +585,9 @@ def test_kill_9_costs_the_epochs_that_were_not_kept_and_changes_no_byte(tmp_path
     child.wait()
     assert not list(tmp_path.glob("*/done.json"))
     runs = [
-        subprocess.run([*start, folder], env=env, capture_output=True, text=True, check=True).stdout
+        subprocess.run(
+            [*start, folder], env=env, capture_output=True, text=True, check=True, encoding="utf-8"
+        ).stdout
         for folder in (str(tmp_path), "")
     ]
     assert runs[0] == runs[1] != ""

@@ -65,7 +65,7 @@ def two_epochs(tmp_path_factory):
 def problem(root, log, undisturbed):
     """What the store did wrong, or None."""
     saved = 0
-    for line in log.read_text().splitlines() if log.exists() else []:
+    for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else []:
         *what, epoch = line.split()
         if what == ["start"] and int(epoch) < saved:
             return f"epoch {saved} was saved, yet work went on from {epoch}"
@@ -145,7 +145,10 @@ def test_the_note_of_a_run_says_in_plain_words_what_it_is(tmp_path):
     run = Store(tmp_path).run(KEY)
     with run.locked():
         pass
-    assert json.loads((run.folder / "key.json").read_text()) == {"format": 1, "key": KEY}
+    assert json.loads((run.folder / "key.json").read_text(encoding="utf-8")) == {
+        "format": 1,
+        "key": KEY,
+    }
 
 
 # Keys, roots, fingerprints
@@ -302,15 +305,17 @@ def test_a_full_disk_is_one_sentence_and_keeps_the_epochs(tmp_path, nursery):
     # The result, 3 epochs × 400 × 5 bytes, is the one file too large for the limit.
     log, big = tmp_path / "log", {"width": 400}
     assert nursery.run(tmp_path / "a", log=str(log), file_limit=6000, **big) == 3
-    *_, saved, told = log.read_text().splitlines()
+    *_, saved, told = log.read_text(encoding="utf-8").splitlines()
     assert saved == "saved 3"
     assert "the result could not be saved, all epochs are kept (File too large)" in told
     log.unlink()
     assert nursery.run(tmp_path / "a", log=str(log), **big) == 0
-    assert log.read_text() == "start 3\n"
+    assert log.read_text(encoding="utf-8") == "start 3\n"
     log.unlink()
     assert nursery.run(tmp_path / "b", log=str(log), file_limit=2000, **big) == 3
-    assert "epoch 1 could not be saved, the epochs before it are kept" in log.read_text()
+    assert "epoch 1 could not be saved, the epochs before it are kept" in log.read_text(
+        encoding="utf-8"
+    )
 
 
 # Several processes
@@ -328,7 +333,7 @@ def test_of_two_processes_one_works_and_the_other_loads_its_result(tmp_path, nur
     pids = [nursery.start(tmp_path / "store", log=str(log), pause=0.05) for log in logs]
     assert [nursery.wait(pid) for pid in pids] == [0, 0]
     (log,) = (log for log in logs if log.exists())
-    assert log.read_text().count("saved") == 3
+    assert log.read_text(encoding="utf-8").count("saved") == 3
     assert problem(tmp_path / "store", log, undisturbed) is None
 
 
@@ -364,8 +369,8 @@ def test_a_held_run_names_its_holder_and_is_free_once_that_is_killed(tmp_path, n
 def test_a_child_of_a_killed_holder_does_not_keep_the_lock(tmp_path, nursery):
     log = tmp_path / "log"
     pid = nursery.start(tmp_path / "store", job="hold", log=str(log), orphan=True)
-    until(lambda: log.exists() and log.read_text().endswith("\n"))
-    orphan = int(log.read_text().split()[1])
+    until(lambda: log.exists() and log.read_text(encoding="utf-8").endswith("\n"))
+    orphan = int(log.read_text(encoding="utf-8").split()[1])
     os.kill(pid, signal.SIGKILL)
     nursery.wait(pid)
     try:
@@ -552,9 +557,9 @@ def zoo(tmp_path, monkeypatch):
     (store.run({**KEY, "width": 8}).folder / runs.KEY).write_bytes(b"broken")
     (store.run({**KEY, "width": 5}).folder / "state.safetensors.damaged").write_bytes(b"12345")
     (store.run({**KEY, "width": 6}).folder / f".key.json.{'ab' * 16}.tmp").write_bytes(b"123")
-    (root / "holiday.txt").write_text("mine")
+    (root / "holiday.txt").write_text("mine", encoding="utf-8")
     (root / "photos").mkdir()
-    (root / "photos" / "me.damaged").write_text("mine")
+    (root / "photos" / "me.damaged").write_text("mine", encoding="utf-8")
     return store
 
 
@@ -599,8 +604,8 @@ def test_cleaning_removes_what_nobody_can_use_and_nothing_else(zoo):
     assert cleaned.bytes == before - total()
     assert len(cleaned.removed) == 5
     assert sum("/" in name for name in cleaned.removed) == 2
-    assert (zoo.root / "photos" / "me.damaged").read_text() == "mine"
-    assert (zoo.root / "holiday.txt").read_text() == "mine"
+    assert (zoo.root / "photos" / "me.damaged").read_text(encoding="utf-8") == "mine"
+    assert (zoo.root / "holiday.txt").read_text(encoding="utf-8") == "mine"
     assert zoo.clean().removed == ()
     assert len(zoo.clean(unfinished=True).removed) == 1
     assert listed(zoo) == [(5, "done", 3)]
@@ -614,11 +619,13 @@ def test_a_folder_with_the_name_of_a_run_is_one_by_what_is_in_it(tmp_path):
     thesis, empty, key, sealed, begun, link = (tmp_path / "store" / name for name in names)
     for folder in (thesis, empty, key, sealed, begun):
         folder.mkdir(parents=True)
-    (thesis / "thesis.txt").write_text("mine")
-    (thesis / "lock").write_text("")
-    (key / "key.json").write_text('{"format": 1, "key": {}}')  # not what the folder is called
+    (thesis / "thesis.txt").write_text("mine", encoding="utf-8")
+    (thesis / "lock").write_text("", encoding="utf-8")
+    (key / "key.json").write_text(
+        '{"format": 1, "key": {}}', encoding="utf-8"
+    )  # not what the folder is called
     write_arrays(sealed / "state.safetensors", {"x": np.ones(2)}, {"epoch": 1}, format=1)
-    (begun / "lock").write_text("123")
+    (begun / "lock").write_text("123", encoding="utf-8")
     link.symlink_to(tmp_path)
     store = Store(tmp_path / "store")
     assert {info.name for info in store.runs()} == {sealed.name, begun.name}
@@ -626,16 +633,16 @@ def test_a_folder_with_the_name_of_a_run_is_one_by_what_is_in_it(tmp_path):
     cleaned = store.clean(unfinished=True)
     assert set(cleaned.removed) == {sealed.name, begun.name}
     assert set(cleaned.left) == set(store.foreign())
-    assert (thesis / "thesis.txt").read_text() == "mine"
+    assert (thesis / "thesis.txt").read_text(encoding="utf-8") == "mine"
     assert [p.name for p in (tmp_path / "store").iterdir() if p.name == key.name]
 
 
 def test_a_persons_file_in_a_run_outlives_the_run(tmp_path):
     train(tmp_path)
     folder = only_folder(tmp_path)
-    (folder / "notes.txt").write_text("mine")
-    (folder / "photo.damaged").write_text("mine")
-    (folder / ".draft.tmp").write_text("mine")
+    (folder / "notes.txt").write_text("mine", encoding="utf-8")
+    (folder / "photo.damaged").write_text("mine", encoding="utf-8")
+    (folder / ".draft.tmp").write_text("mine", encoding="utf-8")
     train(tmp_path)
     store = Store(tmp_path)
     assert store.foreign() == (folder.name,)
@@ -647,10 +654,10 @@ def test_a_persons_file_in_a_run_outlives_the_run(tmp_path):
 
 
 def test_a_lock_that_somebody_else_wrote_is_not_emptied(tmp_path):
-    (tmp_path / "lock").write_text("the lock of my bicycle: 4711")
+    (tmp_path / "lock").write_text("the lock of my bicycle: 4711", encoding="utf-8")
     with pytest.raises(InputError, match="lock was not written by dris"), folder_lock(tmp_path):
         pass
-    assert "4711" in (tmp_path / "lock").read_text()
+    assert "4711" in (tmp_path / "lock").read_text(encoding="utf-8")
 
 
 def test_a_run_that_is_held_is_never_cleaned(zoo):
