@@ -265,6 +265,7 @@ def test_a_bad_option_is_one_sentence_and_writes_nothing(dris, people, tmp_path,
     ("words", "says"),
     [
         (["weights", "--rule", "gated"], "weights need a score"),
+        (["weights", "--rule", "rank_varianse"], "(did you mean rank_variance?)"),
         (["weights", "--smoothing", "0"], "smoothing must be above 0"),
         (["weights", "--exponent", "2"], "weight_exponent must be in"),
         (["weights", "--as", "xml"], "--as must be csv or parquet"),

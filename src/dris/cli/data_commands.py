@@ -8,7 +8,7 @@ import typer
 
 from dris.cli.options import Keep, MaybeKeep, check_share, names_in
 from dris.cli.requests import Request, takes_request
-from dris.core.errors import InputError
+from dris.core.errors import InputError, meant
 
 if TYPE_CHECKING:
     from dris.data.labelled import LabelledData
@@ -205,7 +205,8 @@ def weights(
     from dris.data.scorefile import ScoreFile, write_scores
 
     if rule not in SCORES:
-        raise InputError(f"weights need a score, one of {', '.join(SCORES)}, got {rule!r}")
+        near = meant(rule, SCORES)
+        raise InputError(f"weights need a score, one of {', '.join(SCORES)}, got {rule!r}{near}")
     if written not in ("csv", "parquet"):
         raise InputError(f"--as must be csv or parquet, got {written!r}")
     importance([1.0, 2.0], smoothing=smoothing, weight_exponent=exponent)  # before training

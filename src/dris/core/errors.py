@@ -1,6 +1,8 @@
 """The one error that users see: a sentence naming the value, the rule and the remedy."""
 
 import errno
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class InputError(ValueError):
@@ -11,6 +13,16 @@ class InputError(ValueError):
     ...
     dris.core.errors.InputError: fraction must be in (0, 1], got 1.5
     """
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """A question that names the most similar of our own names; nothing when none is similar.
+
+    >>> meant("gatd", ["clean", "gated"]), meant("best", ["clean", "gated"])
+    (' (did you mean gated?)', '')
+    """
+    near = get_close_matches(name, list(known), 1)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 MEMORY = "close other programs, use fewer workers (--workers 1), or less of the data"

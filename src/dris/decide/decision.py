@@ -16,7 +16,7 @@ from dris.core.choose.rules import CLEAN, LEAN, MILD, RECOMMENDED, rule_of
 from dris.core.choose.selection import Subset
 from dris.core.dynamics.frames import FrameKind, frame_of
 from dris.core.dynamics.history import Dynamics
-from dris.core.errors import InputError
+from dris.core.errors import InputError, meant
 from dris.core.frozen import read_only
 from dris.core.judge.judgement import TOO_GOOD, Judgement, judge
 from dris.core.judge.wrong_share import WrongShare, wrong_share
@@ -170,7 +170,10 @@ class Decision:
         if self.scored is None:
             raise InputError("no proxy trained on so little data, so that nothing can be weighted")
         if score not in SCORES:
-            raise InputError(f"weights need a score, one of {', '.join(SCORES)}, got {score!r}")
+            near = meant(score, SCORES)
+            raise InputError(
+                f"weights need a score, one of {', '.join(SCORES)}, got {score!r}{near}"
+            )
         at = self.kept if of == "kept" else np.flatnonzero(~self.scored.planted())
         values = SCORES[score](self.scored.dynamics)[at]
         return importance(values, smoothing=smoothing, weight_exponent=exponent), at

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import Any
 
-from dris.core.errors import InputError
+from dris.core.errors import InputError, meant
 from dris.learn.estimators.estimator_trainer import ESTIMATOR
 from dris.learn.jobs import CollapsedError, DivergedError, Job
 from dris.learn.networks.network_trainer import NETWORK
@@ -43,10 +42,8 @@ def check_name(model: str) -> None:
     if ":" in model or model in kind_of(model).names():
         return
     names = [name for each in TRAINERS for name in each.names()]
-    near = get_close_matches(model, names, 1)
-    meant = f" (did you mean {near[0]}?)" if near else ""
     raise InputError(
-        f"unknown model {model!r}{meant}; choose from {', '.join(names)}, "
+        f"unknown model {model!r}{meant(model, names)}; choose from {', '.join(names)}, "
         "or package.module:function"
     )
 

@@ -158,6 +158,13 @@ def test_a_name_that_is_none_lists_those_there_are(name):
         rule_of(name)
 
 
+def test_a_slip_of_the_pen_is_answered_with_the_name_that_was_meant_and_nonsense_is_not():
+    with pytest.raises(InputError, match=r"got 'gatd' \(did you mean gated\?\); dris rules"):
+        rule_of("gatd")
+    with pytest.raises(InputError, match=r"got 'best'; dris rules"):
+        rule_of("best")
+
+
 def test_a_seed_decides_between_equals_and_what_is_drawn(dynamics):
     one, two, again = (choose("random", dynamics, keep=0.5, seed=s) for s in (0, 1, 0))
     assert same(one, again)

@@ -35,7 +35,7 @@ from dris.core.choose.selection import (
     top_mask,
 )
 from dris.core.dynamics.history import Dynamics
-from dris.core.errors import InputError
+from dris.core.errors import InputError, meant
 from dris.core.judge.random_errors import random_errors, wrong_at_random
 from dris.core.judge.wrong_share import wrong_share
 from dris.core.scores.formulas import (
@@ -389,7 +389,8 @@ def rule_of(name: str) -> Rule:
     except (ValueError, TypeError):
         pass
     known = ", ".join(RULES)
-    raise InputError(f"rule must be one of {known}, got {name!r}; dris rules explains each")
+    near = meant(name, RULES)
+    raise InputError(f"rule must be one of {known}, got {name!r}{near}; dris rules explains each")
 
 
 def _drawn(beta: float) -> Chooses:
