@@ -76,8 +76,10 @@ def test_pre_commit_runs_what_make_lint_runs():
 
 def test_the_workflow_covers_three_systems_and_every_python_that_is_promised():
     workflow = text(".github/workflows/test.yml")
+    newest, lowest = re.findall(r"^  (?:default|lowest):.*\n((?:    .*\n)+)", workflow, re.M)
     for system in ("ubuntu", "macos", "windows"):
-        assert f"{system}-latest" in workflow
+        assert f"{system}-latest" in newest
+        assert f"{system}-latest" in lowest
     promised = [
         c.rpartition(" ")[2]
         for c in PROJECT["project"]["classifiers"]
@@ -85,7 +87,10 @@ def test_the_workflow_covers_three_systems_and_every_python_that_is_promised():
     ]
     assert promised == ["3.11", "3.12", "3.13"]
     assert all(f'"{version}"' in workflow for version in promised)
-    assert "make test-lowest" in workflow
+    made = text("Makefile").partition("\n$(LOWEST):")[2].partition("\ntest-lowest:")[0]
+    for step in ("tools/lowest.py", "-c constraints.txt", "-e '.[dev]'"):
+        assert step in made
+        assert step.replace("'", '"') in lowest
     assert "make lint docs follow" in workflow
 
 
