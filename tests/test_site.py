@@ -42,6 +42,20 @@ def test_the_examples_of_a_guide_print_what_it_says(name, tmp_path):
         assert run(tmp_path, "-c", code) == printed
 
 
+def undocumented(source: str, page: str) -> set[str]:
+    """Loggers that code asks for and the table of a page does not list."""
+    asked = set(re.findall(r'getLogger\("(dris[\w.]*)"\)', source))
+    return asked - set(re.findall(r"^\| `(dris[\w.]*)` \|", page, re.M))
+
+
+def test_every_logger_is_in_the_guide():
+    page = (DOCS / "guides" / "watching.md").read_text(encoding="utf-8")
+    modules = [p.read_text(encoding="utf-8") for p in (ROOT / "src").rglob("*.py")]
+    assert undocumented("\n".join(modules), page) == set()
+    assert not [text for text in modules if "getLogger(__name__)" in text]
+    assert undocumented('getLogger("dris.new"), getLogger("dris.store")', page) == {"dris.new"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["docs/index.md", "README.md"])
 def test_a_page_does_what_it_says_when_followed_to_the_letter(name, tmp_path):
