@@ -104,9 +104,23 @@ def _held(path: Path) -> dict[str, Any]:
 def _take(ctx: typer.Context, path: Path | None) -> Path | None:
     """Let a file give the defaults of what is not typed."""
     if path is not None and not ctx.resilient_parsing:
-        known = {str(parameter.name) for parameter in ctx.command.params} - set(_NOT_KEPT)
-        ctx.default_map = {**(ctx.default_map or {}), **read_recipe(path, known, ctx.command.name)}
+        recipe_data(path)
+        many = {str(p.name): p.nargs == -1 or p.multiple for p in ctx.command.params}  # type: ignore[attr-defined]
+        options = read_recipe(path, many.keys() - set(_NOT_KEPT), ctx.command.name)
+        typed = {name: _typed(path, name, value, many[name]) for name, value in options.items()}
+        ctx.default_map = {**(ctx.default_map or {}), **typed}
     return path
+
+
+def _typed(path: Path, name: str, value: Any, many: bool = False) -> Any:
+    """A value as it would be typed, so that typer parses it: not every version does any other."""
+    if many and isinstance(value, list):
+        return [_typed(path, name, one) for one in value]
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise InputError(f"--config {path}: {_TYPED.get(name, name)} must be a single value")
 
 
 Config = Annotated[
