@@ -48,10 +48,12 @@ if not find_spec("torch"):
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(item):
-        """Skip what came to need torch on its way."""
+        """Skip what came to need torch on its way, in the test or in what was made for it."""
         from dris.learn.extras import MissingExtraError
 
         try:
             return (yield)
         except MissingExtraError as error:
             pytest.skip(str(error))
+
+    pytest_runtest_setup = pytest_runtest_call

@@ -11,9 +11,9 @@ import pytest
 from made_people import write_people
 
 ROOT = Path(__file__).parents[1]
-# What Windows lacks; filelock, which has another way there, keeps what it needs here.
+# What Windows lacks; filelock and asyncio, which have another way there, keep what they need here.
 ABSENT = """
-import ctypes, filelock, os, shutil, signal, sys, tempfile, warnings
+import asyncio, ctypes, filelock, os, shutil, signal, sys, tempfile, warnings
 warnings.filterwarnings("ignore", category=EncodingWarning)
 warnings.filterwarnings("error", category=EncodingWarning, module="dris")
 for module in ("fcntl", "resource", "pwd", "grp", "termios"):
