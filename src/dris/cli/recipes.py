@@ -105,7 +105,10 @@ def _take(ctx: typer.Context, path: Path | None) -> Path | None:
     """Let a file give the defaults of what is not typed."""
     if path is not None and not ctx.resilient_parsing:
         recipe_data(path)
-        many = {str(p.name): p.nargs == -1 or p.multiple for p in ctx.command.params}  # type: ignore[attr-defined]
+        many = {
+            str(p.name): p.nargs == -1 or bool(getattr(p, "multiple", False))
+            for p in ctx.command.params
+        }
         options = read_recipe(path, many.keys() - set(_NOT_KEPT), ctx.command.name)
         typed = {name: _typed(path, name, value, many[name]) for name, value in options.items()}
         ctx.default_map = {**(ctx.default_map or {}), **typed}

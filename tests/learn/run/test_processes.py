@@ -1,6 +1,7 @@
 """Work in processes: order, progress, import folders and errors cross over; the count is exact."""
 
 import os
+import subprocess
 import sys
 
 import pytest
@@ -81,6 +82,29 @@ def test_workers_find_modules_of_folders_added_after_they_were_started(tmp_path,
     monkeypatch.syspath_prepend(tmp_path)
     assert run_all(importing, [("late_module_of_a_user",)] * 2, workers=2) == [42, 42]
     assert sys.path.count(str(tmp_path)) == 1
+
+
+FORKED = """
+import os
+from dris.learn.run.processes import run_all
+
+def pick(value, tick):
+    return value
+
+if __name__ == "__main__":
+    assert run_all(pick, [(1,), (2,)], workers=2) == [1, 2]
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if run_all(pick, [(3,), (4,)], workers=2) == [3, 4] else 1)
+    raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked there")
+def test_a_fork_of_a_process_with_workers_has_workers_of_its_own(tmp_path):
+    (tmp_path / "forked.py").write_text(FORKED, encoding="utf-8")
+    words = [sys.executable, "-W", "ignore", "forked.py"]
+    assert subprocess.run(words, cwd=tmp_path, timeout=120).returncode == 0
 
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, True])

@@ -87,10 +87,7 @@ def _pool(workers: int, home: int) -> Any:
     """Joblib's processes, which watch for the end of this one from their first moment on."""
     from joblib import Parallel
 
-    try:
-        return Parallel(n_jobs=workers, initializer=_follow, initargs=(home,))
-    except TypeError:  # an older joblib: from their first task on
-        return Parallel(n_jobs=workers)
+    return Parallel(n_jobs=workers, initializer=_follow, initargs=(home,))
 
 
 @contextmanager
