@@ -157,7 +157,7 @@ def check_page(path, found):
 
 def check_issues(path, found):
     """Every suspect, then every row without a label."""
-    with path.open(newline="") as file:
+    with path.open(newline="", encoding="utf-8") as file:
         listed = list(csv.DictReader(file))
     suspects = [] if found.suspects is None else found.suspects
     aside = found.unlabelled()
@@ -187,7 +187,7 @@ def through_command(dris, case, out, command, keep, found):
         assert (scores.score("suspicion") == found.suspicion).all()
         assert (scores.flags["canary"] == found.scored.planted()).all()
     if command == "weights":
-        with (out / "weights.csv").open(newline="") as file:
+        with (out / "weights.csv").open(newline="", encoding="utf-8") as file:
             drawn = [float(row["probability"]) > 0 for row in csv.DictReader(file)]
         assert drawn == (~found.scored.planted()).tolist()
 

@@ -31,7 +31,7 @@ def _is_text(call: ast.Call) -> bool:
         case ast.Name("open"):
             return "b" not in named.get("mode", [*given, "'r'", "'r'"][1])
         case ast.Attribute(attr="open"):  # of a path; tarfile.open and Image.open name no mode here
-            mode = named.get("mode", given[0] if given else "")
+            mode = named.get("mode", given[0] if given else "'r'" if "newline" in named else "")
             return mode in ("'r'", "'w'", "'a'", "'x'", "'r+'", "'w+'", "'a+'")
         case ast.Attribute(attr="read_text"):
             return not given
@@ -63,6 +63,7 @@ def test_no_line_leaves_the_encoding_of_text_to_the_machine(folder):
         ("open(p, 'rb')", []),
         ("open(p, encoding='utf-8')", []),
         ("p.open('w', newline='')", [1]),
+        ("p.open(newline='')", [1]),
         ("p.open('xb')", []),
         ("tarfile.open(p, 'r|gz')", []),
         ("p.read_text()", [1]),

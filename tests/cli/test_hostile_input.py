@@ -65,7 +65,7 @@ def test_members_of_an_archive_and_names_of_files_are_shown_escaped(dris, tmp_pa
     assert shown(out + error)
     assert "\\x1b[31m" in error
     code, out, error = dris("clean", tmp_path / EVIL.replace("/", ""))
-    assert code == 1
+    assert code in (1, 2)  # wrong usage where no file can have such a name, as under LC_ALL=C
     assert shown(out + error)
     code, out, error = dris("rules", EVIL)  # wrong usage names the word
     assert code == 2

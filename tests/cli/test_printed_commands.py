@@ -79,7 +79,7 @@ def the(step, said):
 
 def ticked(path, verdict):
     """A person fills in a file: every row."""
-    with path.open(newline="") as file:
+    with path.open(newline="", encoding="utf-8") as file:
         header, *rows = csv.reader(file)
     for row in rows:
         row[3] = verdict

@@ -39,7 +39,7 @@ def test_the_suspects_are_those_of_dris_clean_in_the_same_order(dris, here):
     assert "2 found" in noted  # the same proxies
 
     def column(path, name):
-        with path.open(newline="") as file:
+        with path.open(newline="", encoding="utf-8") as file:
             return [row[name] for row in csv.DictReader(file)]
 
     asked, listed = here / "a.csv", here / "o/issues.csv"

@@ -150,7 +150,7 @@ def test_any_subset_of_any_table_keeps_its_rows(tmp_path, rows, keep):
         data = read_data(tmp_path / f"a.{kind}", label="y", id="i")
         out = write_data(data, tmp_path / f"b.{kind}", positions=keep, force=True)
         if kind == "csv":
-            with out.open(newline="") as file:
+            with out.open(newline="", encoding="utf-8") as file:
                 assert [row[0] for row in csv.reader(file)] == ["i", *(ids[k] for k in keep)]
         else:
             assert pq.read_table(out)["i"].to_pylist() == [ids[k] for k in keep]

@@ -160,7 +160,7 @@ def test_a_review_corrects_labels_and_loses_no_row_without_one(tmp_path):
     wrong = Tick("r2", "a", "", "wrong", "")  # known to be wrong, and no other label: left out
     other = Tick("r3", "b", "", "wrong", "a")
     write_reviewed(data, [wrong, other], tmp_path / "b.csv")
-    with (tmp_path / "b.csv").open(newline="") as file:
+    with (tmp_path / "b.csv").open(newline="", encoding="utf-8") as file:
         rows = {row["name"]: row for row in csv.DictReader(file)}
     assert len(rows) == N - 1
     assert "r2" not in rows

@@ -23,7 +23,7 @@ def drawn(tmp_path):
 
 
 def tick(path, verdicts):
-    with path.open(newline="") as file:
+    with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))
     for row, verdict in zip(rows[1:], verdicts, strict=True):
         row[3] = verdict
