@@ -25,7 +25,7 @@ def test_the_fit_is_that_of_a_search_over_a_and_b():
             q = 1 / (1 + np.exp(-a - np.arange(0.5, 12, 0.05)[:, None] * odds))
             r = ((1 - e) * q + e * (1 - q)).clip(1e-9, 1 - 1e-9)
             best = min(best, (-np.log(np.where(agrees, r, 1 - r))).sum(axis=1).min())
-        assert best - 0.2 < found[np.abs(shares - e).argmin()] < best + 0.001
+        assert best - 0.2 < found[np.abs(shares - e).argmin()] < best + 0.02
 
 
 @pytest.mark.parametrize("wrong", [0.0, 0.1, 0.3])
