@@ -392,8 +392,8 @@ def decide(
 def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
     """The decision with what following it changes; everything is kept where that is worse.
 
-    Where clean gains nothing, or does harm, the mild rule is asked in its place: hard examples of
-    overlapping classes look wrong to clean. With an explicit α the size is honoured: only a rule
+    Where models lose by clean, if only slightly, the mild rule is asked in its place: hard examples
+    of overlapping classes look wrong to clean. With an explicit α the size is honoured: only a rule
     that loses to a random subset of that size is replaced, by that subset.
     """
     data, scored = decision.data, decision.scored
@@ -468,7 +468,7 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
     if harms is None:
         return decision
     harm = harms[0]
-    if decision.rule == CLEAN and (harm.says == "harms" or not harm.gains):
+    if decision.rule == CLEAN and (harm.says == "harms" or harm.loses):
         return _milder(decision, harms, fix=fix)
     if asked is None and harm.says == "harms":
         return _everything(decision, harm, f"dropping them would do harm ({harm})")
@@ -483,9 +483,9 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
 
 
 def _milder(decision: Decision, harms: tuple[Harm, ...], *, fix: bool) -> Decision:
-    """Where dropping all that looks wrong gains nothing: the mild rule, or everything."""
+    """Where models lose by dropping all that looks wrong: the mild rule, or everything."""
     scored, (whole, mild) = decision.scored, harms
-    what = "do harm" if whole.says == "harms" else "gain nothing"
+    what = "do harm" if whole.says == "harms" else "rather harm than help"
     note = f"dropping all {len(decision.data) - decision.kept.size:,} that look wrong would {what}"
     found = decide_scored(scored, keep=None, rule=MILD, fix=fix) if scored is not None else decision
     if mild.says == "harms" or (found.kept.size == len(found) and found.fixed is None):

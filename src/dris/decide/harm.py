@@ -26,6 +26,7 @@ FOLDS, MOST = 4, 8_000  # rows beyond which a sample answers
 HEADS = {"linear": Head(), "hidden layer": Head(hidden=64)}
 SURE = 1.645  # standard errors on either side: each end is passed by chance in 5 % of cases
 REPEATS = ((400, 3), (2_000, 2))  # with fewer rows than these the folds are drawn so often
+TENTH = 0.1  # of a point, as it is printed
 CONDITION = "true quality follows unless the wrong labels can be predicted from the features"
 
 
@@ -97,13 +98,13 @@ class Harm:
         return "helps" if any(change.above_zero for change in both) else "cannot tell"
 
     @property
-    def gains(self) -> bool:
-        """Whether models gain by it, as far as can be told: by the mean of the two measures.
+    def loses(self) -> bool:
+        """Whether models lose by it, as far as can be told: by the mean of the two measures.
 
         Plain agreement favours whoever repeats errors of a favoured class, agreement beyond chance
-        whoever gives rare classes more than their due.
+        whoever gives rare classes more than their due. Less than a twentieth of a point is nothing.
         """
-        return self.agreement.points + self.beyond_chance.points > 0
+        return (self.agreement.points + self.beyond_chance.points) / 2 < -TENTH / 2
 
     @property
     def disagree(self) -> bool:

@@ -2,7 +2,12 @@ import numpy as np
 import pytest
 
 from dris.core.judge import random_errors as module
-from dris.core.judge.random_errors import losses_of_shares, random_errors, wrong_at_random
+from dris.core.judge.random_errors import (
+    best_of_shares,
+    losses_of_shares,
+    random_errors,
+    wrong_at_random,
+)
 
 
 def world(wrong, *, n=2000, spread=4.0, seed=0):
@@ -36,11 +41,13 @@ def test_errors_at_random_are_told_from_overlap(wrong):
     assert (p.argmax(axis=1) != labels).mean() > wrong + 0.05  # which are contradicted in all
 
 
-def test_where_strangers_are_all_equally_sure_nothing_is_known():
+def test_where_strangers_are_all_equally_sure_every_lesser_share_fits_and_the_most_is_taken():
     p = np.repeat([[0.8, 0.2], [0.2, 0.8]], 500, axis=0)
     labels = p.argmax(axis=1) ^ (np.arange(1000) % 5 == 0)  # overlap of a fifth looks the same
     shares, loss = losses_of_shares(p, labels)
     assert np.ptp(loss[shares < 0.19]) < 0.01
+    least, likely = best_of_shares(shares, loss)
+    assert (least, likely) == (0.0, pytest.approx(0.2, abs=0.011))
 
 
 def test_agreement_that_does_not_rise_with_sureness_has_met_its_ceiling(monkeypatch):

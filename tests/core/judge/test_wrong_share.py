@@ -8,7 +8,7 @@ from dris.core.judge.wrong_share import wrong_share
 @pytest.fixture
 def by_count(monkeypatch):
     """The lower end by the surest alone: nothing else is asked what would fit."""
-    monkeypatch.setattr(module, "random_errors", lambda *_: 1.0)
+    monkeypatch.setattr(module, "best_of_shares", lambda *_: (1.0, 1.0))
 
 
 def softmax(logits):
@@ -54,8 +54,8 @@ def test_the_lower_end_is_no_more_than_what_fits_best(monkeypatch):
     p, labels = world(0.2, sure=6.0)
     counted = wrong_share(p, labels)
     assert counted.low > 0.1
-    monkeypatch.setattr(module, "random_errors", lambda *_: 0.05)
-    assert wrong_share(p, labels) == module.WrongShare(0.05, counted.high, 0.05)
+    monkeypatch.setattr(module, "best_of_shares", lambda *_: (0.05, 0.08))
+    assert wrong_share(p, labels) == module.WrongShare(0.05, counted.high, 0.08)
 
 
 def surely(seen, classes):

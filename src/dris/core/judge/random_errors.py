@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 STEP, MOST = 0.005, 0.6  # shares that are tried, up to the last
 BINS = 100  # of examples by how sure strangers are, the same number in each
 SLOPE = 0.5  # b at least, so that strangers who are surer are right more often
+NEARLY, TIED = 0.05, 1e-4  # of log likelihood
 CERTAIN = 1e-6  # probabilities nearer to 0 or 1 count as this near
 ROUNDS, STARTS = 40, ((1.0, 1.0), (2.0, 3.0))  # the likelihood may have two tops
 
@@ -23,7 +24,8 @@ Values = NDArray[np.float64]
 def random_errors(probabilities: NDArray[np.floating], labels: Labels) -> float:
     """The share of labels wrong at random that fits best, from out-of-fold probabilities (N, C).
 
-    The least of those that fit as well: nothing is known where all are equally sure.
+    The largest of those that fit the same: overlap that has nothing to do with sureness is not
+    believed in.
 
     >>> rng = np.random.default_rng(0)
     >>> odds = rng.normal(0, 4, 4000)  # of the second class, and it is as often the true one
@@ -35,8 +37,17 @@ def random_errors(probabilities: NDArray[np.floating], labels: Labels) -> float:
     >>> abs(random_errors(p, given) - 0.2) < 0.02
     True
     """
-    shares, loss = losses_of_shares(probabilities, labels)
-    return float(shares[loss.argmin()])
+    return best_of_shares(*losses_of_shares(probabilities, labels))[1]
+
+
+def best_of_shares(shares: Values, loss: Values) -> tuple[float, float]:
+    """The least share that fits nearly as well as the best, and the best.
+
+    >>> best_of_shares(np.array([0.0, 0.1, 0.2, 0.3]), np.array([5.0, 1.02, 1.0, 1.00001]))
+    (0.1, 0.3)
+    """
+    behind = loss - loss.min()
+    return float(shares[behind <= NEARLY][0]), float(shares[behind <= TIED][-1])
 
 
 def wrong_at_random(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.judge.random_errors import random_errors
+from dris.core.judge.random_errors import best_of_shares, losses_of_shares
 
 SUREST = 0.2  # of all examples, those that out-of-fold proxies are surest of
 SUREST_OF_TWO = 0.15  # the same with two classes; as many again as are contradicted no more join
@@ -24,9 +24,10 @@ class WrongShare:
     """A share of wrong labels from `low` to `high`, and why each end is where it is.
 
     `low` counts among the examples that strangers are surest of, where a wrong label stands out,
-    and is no more than `likely`; it is too low where wrong labels can be predicted from the
-    features. `high` is the share that strangers contradict; it is too high where classes overlap.
-    Each is moved outwards by its uncertainty. `likely` fits best if errors fall at random.
+    and is no more than what fits if errors fall at random; it is too low where wrong labels can be
+    predicted from the features. `high` is the share that strangers contradict; it is too high
+    where classes overlap. Each is moved outwards by its uncertainty. `likely` fits best if errors
+    fall at random.
     """
 
     low: float
@@ -69,8 +70,8 @@ def wrong_share(probabilities: NDArray[np.floating], labels: Labels) -> WrongSha
         low = _level((seen != labels)[order])
     else:
         low = _spread(seen[order], labels[order], classes)
-    likely = min(random_errors(probabilities, labels), high)
-    return WrongShare(0.0 if low >= HALF else min(low, likely), high, likely)
+    least, likely = best_of_shares(*losses_of_shares(probabilities, labels))
+    return WrongShare(0.0 if low >= HALF else min(low, least, high), high, min(likely, high))
 
 
 def _level(other: NDArray[np.bool_]) -> float:
