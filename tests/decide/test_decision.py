@@ -82,7 +82,7 @@ def test_words_say_what_was_found_kept_certified_and_why(found):
     )
     assert said[1] == (
         f"kept   {found.kept.size:,} of 2,000 by gated, all 40 trusted among them; dris clean "
-        f"would keep {2000 - len(found.suspects):,}"
+        f"would drop {len(found.suspects):,} at most"
     )
     limit = found.limit
     assert said[2].startswith("blind  errors that follow the features")
@@ -127,9 +127,9 @@ def test_a_limit_is_of_use_only_below_that_on_all_the_data_and_where_nothing_hid
 def test_a_limit_is_withdrawn_where_the_data_contradict_it(found):
     found = replace(found, wrong=WrongShare(0.0, 1.0), contested=0.0)
     most = max(c.share for c in found.corruption)
-    more = replace(found, wrong=WrongShare(most + 0.01, 1.0))
+    more = replace(found, wrong=WrongShare(0.0, 1.0, surest=most + 0.01))
     assert more.limit_says == "not to be trusted"  # more is wrong, at least, than it allows
-    assert replace(found, wrong=WrongShare(most, 1.0)).limit_says == "something"
+    assert replace(found, wrong=WrongShare(0.0, 1.0, surest=most)).limit_says == "something"
     share = found.limit.share
     assert replace(found, contested=share + 0.001).limit_says == "nothing"  # hard or wrong?
     assert replace(found, contested=share).limit_says == "something"

@@ -8,6 +8,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from dris.core.choose.rules import RULES
 from dris.core.choose.selection import keep_top
+from dris.core.judge.random_errors import RandomErrors
 from dris.core.scores.suspicion import suspicion
 from dris.data.labelled import LabelledData
 from dris.decide import harm as module
@@ -15,6 +16,7 @@ from dris.decide.decision import decide, decide_scored, with_harm
 from dris.decide.harm import Change, Harm, measure_harm
 from dris.decide.scored import score_data
 from dris.decide.settings import Settings
+from dris.decide.suspects import contradicted_labels
 from dris.learn.jobs import Data
 from dris.learn.stacked.feature_table import as_features
 from made_scored import made_scored
@@ -280,16 +282,47 @@ def test_where_models_lose_by_clean_the_mild_rule_takes_its_place(
         assert len(found) > found.kept.size > asked.kept.size
         assert found.limits == by_it.limits  # of exactly these rows
         assert len(found.suspects) == len(asked.suspects)
-        dropped = len(found) - asked.kept.size
+        assert np.isin(asked.kept, found.kept).all()  # whoever goes mildly goes
+        dropped = len(asked.suspects)
         what = "do harm" if points < -1.645 else "rather harm than help"
         assert f"dropping all {dropped:,} that look wrong would {what}" in found.notes[-1]
         assert "look at the others before you drop them" in found.notes[-1]
 
 
+def test_a_share_that_was_asked_for_is_kept_by_clean_too(monkeypatch, folded):
+    asked = decide_scored(folded, keep=0.25, rule="clean")
+    answered(monkeypatch, -9, against_random=1.0)
+    found = with_harm(asked)
+    assert (found.rule, found.keep, found.kept.size) == ("clean", 0.25, asked.kept.size)
+
+
+def test_without_folds_there_is_no_milder_rule_to_fall_back_on(monkeypatch):
+    scored, _ = made_scored(n=700)
+    assert scored.dynamics.out_of_fold is None
+    answered(monkeypatch, -1.0, mild=9)
+    asked = decide_scored(scored, keep=None)
+    assert with_harm(asked).kept.tolist() == asked.kept.tolist()
+    answered(monkeypatch, -9, mild=9)
+    assert with_harm(asked).rule == "everything"
+
+
+def test_whoever_goes_mildly_looks_wrong_though_most_labels_are(folded):
+    rng = np.random.default_rng(0)
+    data = LabelledData.of(
+        rng.normal(size=(300, 5)), rng.integers(0, 3, 300), classes=("a", "b", "c")
+    )
+    for scored in (folded, score_data(data, CHEAP, workers=1, only_judged=True)):
+        strong, mild = (contradicted_labels(scored, rule) for rule in ("clean", "clean_mild"))
+        assert not (mild & ~strong).any()
+        kept = [decide_scored(scored, keep=None, rule=r).kept for r in ("clean", "clean_mild")]
+        assert np.isin(*kept).all()
+
+
 def test_a_mild_rule_that_drops_nothing_is_called_everything(monkeypatch, folded):
     asked = decide_scored(folded, keep=None)
-    monkeypatch.setattr("dris.core.choose.rules.random_errors", lambda *_: 0.0)
-    monkeypatch.setattr("dris.decide.suspects.random_errors", lambda *_: 0.0)
+    for room in ("core.choose.rules", "decide.suspects"):
+        none = RandomErrors(0.0, 0.0, known=True)
+        monkeypatch.setattr(f"dris.{room}.random_errors", lambda *_, none=none: none)
     answered(monkeypatch, -1.0, mild=0.0)
     found = with_harm(asked)
     assert (found.rule, found.kept.size) == ("everything", 700)

@@ -59,7 +59,8 @@ def cost_of(cells: Sequence[Cell], out: Path, *, device: str) -> Cost:
     left = missing(wanted, out)
     absent = set(left)
     done = [read_record(out / "records", cell) for cell in wanted if cell not in absent]
-    spent = sum(_spent(record) for record in done)
+    # Processor time says nothing of a GPU's.
+    spent = sum(_spent(record) for record in done) if device == "cpu" else 0.0
     known = _seconds([cell for cell in wanted if cell not in absent], rate) if spent else 0.0
     # A long target costs more than a short one: what was measured scales the multiply-adds.
     factor = spent / known if known else 1.0
@@ -87,7 +88,7 @@ def _target(cell: Cell) -> str:
 
 
 def _spent(record: Record) -> float:
-    """Seconds of the device for a finished cell, however busy the machine was beside it.
+    """Processor seconds of a finished cell, however busy the machine was beside it.
 
     Without the attacker: every cell of a group says how long it took, and no estimate has it.
     """

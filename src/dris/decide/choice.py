@@ -82,7 +82,8 @@ def choice_of(
     if used == EVERYTHING:
         return Choice(EVERYTHING, everyone, (), corruption, notes=notes)
     dynamics, seed = scored.view, scored.settings.seed
-    subset = choose(used, dynamics, keep=share, choosing=scored.choosing(), seed=seed)
+    choosing = scored.choosing(every=used == MILD)
+    subset = choose(used, dynamics, keep=share, choosing=choosing, seed=seed)
     mask = subset.mask() | scored.data.trusted
     if rule == RECOMMENDED or used in (CLEAN, MILD):
         mask, said = _with_every_class(scored, mask, fixed=keep is not None)

@@ -45,6 +45,7 @@ BLIND = (
     "errors that follow the features, such as one kind of row that is always labelled wrong, look "
     "right to every model; a random audit sees them (dris audit draw)"
 )
+ALL_KEPT = ", so everything is kept"
 FEWEST = 20  # examples; with fewer, or one class, no proxy can be trained
 
 
@@ -57,7 +58,8 @@ class Decision:
         kept: Positions of the examples to train on, sorted.
         suspicion: How much each given label looks wrong, float64, larger is more.
         suspects: The labels to look at, the most suspicious first; dropped or not.
-        rule: The rule that was used: "clean", "everything", or one of `dris rules`.
+        rule: The rule that was used: "clean", where models lose by that "clean_mild" or
+            "everything", or one of `dris rules`.
         keep: α as it was asked for; None to drop suspects only.
         judgement: What the canaries say of the data; None without canaries.
         limits: On wrong labels among exactly the kept, one per kind of canaries.
@@ -135,7 +137,7 @@ class Decision:
         if self.limit is None or self.limit.vacuous or self.limit.share >= most:
             return "nothing"
         hides = self.judgement is not None and self.judgement.hides
-        if hides or (self.wrong is not None and self.wrong.low > most):
+        if hides or (self.wrong is not None and self.wrong.surest > most):
             return "not to be trusted"
         return "nothing" if self.limit.share < self.contested else "something"
 
@@ -203,6 +205,7 @@ class Decision:
             "judgement": None if self.judgement is None else self.judgement.to_dict(),
             "harm": None if self.harm is None else self.harm.to_dict(),
             "wrong": None if self.wrong is None else [self.wrong.low, self.wrong.high],
+            "likely": None if self.wrong is None else self.wrong.likely,
             "classes": {name: list(counts) for name, counts in self.classes().items()},
             "unlabelled": 0 if self.data.unlabelled is None else len(self.data.unlabelled),
             "notes": list(self.notes),
@@ -274,7 +277,7 @@ class Decision:
         if self.fixed is not None:
             said[1] += f", {int(self.changed.sum()):,} of them with the suggested label"
         if self.keep is not None and found is not None:
-            said[1] += f"; dris clean would keep {n - len(found):,}"
+            said[1] += f"; dris clean would drop {len(found):,} at most"
         if self.short:
             said.append(f"short  {self.short:,} fewer than asked for pass the gate")
         if self.harm is not None:
@@ -331,7 +334,8 @@ def decide(
         store: Folder that keeps finished proxies.
         engine: "local" or "ray".
         progress: Called with (epochs done, epochs in all).
-        check_harm: Measure whether following the advice helps, and keep everything where it harms.
+        check_harm: Measure whether following the advice helps; where models lose by it, drop only
+            what errors at random explain, or nothing.
         estimator: A scikit-learn classifier to ask as well, for that measure.
         fix: Keep the dropped whose right label the proxies are sure of, with that label
             (`decision.labels`); not with `keep`, and no limit covers a changed label.
@@ -359,7 +363,7 @@ def decide(
     certified = ours and bool(how.canaries)
     check_rule(rule, keep, canaries=certified, n=len(data))
     few = len(data.classes) < 2 or len(data) < FEWEST
-    if few and ours:
+    if few and (ours or len(data.classes) < 2):
         what = "one class" if len(data.classes) < 2 else f"{len(data)} examples"
         note = f"{what} cannot show wrong labels (two classes and {FEW} examples are the least)"
         everyone = np.arange(len(data))
@@ -427,7 +431,9 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
     )
 
     fix = decision.fixed is not None
-    rules = (CLEAN, MILD) if decision.rule == CLEAN else (decision.rule,)
+    folded = scored.dynamics.out_of_fold is not None  # without, the mild rule is the same
+    mildly = asked is None and decision.rule == CLEAN and folded
+    rules = (CLEAN, MILD) if mildly else (decision.rule,)
 
     def again(at: NDArray[np.int64]) -> list[Kept]:
         part = LabelledData.of(
@@ -468,7 +474,7 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
     if harms is None:
         return decision
     harm = harms[0]
-    if decision.rule == CLEAN and (harm.says == "harms" or harm.loses):
+    if mildly and (harm.says == "harms" or harm.loses):
         return _milder(decision, harms, fix=fix)
     if asked is None and harm.says == "harms":
         return _everything(decision, harm, f"dropping them would do harm ({harm})")
@@ -486,9 +492,12 @@ def _milder(decision: Decision, harms: tuple[Harm, ...], *, fix: bool) -> Decisi
     """Where models lose by dropping all that looks wrong: the mild rule, or everything."""
     scored, (whole, mild) = decision.scored, harms
     what = "do harm" if whole.says == "harms" else "rather harm than help"
-    note = f"dropping all {len(decision.data) - decision.kept.size:,} that look wrong would {what}"
+    do = "dropping or changing" if fix else "dropping"
+    looks = 0 if decision.suspects is None else len(decision.suspects)
+    note = f"{do} all {looks:,} that look wrong would {what}"
     found = decide_scored(scored, keep=None, rule=MILD, fix=fix) if scored is not None else decision
-    if mild.says == "harms" or (found.kept.size == len(found) and found.fixed is None):
+    untouched = found.kept.size == len(found) and not found.changed.any()
+    if mild.says == "harms" or untouched:
         return _everything(decision, whole, f"{note} ({whole})")
     note += (
         f" (agreement {whole.agreement}, beyond chance {whole.beyond_chance} points), so only "
@@ -498,7 +507,7 @@ def _milder(decision: Decision, harms: tuple[Harm, ...], *, fix: bool) -> Decisi
 
 
 def _everything(decision: Decision, harm: Harm | None, why: str) -> Decision:
-    note = f"{why}, so everything is kept; what looks wrong is listed"
+    note = f"{why}{ALL_KEPT}; what looks wrong is listed"
     suspects = decision.suspects
     if suspects is not None:
         suspects = replace(suspects, dropped=np.zeros(len(suspects), dtype=np.bool_))

@@ -26,7 +26,7 @@ FOLDS, MOST = 4, 8_000  # rows beyond which a sample answers
 HEADS = {"linear": Head(), "hidden layer": Head(hidden=64)}
 SURE = 1.645  # standard errors on either side: each end is passed by chance in 5 % of cases
 REPEATS = ((400, 3), (2_000, 2))  # with fewer rows than these the folds are drawn so often
-TENTH = 0.1  # of a point, as it is printed
+NOTHING = 0.05  # points: what is less is not printed
 CONDITION = "true quality follows unless the wrong labels can be predicted from the features"
 
 
@@ -104,7 +104,7 @@ class Harm:
         Plain agreement favours whoever repeats errors of a favoured class, agreement beyond chance
         whoever gives rare classes more than their due. Less than a twentieth of a point is nothing.
         """
-        return (self.agreement.points + self.beyond_chance.points) / 2 < -TENTH / 2
+        return (self.agreement.points + self.beyond_chance.points) / 2 < -NOTHING
 
     @property
     def disagree(self) -> bool:
@@ -114,7 +114,7 @@ class Harm:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, ready for JSON."""
-        return {**asdict(self), "says": self.says}
+        return {**asdict(self), "says": self.says, "loses": self.loses}
 
     def __str__(self) -> str:
         text = (

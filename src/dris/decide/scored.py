@@ -118,12 +118,16 @@ class Scored:
         """Every score that these dynamics can give, by name."""
         return scores_of(self.dynamics)
 
-    def choosing(self) -> NDArray[np.bool_] | None:
-        """The canaries that may be looked at, by which a gate is set; None without any."""
+    def choosing(self, *, every: bool = False) -> NDArray[np.bool_] | None:
+        """The canaries that may be looked at, of the first kind or of every; None without any.
+
+        Those of the first kind set a gate.
+        """
         if not self.canaries:
             return None
         mask = np.zeros(len(self.data), dtype=np.bool_)
-        mask[self.canaries[0].choosing.positions] = True
+        for kind in self.canaries if every else self.canaries[:1]:
+            mask[kind.choosing.positions] = True
         return mask
 
     def recipe(self) -> dict[str, Any]:

@@ -138,10 +138,12 @@ def contradicted_labels(scored: Scored, rule: str = CLEAN) -> Mask:
     dynamics, likely = scored.dynamics, scored.unseen()
     if likely is not None and dynamics.labels is not None:
         labels = scored.data.labels
+        found = unlikely_labels(likely, labels, dynamics.labels)
         if rule == MILD:
             own = ~scored.planted()
-            return wrong_at_random(likely, labels, random_errors(likely[own], labels[own]))
-        return unlikely_labels(likely, labels, dynamics.labels)
+            share = random_errors(likely[own], labels[own]).best
+            found &= wrong_at_random(likely, labels, share)
+        return found
     if "correct" not in dynamics.columns:
         return np.zeros(dynamics.examples, dtype=np.bool_)
     return doubted_labels(_right(scored))

@@ -33,7 +33,7 @@ from dris.core.errors import InputError
 from dris.data.in_memory import sparse_table
 from dris.data.labelled import Feature, LabelledData
 from dris.decide.choice import EVERYTHING
-from dris.decide.decision import decide
+from dris.decide.decision import ALL_KEPT, decide
 from dris.decide.settings import Settings
 from dris.learn.record.array_like import refuse_other_index
 from dris.learn.standardized import as_single
@@ -143,8 +143,9 @@ class RobustSelector(BaseEstimator):
             store=self.store,
         )
         if decision.notes:
-            kept = "all are kept" if decision.rule == EVERYTHING else ""
-            warnings.warn("; ".join(filter(None, [*decision.notes, kept])), stacklevel=2)
+            said = "; ".join(decision.notes)
+            silent = decision.rule == EVERYTHING and ALL_KEPT not in said
+            warnings.warn(f"{said}; all are kept" if silent else said, stacklevel=2)
         self.decision_ = decision
         self.kept_, self.rule_ = np.zeros(len(counts), dtype=np.bool_), decision.rule
         self.kept_[at[decision.kept]] = True

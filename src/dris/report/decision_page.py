@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dris.core.certify.random_audit import audit_limit
 from dris.core.certify.subset_limit import ContaminationLimit, widest
-from dris.core.choose.rules import CLEAN
+from dris.core.choose.rules import CLEAN, MILD
 from dris.core.choose.selection import Subset
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
@@ -20,7 +20,7 @@ from dris.data.tables.roles import reading_words
 from dris.data.writer import Writer
 from dris.decide.audit import sealed_draw
 from dris.decide.choice import EVERYTHING
-from dris.decide.decision import Decision
+from dris.decide.decision import ALL_KEPT, Decision
 from dris.report.build import report_data
 from dris.report.page import write_report
 from dris.report.page_data import NO_LABEL, Advice, ReportData, Sample
@@ -159,9 +159,13 @@ def doing(decision: Decision, name: str = "DATA", asked: Mapping[str, Any] | Non
     look = f"look at those that look wrong: {words}"
     if decision.rule == EVERYTHING:
         why = decision.notes[-1] if decision.notes else "nothing else is safer"
+        why = why.partition(ALL_KEPT)[0]
         return f"Keep everything for now ({why}), and {look}."
     if kept == n:
         return f"Keep everything, and {look}." if decision.suspects else "Keep everything."
+    if decision.rule == MILD and decision.suspects is not None:
+        stay = int((~decision.suspects.dropped).sum())
+        return f"Train on the {kept:,} kept; {stay:,} that look wrong are among them: {look}."
     if decision.keep is None:
         return f"Train on the {kept:,} labels that look right, and {look}."
     return f"Train on the {kept:,} examples chosen of {n:,}, and {look}."
@@ -172,7 +176,8 @@ def changing(decision: Decision) -> str:
     harm = decision.harm
     if harm is None:
         return "Whether that helps was not measured here; compare a model trained on either."
-    what = "without them" if decision.keep is None else "on this subset"
+    dropped = "without them" if decision.rule != MILD else "without the dropped"
+    what = dropped if decision.keep is None else "on this subset"
     says = {
         "helps": "agreed better with labels they had not seen",
         "harms": "agreed worse with labels they had not seen",
@@ -189,7 +194,10 @@ def promise(decision: Decision) -> str:
     wrong, first = decision.wrong, ""
     if wrong is not None:
         low, high = (f"{share:.0%}" for share in (wrong.low, wrong.high))
-        first = f"Of all labels between {low} and {high} are wrong. " if low != high else ""
+        about = (
+            "" if wrong.likely is None else f", about {wrong.likely:.0%} if errors fall at random"
+        )
+        first = f"Of all labels between {low} and {high} are wrong{about}. " if low != high else ""
     return first + _promise(decision)
 
 
@@ -238,7 +246,7 @@ def _advice(decision: Decision, name: str, asked: Mapping[str, Any] | None) -> A
             noticed=decision.notes,
         )
     reason = judgement.reason
-    if decision.rule not in (judgement.rule, CLEAN):
+    if decision.rule not in (judgement.rule, CLEAN, MILD):
         reason = f"the judgement is for {judgement.rule}: {reason}"
     return Advice(
         headline(decision),

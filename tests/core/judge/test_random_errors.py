@@ -3,7 +3,6 @@ import pytest
 
 from dris.core.judge import random_errors as module
 from dris.core.judge.random_errors import (
-    best_of_shares,
     losses_of_shares,
     random_errors,
     wrong_at_random,
@@ -36,7 +35,8 @@ def test_the_fit_is_that_of_a_search_over_a_and_b():
 @pytest.mark.parametrize("wrong", [0.0, 0.1, 0.3])
 def test_errors_at_random_are_told_from_overlap(wrong):
     found = [random_errors(*world(wrong, seed=seed)) for seed in range(10)]
-    assert np.mean(found) == pytest.approx(wrong, abs=0.02)
+    assert all(one.least <= one.best for one in found)
+    assert np.mean([one.best for one in found]) == pytest.approx(wrong, abs=0.02)
     p, labels = world(wrong)
     assert (p.argmax(axis=1) != labels).mean() > wrong + 0.05  # which are contradicted in all
 
@@ -46,8 +46,9 @@ def test_where_strangers_are_all_equally_sure_every_lesser_share_fits_and_the_mo
     labels = p.argmax(axis=1) ^ (np.arange(1000) % 5 == 0)  # overlap of a fifth looks the same
     shares, loss = losses_of_shares(p, labels)
     assert np.ptp(loss[shares < 0.19]) < 0.01
-    least, likely = best_of_shares(shares, loss)
-    assert (least, likely) == (0.0, pytest.approx(0.2, abs=0.011))
+    found = random_errors(p, labels)
+    assert (found.least, found.best) == (0.0, pytest.approx(0.2, abs=0.011))
+    assert not found.known
 
 
 def test_agreement_that_does_not_rise_with_sureness_has_met_its_ceiling(monkeypatch):
@@ -55,7 +56,7 @@ def test_agreement_that_does_not_rise_with_sureness_has_met_its_ceiling(monkeypa
     odds = rng.uniform(1, 3, 4000)  # classes far apart, learned from noisy labels
     p = 1 / (1 + np.exp([odds, -odds])).T
     labels = (rng.random(4000) > 0.2).astype(np.int64)
-    assert random_errors(p, labels) == pytest.approx(0.2, abs=0.02)
+    assert random_errors(p, labels).best == pytest.approx(0.2, abs=0.02)
     monkeypatch.setattr(module, "SLOPE", 0.0)  # the twin: overlap of a fifth fits as well
     loss = losses_of_shares(p, labels)[1]
     assert loss[0] - loss.min() < 0.5
@@ -87,3 +88,18 @@ def test_the_likeliest_label_is_never_wrong_at_random():
     p = np.array([[0.3, 0.4, 0.3]])
     assert not wrong_at_random(p, np.array([1]), 0.6).any()
     assert wrong_at_random(p, np.array([0]), 0.6).all()
+
+
+def test_one_class_or_no_row_has_no_wrong_labels():
+    one = random_errors(np.ones((5, 1)), np.zeros(5, dtype=np.int64))
+    none = random_errors(np.ones((0, 2)), np.zeros(0, dtype=np.int64))
+    assert one == none == module.RandomErrors(0.0, 0.0, known=False)
+
+
+def test_strangers_who_are_as_sure_as_they_are_right_tell_nothing_and_it_is_said():
+    """Learned from noisy labels to perfection: overlap explains it as well as errors."""
+    rng = np.random.default_rng(0)
+    q = 1 / (1 + np.exp(-8 * rng.normal(size=2000)))
+    given = 0.7 * q + 0.3 * (1 - q)
+    labels = (rng.random(2000) < given).astype(np.int64)
+    assert not random_errors(np.stack((1 - given, given), axis=1), labels).known

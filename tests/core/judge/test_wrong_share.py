@@ -2,13 +2,14 @@ import numpy as np
 import pytest
 
 from dris.core.judge import wrong_share as module
+from dris.core.judge.random_errors import RandomErrors
 from dris.core.judge.wrong_share import wrong_share
 
 
 @pytest.fixture
 def by_count(monkeypatch):
     """The lower end by the surest alone: nothing else is asked what would fit."""
-    monkeypatch.setattr(module, "best_of_shares", lambda *_: (1.0, 1.0))
+    monkeypatch.setattr(module, "random_errors", lambda *_: RandomErrors(1.0, 1.0, known=True))
 
 
 def softmax(logits):
@@ -31,15 +32,26 @@ def world(wrong, *, sure, n=3000, classes=4, seed=0):
 @pytest.mark.parametrize("wrong", [0.0, 0.1, 0.2, 0.4])
 @pytest.mark.parametrize("classes", [2, 4, 10])
 def test_uniform_noise_lies_in_the_range_however_far_classes_are_apart(wrong, classes):
-    inside, near = [], []
+    inside = []
     for seed in range(10):
         for sure in (2.0, 6.0):
             share = wrong_share(*world(wrong, sure=sure, classes=classes, seed=seed))
-            assert 0 <= share.low <= share.likely <= share.high <= 1
+            assert 0 <= share.low <= share.surest <= share.high <= 1
             inside.append(share.low <= wrong + 0.005 and wrong - 0.005 <= share.high)
-            near.append(sure == 2.0 or abs(share.likely - wrong) < 0.05)
     assert np.mean(inside) >= 0.75  # nine of ten over all of these together
+
+
+def test_what_is_said_to_fit_best_is_near_the_truth():
+    near = [
+        abs(share.likely - wrong) < 0.05
+        for wrong in (0.0, 0.1, 0.2)
+        for sure in (2.0, 6.0)
+        for seed in range(10)
+        for share in [wrong_share(*world(wrong, sure=sure, seed=seed))]
+        if share.likely is not None
+    ]
     assert np.mean(near) >= 0.9
+    assert len(near) >= 30  # of 60
 
 
 def test_overlap_widens_the_range_at_its_upper_end_alone():
@@ -47,15 +59,20 @@ def test_overlap_widens_the_range_at_its_upper_end_alone():
     assert wide.width > narrow.width + 0.1
     assert abs(wide.low - narrow.low) < 0.08
     assert "too many where classes overlap" in str(wide)
-    assert f"about {wide.likely:.1%} if errors fall at random" in str(wide)
+    assert f"about {narrow.likely:.1%} if errors fall at random" in str(narrow)
+    assert "about" not in str(module.WrongShare(0.1, 0.2))
 
 
 def test_the_lower_end_is_no_more_than_what_fits_best(monkeypatch):
     p, labels = world(0.2, sure=6.0)
     counted = wrong_share(p, labels)
     assert counted.low > 0.1
-    monkeypatch.setattr(module, "best_of_shares", lambda *_: (0.05, 0.08))
-    assert wrong_share(p, labels) == module.WrongShare(0.05, counted.high, 0.08)
+    for known, likely in ((True, 0.08), (False, None)):
+        fits = RandomErrors(0.05, 0.08, known=known)
+        monkeypatch.setattr(module, "random_errors", lambda *_, fits=fits: fits)
+        expected = module.WrongShare(0.05, counted.high, likely, counted.surest)
+        assert wrong_share(p, labels) == expected
+    assert counted.surest > 0.1
 
 
 def surely(seen, classes):

@@ -172,7 +172,7 @@ def suspect_labels(dynamics: Dynamics, canaries: Mask | None = None) -> Mask:
 
 
 def mildly_suspect_labels(dynamics: Dynamics, canaries: Mask | None = None) -> Mask:
-    """Where a shown label is more likely wrong than right if errors fall at random.
+    """Of the suspects, those more likely wrong than right if errors fall at random.
 
     As many as fit best (`random_errors`) without the canaries: those that may be looked at are left
     out, and as many others are wrong on purpose. Without out-of-fold values, as `suspect_labels`.
@@ -181,15 +181,16 @@ def mildly_suspect_labels(dynamics: Dynamics, canaries: Mask | None = None) -> M
     >>> mildly_suspect_labels(d).tolist()
     [False, True]
     """
+    suspect = suspect_labels(dynamics, canaries)
     p, labels = unseen_probabilities(dynamics), dynamics.labels
     if p is None or labels is None:
-        return suspect_labels(dynamics, canaries)
+        return suspect
     own, hidden = np.ones(labels.size, dtype=np.bool_), 0.0
     if canaries is not None and canaries.any():
         own = ~canaries
         hidden = float(canaries.sum() / own.sum())
-    share = random_errors(p[own], labels[own])
-    return wrong_at_random(p, labels, max(0.0, (share - hidden) / (1 - hidden)))
+    share = random_errors(p[own], labels[own]).best
+    return suspect & wrong_at_random(p, labels, max(0.0, (share - hidden) / (1 - hidden)))
 
 
 def _cleaned(
@@ -212,7 +213,7 @@ def _cleaned(
             p, labels = unseen_probabilities(dynamics), dynamics.labels
             if p is not None and labels is not None:
                 suspect = suspect | doubtful_labels(p, labels, labels)
-                missed = wrong_share(p, labels).low > float(suspect.mean())
+                missed = wrong_share(p, labels).surest > float(suspect.mean())
             if not suspect.all() and not missed:
                 score[~suspect] += lean * normalized_ranks(el2n(dynamics)[~suspect])
         rest = int((~suspect).sum())

@@ -7,13 +7,16 @@ the labels is wrong at random, the given label is that class with probability
 the curve, random errors lower its ceiling.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 STEP, MOST = 0.005, 0.6  # shares that are tried, up to the last
 BINS = 100  # of examples by how sure strangers are, the same number in each
 SLOPE = 0.5  # b at least, so that strangers who are surer are right more often
-NEARLY, TIED = 0.05, 1e-4  # of log likelihood
+NEARLY, TIED, UNLIKELY = 0.05, 1e-4, 2.0  # behind the best log likelihood
+NARROW = 0.1  # within which shares that are not unlikely must lie for the best to be said
 CERTAIN = 1e-6  # probabilities nearer to 0 or 1 count as this near
 ROUNDS, STARTS = 40, ((1.0, 1.0), (2.0, 3.0))  # the likelihood may have two tops
 
@@ -21,33 +24,45 @@ Labels = NDArray[np.int64]
 Values = NDArray[np.float64]
 
 
-def random_errors(probabilities: NDArray[np.floating], labels: Labels) -> float:
+@dataclass(frozen=True, slots=True)
+class RandomErrors:
+    """Shares of labels wrong at random: the least that fits nearly as well as the best, the best.
+
+    `known` says whether all that fit at all lie near it. They do not where strangers are as sure
+    as they are right, which overlap explains as well as errors.
+    """
+
+    least: float
+    best: float
+    known: bool
+
+
+def random_errors(probabilities: NDArray[np.floating], labels: Labels) -> RandomErrors:
     """The share of labels wrong at random that fits best, from out-of-fold probabilities (N, C).
 
-    The largest of those that fit the same: overlap that has nothing to do with sureness is not
-    believed in.
+    Of those that fit the same the largest: overlap that has nothing to do with sureness is not
+    believed in. Nothing is wrong with one class, or none.
 
     >>> rng = np.random.default_rng(0)
     >>> odds = rng.normal(0, 4, 4000)  # of the second class, and it is as often the true one
     >>> p = 1 / (1 + np.exp([odds / 2, -odds / 2])).T  # strangers hedge
     >>> true = (rng.random(4000) < 1 / (1 + np.exp(-odds))).astype(np.int64)
-    >>> random_errors(p, true) < 0.01  # overlap alone
+    >>> random_errors(p, true).best < 0.01  # overlap alone
     True
     >>> given = np.where(rng.random(4000) < 0.2, 1 - true, true)
-    >>> abs(random_errors(p, given) - 0.2) < 0.02
+    >>> abs(random_errors(p, given).best - 0.2) < 0.02
     True
     """
-    return best_of_shares(*losses_of_shares(probabilities, labels))[1]
-
-
-def best_of_shares(shares: Values, loss: Values) -> tuple[float, float]:
-    """The least share that fits nearly as well as the best, and the best.
-
-    >>> best_of_shares(np.array([0.0, 0.1, 0.2, 0.3]), np.array([5.0, 1.02, 1.0, 1.00001]))
-    (0.1, 0.3)
-    """
+    if probabilities.shape[1] < 2 or not labels.size:
+        return RandomErrors(0.0, 0.0, False)
+    shares, loss = losses_of_shares(probabilities, labels)
     behind = loss - loss.min()
-    return float(shares[behind <= NEARLY][0]), float(shares[behind <= TIED][-1])
+    fit = shares[behind <= UNLIKELY]
+    return RandomErrors(
+        float(shares[behind <= NEARLY][0]),
+        float(shares[behind <= TIED][-1]),
+        bool(fit[-1] - fit[0] <= NARROW),
+    )
 
 
 def wrong_at_random(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.judge.random_errors import best_of_shares, losses_of_shares
+from dris.core.judge.random_errors import random_errors
 
 SUREST = 0.2  # of all examples, those that out-of-fold proxies are surest of
 SUREST_OF_TWO = 0.15  # the same with two classes; as many again as are contradicted no more join
@@ -27,12 +27,14 @@ class WrongShare:
     and is no more than what fits if errors fall at random; it is too low where wrong labels can be
     predicted from the features. `high` is the share that strangers contradict; it is too high
     where classes overlap. Each is moved outwards by its uncertainty. `likely` fits best if errors
-    fall at random.
+    fall at random, None where much else fits as well. `surest` is `low` without what fits: larger
+    where classes overlap, and what to be wary by.
     """
 
     low: float
     high: float
-    likely: float = 0.0
+    likely: float | None = None
+    surest: float = 0.0
 
     @property
     def width(self) -> float:
@@ -40,11 +42,11 @@ class WrongShare:
         return self.high - self.low
 
     def __str__(self) -> str:
+        about = "" if self.likely is None else f", about {self.likely:.1%} if errors fall at random"
         return (
-            f"between {self.low:.1%} and {self.high:.1%} are, about {self.likely:.1%} if errors "
-            "fall at random (the first among those that proxies are surest of, too few where "
-            "errors follow the features; the second contradicted in all, too many where classes "
-            "overlap)"
+            f"between {self.low:.1%} and {self.high:.1%} are{about} (the first among those that "
+            "proxies are surest of, too few where errors follow the features; the second "
+            "contradicted in all, too many where classes overlap)"
         )
 
 
@@ -70,8 +72,10 @@ def wrong_share(probabilities: NDArray[np.floating], labels: Labels) -> WrongSha
         low = _level((seen != labels)[order])
     else:
         low = _spread(seen[order], labels[order], classes)
-    least, likely = best_of_shares(*losses_of_shares(probabilities, labels))
-    return WrongShare(0.0 if low >= HALF else min(low, least, high), high, min(likely, high))
+    surest = 0.0 if low >= HALF else min(low, high)
+    fits = random_errors(probabilities, labels)
+    likely = min(fits.best, high) if fits.known else None
+    return WrongShare(min(surest, fits.least), high, likely, surest)
 
 
 def _level(other: NDArray[np.bool_]) -> float:
