@@ -13,13 +13,14 @@ from dris.core.scores.suspicion import suspicion
 from dris.data.labelled import LabelledData
 from dris.decide import harm as module
 from dris.decide.decision import decide, decide_scored, with_harm
-from dris.decide.harm import Change, Harm, measure_harm
+from dris.decide.harm import Change, Harm
 from dris.decide.scored import score_data
 from dris.decide.settings import Settings
 from dris.decide.suspects import contradicted_labels
 from dris.learn.jobs import Data
 from dris.learn.stacked.feature_table import as_features
 from made_scored import made_scored
+from one_harm import measure_harm
 
 CHEAP = Settings(proxies=2, epochs=6, canaries=())
 

@@ -39,10 +39,9 @@ class Relabelled:
     labels: NDArray[np.int64]
 
 
-# Positions to train on, of those given; made anew for each fold, by one rule or by several.
+# Positions to train on, of those given, by each of some rules; made anew for each fold.
 Kept = Positions | Relabelled
-Again = Callable[[Positions], Kept]
-AllAgain = Callable[[Positions], Sequence[Kept]]
+Again = Callable[[Positions], Sequence[Kept]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,39 +127,11 @@ class Harm:
         return text
 
 
-def measure_harm(
-    x: Any,
-    given: NDArray[np.int64],
-    names: Sequence[str],
-    again: Again,
-    *,
-    random_too: bool = False,
-    seed: int = 0,
-    estimators: dict[str, Any] | None = None,
-    tick: Callable[[], None] = lambda: None,
-) -> Harm | None:
-    """What `measure_harms` finds of one rule.
-
-    With `random_too` also compared with a random subset of the size that was kept.
-    """
-    found = measure_harms(
-        x,
-        given,
-        names,
-        lambda at: (again(at),),
-        random_too=random_too,
-        seed=seed,
-        estimators=estimators,
-        tick=tick,
-    )
-    return None if found is None else found[0]
-
-
 def measure_harms(
     x: Any,
     given: NDArray[np.int64],
     names: Sequence[str],
-    again: AllAgain,
+    again: Again,
     *,
     random_too: bool = False,
     seed: int = 0,
@@ -223,7 +194,7 @@ def _measured(
     x: Any,
     given: NDArray[np.int64],
     names: Sequence[str],
-    again: AllAgain,
+    again: Again,
     random_too: bool,
     seed: int,
     draw: int,
