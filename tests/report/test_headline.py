@@ -7,6 +7,7 @@ import pytest
 from dris.core.dynamics.history import Dynamics
 from dris.core.judge.diagnostics import Check
 from dris.core.judge.noise_checks import HIDING
+from dris.core.judge.wrong_share import WrongShare
 from dris.decide.decision import decide_scored
 from dris.decide.harm import Change, Harm
 from dris.report.decision_page import changing, doing, headline, page_of, promise
@@ -72,6 +73,17 @@ def test_it_says_what_to_do_in_a_line_that_can_be_typed(decision):
     assert doing(replace(decision, keep=None), "a").startswith(f"Train on the {kept} labels that")
 
 
+def test_of_a_mild_choice_it_says_how_many_that_look_wrong_stay_and_that_they_may_be_hard(decision):
+    some = decision.suspects.dropped.copy()
+    some[:7] = False
+    some[7:] = True
+    suspects = replace(decision.suspects, dropped=some)
+    mild = replace(decision, keep=None, rule="clean_mild", suspects=suspects)
+    said = doing(mild, "a")
+    assert said.startswith(f"Train on the {decision.kept.size} kept; 7 others may only be hard, so")
+    assert "trained without the dropped" in changing(changed(mild, 2.0))
+
+
 def test_a_promise_comes_with_its_condition_or_not_at_all(decision):
     assert "at most" not in headline(limited(decision, 1))
     page = render(page_of(limited(decision, 1), title="made", recipe={}))
@@ -80,6 +92,13 @@ def test_a_promise_comes_with_its_condition_or_not_at_all(decision):
     assert said.startswith("At most 0.")
     assert "made wrong to test the proxies" in said
     assert "was not measured" in promise(replace(decision, limits=()))
+
+
+def test_a_best_guess_stands_beside_the_range_where_there_is_one(decision):
+    known = replace(decision, wrong=WrongShare(0.1, 0.3, 0.2))
+    assert "between 10% and 30% are wrong, about 20% if errors fall at random." in promise(known)
+    unknown = replace(decision, wrong=WrongShare(0.1, 0.3))
+    assert "between 10% and 30% are wrong. " in promise(unknown)
 
 
 def test_a_limit_that_hiding_labels_break_is_called_so(decision):

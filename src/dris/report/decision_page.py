@@ -165,7 +165,7 @@ def doing(decision: Decision, name: str = "DATA", asked: Mapping[str, Any] | Non
         return f"Keep everything, and {look}." if decision.suspects else "Keep everything."
     if decision.rule == MILD and decision.suspects is not None:
         stay = int((~decision.suspects.dropped).sum())
-        return f"Train on the {kept:,} kept; {stay:,} that look wrong are among them: {look}."
+        return f"Train on the {kept:,} kept; {stay:,} others may only be hard, so {look}."
     if decision.keep is None:
         return f"Train on the {kept:,} labels that look right, and {look}."
     return f"Train on the {kept:,} examples chosen of {n:,}, and {look}."
