@@ -9,8 +9,7 @@ import pytest
 from dris import decide
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
-from dris.decide.harm import Relabelled
-from one_harm import measure_harm
+from dris.decide.harm import Relabelled, measure_harm
 
 
 def blobs(n=400, wrong=60, seed=0):

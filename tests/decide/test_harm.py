@@ -8,19 +8,16 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from dris.core.choose.rules import RULES
 from dris.core.choose.selection import keep_top
-from dris.core.judge.random_errors import RandomErrors
 from dris.core.scores.suspicion import suspicion
 from dris.data.labelled import LabelledData
 from dris.decide import harm as module
 from dris.decide.decision import decide, decide_scored, with_harm
-from dris.decide.harm import Change, Harm
+from dris.decide.harm import Change, Harm, measure_harm
 from dris.decide.scored import score_data
 from dris.decide.settings import Settings
-from dris.decide.suspects import contradicted_labels
 from dris.learn.jobs import Data
 from dris.learn.stacked.feature_table import as_features
 from made_scored import made_scored
-from one_harm import measure_harm
 
 CHEAP = Settings(proxies=2, epochs=6, canaries=())
 
@@ -183,14 +180,13 @@ def test_a_harmful_rule_is_refused_and_everything_kept(monkeypatch):
     def backwards(dynamics, canaries, keep, seed):
         return keep_top(suspicion(dynamics), fraction=0.1, seed=seed, ids=dynamics.ids)
 
-    for name in ("clean", "clean_mild"):
-        monkeypatch.setitem(RULES, name, replace(RULES[name], function=backwards))
+    monkeypatch.setitem(RULES, "clean", replace(RULES["clean"], function=backwards))
     refused = decide(data, settings=CHEAP, workers=1)
     assert (refused.rule, refused.kept.size) == ("everything", 900)
     assert refused.harm.says == "harms"
     assert refused.limits == ()
     assert not any(one.dropped for one in refused.suspects)
-    assert "that look wrong would do harm (" in refused.notes[-1]
+    assert "dropping them would do harm (" in refused.notes[-1]
     assert "so everything is kept; what looks wrong is listed" in refused.notes[-1]
     blind = decide(data, settings=CHEAP, workers=1, check_harm=False)  # the twin: nobody looked
     assert blind.kept.size < 200
@@ -211,19 +207,17 @@ def test_with_an_explicit_share_only_losing_to_random_changes_the_rule():
 # -- what becomes of the answer, nothing trained --------------------------------------------------
 
 
-def answered(monkeypatch, points, against_random=None, error=1.0, mild=-9):
-    """Have the check answer this, of the mild rule that, and note how it was asked."""
+def answered(monkeypatch, points, against_random=None, error=1.0, beyond=None):
+    """Have the check answer this, and note how it was asked."""
     said = {}
     lost = None if against_random is None else Change(against_random, error)
 
     def answer(x, given, names, again, **how):
         said.update(again=again, **how)
-        changes = (Change(points, error), Change(mild, error))
-        return tuple(
-            Harm(change, change, {}, {}, len(given), 0.5, against_random=lost) for change in changes
-        )
+        both = Change(points, error), Change(points if beyond is None else beyond, error)
+        return Harm(*both, {}, {}, len(given), 0.5, against_random=lost)
 
-    monkeypatch.setattr("dris.decide.decision.measure_harms", answer)
+    monkeypatch.setattr("dris.decide.decision.measure_harm", answer)
     return said
 
 
@@ -258,36 +252,28 @@ def folded():
 
 
 @pytest.mark.parametrize(
-    ("points", "mild", "rule"),
+    ("points", "beyond", "rule"),
     [
-        (0.0, 9, "clean"),  # it loses nothing
+        (0.0, -1.0, "clean"),  # it loses nothing
         (-0.04, 9, "clean"),  # nothing that would be printed
-        (-0.06, 0.0, "clean_mild"),
-        (-1.0, -1.0, "clean_mild"),  # neither gains, and the mild one is not worse
-        (-9, 1.0, "clean_mild"),
+        (-0.06, 9, "everything"),  # what is beyond chance does not make up for it
         (-9, -9, "everything"),
-        (-1.0, -9, "everything"),
+        (9, -9, "everything"),  # worse by either measure
     ],
 )
-def test_where_models_lose_by_clean_the_mild_rule_takes_its_place(
-    monkeypatch, folded, points, mild, rule
+def test_where_models_lose_by_clean_everything_is_kept_with_the_numbers(
+    monkeypatch, folded, points, beyond, rule
 ):
     asked = decide_scored(folded, keep=None)
-    answered(monkeypatch, points, mild=mild)
+    answered(monkeypatch, points, beyond=beyond)
     found = with_harm(asked)
     assert found.rule == rule
-    assert found.harm.agreement.points == (mild if rule == "clean_mild" else points)
-    if rule == "clean_mild":
-        by_it = decide_scored(folded, keep=None, rule="clean_mild")
-        assert found.kept.tolist() == by_it.kept.tolist()
-        assert len(found) > found.kept.size > asked.kept.size
-        assert found.limits == by_it.limits  # of exactly these rows
+    assert found.harm.agreement.points == points
+    if rule == "everything":
+        assert found.kept.size == 700 > asked.kept.size
         assert len(found.suspects) == len(asked.suspects)
-        assert np.isin(asked.kept, found.kept).all()  # whoever goes mildly goes
-        dropped = len(asked.suspects)
-        what = "do harm" if points < -1.645 else "rather harm than help"
-        assert f"dropping all {dropped:,} that look wrong would {what}" in found.notes[-1]
-        assert "look at the others before you drop them" in found.notes[-1]
+        what = "do harm" if min(points, beyond) < -1.645 else "rather harm than help"
+        assert f"dropping them would {what} (on held-out rows" in found.notes[-1]
 
 
 def test_a_share_that_was_asked_for_is_kept_by_clean_too(monkeypatch, folded):
@@ -295,40 +281,6 @@ def test_a_share_that_was_asked_for_is_kept_by_clean_too(monkeypatch, folded):
     answered(monkeypatch, -9, against_random=1.0)
     found = with_harm(asked)
     assert (found.rule, found.keep, found.kept.size) == ("clean", 0.25, asked.kept.size)
-
-
-def test_without_folds_there_is_no_milder_rule_to_fall_back_on(monkeypatch):
-    scored, _ = made_scored(n=700)
-    assert scored.dynamics.out_of_fold is None
-    answered(monkeypatch, -1.0, mild=9)
-    asked = decide_scored(scored, keep=None)
-    assert with_harm(asked).kept.tolist() == asked.kept.tolist()
-    answered(monkeypatch, -9, mild=9)
-    assert with_harm(asked).rule == "everything"
-
-
-def test_whoever_goes_mildly_looks_wrong_though_most_labels_are(folded):
-    rng = np.random.default_rng(0)
-    data = LabelledData.of(
-        rng.normal(size=(300, 5)), rng.integers(0, 3, 300), classes=("a", "b", "c")
-    )
-    for scored in (folded, score_data(data, CHEAP, workers=1, only_judged=True)):
-        strong, mild = (contradicted_labels(scored, rule) for rule in ("clean", "clean_mild"))
-        assert not (mild & ~strong).any()
-        kept = [decide_scored(scored, keep=None, rule=r).kept for r in ("clean", "clean_mild")]
-        assert np.isin(*kept).all()
-
-
-def test_a_mild_rule_that_drops_nothing_is_called_everything(monkeypatch, folded):
-    asked = decide_scored(folded, keep=None)
-    for room in ("core.choose.rules", "decide.suspects"):
-        none = RandomErrors(0.0, 0.0, known=True)
-        monkeypatch.setattr(f"dris.{room}.random_errors", lambda *_, none=none: none)
-    answered(monkeypatch, -1.0, mild=0.0)
-    found = with_harm(asked)
-    assert (found.rule, found.kept.size) == ("everything", 700)
-    assert found.harm.agreement.points == -1.0  # of what was not done
-    assert "would rather harm than help" in found.notes[-1]
 
 
 @pytest.mark.parametrize(

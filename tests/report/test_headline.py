@@ -73,17 +73,6 @@ def test_it_says_what_to_do_in_a_line_that_can_be_typed(decision):
     assert doing(replace(decision, keep=None), "a").startswith(f"Train on the {kept} labels that")
 
 
-def test_of_a_mild_choice_it_says_how_many_that_look_wrong_stay_and_that_they_may_be_hard(decision):
-    some = decision.suspects.dropped.copy()
-    some[:7] = False
-    some[7:] = True
-    suspects = replace(decision.suspects, dropped=some)
-    mild = replace(decision, keep=None, rule="clean_mild", suspects=suspects)
-    said = doing(mild, "a")
-    assert said.startswith(f"Train on the {decision.kept.size} kept; 7 others may only be hard, so")
-    assert "trained without the dropped" in changing(changed(mild, 2.0))
-
-
 def test_a_promise_comes_with_its_condition_or_not_at_all(decision):
     assert "at most" not in headline(limited(decision, 1))
     page = render(page_of(limited(decision, 1), title="made", recipe={}))

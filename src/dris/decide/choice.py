@@ -14,7 +14,7 @@ from dris.core.certify.protocol import data_limits, subset_limits
 from dris.core.certify.subset_limit import ContaminationLimit
 from dris.core.checks import count_of
 from dris.core.choose.gate import DEFAULT_GATED, canaries_needed
-from dris.core.choose.rules import CLEAN, LEAN, MILD, RECOMMENDED, choose, rule_of
+from dris.core.choose.rules import CLEAN, LEAN, RECOMMENDED, choose, rule_of
 from dris.core.choose.selection import top_mask
 from dris.core.errors import InputError
 from dris.core.judge.judgement import Judgement
@@ -82,16 +82,15 @@ def choice_of(
     if used == EVERYTHING:
         return Choice(EVERYTHING, everyone, (), corruption, notes=notes)
     dynamics, seed = scored.view, scored.settings.seed
-    choosing = scored.choosing(every=used == MILD)
-    subset = choose(used, dynamics, keep=share, choosing=choosing, seed=seed)
+    subset = choose(used, dynamics, keep=share, choosing=scored.choosing(), seed=seed)
     mask = subset.mask() | scored.data.trusted
-    if rule == RECOMMENDED or used in (CLEAN, MILD):
+    if rule == RECOMMENDED or used == CLEAN:
         mask, said = _with_every_class(scored, mask, fixed=keep is not None)
         notes = (*notes, *said)
     chosen = replace(subset, indices=np.flatnonzero(mask), tied=0)
     back = np.zeros_like(mask)
     if keep is None:  # a canary's own label is judged like any other
-        back = scored.planted() & ~contradicted_labels(scored, used)
+        back = scored.planted() & ~contradicted_labels(scored)
     kept = (mask & ~scored.planted()) | back
     if not kept.any():
         return Choice(EVERYTHING, everyone, (), corruption, notes=(*notes, "nothing would be left"))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dris.core.certify.data_limit import CorruptionLimit
 from dris.core.certify.subset_limit import ContaminationLimit, widest
 from dris.core.choose.importance import Importance, importance
-from dris.core.choose.rules import CLEAN, LEAN, MILD, RECOMMENDED, rule_of
+from dris.core.choose.rules import CLEAN, LEAN, RECOMMENDED, rule_of
 from dris.core.choose.selection import Subset
 from dris.core.dynamics.frames import FrameKind, frame_of
 from dris.core.dynamics.history import Dynamics
@@ -27,7 +27,7 @@ from dris.core.scores.suspicion import unseen_probabilities, usual_confidence
 from dris.core.temporaries import temporary_folder
 from dris.data.labelled import LabelledData
 from dris.decide.choice import EVERYTHING, FEW, LITTLE, Choice, check_rule, choice_of
-from dris.decide.harm import Harm, Kept, Relabelled, measure_harms
+from dris.decide.harm import Harm, Kept, Relabelled, measure_harm
 from dris.decide.predicted import scored_by
 from dris.decide.scored import HALF, Scored, foretold, scaling, score_data, scored_from
 from dris.decide.settings import Settings
@@ -40,7 +40,7 @@ from dris.learn.stacked.feature_table import as_features
 from dris.learn.store.run_store import Store
 
 # Rules that need not know what proxies learned by heart.
-_OUT_OF_FOLD = (RECOMMENDED, CLEAN, MILD, LEAN)
+_OUT_OF_FOLD = (RECOMMENDED, CLEAN, LEAN)
 BLIND = (
     "errors that follow the features, such as one kind of row that is always labelled wrong, look "
     "right to every model; a random audit sees them (dris audit draw)"
@@ -58,8 +58,8 @@ class Decision:
         kept: Positions of the examples to train on, sorted.
         suspicion: How much each given label looks wrong, float64, larger is more.
         suspects: The labels to look at, the most suspicious first; dropped or not.
-        rule: The rule that was used: "clean", where models lose by that "clean_mild" or
-            "everything", or one of `dris rules`.
+        rule: The rule that was used: "clean", where models lose by that "everything", or one of
+            `dris rules`.
         keep: α as it was asked for; None to drop suspects only.
         judgement: What the canaries say of the data; None without canaries.
         limits: On wrong labels among exactly the kept, one per kind of canaries.
@@ -334,8 +334,8 @@ def decide(
         store: Folder that keeps finished proxies.
         engine: "local" or "ray".
         progress: Called with (epochs done, epochs in all).
-        check_harm: Measure whether following the advice helps; where models lose by it, drop only
-            what errors at random explain, or nothing.
+        check_harm: Measure whether following the advice helps; where models lose by it, drop
+            nothing.
         estimator: A scikit-learn classifier to ask as well, for that measure.
         fix: Keep the dropped whose right label the proxies are sure of, with that label
             (`decision.labels`); not with `keep`, and no limit covers a changed label.
@@ -355,7 +355,7 @@ def decide(
             "dris.read_data(x, y) takes arrays"
         )
     how = replace(Settings(), seed=seed) if settings is None else settings
-    if fix and (keep is not None or rule not in (RECOMMENDED, CLEAN, MILD)):
+    if fix and (keep is not None or rule not in (RECOMMENDED, CLEAN)):
         raise InputError("fix is for clean; leave keep and rule out")
     if dynamics is not None and probabilities is not None:
         raise InputError("dynamics and probabilities both replace proxies; pass one")
@@ -394,11 +394,10 @@ def decide(
 
 
 def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
-    """The decision with what following it changes; everything is kept where that is worse.
+    """The decision with what following it changes; everything is kept where models lose by it.
 
-    Where models lose by clean, if only slightly, the mild rule is asked in its place: hard examples
-    of overlapping classes look wrong to clean. With an explicit α the size is honoured: only a rule
-    that loses to a random subset of that size is replaced, by that subset.
+    With an explicit α the size is honoured: only a rule that loses to a random subset of that size
+    is replaced, by that subset.
     """
     data, scored = decision.data, decision.scored
     few = len(data) < (FEW if decision.keep is None else LITTLE)
@@ -431,11 +430,8 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
     )
 
     fix = decision.fixed is not None
-    folded = scored.dynamics.out_of_fold is not None  # without, the mild rule is the same
-    mildly = asked is None and decision.rule == CLEAN and folded
-    rules = (CLEAN, MILD) if mildly else (decision.rule,)
 
-    def again(at: NDArray[np.int64]) -> list[Kept]:
+    def again(at: NDArray[np.int64]) -> Kept:
         part = LabelledData.of(
             x[at],
             data.labels[at],
@@ -447,10 +443,7 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
         if scored.features is None:
             part = replace(part, features=data.features)
         again_scored = score_data(part, inner, workers=1, only_judged=scored.only_judged)
-        return [again_by(again_scored, at, rule) for rule in rules]
-
-    def again_by(part: Scored, at: NDArray[np.int64], rule: str) -> Kept:
-        once = decide_scored(part, keep=asked, rule=rule, fix=fix)
+        once = decide_scored(again_scored, keep=asked, rule=decision.rule, fix=fix)
         if not fix:
             return at[once.kept]
         changed = np.flatnonzero(once.changed)
@@ -461,7 +454,7 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
             let_go(side.columns["loss"])  # it lies in the store, whole
     with temporary_folder() as folder:  # where a large table goes, of which a sample is asked
         table = as_features(Data(x, data.labels), scaling(data, scored.features), folder).x
-        harms = measure_harms(
+        harm = measure_harm(
             table,
             data.labels,
             data.names,
@@ -471,13 +464,12 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
             estimators={} if estimator is None else {"estimator": estimator},
         )
         del table
-    if harms is None:
+    if harm is None:
         return decision
-    harm = harms[0]
-    if mildly and (harm.says == "harms" or harm.loses):
-        return _milder(decision, harms, fix=fix)
-    if asked is None and harm.says == "harms":
-        return _everything(decision, harm, f"dropping them would do harm ({harm})")
+    if asked is None and (harm.says == "harms" or harm.loses):
+        do = "dropping or changing" if fix else "dropping"
+        what = "do harm" if harm.says == "harms" else "rather harm than help"
+        return _everything(decision, harm, f"{do} them would {what} ({harm})")
     lost = harm.against_random is not None and harm.against_random.below_zero
     if lost and decision.rule != "random":
         lot = decide_scored(scored, keep=asked, rule="random")
@@ -486,24 +478,6 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
         )
         return replace(lot, harm=harm, notes=(*lot.notes, note))
     return replace(decision, harm=harm)
-
-
-def _milder(decision: Decision, harms: tuple[Harm, ...], *, fix: bool) -> Decision:
-    """Where models lose by dropping all that looks wrong: the mild rule, or everything."""
-    scored, (whole, mild) = decision.scored, harms
-    what = "do harm" if whole.says == "harms" else "rather harm than help"
-    do = "dropping or changing" if fix else "dropping"
-    looks = 0 if decision.suspects is None else len(decision.suspects)
-    note = f"{do} all {looks:,} that look wrong would {what}"
-    found = decide_scored(scored, keep=None, rule=MILD, fix=fix) if scored is not None else decision
-    untouched = found.kept.size == len(found) and not found.changed.any()
-    if mild.says == "harms" or untouched:
-        return _everything(decision, whole, f"{note} ({whole})")
-    note += (
-        f" (agreement {whole.agreement}, beyond chance {whole.beyond_chance} points), so only "
-        "those go that errors at random explain; look at the others before you drop them"
-    )
-    return replace(found, harm=mild, notes=(*found.notes, note))
 
 
 def _everything(decision: Decision, harm: Harm | None, why: str) -> Decision:
@@ -568,7 +542,7 @@ def decide_scored(
         short=choice.short,
         scored=scored,
     )
-    return _fixed(found) if fix and choice.rule in (CLEAN, MILD) else found
+    return _fixed(found) if fix and choice.rule == CLEAN else found
 
 
 def _fixed(decision: Decision) -> Decision:

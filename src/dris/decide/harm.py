@@ -39,9 +39,9 @@ class Relabelled:
     labels: NDArray[np.int64]
 
 
-# Positions to train on, of those given, by each of some rules; made anew for each fold.
+# Positions to train on, of those given; made anew for each fold.
 Kept = Positions | Relabelled
-Again = Callable[[Positions], Sequence[Kept]]
+Again = Callable[[Positions], Kept]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +98,12 @@ class Harm:
 
     @property
     def loses(self) -> bool:
-        """Whether models lose by it, as far as can be told: by the mean of the two measures.
+        """Whether models lose by it, as far as can be told: by plain agreement.
 
-        Plain agreement favours whoever repeats errors of a favoured class, agreement beyond chance
-        whoever gives rare classes more than their due. Less than a twentieth of a point is nothing.
+        Agreement beyond chance favours whoever gives rare classes more than their due, and was
+        wrong far more often. Less than a twentieth of a point is nothing.
         """
-        return (self.agreement.points + self.beyond_chance.points) / 2 < -NOTHING
+        return self.agreement.points < -NOTHING
 
     @property
     def disagree(self) -> bool:
@@ -127,7 +127,7 @@ class Harm:
         return text
 
 
-def measure_harms(
+def measure_harm(
     x: Any,
     given: NDArray[np.int64],
     names: Sequence[str],
@@ -137,8 +137,8 @@ def measure_harms(
     seed: int = 0,
     estimators: dict[str, Any] | None = None,
     tick: Callable[[], None] = lambda: None,
-) -> tuple[Harm, ...] | None:
-    """Make decisions again in each of four folds, and compare what models learn from each.
+) -> Harm | None:
+    """Make the decision again in each of four folds, and compare what models learn from it.
 
     None where so many rows are copies of each other that there are no four folds. Where rows are
     few, folds are drawn two or three times and the answers averaged: which rows fall together
@@ -148,8 +148,8 @@ def measure_harms(
         x: Features on one scale, float32, dense or sparse.
         given: The given labels, 0..C-1.
         names: What the classes are called.
-        again: Decides anew on some of the positions, by each rule: which of them to train on.
-        random_too: Also compare with random subsets of the sizes that were kept.
+        again: Decides anew on some of the positions: which of them to train on.
+        random_too: Also compare with a random subset of the size that was kept.
         seed: Of folds, orders and weights.
         estimators: Further models to ask, scikit-learn classifiers by name.
         tick: Called after every decision and every epoch.
@@ -160,9 +160,7 @@ def measure_harms(
         for draw in range(repeats)
     ]
     whole = [one for one in found if one is not None]
-    if len(whole) < repeats:
-        return None
-    return tuple(_mean_of(draws) for draws in zip(*whole, strict=True))
+    return _mean_of(whole) if len(whole) == repeats else None
 
 
 def _mean_of(found: Sequence[Harm]) -> Harm:
@@ -200,7 +198,7 @@ def _measured(
     draw: int,
     estimators: dict[str, Any],
     tick: Callable[[], None],
-) -> tuple[Harm, ...] | None:
+) -> Harm | None:
     """The check with one draw of folds."""
     n, classes = len(given), len(names)
     chosen = np.arange(n)
@@ -214,25 +212,21 @@ def _measured(
     if n > MOST:  # from here on only the rows that answer, at their places among themselves
         whole, x, given = x, x[chosen], given[chosen]
         let_go(whole)
-    arms: list[list[Positions]] = []  # of each fold: everything, then what each rule keeps
+    arms: list[list[Positions]] = []  # of each fold: everything, what is kept, as many by lot
     rows_again, labels_again = [np.arange(len(given))], [given]
-    rules = 0
     for f in range(FOLDS):
         inside = np.flatnonzero(fold != f)
-        arms.append([inside])
-        for one in again(chosen[inside]):
-            kept = _among(chosen, one)
-            if isinstance(kept, Relabelled):  # as rows of their own, behind the others
-                at = sum(map(len, rows_again)) + np.arange(len(kept.changed))
-                rows_again.append(kept.changed)
-                labels_again.append(kept.labels)
-                kept = np.concatenate((kept.kept, at))
-            arms[-1].append(kept)
+        kept = _among(chosen, again(chosen[inside]))
+        if isinstance(kept, Relabelled):  # as rows of their own, behind the others
+            at = sum(map(len, rows_again)) + np.arange(len(kept.changed))
+            rows_again.append(kept.changed)
+            labels_again.append(kept.labels)
+            kept = np.concatenate((kept.kept, at))
+        arms.append([inside, kept])
         tick()
-        rules = len(arms[-1]) - 1
         if random_too:
             lot = rng_for(seed, "harm", "random", draw, f).permutation(inside)
-            arms[-1] += [np.sort(lot[: len(kept)]) for kept in arms[-1][1:]]
+            arms[-1].append(np.sort(lot[: len(kept)]))
     if len(rows_again) > 1:
         x, given = x[np.concatenate(rows_again)], np.concatenate(labels_again)
     width = len(arms[0])
@@ -243,14 +237,9 @@ def _measured(
         guesses[name] = _held_out(said, fold, width)
     for name, model in estimators.items():
         guesses[name] = _fitted(model, x, given, arms, fold)
-    g = given[: len(chosen)]
-    found = []
-    for rule in range(1, rules + 1):
-        which = [0, rule, rule + rules] if random_too else [0, rule]
-        every = np.stack([one[which] for one in guesses.values()])  # (model, arm, row)
-        share = float(np.mean([len(arm[rule]) / len(arm[0]) for arm in arms]))
-        found.append(_compared(every, list(guesses), names, g, fold, share))
-    return tuple(found)
+    every = np.stack(list(guesses.values()))  # (model, arm, row)
+    share = float(np.mean([len(arm[1]) / len(arm[0]) for arm in arms]))
+    return _compared(every, list(guesses), names, given[: len(chosen)], fold, share)
 
 
 def _compared(

@@ -118,16 +118,12 @@ class Scored:
         """Every score that these dynamics can give, by name."""
         return scores_of(self.dynamics)
 
-    def choosing(self, *, every: bool = False) -> NDArray[np.bool_] | None:
-        """The canaries that may be looked at, of the first kind or of every; None without any.
-
-        Those of the first kind set a gate.
-        """
+    def choosing(self) -> NDArray[np.bool_] | None:
+        """The canaries that may be looked at, of the first kind, which set a gate; None without."""
         if not self.canaries:
             return None
         mask = np.zeros(len(self.data), dtype=np.bool_)
-        for kind in self.canaries if every else self.canaries[:1]:
-            mask[kind.choosing.positions] = True
+        mask[self.canaries[0].choosing.positions] = True
         return mask
 
     def recipe(self) -> dict[str, Any]:

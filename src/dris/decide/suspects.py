@@ -6,9 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.choose.rules import CLEAN, MILD
 from dris.core.frozen import read_only, same_value
-from dris.core.judge.random_errors import random_errors, wrong_at_random
 from dris.core.scores.suggestions import doubted_labels, guesses
 from dris.core.scores.suspicion import early_margin, suspicion, unlikely_labels
 from dris.decide.scored import Scored
@@ -130,20 +128,14 @@ def suspicion_of(scored: Scored) -> NDArray[np.float64]:
     return wary
 
 
-def contradicted_labels(scored: Scored, rule: str = CLEAN) -> Mask:
-    """Where the *given* label is more likely wrong than right, by the rule `clean` or `clean_mild`.
+def contradicted_labels(scored: Scored) -> Mask:
+    """Where the *given* label is more likely wrong than right.
 
     Without folds: where at least half of the proxies give another label.
     """
     dynamics, likely = scored.dynamics, scored.unseen()
     if likely is not None and dynamics.labels is not None:
-        labels = scored.data.labels
-        found = unlikely_labels(likely, labels, dynamics.labels)
-        if rule == MILD:
-            own = ~scored.planted()
-            share = random_errors(likely[own], labels[own]).best
-            found &= wrong_at_random(likely, labels, share)
-        return found
+        return unlikely_labels(likely, scored.data.labels, dynamics.labels)
     if "correct" not in dynamics.columns:
         return np.zeros(dynamics.examples, dtype=np.bool_)
     return doubted_labels(_right(scored))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dris.core.certify.random_audit import audit_limit
 from dris.core.certify.subset_limit import ContaminationLimit, widest
-from dris.core.choose.rules import CLEAN, MILD
+from dris.core.choose.rules import CLEAN
 from dris.core.choose.selection import Subset
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
@@ -163,9 +163,6 @@ def doing(decision: Decision, name: str = "DATA", asked: Mapping[str, Any] | Non
         return f"Keep everything for now ({why}), and {look}."
     if kept == n:
         return f"Keep everything, and {look}." if decision.suspects else "Keep everything."
-    if decision.rule == MILD and decision.suspects is not None:
-        stay = int((~decision.suspects.dropped).sum())
-        return f"Train on the {kept:,} kept; {stay:,} others may only be hard, so {look}."
     if decision.keep is None:
         return f"Train on the {kept:,} labels that look right, and {look}."
     return f"Train on the {kept:,} examples chosen of {n:,}, and {look}."
@@ -176,8 +173,7 @@ def changing(decision: Decision) -> str:
     harm = decision.harm
     if harm is None:
         return "Whether that helps was not measured here; compare a model trained on either."
-    dropped = "without them" if decision.rule != MILD else "without the dropped"
-    what = dropped if decision.keep is None else "on this subset"
+    what = "without them" if decision.keep is None else "on this subset"
     says = {
         "helps": "agreed better with labels they had not seen",
         "harms": "agreed worse with labels they had not seen",
@@ -246,7 +242,7 @@ def _advice(decision: Decision, name: str, asked: Mapping[str, Any] | None) -> A
             noticed=decision.notes,
         )
     reason = judgement.reason
-    if decision.rule not in (judgement.rule, CLEAN, MILD):
+    if decision.rule not in (judgement.rule, CLEAN):
         reason = f"the judgement is for {judgement.rule}: {reason}"
     return Advice(
         headline(decision),

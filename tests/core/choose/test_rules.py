@@ -154,7 +154,7 @@ def test_names_carry_parameters(dynamics, canaries):
     ],
 )
 def test_a_name_that_is_none_lists_those_there_are(name):
-    with pytest.raises(InputError, match=r"rule must be one of clean, clean_mild, .* dris rules"):
+    with pytest.raises(InputError, match=r"rule must be one of clean, clean_lean, .* dris rules"):
         rule_of(name)
 
 

@@ -5,7 +5,6 @@ from dris.core.judge import random_errors as module
 from dris.core.judge.random_errors import (
     losses_of_shares,
     random_errors,
-    wrong_at_random,
 )
 
 
@@ -67,27 +66,6 @@ def test_the_order_of_the_examples_changes_no_bit():
     p = p.round(2)  # ties among them
     order = np.random.default_rng(5).permutation(999)
     assert (losses_of_shares(p, labels)[1] == losses_of_shares(p[order], labels[order])[1]).all()
-
-
-def test_what_is_wrong_at_random_by_counting():
-    # Of rows with P(true) = q for the first class, so many given the second are wrong.
-    rng = np.random.default_rng(1)
-    for q in (0.6, 0.8, 0.95):
-        for e in (0.02, 0.1, 0.3):
-            true = (rng.random(200_000) > q).astype(np.int64)
-            given = np.where(rng.random(200_000) < e, 1 - true, true)
-            share = given.mean()  # what strangers say of the second class
-            wrong = (true[given == 1] == 0).mean()
-            p = np.array([[1 - share, share]])
-            if abs(wrong - 0.5) > 0.02:
-                expected = wrong > 0.5 and share < 0.5
-                assert wrong_at_random(p, np.array([1]), e).tolist() == [expected]
-
-
-def test_the_likeliest_label_is_never_wrong_at_random():
-    p = np.array([[0.3, 0.4, 0.3]])
-    assert not wrong_at_random(p, np.array([1]), 0.6).any()
-    assert wrong_at_random(p, np.array([0]), 0.6).all()
 
 
 def test_one_class_or_no_row_has_no_wrong_labels():

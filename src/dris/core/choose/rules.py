@@ -36,7 +36,6 @@ from dris.core.choose.selection import (
 )
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError, meant
-from dris.core.judge.random_errors import random_errors, wrong_at_random
 from dris.core.judge.wrong_share import wrong_share
 from dris.core.scores.formulas import (
     SCORES,
@@ -61,7 +60,7 @@ Mask = NDArray[np.bool_]
 # (dynamics, the canaries that may be looked at, α, seed)
 Chooses = Callable[[Dynamics, Mask | None, float, int], Subset]
 Ensemble = Literal["plain", "planted", "unseen", "folded"]
-RECOMMENDED, CLEAN, MILD = "recommended", "clean", "clean_mild"
+RECOMMENDED, CLEAN = "recommended", "clean"
 LEAN: Literal["clean_lean"] = "clean_lean"
 
 
@@ -171,33 +170,7 @@ def suspect_labels(dynamics: Dynamics, canaries: Mask | None = None) -> Mask:
     return suspect
 
 
-def mildly_suspect_labels(dynamics: Dynamics, canaries: Mask | None = None) -> Mask:
-    """Of the suspects, those more likely wrong than right if errors fall at random.
-
-    As many as fit best (`random_errors`) without the canaries: those that may be looked at are left
-    out, and as many others are wrong on purpose. Without out-of-fold values, as `suspect_labels`.
-
-    >>> d = Dynamics.from_logits(np.array([[[3.0, 0.0], [0.0, 2.0]]]), labels=[0, 0])
-    >>> mildly_suspect_labels(d).tolist()
-    [False, True]
-    """
-    suspect = suspect_labels(dynamics, canaries)
-    p, labels = unseen_probabilities(dynamics), dynamics.labels
-    if p is None or labels is None:
-        return suspect
-    own, hidden = np.ones(labels.size, dtype=np.bool_), 0.0
-    if canaries is not None and canaries.any():
-        own = ~canaries
-        hidden = float(canaries.sum() / own.sum())
-    share = random_errors(p[own], labels[own]).best
-    return suspect & wrong_at_random(p, labels, max(0.0, (share - hidden) / (1 - hidden)))
-
-
-def _cleaned(
-    name: str,
-    suspects: Callable[[Dynamics, Mask | None], Mask],
-    lean: float | None = None,
-) -> Chooses:
+def _cleaned(name: str, lean: float | None = None) -> Chooses:
     """All but the suspects; of those the least suspicious, or by lot with a lean to the hard.
 
     What leans to the hard leaves out the doubtful too: among them are the wrong ones of an attack
@@ -206,7 +179,7 @@ def _cleaned(
     """
 
     def chosen(dynamics: Dynamics, canaries: Mask | None, keep: float, seed: int) -> Subset:
-        suspect, wary = suspects(dynamics, canaries), suspicion(dynamics)
+        suspect, wary = suspect_labels(dynamics, canaries), suspicion(dynamics)
         score = -wary
         if lean is not None:
             score, missed = uniform(dynamics, seed), False
@@ -246,21 +219,14 @@ RULES: dict[str, Rule] = {
             CLEAN,
             "clean",
             "drop only what is more likely wrong than right; all else stays",
-            _cleaned(CLEAN, suspect_labels),
-            "planted",
-        ),
-        Rule(
-            MILD,
-            "clean, mildly",
-            "drop only what errors at random explain; hard examples of overlapping classes stay",
-            _cleaned(MILD, mildly_suspect_labels),
+            _cleaned(CLEAN),
             "planted",
         ),
         Rule(
             LEAN,
             "clean, leaning to the hard",
             "drop what looks wrong, then mostly by lot with a lean to the hard",
-            _cleaned(LEAN, suspect_labels, 0.5),
+            _cleaned(LEAN, 0.5),
             "planted",
         ),
         Rule(

@@ -65,27 +65,6 @@ def random_errors(probabilities: NDArray[np.floating], labels: Labels) -> Random
     )
 
 
-def wrong_at_random(
-    probabilities: NDArray[np.floating], labels: Labels, share: float
-) -> NDArray[np.bool_]:
-    """Where a label is more likely wrong than right if that share is wrong at random.
-
-    Another class is likelier, and the label would be there by error more often than by right: of
-    P(given | x) = (1 − e)·P(true | x) + e/(C−1)·(1 − P(true | x)) the first part is less than half.
-
-    >>> p = np.array([[0.55, 0.45], [0.8, 0.2], [0.9, 0.1]])
-    >>> wrong_at_random(p, np.array([1, 1, 1]), 0.1).tolist()
-    [False, False, True]
-    >>> wrong_at_random(p, np.array([1, 1, 1]), 0.0).tolist()
-    [False, False, False]
-    """
-    p = np.asarray(probabilities, dtype=np.float64)
-    stray = share / (p.shape[1] - 1)
-    given = np.take_along_axis(p, labels[:, None], axis=1)[:, 0]
-    true = np.clip((given - stray) / max(1 - share - stray, 1e-9), 0, 1)
-    return np.asarray(((1 - share) * true < given / 2) & (p.max(axis=1) > given))
-
-
 def losses_of_shares(probabilities: NDArray[np.floating], labels: Labels) -> tuple[Values, Values]:
     """Shares e, and the negative log likelihood of each with the best a and b for it.
 
