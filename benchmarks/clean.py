@@ -49,8 +49,7 @@ def main() -> None:
     parser.add_argument("--finished", action="store_true", help="write what is finished so far")
     args = parser.parse_args()
     if args.page or args.finished:
-        there = (ROOT / RECORD).read_text(encoding="utf-8") if args.page else None
-        publish(gathered(args.out / "cells") if there is None else json.loads(there))
+        publish(recorded() if args.page else gathered(args.out / "cells"))
         return
     from threadpoolctl import threadpool_limits
 
@@ -81,10 +80,20 @@ def gathered(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(file.read_text(encoding="utf-8")) for file in files if file.is_file()]
 
 
+def recorded() -> list[dict[str, Any]]:
+    """Every cell of the records, in the order of the page."""
+    files = [ROOT / RECORD.format(seed=seed) for seed in range(SEEDS)]
+    cells = [c for f in files if f.is_file() for c in json.loads(f.read_text(encoding="utf-8"))]
+    sets, noises = list(SETS), list(NOISES)
+    return sorted(cells, key=lambda c: (sets.index(c["set"]), noises.index(c["noise"]), c["seed"]))
+
+
 def publish(cells: list[dict[str, Any]]) -> None:
-    """Write record, page and pictures, all from the cells."""
-    lines = ",\n".join(json.dumps(cell, separators=(",", ":")) for cell in cells)
-    (ROOT / RECORD).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    """Write records, page and pictures, all from the cells."""
+    for seed in sorted({cell["seed"] for cell in cells}):
+        mine = [json.dumps(c, separators=(",", ":")) for c in cells if c["seed"] == seed]
+        lines = ",\n".join(mine)
+        (ROOT / RECORD.format(seed=seed)).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
     (ROOT / PAGE).write_text(page(cells), encoding="utf-8")
     draw(cells, (ROOT / PAGE).parent / "images")
 

@@ -1,7 +1,6 @@
 """The page about cleaning says what was recorded, and its noise is what it says."""
 
 import copy
-import json
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,9 @@ def _benchmarks(monkeypatch):
 
 @pytest.fixture
 def cells():
-    return json.loads((ROOT / "docs/results/records/clean.json").read_text(encoding="utf-8"))
+    from clean import recorded
+
+    return recorded()
 
 
 def cell(**other):

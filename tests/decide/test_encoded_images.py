@@ -91,7 +91,7 @@ def test_without_torch_proxies_learn_from_edges_and_colours_and_are_told_what_to
     )
     decision = decide(photographs(), settings=CHEAP, workers=1)
     assert decision.scored.features.shape == (240, 4 * 4 * 8 + 8 * 8 * 3)
-    assert decision.scored.settings.models == ("mlp", "linear_head")
+    assert decision.scored.settings.models == ("mlp", "untangled_linear")
     assert "pip install 'dris[images]'" in decision.notes[0]
     assert decision.harm is not None
 

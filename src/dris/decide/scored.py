@@ -28,7 +28,7 @@ from dris.core.streams import rng_for
 from dris.data.labelled import LabelledData
 from dris.decide.settings import DEFAULTS, Settings
 from dris.learn.extras import require
-from dris.learn.jobs import Normalize
+from dris.learn.jobs import Columns
 from dris.learn.proxies import default_recipe, train_proxies
 from dris.learn.run.engine import Engine
 from dris.learn.run.processes import Progress
@@ -275,7 +275,7 @@ def foretold(dynamics: Dynamics) -> float | None:
     return float(twin.snapshot("correct").mean())
 
 
-def scaling(data: LabelledData, features: Any = None) -> Normalize:
+def scaling(data: LabelledData, features: Any = None) -> Columns:
     """How the proxies' table is standardised: what one column became is scaled as one."""
     own = features is None and data.x.ndim == 2
     return data.stretches if own and any(s != 1 for s in data.stretches) else True
@@ -389,10 +389,13 @@ def _models(
 def _heads(settings: Settings) -> tuple[str, ...]:
     """Models for a table: hidden layers, and one linear, which is right more often on small ones.
 
-    For rules that judge out of fold. Those that read how much proxies differ want them of a kind.
-    Linear models that have converged are copies of each other, so there is one at most.
+    Every other hidden layer, and the linear model, reads untangled columns: on small data with
+    columns that say the same, models that do not are far from done. For rules that judge out of
+    fold; those that read how much proxies differ want them of a kind. Linear models that have
+    converged are copies of each other, so there is one at most.
     """
-    return ("mlp",) * (settings.proxies - 1) + ("linear_head",)
+    hidden = ("mlp", "untangled_mlp") * (settings.proxies // 2)
+    return (*hidden[: settings.proxies - 1], "untangled_linear")
 
 
 def _folds(models: Sequence[Any], asked: int | None, *, named: bool, large: bool) -> int | None:

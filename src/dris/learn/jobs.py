@@ -20,7 +20,17 @@ from dris.learn.recipe import Recipe
 
 Positions = NDArray[np.int64]
 Stretch = int | tuple[int, int]  # so many columns scaled as one, and as how many they weigh
-Normalize = bool | tuple[Stretch, ...]
+Columns = bool | tuple[Stretch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Untangled:
+    """Columns that are scaled so, and then made nearly uncorrelated."""
+
+    columns: Columns = True
+
+
+Normalize = Columns | Untangled
 
 
 class DivergedError(InputError):
@@ -59,7 +69,7 @@ class Job:
     record: Literal["all", "scored"] = "all"
     gradient_norm: bool = False
     rival: bool = False
-    normalize: Normalize = True
+    normalize: Columns = True
     device: str = "cpu"
     code: str | None = None
     members: tuple[int, ...] = ()

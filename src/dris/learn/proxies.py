@@ -23,7 +23,16 @@ from dris.core.streams import checked_seed
 from dris.core.temporaries import temporary_folder
 from dris.learn.folds import in_and_out
 from dris.learn.job_keys import mark_of
-from dris.learn.jobs import Data, DivergedError, Job, Stretch, Trained, epochs_of, folds_for
+from dris.learn.jobs import (
+    Data,
+    DivergedError,
+    Job,
+    Normalize,
+    Stretch,
+    Trained,
+    epochs_of,
+    folds_for,
+)
 from dris.learn.proxy_inputs import (
     check_held_out,
     check_ways,
@@ -279,15 +288,17 @@ def train_jobs(
     with temporary_folder() as folder:
         # Ray has an object store of its own, and its nodes may share no disk.
         where = folder if engine.name == "local" else None
-        prepared: dict[str, Data] = {}
+        prepared: dict[tuple[str, Normalize], Data] = {}
+        tasks = []
         for job in jobs:
             kind = kind_of(job.model)
-            if kind.name not in prepared:
-                ready = kind.prepare(data, job.normalize, where)
+            which = kind.name, kind.scaling(job)
+            if which not in prepared:
+                ready = kind.prepare(data, kind.scaling(job), where)
                 if kept is not None:
                     ready = replace(ready, mark=mark_of(ready))
-                prepared[kind.name] = ready
-        tasks = [(job, prepared[kind_of(job.model).name]) for job in jobs]
+                prepared[which] = ready
+            tasks.append((job, prepared[which]))
         if engine.name == "ray":
             from dris.learn.run.ray_jobs import train_on_ray
 

@@ -93,6 +93,11 @@ def no_more(job: Job) -> AbstractContextManager[None]:
     return nullcontext()
 
 
+def as_asked(job: Job) -> Normalize:
+    """Features scaled as the job says."""
+    return job.normalize
+
+
 @dataclass(frozen=True, slots=True)
 class TrainerKind:
     """How one kind of model is prepared, trained, named and kept.
@@ -104,6 +109,7 @@ class TrainerKind:
         checked: The model as jobs hold it; refuses one that cannot be a proxy.
         prepare: (data, normalize, folder) to the data as it is trained on; large features may
             become a file in the folder.
+        scaling: How a job wants its features scaled, which `prepare` is told.
         build: The trainer of one model: (job, data, schedule, stream).
         batch_size: Examples per step, unless given.
         train: All proxies of a job at once, (job, data, store, tick, threads); None where each
@@ -141,3 +147,4 @@ class TrainerKind:
     keeps_epochs: bool = True
     diverged: Callable[[ValueError], bool] = says_not_finite
     one_thread: Callable[[Job], AbstractContextManager[None]] = no_more
+    scaling: Callable[[Job], Normalize] = as_asked

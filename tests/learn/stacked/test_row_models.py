@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from dris.learn.jobs import Data
 from dris.learn.recipe import Recipe
@@ -32,3 +33,18 @@ def test_fewer_rows_take_as_many_steps_and_still_learn():
     few = np.arange(30)
     found = guesses_after(x, y, 3, [np.arange(300), few], head=Head(), recipe=HOW)
     assert (found == y).mean() > 0.8
+
+
+@pytest.mark.parametrize(("rows", "epochs"), [(64, 250), (640, 25), (1280, 15)])
+def test_models_of_few_rows_take_enough_steps_to_learn_something(rows, epochs):
+    x = np.ones((1280, 2), dtype=np.float32)
+    ticks = []
+    guesses_after(
+        x,
+        np.arange(1280) % 2,
+        2,
+        [np.arange(rows)],
+        head=Head(),
+        tick=lambda: ticks.append(1),
+    )
+    assert len(ticks) == epochs

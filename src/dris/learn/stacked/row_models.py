@@ -5,6 +5,7 @@ asked of many sets of rows at once.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from dris.learn.stacked.numpy_stack import Answers, NumpyStack
 
 Positions = NDArray[np.int64]
 RECIPE = Recipe(epochs=15, batch_size=64, learning_rate=0.05)
+FEWEST = 250  # steps, without which models of few rows have learned too little to differ
 
 
 def guesses_after(
@@ -33,8 +35,8 @@ def guesses_after(
 ) -> NDArray[np.int64]:
     """The class that each model gives every example after training on its rows, (model, N).
 
-    All models take as many steps as one on the most rows takes in `recipe.epochs` epochs: fewer
-    rows are seen more often, as in the paper. Models begin alike: what they differ in is what
+    All models take as many steps as one on the most rows takes in `recipe.epochs` epochs, or 250:
+    fewer rows are seen more often, as in the paper. Models begin alike: what they differ in is what
     they saw.
 
     Args:
@@ -58,6 +60,8 @@ def guesses_after(
     from threadpoolctl import threadpool_limits
 
     most = max(len(at) for at in rows)
+    in_an_epoch = -(-most // recipe.batch_size)
+    recipe = replace(recipe, epochs=max(recipe.epochs, -(-FEWEST // in_an_epoch)))
     schedules = [
         Passes(_filled(at, most, seed), recipe.batch_size, seed, ("rows", len(at))) for at in rows
     ]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dris.learn.jobs import Data, Job, Trained
+from dris.learn.jobs import Data, Job, Normalize, Trained, Untangled
 from dris.learn.networks.schedules import Schedule
 from dris.learn.stacked.feature_table import as_features
 from dris.learn.stacked.head_models import HEADS, head_of, is_head
@@ -12,6 +12,11 @@ from dris.learn.trainer import Stream, Tick, Trainer, TrainerKind
 
 def _checked(model: Any) -> Any:
     return model
+
+
+def _scaling(job: Job) -> Normalize:
+    wanted = head_of(job.model).untangled and job.normalize
+    return Untangled(job.normalize) if wanted else job.normalize
 
 
 def _build(job: Job, data: Data, schedule: Schedule, stream: Stream) -> Trainer:
@@ -37,4 +42,5 @@ STACKED = TrainerKind(
     build=_build,
     batch_size=64,
     train=_train,
+    scaling=_scaling,
 )

@@ -1,0 +1,90 @@
+"""Columns that say the same are told apart for models that want it, and for no others."""
+
+import numpy as np
+import pytest
+
+from dris import train_proxies
+from dris.learn import standardized
+from dris.learn.jobs import Data, Untangled
+from dris.learn.standardized import as_table
+
+
+def alike(n=600, columns=12, seed=0):
+    """Columns that all repeat one number, with a little of their own, where the label is."""
+    rng = np.random.default_rng(seed)
+    little = rng.normal(size=(n, columns))
+    x = rng.normal(size=(n, 1)) + 0.3 * little
+    return x, (little[:, 0] + little[:, 1] > little[:, 2] + little[:, 3]).astype(np.int64)
+
+
+def table(x, normalize, **more):
+    return as_table(Data(x, np.zeros(len(x), dtype=np.int64)), normalize, **more).x
+
+
+def largest_correlation(x):
+    return np.abs(np.corrcoef(x.T) - np.eye(x.shape[1])).max()
+
+
+def test_untangled_columns_hardly_go_together_and_vary_as_they_did():
+    x, _ = alike()
+    plain, apart = table(x, True), table(x, Untangled())
+    assert largest_correlation(plain) > 0.9  # the twin
+    assert largest_correlation(apart) < 0.3
+    assert np.allclose(apart.std(axis=0), 1, atol=1e-3)
+    own = [np.corrcoef(plain[:, c], apart[:, c])[0, 1] for c in range(x.shape[1])]
+    assert min(own) > 0  # each is still itself
+    by_stretch = table(x, Untangled((4, 8)))
+    assert np.allclose(by_stretch.std(axis=0), table(x, (4, 8)).std(axis=0), atol=1e-3)
+
+
+def test_what_hardly_varies_stays_faint():
+    x = np.random.default_rng(0).normal(size=(500, 1)) * [1.0, 1.0]
+    x[:, 1] += 1e-6 * np.arange(500)  # a direction that is all but rounding
+    assert np.abs(table(x, Untangled())).max() < 5
+
+
+def test_more_columns_than_are_worth_it_stay_as_they_are(monkeypatch):
+    x, _ = alike()
+    monkeypatch.setattr(standardized, "WIDEST", 11)
+    assert np.array_equal(table(x, Untangled()), table(x, True))
+    monkeypatch.setattr(standardized, "WIDEST", 12)
+    assert not np.array_equal(table(x, Untangled()), table(x, True))
+
+
+def test_a_share_of_many_rows_tells_how_columns_go_together(monkeypatch):
+    x, _ = alike(n=4000)
+    monkeypatch.setattr(standardized, "LOOKED_AT", 1000)
+    assert largest_correlation(table(x, Untangled())) < 0.3
+
+
+def test_both_tables_may_lie_in_files_of_one_folder(monkeypatch, tmp_path):
+    x, _ = alike()
+    both = [table(x, how) for how in (True, Untangled())]
+    monkeypatch.setattr(standardized, "IN_MEMORY", 100)
+    mapped = [table(x, how, folder=tmp_path) for how in (True, Untangled())]
+    for one, other in zip(both, mapped, strict=True):
+        assert isinstance(other, np.memmap)
+        assert np.array_equal(one, other)
+
+
+def test_only_models_that_want_it_read_untangled_columns_and_they_learn_in_fewer_steps():
+    x, y = alike(n=300)
+    how = {"epochs": 10, "cross_fit": 4, "workers": 1}
+    found = train_proxies(
+        x, y, proxies=4, model=["mlp", "linear_head", "untangled_mlp", "untangled_linear"], **how
+    )
+    loss = found.out_of_fold.snapshot("loss").mean(axis=1)
+    assert loss[2] < loss[0] - 0.05
+    assert loss[3] < loss[1] - 0.05
+    alone = train_proxies(x, y, proxies=2, model="mlp", **how)
+    assert np.array_equal(found.snapshot("loss")[0], alone.snapshot("loss")[0])
+
+
+@pytest.mark.parametrize("model", ["untangled_mlp", "untangled_linear"])
+def test_another_order_of_the_rows_changes_no_bit(model):
+    x, y = alike(n=200)
+    order = np.random.default_rng(1).permutation(200)
+    how = {"proxies": 2, "epochs": 3, "cross_fit": 2, "model": model, "workers": 1}
+    one = train_proxies(x, y, ids=np.arange(200), **how)
+    other = train_proxies(x[order], y[order], ids=order, **how)
+    assert np.array_equal(one.snapshot("loss")[:, order], other.snapshot("loss"))
