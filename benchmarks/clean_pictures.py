@@ -29,6 +29,7 @@ def _gain(cells: Sequence[Cell], file: Path) -> None:
     groups = grouped(cells)
     names = [name for name in SETS if any(name == key[0] for key in groups)]
     figure, axis = pyplot.subplots(figsize=(7.5, 0.36 * len(names) + 1.5), layout="constrained")
+    axis.margins(y=0.01)
     axis.axvspan(-SLACK, 0, color="#eeeeee", zorder=0)
     axis.axvline(0, color="black", linewidth=0.8)
     for place, (noise, title) in enumerate(NOISES.items()):

@@ -95,6 +95,13 @@ def test_probabilities_are_exact_for_two_classes_and_sum_to_one():
     assert unseen_probabilities(replace(dynamics, out_of_fold=None)) is None
 
 
+def test_a_row_far_from_all_others_has_probabilities_too():
+    far = {"loss": [[2000.0, 0.0]], "margin": [[-2000.0, 2000.0]], "rival": [[2, 1]]}
+    d = Dynamics.from_arrays(labels=[0, 0], **far)
+    p = unseen_probabilities(replace(d, out_of_fold=d), 3)
+    assert p.tolist() == [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+
+
 def test_as_many_of_a_class_go_as_are_surely_of_another_and_the_least_probable_first():
     p = np.array([[0.9, 0.1], [0.8, 0.2], [0.45, 0.55], [0.3, 0.7], [0.1, 0.9], [0.2, 0.8]])
     labels = np.array([0, 0, 0, 0, 1, 1])  # on average 0.6125 and 0.85: none is surely class 1

@@ -128,8 +128,10 @@ def unseen_probabilities(
     found = np.zeros((dynamics.examples, classes))
     at = np.arange(dynamics.examples)
     for k, weight in enumerate(proxy_weights(dynamics)):
-        own = np.exp(-loss[k].astype(np.float64))
-        other = np.minimum(own * np.exp(-margin[k].astype(np.float64)), 1 - own)
+        lost = loss[k].astype(np.float64)
+        own = np.exp(-lost)
+        # As one exponent: of a row far from all others the label's may be 0, the rival's 1.
+        other = np.minimum(np.exp(np.minimum(-lost - margin[k], 0)), 1 - own)
         rest = np.maximum(1 - own - other, 0) / max(classes - 2, 1)
         one = np.repeat(rest[:, None], classes, axis=1)
         one[at, labels] = own
