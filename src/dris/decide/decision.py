@@ -466,7 +466,8 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
         del table
     if harm is None:
         return decision
-    if asked is None and (harm.says == "harms" or harm.loses):
+    loses = harm.loses and decision.rule == CLEAN
+    if asked is None and (harm.says == "harms" or loses):
         do = "dropping or changing" if fix else "dropping"
         what = "do harm" if harm.says == "harms" else "rather harm than help"
         return _everything(decision, harm, f"{do} them would {what} ({harm})")

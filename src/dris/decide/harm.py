@@ -90,11 +90,15 @@ class Harm:
 
     @property
     def says(self) -> Says:
-        """Whether following the advice helps; where either measure is worse, it harms."""
+        """Whether following the advice helps; where either measure is worse, it harms.
+
+        What models lose by, as far as can be told, does not help, whatever is beyond chance.
+        """
         both = (self.agreement, self.beyond_chance)
         if any(change.below_zero for change in both):
             return "harms"
-        return "helps" if any(change.above_zero for change in both) else "cannot tell"
+        helps = any(change.above_zero for change in both) and not self.loses
+        return "helps" if helps else "cannot tell"
 
     @property
     def loses(self) -> bool:

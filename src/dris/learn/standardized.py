@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from dris.core.errors import InputError
 from dris.core.large.mapped import let_go
@@ -21,7 +22,8 @@ HEAVIEST = 16  # columns; found on texts and categories that nothing was tested 
 IN_MEMORY = 1 << 25  # bytes of features that stay in memory; more go into a file
 WIDEST = 600  # columns that are untangled; more cost more than they would save
 LOOKED_AT = 20_000  # rows, by which correlations are known well enough
-DAMPED = 0.1  # of a column's variance: what varies less is rather noise, and stays faint
+DAMPED = 0.1  # of a standardised column's variance: what varies less is rather noise, stays faint
+FEW_ROWS = 4.0  # times columns / rows more: of few rows each would stand alone, like no other
 
 
 def as_table(
@@ -53,7 +55,8 @@ def as_table(
     apart = None
     if isinstance(normalize, Untangled) and flat.shape[1] <= WIDEST:
         some = flat[:: -(-len(flat) // LOOKED_AT)]
-        apart = _untangling((some - mean) / scale)
+        with threadpool_limits(limits=1):  # so that no bit depends on how many there are
+            apart = _untangling((some - mean) / scale)
 
     def prepared(x: NDArray[Any], folder: Path | None = None) -> NDArray[np.float32]:
         rows = x.reshape(len(x), -1)
@@ -62,7 +65,10 @@ def as_table(
 
         def scaled(rows: NDArray[Any]) -> NDArray[Any]:
             even = (rows - mean) / scale if columns else rows
-            return even if apart is None else even @ apart
+            if apart is None:
+                return even
+            with threadpool_limits(limits=1):
+                return np.asarray(even @ apart)
 
         parts = (as_single(scaled(rows[block])) for block in _blocks(rows))
         shape = (len(rows), rows.shape[1] + constant)
@@ -111,19 +117,23 @@ def _in_file(
 def _untangling(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """The matrix that makes columns of mean 0 nearly uncorrelated, each still near to itself.
 
-    With the eigenvectors U and eigenvalues v of their covariance, U·diag(1/√(v + 0.1))·Uᵀ; each
-    column is then given back the variance it had.
+    With the eigenvectors U and eigenvalues v of their covariance, U·diag(1/√(v + d))·Uᵀ, where
+    d = 0.1 + 4·columns/rows; each column is then given back the variance it had.
 
     >>> x = np.array([[3.0, 1.0], [1.0, 3.0], [-3.0, -1.0], [-1.0, -3.0]])
     >>> apart = x @ _untangling(x)
     >>> np.corrcoef(x.T)[0, 1].round(2), np.corrcoef(apart.T)[0, 1].round(2)
-    (np.float64(0.6), np.float64(0.02))
+    (np.float64(0.6), np.float64(0.24))
     """
-    covariance = x.T @ x / len(x)
+    rows, columns = x.shape
+    covariance = x.T @ x / rows
     values, vectors = np.linalg.eigh(covariance)
-    made = (vectors / np.sqrt(np.maximum(values, 0) + DAMPED)) @ vectors.T
-    after = np.einsum("ij,ik,kj->j", made, covariance, made, optimize=True)
-    return np.asarray(made * np.sqrt(np.diag(covariance) / np.maximum(after, 1e-12)))
+    damped = DAMPED + FEW_ROWS * columns / rows
+    made = (vectors / np.sqrt(np.maximum(values, 0) + damped)) @ vectors.T
+    before, after = np.diag(covariance), ((covariance @ made) * made).sum(axis=0)
+    # A column that is the same in all of these rows, though not in others, stays as it is.
+    back = np.where(before > 0, np.sqrt(before / np.maximum(after, 1e-12)), np.sqrt(damped))
+    return np.asarray(made * back)
 
 
 def _mean_and_scale(x: NDArray[Any], normalize: Columns) -> tuple[Any, Any]:

@@ -163,7 +163,7 @@ def test_when_no_head_finishes_the_error_says_which_and_where():
 def test_heads_that_all_end_in_the_same_place_are_refused_as_copies():
     x, y = toy(n=40)
     same = Recipe(epochs=400, batch_size=40, learning_rate=0.1, weight_decay=1.0, scored_epoch=400)
-    with pytest.raises(InputError, match=r"copies: Head\(hidden=None, untangled=False\)"):
+    with pytest.raises(InputError, match=r"copies: Head\(hidden=None\)"):
         train_heads(x, y, recipe=same)
 
 

@@ -6,19 +6,23 @@ from typing import Any
 from dris.core.checks import checked_count
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Head:
     """A softmax classifier on a table of features, with one hidden layer of ReLUs or none.
 
     Untangled, it reads columns that have been made nearly uncorrelated: where many say the same, a
     few steps on small data do not get to what tells them apart.
 
-    >>> Head(hidden=128).untangled
-    False
+    >>> Head(hidden=128), Head(untangled=True)
+    (Head(hidden=128), Head(hidden=None, untangled=True))
     """
 
     hidden: int | None = None
     untangled: bool = False
+
+    def __repr__(self) -> str:
+        apart = ", untangled=True" if self.untangled else ""  # names are parts of runs' keys
+        return f"Head(hidden={self.hidden}{apart})"
 
     def __post_init__(self) -> None:
         if self.hidden is not None:
