@@ -90,10 +90,12 @@ def recorded() -> list[dict[str, Any]]:
 
 def publish(cells: list[dict[str, Any]]) -> None:
     """Write records, page and pictures, all from the cells."""
-    for seed in sorted({cell["seed"] for cell in cells}):
+    for seed in range(SEEDS):
         mine = [json.dumps(c, separators=(",", ":")) for c in cells if c["seed"] == seed]
-        lines = ",\n".join(mine)
-        (ROOT / RECORD.format(seed=seed)).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+        file = ROOT / RECORD.format(seed=seed)
+        file.unlink(missing_ok=True)
+        if mine:
+            file.write_text("[\n" + ",\n".join(mine) + "\n]\n", encoding="utf-8")
     (ROOT / PAGE).write_text(page(cells), encoding="utf-8")
     draw(cells, (ROOT / PAGE).parent / "images")
 

@@ -270,10 +270,20 @@ def test_where_models_lose_by_clean_everything_is_kept_with_the_numbers(
     assert found.rule == rule
     assert found.harm.agreement.points == points
     if rule == "everything":
+        assert found.harm.says != "helps"
         assert found.kept.size == 700 > asked.kept.size
         assert len(found.suspects) == len(asked.suspects)
         what = "do harm" if min(points, beyond) < -1.645 else "rather harm than help"
         assert f"dropping them would {what} (on held-out rows" in found.notes[-1]
+
+
+def test_a_rule_asked_for_by_name_is_refused_only_where_it_is_worse(monkeypatch):
+    scored, _ = made_scored(n=700)
+    asked = decide_scored(scored, keep=None, rule="gated")
+    answered(monkeypatch, -1.0)
+    assert with_harm(asked).kept.tolist() == asked.kept.tolist()
+    answered(monkeypatch, -9)
+    assert with_harm(asked).rule == "everything"
 
 
 def test_a_share_that_was_asked_for_is_kept_by_clean_too(monkeypatch, folded):

@@ -37,24 +37,66 @@ def test_untangled_columns_hardly_go_together_and_vary_as_they_did():
     assert np.allclose(by_stretch.std(axis=0), table(x, (4, 8)).std(axis=0), atol=1e-3)
 
 
-def test_what_hardly_varies_stays_faint():
+def test_what_hardly_varies_stays_faint(monkeypatch):
     x = np.random.default_rng(0).normal(size=(500, 1)) * [1.0, 1.0]
     x[:, 1] += 1e-6 * np.arange(500)  # a direction that is all but rounding
-    assert np.abs(table(x, Untangled())).max() < 5
+    assert largest_correlation(table(x, Untangled())) > 0.99
+    monkeypatch.setattr(standardized, "DAMPED", 0.0)  # the twin: as loud as all else
+    monkeypatch.setattr(standardized, "FEW_ROWS", 0.0)
+    assert largest_correlation(table(x, Untangled())) < 0.1
 
 
-def test_more_columns_than_are_worth_it_stay_as_they_are(monkeypatch):
-    x, _ = alike()
-    monkeypatch.setattr(standardized, "WIDEST", 11)
-    assert np.array_equal(table(x, Untangled()), table(x, True))
-    monkeypatch.setattr(standardized, "WIDEST", 12)
-    assert not np.array_equal(table(x, Untangled()), table(x, True))
+def test_of_few_rows_with_many_columns_none_is_made_to_stand_alone(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 2
+    x = rng.normal(size=(120, 200)) + 0.5 * np.outer(2 * y - 1, np.arange(200) < 100)
+    how = {"proxies": 2, "epochs": 10, "cross_fit": 4, "workers": 1, "model": "untangled_linear"}
+
+    def right():
+        return train_proxies(x, y, **how).out_of_fold.snapshot("correct").mean()
+
+    assert right() > 0.9
+    monkeypatch.setattr(standardized, "FEW_ROWS", 0.0)  # the twin
+    assert right() < 0.8
+
+
+@pytest.mark.parametrize(("model", "widest", "tables"), [("mlp", 12, 2), ("mlp", 11, 1)])
+def test_more_columns_than_are_worth_it_stay_as_they_are_in_one_table(
+    monkeypatch, model, widest, tables
+):
+    x, y = alike(n=100)
+    made = []
+
+    def noted(data, normalize, folder=None, **how):
+        made.append(normalize)
+        return as_table(data, normalize, folder, **how)
+
+    monkeypatch.setattr("dris.learn.stacked.feature_table.as_table", noted)
+    monkeypatch.setattr(standardized, "WIDEST", widest)
+    train_proxies(x, y, proxies=2, epochs=1, model=[model, f"untangled_{model}"], workers=1)
+    assert len(made) == tables
+    assert (Untangled() in made) == (tables == 2)
 
 
 def test_a_share_of_many_rows_tells_how_columns_go_together(monkeypatch):
     x, _ = alike(n=4000)
     monkeypatch.setattr(standardized, "LOOKED_AT", 1000)
-    assert largest_correlation(table(x, Untangled())) < 0.3
+    apart = table(x, Untangled())
+    assert largest_correlation(apart) < 0.3
+    other = x.copy()
+    other[[1, 2, 3]] = other[[3, 1, 2]]  # between those that are looked at
+    order = np.arange(4000)
+    order[[1, 2, 3]] = [3, 1, 2]
+    assert np.allclose(table(other, Untangled()), apart[order], atol=1e-5)
+    monkeypatch.setattr(standardized, "LOOKED_AT", 4000)
+    assert not np.allclose(table(x, Untangled()), apart, atol=1e-3)  # the twin: all are
+
+
+def test_a_column_that_is_the_same_in_the_rows_looked_at_is_not_lost(monkeypatch):
+    x, _ = alike(n=4000)
+    x[:, 0] = np.tile([0.0, 1.0, -1.0, 0.0], 1000)  # each fourth row is looked at
+    monkeypatch.setattr(standardized, "LOOKED_AT", 1000)
+    assert table(x, Untangled())[:, 0].std() == pytest.approx(1, abs=0.01)
 
 
 def test_both_tables_may_lie_in_files_of_one_folder(monkeypatch, tmp_path):

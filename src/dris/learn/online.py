@@ -245,7 +245,7 @@ def _reference_loss(
         return np.full(len(pool), np.nan)
     with one_thread(job):
         kind = kind_of(job.model)
-        ready = kind.prepare(data, kind.scaling(job), None)
+        ready = kind.prepare(data, kind.scaling(job, data), None)
         trainer = kind.build(job, ready, passes, job.stream)
         trainer.restore({f"model.{name}": a for name, a in trained.weights.items()})
         return losses_of(trainer, pool, data.y, norms=False)[0]

@@ -90,7 +90,8 @@ def train_proxies(
             provenance as "classes"; in pandas with the index of x.
         proxies: K. Two or more for rank variance.
         epochs: Passes over the data; each is recorded.
-        model: A name ("mlp" and "linear_head", trained stacked; "sgd_log", "boosted_trees", ...;
+        model: A name ("mlp" and "linear_head", trained stacked, and on columns made nearly
+            uncorrelated "untangled_mlp" and "untangled_linear"; "sgd_log", "boosted_trees", ...;
             with torch "resnet20", "small_cnn", ...), `dris.learn.stacked.head_models.Head`, a
             scikit-learn classifier, a function (input_shape, classes) -> nn.Module, an import
             path "package.module:function", or a list of those, dealt out to the K proxies.
@@ -292,9 +293,9 @@ def train_jobs(
         tasks = []
         for job in jobs:
             kind = kind_of(job.model)
-            which = kind.name, kind.scaling(job)
+            which = kind.name, kind.scaling(job, data)
             if which not in prepared:
-                ready = kind.prepare(data, kind.scaling(job), where)
+                ready = kind.prepare(data, which[1], where)
                 if kept is not None:
                     ready = replace(ready, mark=mark_of(ready))
                 prepared[which] = ready

@@ -37,7 +37,7 @@ def as_table(
     after which it varies as much as its columns would, at most as sixteen, or as many as stand
     beside the width: (6, 1) are six that weigh as one. Each for itself, the
     faintest components would be as loud as the first, and hundreds of them louder than all else.
-    `Untangled` columns, up to 600, are then made nearly uncorrelated, each varying as it did.
+    `Untangled` columns are then made nearly uncorrelated, each varying as it did.
 
     >>> as_table(Data(np.array([[1.0, 5.0], [3.0, 5.0]]), np.array([0, 1])), True).x.tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
@@ -53,7 +53,7 @@ def as_table(
     columns = normalize.columns if isinstance(normalize, Untangled) else normalize
     mean, scale = _mean_and_scale(flat, columns) if columns else (0.0, 1.0)
     apart = None
-    if isinstance(normalize, Untangled) and flat.shape[1] <= WIDEST:
+    if isinstance(normalize, Untangled):
         some = flat[:: -(-len(flat) // LOOKED_AT)]
         with threadpool_limits(limits=1):  # so that no bit depends on how many there are
             apart = _untangling((some - mean) / scale)
@@ -86,6 +86,15 @@ def as_table(
     made = replace(data, x=prepared(flat, folder), test_x=test)
     let_go(flat)  # models read what was made of it
     return made
+
+
+def can_be_untangled(x: Any) -> bool:
+    """Whether columns are few enough to be made uncorrelated, and an array.
+
+    >>> can_be_untangled(np.ones((9, 600))), can_be_untangled(np.ones((9, 3, 16, 16)))
+    (True, False)
+    """
+    return isinstance(x, np.ndarray) and int(np.prod(x.shape[1:])) <= WIDEST
 
 
 def as_single(x: NDArray[Any]) -> NDArray[np.float32]:

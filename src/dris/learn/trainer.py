@@ -93,7 +93,7 @@ def no_more(job: Job) -> AbstractContextManager[None]:
     return nullcontext()
 
 
-def as_asked(job: Job) -> Normalize:
+def as_asked(job: Job, data: Data) -> Normalize:
     """Features scaled as the job says."""
     return job.normalize
 
@@ -109,7 +109,7 @@ class TrainerKind:
         checked: The model as jobs hold it; refuses one that cannot be a proxy.
         prepare: (data, normalize, folder) to the data as it is trained on; large features may
             become a file in the folder.
-        scaling: How a job wants its features scaled, which `prepare` is told.
+        scaling: How a job wants these data scaled, which `prepare` is told.
         build: The trainer of one model: (job, data, schedule, stream).
         batch_size: Examples per step, unless given.
         train: All proxies of a job at once, (job, data, store, tick, threads); None where each
@@ -147,4 +147,4 @@ class TrainerKind:
     keeps_epochs: bool = True
     diverged: Callable[[ValueError], bool] = says_not_finite
     one_thread: Callable[[Job], AbstractContextManager[None]] = no_more
-    scaling: Callable[[Job], Normalize] = as_asked
+    scaling: Callable[[Job, Data], Normalize] = as_asked

@@ -11,7 +11,8 @@ class Head:
     """A softmax classifier on a table of features, with one hidden layer of ReLUs or none.
 
     Untangled, it reads columns that have been made nearly uncorrelated: where many say the same, a
-    few steps on small data do not get to what tells them apart.
+    few steps on small data do not get to what tells them apart. Sparse features, more than 600
+    columns and those that are not standardised stay as they are.
 
     >>> Head(hidden=128), Head(untangled=True)
     (Head(hidden=128), Head(hidden=None, untangled=True))

@@ -6,6 +6,7 @@ from dris.learn.jobs import Data, Job, Normalize, Trained, Untangled
 from dris.learn.networks.schedules import Schedule
 from dris.learn.stacked.feature_table import as_features
 from dris.learn.stacked.head_models import HEADS, head_of, is_head
+from dris.learn.standardized import can_be_untangled
 from dris.learn.store.run_store import Store
 from dris.learn.trainer import Stream, Tick, Trainer, TrainerKind
 
@@ -14,8 +15,8 @@ def _checked(model: Any) -> Any:
     return model
 
 
-def _scaling(job: Job) -> Normalize:
-    wanted = head_of(job.model).untangled and job.normalize
+def _scaling(job: Job, data: Data) -> Normalize:
+    wanted = head_of(job.model).untangled and job.normalize and can_be_untangled(data.x)
     return Untangled(job.normalize) if wanted else job.normalize
 
 

@@ -153,7 +153,7 @@ def follow(
 ) -> TargetRun:
     """Train a target as its feed says; with a store, what is there already is not done again."""
     kind = kind_of(job.model)
-    data = kind.prepare(data, kind.scaling(job), None)
+    data = kind.prepare(data, kind.scaling(job, data), None)
     if store is None:
         return _train(job, data, feed, None, tick)
     if not kind.keeps_epochs:
