@@ -8,8 +8,9 @@ from dris.core.judge.wrong_share import wrong_share
 
 @pytest.fixture
 def by_count(monkeypatch):
-    """The lower end by the surest alone: nothing else is asked what would fit."""
-    monkeypatch.setattr(module, "random_errors", lambda *_: RandomErrors(1.0, 1.0, known=True))
+    """The lower end by the surest alone: classes overlap, and anything fits."""
+    fits = RandomErrors(1.0, 1.0, 1.0, 1.0, narrow=True)
+    monkeypatch.setattr(module, "random_errors", lambda *_: fits)
 
 
 def softmax(logits):
@@ -36,7 +37,8 @@ def test_uniform_noise_lies_in_the_range_however_far_classes_are_apart(wrong, cl
     for seed in range(10):
         for sure in (2.0, 6.0):
             share = wrong_share(*world(wrong, sure=sure, classes=classes, seed=seed))
-            assert 0 <= share.low <= share.surest <= share.high <= 1
+            assert 0 <= share.low <= share.high <= 1
+            assert share.surest <= share.high
             inside.append(share.low <= wrong + 0.005 and wrong - 0.005 <= share.high)
     assert np.mean(inside) >= 0.75  # nine of ten over all of these together
 
@@ -63,16 +65,41 @@ def test_overlap_widens_the_range_at_its_upper_end_alone():
     assert "about" not in str(module.WrongShare(0.1, 0.2))
 
 
-def test_the_lower_end_is_no_more_than_what_fits_best(monkeypatch):
+def test_the_lower_end_fits_and_where_classes_overlap_is_no_more_than_the_surest(monkeypatch):
     p, labels = world(0.2, sure=6.0)
-    counted = wrong_share(p, labels)
-    assert counted.low > 0.1
-    for known, likely in ((True, 0.08), (False, None)):
-        fits = RandomErrors(0.05, 0.08, known=known)
+    surest = wrong_share(p, labels).surest
+    assert 0.1 < surest < 0.3
+    for overlap, least, low, likely in (
+        (0.1, 0.05, 0.05, 0.35),
+        (0.1, 0.30, 0.30, 0.35),
+        (0.4, 0.05, 0.05, None),
+        (0.4, 0.30, surest, None),
+        (0.1, 0.55, 0.0, 0.35),  # half or more: nothing can be told
+    ):
+        fits = RandomErrors(least, 0.35, 0.4, overlap, narrow=True)
         monkeypatch.setattr(module, "random_errors", lambda *_, fits=fits: fits)
-        expected = module.WrongShare(0.05, counted.high, likely, counted.surest)
-        assert wrong_share(p, labels) == expected
-    assert counted.surest > 0.1
+        monkeypatch.setattr(module, "ERRORS_ABOVE", 100.0)  # nothing is above the upper end
+        found = wrong_share(p, labels)
+        assert (found.low, found.likely, found.surest) == (low, likely, surest)
+
+
+def test_what_fits_best_is_not_said_where_much_fits_or_the_surest_contradict_it(monkeypatch):
+    p, labels = world(0.2, sure=6.0)
+    for most, narrow, said in ((0.3, True, True), (0.3, False, False), (0.01, True, False)):
+        fits = RandomErrors(0.0, 0.01, most, 0.1, narrow=narrow)
+        monkeypatch.setattr(module, "random_errors", lambda *_, fits=fits: fits)
+        assert (wrong_share(p, labels).likely is not None) == said
+
+
+def test_strangers_who_are_as_sure_as_they_are_right_tell_nothing_and_it_is_said():
+    """Learned from noisy labels to perfection: overlap explains it as well as errors."""
+    rng = np.random.default_rng(0)
+    q = 1 / (1 + np.exp(-8 * rng.normal(size=2000)))
+    given = 0.7 * q + 0.3 * (1 - q)
+    labels = (rng.random(2000) < given).astype(np.int64)
+    share = wrong_share(np.stack((1 - given, given), axis=1), labels)
+    assert (share.low, share.likely) == (0.0, None)
+    assert share.surest > 0.2
 
 
 def surely(seen, classes):

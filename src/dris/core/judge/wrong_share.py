@@ -14,6 +14,7 @@ FEWEST, FEWEST_MORE = 30, 15  # examples at first, and at a time
 FAR = 0.34  # of the other classes, those that a class is least mixed up with
 ERRORS = 1.282  # standard errors by which the lower end is moved outwards: right in nine of ten
 ERRORS_ABOVE = 2.0  # and the upper
+OVERLAP = 0.3  # of what strangers contradict without errors: above it random ones look like it
 HALF = 0.5  # of the labels; that fewer are wrong is assumed throughout (paper, assumption 1)
 
 Labels = NDArray[np.int64]
@@ -23,12 +24,12 @@ Labels = NDArray[np.int64]
 class WrongShare:
     """A share of wrong labels from `low` to `high`, and why each end is where it is.
 
-    `low` counts among the examples that strangers are surest of, where a wrong label stands out,
-    and is no more than what fits if errors fall at random; it is too low where wrong labels can be
+    `low` is the least that fits if errors fall at random; it is too low where wrong labels can be
     predicted from the features. `high` is the share that strangers contradict; it is too high
     where classes overlap. Each is moved outwards by its uncertainty. `likely` fits best if errors
-    fall at random, None where much else fits as well. `surest` is `low` without what fits: larger
-    where classes overlap, and what to be wary by.
+    fall at random, None where much else fits as well. `surest` counts among the examples that
+    strangers are surest of, where a wrong label stands out, less its uncertainty: what to be wary
+    by, and where classes overlap much `low` is no more.
     """
 
     low: float
@@ -44,16 +45,16 @@ class WrongShare:
     def __str__(self) -> str:
         about = "" if self.likely is None else f", about {self.likely:.1%} if errors fall at random"
         return (
-            f"between {self.low:.1%} and {self.high:.1%} are{about} (the first among those that "
-            "proxies are surest of, too few where errors follow the features; the second "
-            "contradicted in all, too many where classes overlap)"
+            f"between {self.low:.1%} and {self.high:.1%} are{about} (the first is the least that "
+            "fits random errors, too few where errors follow the features; the second is what "
+            "proxies contradict, too many where classes overlap)"
         )
 
 
 def wrong_share(probabilities: NDArray[np.floating], labels: Labels) -> WrongShare:
     """The range of the share of wrong labels, from out-of-fold probabilities (N, C).
 
-    The lower end is zero where it would be half or more: then no example is sure.
+    The lower end is zero where it would be half or more: then nothing can be told.
 
     >>> rng = np.random.default_rng(0)
     >>> odds = rng.normal(0, 4, 4000)
@@ -61,7 +62,7 @@ def wrong_share(probabilities: NDArray[np.floating], labels: Labels) -> WrongSha
     >>> y = (odds > 0) ^ (rng.random(4000) < 0.2 + 0.3 * np.exp(-np.abs(odds)))  # one in five
     >>> share = wrong_share(p, y.astype(np.int64))
     >>> round(share.low, 2), round(share.likely, 2), round(share.high, 2)
-    (0.16, 0.2, 0.27)
+    (0.19, 0.21, 0.27)
     """
     n, classes = probabilities.shape
     seen = probabilities.argmax(axis=1)
@@ -74,8 +75,11 @@ def wrong_share(probabilities: NDArray[np.floating], labels: Labels) -> WrongSha
         low = _spread(seen[order], labels[order], classes)
     surest = 0.0 if low >= HALF else min(low, high)
     fits = random_errors(probabilities, labels)
-    likely = min(fits.best, high) if fits.known else None
-    return WrongShare(min(surest, fits.least), high, likely, surest)
+    apart = fits.overlap <= OVERLAP
+    least = min(fits.least, high if apart else surest)
+    known = apart and fits.narrow and surest <= fits.most
+    likely = min(fits.best, high) if known else None
+    return WrongShare(0.0 if least >= HALF else least, high, likely, surest)
 
 
 def _level(other: NDArray[np.bool_]) -> float:
