@@ -39,7 +39,7 @@ def test_the_fit_is_that_of_a_search_over_powers(classes):
 @pytest.mark.parametrize("wrong", [0.0, 0.1, 0.3])
 def test_errors_at_random_are_told_from_overlap(wrong):
     found = [random_errors(*world(wrong, seed=seed)) for seed in range(10)]
-    assert all(one.least <= one.best <= one.most for one in found)
+    assert all(one.least <= one.less <= one.best <= one.most for one in found)
     assert np.mean([one.best for one in found]) == pytest.approx(wrong, abs=0.02)
     p, labels = world(wrong)
     assert (p.argmax(axis=1) != labels).mean() > wrong + 0.05  # which are contradicted in all
@@ -99,4 +99,4 @@ def test_of_many_examples_some_tell_the_same(monkeypatch):
 def test_one_class_or_no_row_has_no_wrong_labels():
     one = random_errors(np.ones((5, 1)), np.zeros(5, dtype=np.int64))
     none = random_errors(np.ones((0, 2)), np.zeros(0, dtype=np.int64))
-    assert one == none == module.RandomErrors(0.0, 0.0, 0.0, 0.0, narrow=False)
+    assert one == none == module.RandomErrors(0.0, 0.0, 0.0, 0.0, 0.0, narrow=False)

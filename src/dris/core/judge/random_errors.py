@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 STEP, MOST = 0.005, 0.6  # shares that are tried, up to the last
 POWERS = np.geomspace(0.25, 20, 41)  # b's that are tried
 ROWS = 10_000  # of more examples as many, evenly by how likely their label is
-NEARLY, UNLIKELY = 0.8, 2.0  # behind the best log likelihood; the first is one side of nine in ten
-BENT = 6.0  # of `NEARLY` more where classes overlap wholly, for what the powers do not bend to
+NEAR, FAR, UNLIKELY = 0.3, 0.8, 2.0  # behind the best log likelihood; nine of ten are above `FAR`
+BENT = 6.0  # times `FAR` more where classes overlap wholly, for what no power of p is
 NARROW = 0.1  # within which shares that are not unlikely must lie for the best to be said
 FAINT = 1e-6  # probabilities are no smaller
 
@@ -26,13 +26,15 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class RandomErrors:
-    """Shares of labels wrong at random: `best` fits best, `least` and `most` are not far behind.
+    """Shares of labels wrong at random: `best` fits best, the others not so well.
 
     `overlap` is how often strangers would be contradicted without these errors; the more, the
-    further `least` is from the best. `narrow` says whether all shares that fit lie near the best.
+    further `least` is from the best, and it is further than `less`. `most` is the largest that
+    fits. `narrow` says whether all that fit lie near the best.
     """
 
     least: float
+    less: float
     best: float
     most: float
     overlap: float
@@ -58,16 +60,17 @@ def random_errors(probabilities: NDArray[np.floating], labels: Labels) -> Random
     """
     classes = probabilities.shape[1]
     if classes < 2 or not labels.size:
-        return RandomErrors(0.0, 0.0, 0.0, 0.0, narrow=False)
+        return RandomErrors(0.0, 0.0, 0.0, 0.0, 0.0, narrow=False)
     shares, loss = losses_of_shares(probabilities, labels)
     behind = loss - loss.min()
     best = float(shares[behind.argmin()])
     contradicted = float((probabilities.argmax(axis=1) != labels).mean())
     overlap = max(0.0, contradicted - best) / (1 - best * classes / (classes - 1))
-    near = NEARLY * (1 + BENT * min(1.0, overlap))
+    far = FAR * (1 + BENT * min(1.0, overlap))
     fit = shares[behind <= UNLIKELY]
     return RandomErrors(
-        float(shares[behind <= near][0]),
+        float(shares[behind <= far][0]),
+        float(shares[behind <= NEAR][0]),
         best,
         float(fit[-1]),
         overlap,

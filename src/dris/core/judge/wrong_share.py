@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.judge.random_errors import random_errors
+from dris.core.judge.random_errors import RandomErrors, random_errors
 
 SUREST = 0.2  # of all examples, those that out-of-fold proxies are surest of
 SUREST_OF_TWO = 0.15  # the same with two classes; as many again as are contradicted no more join
@@ -14,7 +14,7 @@ FEWEST, FEWEST_MORE = 30, 15  # examples at first, and at a time
 FAR = 0.34  # of the other classes, those that a class is least mixed up with
 ERRORS = 1.282  # standard errors by which the lower end is moved outwards: right in nine of ten
 ERRORS_ABOVE = 2.0  # and the upper
-OVERLAP = 0.3  # of what strangers contradict without errors: above it random ones look like it
+APART, BLURRED = 0.25, 0.4  # contradicted without errors: up to it classes are apart, above blurred
 HALF = 0.5  # of the labels; that fewer are wrong is assumed throughout (paper, assumption 1)
 
 Labels = NDArray[np.int64]
@@ -25,11 +25,11 @@ class WrongShare:
     """A share of wrong labels from `low` to `high`, and why each end is where it is.
 
     `low` is the least that fits if errors fall at random; it is too low where wrong labels can be
-    predicted from the features. `high` is the share that strangers contradict; it is too high
-    where classes overlap. Each is moved outwards by its uncertainty. `likely` fits best if errors
-    fall at random, None where much else fits as well. `surest` counts among the examples that
-    strangers are surest of, where a wrong label stands out, less its uncertainty: what to be wary
-    by, and where classes overlap much `low` is no more.
+    predicted from the features, and zero where classes overlap too much to tell. `high` is the
+    share that strangers contradict; it is too high where classes overlap. Each is moved outwards by
+    its uncertainty. `likely` fits best if errors fall at random, None where much else fits as
+    well. `surest` counts among the examples that strangers are surest of, where a wrong label
+    stands out, less its uncertainty: what to be wary by.
     """
 
     low: float
@@ -75,11 +75,18 @@ def wrong_share(probabilities: NDArray[np.floating], labels: Labels) -> WrongSha
         low = _spread(seen[order], labels[order], classes)
     surest = 0.0 if low >= HALF else min(low, high)
     fits = random_errors(probabilities, labels)
-    apart = fits.overlap <= OVERLAP
-    least = min(fits.least, high if apart else surest)
-    known = apart and fits.narrow and surest <= fits.most
+    known = fits.overlap <= APART and fits.narrow and surest <= fits.most
     likely = min(fits.best, high) if known else None
-    return WrongShare(0.0 if least >= HALF else least, high, likely, surest)
+    return WrongShare(min(_least(fits, surest), high), high, likely, surest)
+
+
+def _least(fits: RandomErrors, surest: float) -> float:
+    """The least share that is wrong: both ways of telling where classes overlap, else either."""
+    if fits.overlap > BLURRED:
+        return 0.0
+    either = max(fits.least, min(fits.less, surest))
+    least = either if fits.overlap <= APART else min(fits.least, surest)
+    return 0.0 if least >= HALF else least
 
 
 def _level(other: NDArray[np.bool_]) -> float:
