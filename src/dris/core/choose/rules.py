@@ -36,7 +36,7 @@ from dris.core.choose.selection import (
 )
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError, meant
-from dris.core.judge.wrong_share import wrong_share
+from dris.core.judge.wrong_share import surest_share
 from dris.core.scores.formulas import (
     SCORES,
     Score,
@@ -186,7 +186,7 @@ def _cleaned(name: str, lean: float | None = None) -> Chooses:
             p, labels = unseen_probabilities(dynamics), dynamics.labels
             if p is not None and labels is not None:
                 suspect = suspect | doubtful_labels(p, labels, labels)
-                missed = wrong_share(p, labels).surest > float(suspect.mean())
+                missed = surest_share(p, labels) > float(suspect.mean())
             if not suspect.all() and not missed:
                 score[~suspect] += lean * normalized_ranks(el2n(dynamics)[~suspect])
         rest = int((~suspect).sum())

@@ -64,20 +64,29 @@ def wrong_share(probabilities: NDArray[np.floating], labels: Labels) -> WrongSha
     >>> round(share.low, 2), round(share.likely, 2), round(share.high, 2)
     (0.19, 0.21, 0.27)
     """
-    n, classes = probabilities.shape
-    seen = probabilities.argmax(axis=1)
-    order = np.argsort(-probabilities.max(axis=1), kind="stable")
-    all_ = float((seen != labels).mean())
-    high = min(1.0, all_ + ERRORS_ABOVE * _error(all_, n))
-    if classes == 2:
-        low = _level((seen != labels)[order])
-    else:
-        low = _spread(seen[order], labels[order], classes)
-    surest = 0.0 if low >= HALF else min(low, high)
+    contradicted = float((probabilities.argmax(axis=1) != labels).mean())
+    high = min(1.0, contradicted + ERRORS_ABOVE * _error(contradicted, labels.size))
+    surest = min(surest_share(probabilities, labels), high)
     fits = random_errors(probabilities, labels)
     known = fits.overlap <= APART and fits.narrow and surest <= fits.most
     likely = min(fits.best, high) if known else None
     return WrongShare(min(_least(fits, surest), high), high, likely, surest)
+
+
+def surest_share(probabilities: NDArray[np.floating], labels: Labels) -> float:
+    """How many are wrong at least among those that strangers are surest of, half or more as zero.
+
+    >>> p = np.repeat([[0.9, 0.1], [0.2, 0.8]], 50, axis=0)
+    >>> surest_share(p, np.repeat([0, 1], 50)), surest_share(p, np.repeat([1, 0], 50))
+    (0.0, 0.0)
+    """
+    seen, sure = probabilities.argmax(axis=1), probabilities.max(axis=1)
+    order = np.argsort(-sure, kind="stable")
+    if probabilities.shape[1] == 2:
+        share = _level((seen != labels)[order])
+    else:
+        share = _spread(seen[order], labels[order], probabilities.shape[1])
+    return 0.0 if share >= HALF else share
 
 
 def _least(fits: RandomErrors, surest: float) -> float:
