@@ -9,7 +9,7 @@ from dris.core.judge.wrong_share import wrong_share
 @pytest.fixture
 def by_count(monkeypatch):
     """The lower end by the surest alone: classes overlap, and anything fits."""
-    fits = RandomErrors(1.0, 1.0, 1.0, 1.0, 0.3, narrow=True)
+    fits = RandomErrors(1.0, 1.0, 1.0, 1.0, 0.4, narrow=True)
     monkeypatch.setattr(module, "random_errors", lambda *_: fits)
 
 
@@ -75,9 +75,9 @@ def test_the_lower_end_is_told_both_ways_where_classes_overlap_and_else_either(m
         (0.2, 0.05, 0.08, 0.08),
         (0.2, 0.30, 0.32, 0.30),
         (0.2, 0.55, 0.57, 0.0),  # half or more: nothing can be told
-        (0.3, 0.05, 0.3, 0.05),  # they overlap
-        (0.3, 0.30, 0.3, surest),
-        (0.45, 0.05, 0.3, 0.0),  # blurred
+        (0.4, 0.05, 0.3, 0.05),  # they overlap
+        (0.4, 0.30, 0.3, surest),
+        (0.55, 0.05, 0.3, 0.0),  # blurred
     ):
         fits = RandomErrors(least, less, 0.58, 0.6, overlap, narrow=True)
         monkeypatch.setattr(module, "random_errors", lambda *_, fits=fits: fits)
@@ -89,7 +89,7 @@ def test_what_fits_best_is_not_said_where_much_fits_or_the_surest_contradict_it(
     for most, overlap, narrow, said in (
         (0.3, 0.1, True, True),
         (0.3, 0.1, False, False),
-        (0.3, 0.3, True, False),
+        (0.3, 0.4, True, False),
         (0.01, 0.1, True, False),
     ):
         fits = RandomErrors(0.0, 0.0, 0.01, most, overlap, narrow=narrow)

@@ -16,7 +16,7 @@ STEP, MOST = 0.005, 0.6  # shares that are tried, up to the last
 POWERS = np.geomspace(0.25, 20, 41)  # b's that are tried
 ROWS = 10_000  # of more examples as many, evenly by how likely their label is
 NEAR, FAR, UNLIKELY = 0.3, 0.8, 2.0  # behind the best log likelihood; nine of ten are above `FAR`
-BENT = 6.0  # times `FAR` more where classes overlap wholly, for what no power of p is
+BENT = 4.5  # times `FAR` more where strangers guess, for what no power of p is
 NARROW = 0.1  # within which shares that are not unlikely must lie for the best to be said
 FAINT = 1e-6  # probabilities are no smaller
 
@@ -28,9 +28,9 @@ Values = NDArray[np.float64]
 class RandomErrors:
     """Shares of labels wrong at random: `best` fits best, the others not so well.
 
-    `overlap` is how often strangers would be contradicted without these errors; the more, the
-    further `least` is from the best, and it is further than `less`. `most` is the largest that
-    fits. `narrow` says whether all that fit lie near the best.
+    `overlap` is how often strangers would be contradicted without these errors, 1 if they guessed;
+    the more, the further `least` is from the best, and it is further than `less`. `most` is the
+    largest that fits. `narrow` says whether all that fit lie near the best.
     """
 
     least: float
@@ -65,8 +65,9 @@ def random_errors(probabilities: NDArray[np.floating], labels: Labels) -> Random
     behind = loss - loss.min()
     best = float(shares[behind.argmin()])
     contradicted = float((probabilities.argmax(axis=1) != labels).mean())
-    overlap = max(0.0, contradicted - best) / (1 - best * classes / (classes - 1))
-    far = FAR * (1 + BENT * min(1.0, overlap))
+    chance = (classes - 1) / classes
+    overlap = min(1.0, max(0.0, contradicted - best) / (chance - best))
+    far = FAR * (1 + BENT * overlap)
     fit = shares[behind <= UNLIKELY]
     return RandomErrors(
         float(shares[behind <= far][0]),

@@ -14,7 +14,7 @@ FEWEST, FEWEST_MORE = 30, 15  # examples at first, and at a time
 FAR = 0.34  # of the other classes, those that a class is least mixed up with
 ERRORS = 1.282  # standard errors by which the lower end is moved outwards: right in nine of ten
 ERRORS_ABOVE = 2.0  # and the upper
-APART, BLURRED = 0.25, 0.4  # contradicted without errors: up to it classes are apart, above blurred
+APART, BLURRED = 0.35, 0.5  # overlap up to which classes are apart, above which they are blurred
 HALF = 0.5  # of the labels; that fewer are wrong is assumed throughout (paper, assumption 1)
 
 Labels = NDArray[np.int64]
