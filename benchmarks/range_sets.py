@@ -67,7 +67,12 @@ _SECOND = (
     Set("refugees", TWO, "categories, two classes", table("car/Greene", "decision")),
     Set("tongues", OVERLAP, "mixed types, 3 classes", table("car/SLID", "language")),
     Set("turnout-2", TWO, "numbers, two classes", table("Zelig/voteincome", "vote")),
-    Set("commons", TWO, "numbers, two classes", table("pscl/UKHouseOfCommons", "coninc")),
+    Set(
+        "commons",
+        TWO,
+        "numbers, two classes",
+        table("pscl/UKHouseOfCommons", "coninc", ("constituency",)),
+    ),
     Set("parents", TWO, "mixed types, two classes", table("HistData/PearsonLee", "par")),
     Set("fertility", TWO, "mixed types, two classes", table("datasets/infert", "case")),
     Set("cifar100-fine", MANY, "the same features, 100 classes", _fine, train=4_000),
