@@ -129,7 +129,9 @@ def test_a_limit_is_withdrawn_where_the_data_contradict_it(found):
     most = max(c.share for c in found.corruption)
     more = replace(found, wrong=WrongShare(0.0, 1.0, surest=most + 0.01))
     assert more.limit_says == "not to be trusted"  # more is wrong, at least, than it allows
-    assert replace(found, wrong=WrongShare(0.0, 1.0, surest=most)).limit_says == "something"
+    assert replace(found, wrong=WrongShare(most, 1.0, surest=most)).limit_says == "something"
+    fits = replace(found, wrong=WrongShare(most + 0.01, 1.0))
+    assert fits.limit_says == "not to be trusted"
     share = found.limit.share
     assert replace(found, contested=share + 0.001).limit_says == "nothing"  # hard or wrong?
     assert replace(found, contested=share).limit_says == "something"

@@ -137,7 +137,7 @@ class Decision:
         if self.limit is None or self.limit.vacuous or self.limit.share >= most:
             return "nothing"
         hides = self.judgement is not None and self.judgement.hides
-        if hides or (self.wrong is not None and self.wrong.surest > most):
+        if hides or (self.wrong is not None and max(self.wrong.low, self.wrong.surest) > most):
             return "not to be trusted"
         return "nothing" if self.limit.share < self.contested else "something"
 
