@@ -90,6 +90,9 @@ def test_of_many_examples_some_tell_the_same(monkeypatch):
     some = losses_of_shares(p, labels)[1]
     assert (some == losses_of_shares(p[order], labels[order])[1]).all()
     found = random_errors(p, labels)
+    with monkeypatch.context() as patch:  # many classes: fewer examples
+        patch.setattr(module, "CELLS", 4_000)
+        assert losses_of_shares(p, labels)[1] == pytest.approx(some / 5, rel=1e-2)
     monkeypatch.setattr(module, "ROWS", 20_000)
     every = losses_of_shares(p, labels)[1]
     assert some == pytest.approx(every / 2, rel=1e-3)

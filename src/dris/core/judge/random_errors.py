@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 STEP, MOST = 0.005, 0.6  # shares that are tried, up to the last
 POWERS = np.geomspace(0.25, 20, 41)  # b's that are tried
-ROWS = 10_000  # of more examples as many, evenly by how likely their label is
+ROWS, CELLS = 10_000, 1_000_000  # of more examples these, evenly by how likely their label is
 NEAR, FAR, UNLIKELY = 0.3, 0.8, 2.0  # behind the best log likelihood; nine of ten are above `FAR`
 BENT = 4.5  # times `FAR` more where strangers guess, for what no power of p is
 NARROW = 0.1  # within which shares that are not unlikely must lie for the best to be said
@@ -83,9 +83,10 @@ def losses_of_shares(probabilities: NDArray[np.floating], labels: Labels) -> tup
     """Shares e, and the negative log likelihood of each with the best b for it."""
     classes = probabilities.shape[1]
     given = probabilities[np.arange(labels.size), labels]
-    if labels.size > ROWS:
+    rows = min(ROWS, -(-CELLS // classes))
+    if labels.size > rows:
         order = np.lexsort((probabilities.max(axis=1), given))
-        some = order[np.linspace(0, labels.size - 1, ROWS).astype(np.int64)]
+        some = order[np.linspace(0, labels.size - 1, rows).astype(np.int64)]
         probabilities, labels, given = probabilities[some], labels[some], given[some]
     logs = np.log(np.clip(probabilities, FAINT, 1.0).astype(np.float64))
     top, given = logs.max(axis=1), np.log(np.clip(given, FAINT, 1.0).astype(np.float64))
