@@ -1,10 +1,13 @@
-"""Data on which the range of wrong labels had not been looked at when it was first frozen.
+"""The data sets of benchmarks/ranges.py, in three parts.
 
-The second part was kept aside until it was frozen for good.
+*Aside* was kept aside until the range of wrong labels was frozen for good; on *before* it had been
+frozen before, and looked at. *Large* are those of benchmarks/clean_sets.py with
+4,000 rows or more, with all that split leaves them; of each 1,500 rows had been looked at.
 """
 
 from dataclasses import replace
 
+import clean_sets
 from clean_sets import FEW, MANY, OVERLAP, TWO, Set, Table, bundled, encoded, known, table
 
 
@@ -77,4 +80,43 @@ _SECOND = (
     Set("fertility", TWO, "mixed types, two classes", table("datasets/infert", "case")),
     Set("cifar100-fine", MANY, "the same features, 100 classes", _fine, train=4_000),
 )
-SETS = {one.name: one for one in (*(replace(one, seen=True) for one in _FIRST), *_SECOND)}
+_THIRD = (
+    Set("lungs", TWO, "numbers, two classes", table("survival/lung", "sex")),
+    Set("gammopathy", TWO, "mixed types, two classes", table("survival/mgus", "death", ("id",))),
+    Set("relapse", TWO, "numbers, two classes", table("quantreg/uis", "CENSOR", ("ID",))),
+    Set("tests", TWO, "numbers, two classes", table("psych/sat.act", "gender")),
+    Set("films", OVERLAP, "numbers, 4 classes", table("psych/affect", "Film")),
+    Set("kidneys", TWO, "numbers, two classes", table("KMsurv/kidtran", "delta")),
+    Set("regions", OVERLAP, "numbers, 4 classes", table("KMsurv/pneumon", "region")),
+    Set("residents", TWO, "numbers, two classes", table("KMsurv/channing", "gender")),
+    Set("parkinson", TWO, "mixed types, two classes", table("gap/PD", "pd")),
+    Set("crohn", TWO, "markers, two classes", table("gap/crohn", "crohn", ("id",))),
+    Set("schools", TWO, "mixed types, two classes", table("MASS/nlschools", "COMB", ("class",))),
+    Set("specimens", OVERLAP, "mixed types, 7 classes", table("MASS/coop", "Spc")),
+    Set("ticks", OVERLAP, "numbers, 3 classes", table("lme4/grouseticks", "YEAR", ("INDEX",))),
+    Set("solder", OVERLAP, "mixed types, 4 classes", table("rpart/solder", "Mask")),
+    Set("pigs", OVERLAP, "mixed types, 3 classes", table("geepack/dietox", "Evit")),
+    Set("affairs", TWO, "numbers, two classes", table("COUNT/affairs", "kids")),
+    Set("trips", OVERLAP, "numbers, 3 classes", table("COUNT/loomis", "travel")),
+    Set("hearts", TWO, "numbers, two classes", table("COUNT/azcabgptca", "procedure")),
+    Set("districts", TWO, "mixed types, two classes", table("Ecdat/Caschool", "grspan")),
+    Set("bids", OVERLAP, "mixed types, 4 classes", table("Ecdat/NaturalPark", "answers")),
+    Set("skiers", TWO, "mixed types, two classes", table("Ecdat/Somerville", "ski")),
+    Set("towns", OVERLAP, "numbers, 5 classes", table("Ecdat/BudgetFood", "town")),
+    Set("partners", OVERLAP, "mixed types, 3 classes", table("car/Womenlf", "partic")),
+    Set("meals", TWO, "mixed types, two classes", table("reshape2/tips", "time")),
+    Set("vignettes", OVERLAP, "mixed types, 3 classes", table("Zelig/free1", "country")),
+    Set("votes", OVERLAP, "answers, 4 classes", table("sem/CNES", "MBSA2")),
+)
+_LARGE = (
+    *("banking77", "benefits", "cars", "cifar10", "class-size", "computers", "diamonds"),
+    *("disability", "elderly", "fashion-mnist", "flchain", "food101", "health", "insurance"),
+    *("ketchup", "mnist", "movies", "schooling", "sms-spam", "tumours", "tuna", "union"),
+    *("verbagg", "vietnam", "wages", "wives"),
+)
+PARTS = {
+    "aside": _THIRD,
+    "before": (*_FIRST, *_SECOND),
+    "large": tuple(replace(clean_sets.SETS[name], train=clean_sets.POOL) for name in _LARGE),
+}
+SETS = {one.name: one for part in PARTS.values() for one in part}

@@ -11,6 +11,7 @@ def by_count(monkeypatch):
     """The lower end by the surest alone: classes overlap, and anything fits."""
     fits = RandomErrors(1.0, 1.0, 1.0, 1.0, 0.4, narrow=True)
     monkeypatch.setattr(module, "random_errors", lambda *_: fits)
+    monkeypatch.setattr(module, "MARGIN", 0.0)
 
 
 def softmax(logits):
@@ -81,7 +82,8 @@ def test_the_lower_end_is_told_both_ways_where_classes_overlap_and_else_either(m
     ):
         fits = RandomErrors(least, less, 0.58, 0.6, overlap, narrow=True)
         monkeypatch.setattr(module, "random_errors", lambda *_, fits=fits: fits)
-        assert (wrong_share(p, labels).low, wrong_share(p, labels).surest) == (low, surest)
+        found = wrong_share(p, labels)
+        assert (found.low, found.surest) == (pytest.approx(max(0, low - 0.015)), surest)
 
 
 def test_what_fits_best_is_not_said_where_much_fits_or_the_surest_contradict_it(monkeypatch):
