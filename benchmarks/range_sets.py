@@ -108,6 +108,28 @@ _THIRD = (
     Set("vignettes", OVERLAP, "mixed types, 3 classes", table("Zelig/free1", "country")),
     Set("votes", OVERLAP, "answers, 4 classes", table("sem/CNES", "MBSA2")),
 )
+_FOURTH = (
+    Set("cabinets", TWO, "numbers, two classes", table("Zelig/coalition", "invest")),
+    Set("migrants", TWO, "numbers, two classes", table("Zelig/immigration", "gender")),
+    Set("drug", OVERLAP, "mixed types, 4 classes", table("texmex/liver", "dose")),
+    Set("speeds", TWO, "numbers, two classes", table("boot/amis", "warning")),
+    Set("volunteers", TWO, "mixed types, two classes", table("car/Cowles", "volunteer")),
+    Set("boards", OVERLAP, "mixed types, 4 classes", table("car/Ornstein", "nation")),
+    Set("families", TWO, "mixed types, two classes", table("Ecdat/Fair", "child")),
+    Set("chemists", TWO, "mixed types, two classes", table("pscl/bioChemists", "fem")),
+    Set("states", TWO, "mixed types, two classes", table("pscl/presidentialElections", "south")),
+    Set("lectures", TWO, "numbers, two classes", table("lme4/InstEval", "service")),
+    Set("answers", TWO, "56 answers, two classes", table("psych/epi", "V1")),
+    Set("genes", TWO, "mixed types, two classes", table("gap/mao", "type", ("id",))),
+    Set("nephritis", TWO, "markers, two classes", table("gap/nep499", "status", ("id",))),
+    Set("bladder", TWO, "numbers, two classes", table("survival/bladder", "event", ("id",))),
+    Set("immunity", TWO, "mixed types, two classes", table("survival/cgd", "inherit", ("id",))),
+    Set("weekdays", OVERLAP, "numbers, 5 classes", table("Ecdat/Garch", "day")),
+    Set("friends", TWO, "mixed types, two classes", table("Ecdat/FriendFoe", "play")),
+    Set("warmth", OVERLAP, "numbers, 6 classes", table("Ecdat/HC", "income")),
+    Set("wards", TWO, "numbers, two classes", table("COUNT/azdrg112", "type1")),
+    Set("bacteria", TWO, "mixed types, two classes", table("MASS/bacteria", "y", ("ID",))),
+)
 _LARGE = (
     *("banking77", "benefits", "cars", "cifar10", "class-size", "computers", "diamonds"),
     *("disability", "elderly", "fashion-mnist", "flchain", "food101", "health", "insurance"),
@@ -115,8 +137,8 @@ _LARGE = (
     *("verbagg", "vietnam", "wages", "wives"),
 )
 PARTS = {
-    "aside": _THIRD,
-    "before": (*_FIRST, *_SECOND),
+    "aside": _FOURTH,
+    "before": (*_FIRST, *_SECOND, *_THIRD),
     "large": tuple(replace(clean_sets.SETS[name], train=clean_sets.POOL) for name in _LARGE),
 }
 SETS = {one.name: one for part in PARTS.values() for one in part}

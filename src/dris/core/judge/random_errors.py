@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 STEP, MOST = 0.005, 0.6  # shares that are tried, up to the last
 POWERS = np.geomspace(0.25, 20, 41)  # b's that are tried
 ROWS, CELLS = 10_000, 1_000_000  # of more examples these, evenly by how likely their label is
-NEAR, FAR, UNLIKELY = 0.1, 0.3, 2.0  # behind the best log likelihood
+NEAR, FAR, UNLIKELY = 0.3, 0.8, 2.0  # behind the best log likelihood; nine of ten are above `FAR`
 BENT = 4.5  # times `FAR` more where strangers guess, for what no power of p is
 NARROW = 0.1  # within which shares that are not unlikely must lie for the best to be said
 FAINT = 1e-6  # probabilities are no smaller

@@ -15,7 +15,7 @@ FAR = 0.34  # of the other classes, those that a class is least mixed up with
 ERRORS = 1.282  # standard errors by which the lower end is moved outwards: right in nine of ten
 ERRORS_ABOVE = 2.0  # and the upper
 APART, BLURRED = 0.35, 0.5  # overlap up to which classes are apart, above which they are blurred
-MARGIN = 0.015  # by which the lower end is moved down, however many rows: no curve fits exactly
+MARGIN = 0.01  # by which the lower end is moved down, however many rows: no curve fits exactly
 HALF = 0.5  # of the labels; that fewer are wrong is assumed throughout (paper, assumption 1)
 
 Labels = NDArray[np.int64]
