@@ -168,13 +168,13 @@ called likely was within 5 points in 7 of 10.
 
 
 def draw(cells: Sequence[Cell], file: Path) -> None:
-    """A bar from end to end for every set and noise, mean of the seeds, with the truth on it."""
+    """A bar from end to end by set and noise, mean of the seeds, the truth on it; not `before`."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    named = {one.name for one in PARTS["large"]}
+    named = {one.name for one in PARTS["before"]}
     cells = [c for c in cells if c["set"] not in named]
     names = _in_order(cells)
     figure, axis = pyplot.subplots(figsize=(7.5, 0.34 * len(names) + 1.2), layout="constrained")
@@ -188,7 +188,7 @@ def draw(cells: Sequence[Cell], file: Path) -> None:
             label = NOISES[noise] if not at else None
             axis.plot([low, high], [height] * 2, color=colour, linewidth=3, label=label)
             axis.plot(100 * fmean(c["wrong"] for c in mine), height, "k|", markersize=5, zorder=3)
-    axis.set_yticks(range(len(names)), [_title(name).replace("\\", "") for name in names])
+    axis.set_yticks(range(len(names)), names)
     axis.invert_yaxis()
     axis.set_xlabel("labels that are wrong, per cent: the range, and the truth as a stroke")
     figure.legend(loc="outside right upper", fontsize=8, frameon=False)
