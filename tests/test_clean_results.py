@@ -1,6 +1,7 @@
 """The page about cleaning says what was recorded, and its noise is what it says."""
 
 import copy
+import json
 from pathlib import Path
 
 import numpy as np
@@ -153,3 +154,22 @@ def test_confusable_noise_moves_exactly_a_fifth_and_only_between_what_is_confuse
     assert int((given != y).sum()) == 60
     assert (given[y == 2] == 2).all()
     assert (given[y != 2] != 2).all()
+
+
+def test_the_page_about_the_range_says_what_was_recorded():
+    from range_sets import PARTS
+    from ranges import PAGE, RECORD, page
+
+    cells = json.loads((ROOT / RECORD).read_text(encoding="utf-8"))
+    assert page(cells) == (ROOT / PAGE).read_text(encoding="utf-8")
+    assert len(cells) == 12 * sum(map(len, PARTS.values()))
+    worse = [{**c, "low": 1.0} for c in cells]  # the twin
+    assert "In 0% of 180" in page(worse)
+
+
+def test_the_range_was_looked_at_on_no_set_that_was_kept_aside():
+    from clean_sets import SETS
+    from range_sets import PARTS
+
+    tables = {one.name for part in ("before", "large") for one in PARTS[part]} | set(SETS)
+    assert not tables & {one.name for one in PARTS["aside"]}
