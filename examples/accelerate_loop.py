@@ -78,6 +78,7 @@ def main() -> None:
     accelerator.print(f"wrong labels in the lowest tenth  {noisy.flipped[lowest].mean():.1%}")
     accelerator.print(f"wrong labels among the draws  {plan.mass(noisy.flipped):.1%}")
     accelerator.print(f"test accuracy  {right:.1%}")
+    accelerator.free_memory()  # wrapped networks would hold threads of the group until the exit
     accelerator.end_training()
 
 
