@@ -1,8 +1,8 @@
 """The data sets of benchmarks/ranges.py, in three parts.
 
 *Aside* was kept aside until the range of wrong labels was frozen for good; on *before* it had been
-frozen before, and looked at. *Large* are those of benchmarks/clean_sets.py with
-4,000 rows or more, with all that split leaves them; of each 1,500 rows had been looked at.
+frozen before, and looked at. *Large* are those of benchmarks/clean_sets.py with 4,000 rows or more,
+with all that `split` leaves them; of each 1,500 rows had been looked at.
 """
 
 from dataclasses import replace
@@ -21,7 +21,7 @@ def _fine() -> Table:
     return encoded(images), labels
 
 
-_FIRST = (
+_FIRST = (  # first looked at with 5e25b66
     Set("iris", FEW, "4 numbers, 3 classes", bundled("iris")),
     Set("glass", FEW, "9 numbers, 6 classes", table("MASS/fgl", "type")),
     Set("shuttle", TWO, "categories, two classes by rules", table("MASS/shuttle", "use")),
@@ -49,7 +49,7 @@ _FIRST = (
     Set("moods", OVERLAP, "91 answers, ordinal, 4 classes", table("psych/msq", "energetic")),
     Set("cifar100", MANY, "frozen EfficientNet-Lite0 features, 20 classes", _coarse),
 )
-_SECOND = (
+_SECOND = (  # with 0b52e26
     Set("parks", TWO, "mixed types, two classes", table("Ecdat/Kakadu", "envcon")),
     Set("women", TWO, "numbers, two classes", table("Ecdat/Participation", "lfp")),
     Set("tobacco", OVERLAP, "mixed types, 3 classes", table("Ecdat/Tobacco", "occupation")),
@@ -80,7 +80,7 @@ _SECOND = (
     Set("fertility", TWO, "mixed types, two classes", table("datasets/infert", "case")),
     Set("cifar100-fine", MANY, "the same features, 100 classes", _fine, train=4_000),
 )
-_THIRD = (
+_THIRD = (  # with 57e31a2
     Set("lungs", TWO, "numbers, two classes", table("survival/lung", "sex")),
     Set("gammopathy", TWO, "mixed types, two classes", table("survival/mgus", "death", ("id",))),
     Set("relapse", TWO, "numbers, two classes", table("quantreg/uis", "CENSOR", ("ID",))),
@@ -108,7 +108,7 @@ _THIRD = (
     Set("vignettes", OVERLAP, "mixed types, 3 classes", table("Zelig/free1", "country")),
     Set("votes", OVERLAP, "answers, 4 classes", table("sem/CNES", "MBSA2")),
 )
-_FOURTH = (
+_FOURTH = (  # with d07976e
     Set("cabinets", TWO, "numbers, two classes", table("Zelig/coalition", "invest")),
     Set("migrants", TWO, "numbers, two classes", table("Zelig/immigration", "gender")),
     Set("drug", OVERLAP, "mixed types, 4 classes", table("texmex/liver", "dose")),
