@@ -7,6 +7,7 @@ lowest score nearly all labels are wrong, and fewer of the draws are than of the
 """
 
 import torch
+import torch.distributed.nn  # noqa: F401 -- loaded later, it would hold the group until the exit
 from accelerate import Accelerator
 from sklearn.datasets import load_digits
 from torch import nn
@@ -78,7 +79,7 @@ def main() -> None:
     accelerator.print(f"wrong labels in the lowest tenth  {noisy.flipped[lowest].mean():.1%}")
     accelerator.print(f"wrong labels among the draws  {plan.mass(noisy.flipped):.1%}")
     accelerator.print(f"test accuracy  {right:.1%}")
-    accelerator.free_memory()  # wrapped networks would hold threads of the group until the exit
+    accelerator.free_memory()  # wrapped networks hold the group, whose threads must not outlive us
     accelerator.end_training()
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.distributed as dist
+import torch.distributed.nn  # noqa: F401 -- loaded later, it would hold the group until the exit
 from sklearn.datasets import load_digits
 from torch import nn
 from torch.nn.functional import cross_entropy
@@ -94,6 +95,9 @@ def main() -> None:
         )
         each = os.environ.get("LOCAL_WORLD_SIZE", "1")
         print(f"{world} processes ({each} here), {len(draws):,} draws, final loss {final:.9f}")
+    # With nothing left that holds the group its threads end here. One that outlives the
+    # interpreter aborts its process now and then, after all is done.
+    del model
     dist.destroy_process_group()
 
 
