@@ -51,7 +51,7 @@ def test_an_installed_encoder_reads_images_once_and_is_named(encoder, tmp_path):
 
 
 def test_whether_it_helps_is_measured_on_the_features(encoder):
-    decision = decide(photographs(), settings=CHEAP, workers=1)
+    decision = decide(photographs(), keep=0.5, settings=CHEAP, workers=1)
     assert decision.scored.table.shape == (240, 6)
     assert decision.harm is not None
 
@@ -89,7 +89,7 @@ def test_without_torch_proxies_learn_from_edges_and_colours_and_are_told_what_to
         "dris.decide.scored.importlib.util.find_spec",
         lambda name: None if name == "torch" else there(name),
     )
-    decision = decide(photographs(), settings=CHEAP, workers=1)
+    decision = decide(photographs(), keep=0.5, settings=CHEAP, workers=1)
     assert decision.scored.features.shape == (240, 4 * 4 * 8 + 8 * 8 * 3)
     assert decision.scored.settings.models == ("mlp", "untangled_linear")
     assert "pip install 'dris[images]'" in decision.notes[0]
@@ -98,7 +98,7 @@ def test_without_torch_proxies_learn_from_edges_and_colours_and_are_told_what_to
 
 def test_whether_it_helps_is_measured_where_stacked_proxies_read_pixels():
     cheap = Settings(proxies=2, epochs=3, models=("mlp",))
-    decision = decide(photographs(), settings=cheap, workers=1)
+    decision = decide(photographs(), keep=0.5, settings=cheap, workers=1)
     assert decision.scored.table.shape == (240, 3 * 8 * 8)
     assert decision.harm is not None
 

@@ -12,6 +12,7 @@ from dris import decide
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
 from dris.decide.predicted import Predicted, as_predicted, predicted_in, scored_by
+from dris.report.decision_page import changing
 
 
 def world(n=300, seed=0):
@@ -35,9 +36,57 @@ def test_a_models_probabilities_give_suspects_and_no_limit():
     assert any("no limit and no rank variance" in note for note in found.notes)
 
 
-def test_whether_it_helps_is_asked_of_our_own_proxies():
+def test_whether_it_helps_is_asked_of_our_own_proxies_and_of_the_very_rows_that_are_kept():
     data, p = world()
-    assert decide(data, probabilities=p).harm is not None
+    found = decide(data, probabilities=p)
+    assert found.harm.says == "helps"
+    assert found.harm.as_decided.points > 0
+    assert "which flatters, for the imported models know those labels" in str(found)
+    assert "which flatters" in changing(found)
+    assert decide(data).harm.as_decided is None  # our own decide again in each fold
+
+
+def test_a_model_that_says_nothing_drops_nothing_and_nothing_changes():
+    data, p = world()
+    found = decide(data, probabilities=np.full_like(p, 1 / 3))
+    assert (found.kept.size, found.harm, found.as_given) == (300, None, True)
+    assert "change nothing: every row stays as it is" in found.lines()
+    assert changing(found) == "Nothing changes: every row stays as it is."
+
+
+def test_a_model_that_is_wrong_harms_though_our_own_proxies_would_help():
+    data, p = world()
+    found = decide(data, probabilities=p[:, [1, 0, 2]])  # takes two classes for each other
+    assert (found.rule, found.kept.size) == ("everything", 300)
+    assert found.harm.says == "harms"
+    assert found.harm.as_decided.below_zero
+    assert found.harm.agreement.points > 0
+
+
+def test_columns_in_another_order_than_the_classes_are_suspected():
+    data, p = world()
+    assert not any("order" in note for note in scored_by(data, p).notes)
+    notes = scored_by(data, p[:, [2, 0, 1]]).notes
+    assert any("10% of the labels, fewer than by chance" in note for note in notes)
+    never = np.eye(3)[(data.labels + 1) % 3]
+    with pytest.raises(InputError, match="in the order of the classes a, b, c"):
+        decide(data, probabilities=never)
+
+
+def test_a_share_that_such_a_model_chooses_worse_than_lots_is_drawn_by_lot():
+    data, p = world()
+    swapped = p[:, [1, 0, 2]]
+    assert decide(data, probabilities=swapped, keep=0.1, rule="aum").rule == "random"
+    assert decide(data, probabilities=p, keep=0.1, rule="aum").rule == "aum"
+
+
+def test_labels_that_such_a_model_changes_are_part_of_what_is_measured():
+    data, p = world()
+    dropped = decide(data, probabilities=p).harm.as_decided
+    fixed = decide(data, probabilities=p, fix=True)
+    assert fixed.changed.sum() > 0
+    assert fixed.harm.as_decided != dropped
+    assert fixed.harm.as_decided.points > 0
 
 
 def test_rows_and_columns_go_by_their_names():

@@ -76,6 +76,7 @@ class Decision:
     >>> print(decide(few))
     found  0 of 2 labels look wrong
     kept   2 of 2 by everything
+    change nothing: every row stays as it is
     note   2 examples cannot show wrong labels (two classes and 50 examples are the least)
     """
 
@@ -119,6 +120,11 @@ class Decision:
     def changed(self) -> NDArray[np.bool_]:
         """True where a label was fixed."""
         return np.asarray(self.labels != self.data.labels)
+
+    @property
+    def as_given(self) -> bool:
+        """Whether every row stays with the label that it came with."""
+        return self.kept.size == len(self.data) and self.fixed is None
 
     @property
     def limit(self) -> ContaminationLimit | None:
@@ -282,6 +288,8 @@ class Decision:
             said.append(f"short  {self.short:,} fewer than asked for pass the gate")
         if self.harm is not None:
             said.append(f"change {self.harm.says}: {self.harm}")
+        elif self.as_given:
+            said.append("change nothing: every row stays as it is")
         if found is not None:
             said.append(f"blind  {BLIND}")
         limit = self.limit
@@ -328,7 +336,8 @@ def decide(
             must be those of the data. There are no canaries then, and no limit.
         probabilities: Of your own cross-validated model in place of proxies, (N, C) in the order
             of `data.classes`, or a frame with a column for each; no limit, no rank variance.
-            Whether following it helps is still asked of models and proxies of our own.
+            Whether following it helps is still asked of models and proxies of our own, and of
+            what these probabilities drop, which flatters: they know the labels held out.
         workers: Processes to train in, all cores unless given.
         device: "cpu", "cuda" or "cuda:1".
         store: Folder that keeps finished proxies.
@@ -409,7 +418,7 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
                 "not measured with networks"
             )
             return _everything(decision, None, why)
-    if few or decision.rule == EVERYTHING or scored is None or scored.table.ndim != 2:
+    if few or decision.as_given or scored is None or scored.table.ndim != 2:
         return decision
     x = scored.table
     asked, seed = decision.keep, scored.settings.seed
@@ -449,6 +458,13 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
         changed = np.flatnonzero(once.changed)
         return Relabelled(at[np.setdiff1d(once.kept, changed)], at[changed], once.labels[changed])
 
+    def as_decided(at: NDArray[np.int64]) -> Kept:
+        kept = at[np.isin(at, decision.kept)]
+        if not fix:
+            return kept
+        changed = decision.changed[kept]
+        return Relabelled(kept[~changed], kept[changed], decision.labels[kept[changed]])
+
     for side in (scored.dynamics, scored.dynamics.out_of_fold):
         if side is not None:
             let_go(side.columns["loss"])  # it lies in the store, whole
@@ -459,6 +475,7 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
             data.labels,
             data.names,
             again,
+            as_decided=as_decided if scored.imported else None,
             random_too=asked is not None,
             seed=seed,
             estimators={} if estimator is None else {"estimator": estimator},

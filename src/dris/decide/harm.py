@@ -77,6 +77,9 @@ class Harm:
         rows: How many held-out rows were asked about.
         kept: Share of the rows that the decisions inside the folds kept, on average.
         against_random: `beyond_chance` against random subsets of the same size; None for clean.
+        as_decided: `agreement` where models train on the very rows that were kept, for a decision
+            by imported models, which cannot be made again in a fold. They know the labels that
+            are asked about, so it flatters.
     """
 
     agreement: Change
@@ -86,6 +89,7 @@ class Harm:
     rows: int
     kept: float
     against_random: Change | None = None
+    as_decided: Change | None = None
     condition: str = field(default=CONDITION)
 
     @property
@@ -95,7 +99,7 @@ class Harm:
         What models lose by, as far as can be told, does not help, whatever is beyond chance.
         """
         both = (self.agreement, self.beyond_chance)
-        if any(change.below_zero for change in both):
+        if any(change.below_zero for change in (*both, self.as_decided) if change is not None):
             return "harms"
         helps = any(change.above_zero for change in both) and not self.loses
         return "helps" if helps else "cannot tell"
@@ -107,7 +111,8 @@ class Harm:
         Agreement beyond chance favours whoever gives rare classes more than their due, and was
         wrong far more often. Less than a twentieth of a point is nothing.
         """
-        return self.agreement.points < -NOTHING
+        flattered = self.as_decided is not None and self.as_decided.points < -NOTHING
+        return flattered or self.agreement.points < -NOTHING
 
     @property
     def disagree(self) -> bool:
@@ -120,9 +125,16 @@ class Harm:
         return {**asdict(self), "says": self.says, "loses": self.loses}
 
     def __str__(self) -> str:
+        points = f"{self.agreement} points"
+        if self.as_decided is not None:
+            points = (
+                f"{self.as_decided} points, which flatters, for the imported models know those "
+                "labels; what our own proxies would drop without knowing them changes it by "
+                f"{self.agreement}"
+            )
         text = (
-            f"on held-out rows it changes agreement with the given labels by {self.agreement} "
-            f"points, beyond chance by {self.beyond_chance}; {self.condition}"
+            f"on held-out rows it changes agreement with the given labels by {points}, beyond "
+            f"chance by {self.beyond_chance}; {self.condition}"
         )
         if self.disagree:
             text += "; the two disagree: the wrong labels favour a class, or one class is rare"
@@ -137,6 +149,7 @@ def measure_harm(
     names: Sequence[str],
     again: Again,
     *,
+    as_decided: Again | None = None,
     random_too: bool = False,
     seed: int = 0,
     estimators: dict[str, Any] | None = None,
@@ -153,6 +166,7 @@ def measure_harm(
         given: The given labels, 0..C-1.
         names: What the classes are called.
         again: Decides anew on some of the positions: which of them to train on.
+        as_decided: Which of them the decision at hand trains on, where it cannot be made anew.
         random_too: Also compare with a random subset of the size that was kept.
         seed: Of folds, orders and weights.
         estimators: Further models to ask, scikit-learn classifiers by name.
@@ -160,7 +174,9 @@ def measure_harm(
     """
     repeats = next((times for rows, times in REPEATS if len(given) < rows), 1)
     found = [
-        _measured(x, given, names, again, random_too, seed, draw, estimators or {}, tick)
+        _measured(
+            x, given, names, (again, as_decided), random_too, seed, draw, estimators or {}, tick
+        )
         for draw in range(repeats)
     ]
     whole = [one for one in found if one is not None]
@@ -178,7 +194,10 @@ def _mean_of(found: Sequence[Harm]) -> Harm:
         )
 
     first = found[0]
-    random = [one.against_random for one in found if one.against_random is not None]
+    random, decided = (
+        [change for change in changes if change is not None]
+        for changes in zip(*((one.against_random, one.as_decided) for one in found), strict=True)
+    )
     return replace(
         first,
         agreement=mean([one.agreement for one in found]),
@@ -189,6 +208,7 @@ def _mean_of(found: Sequence[Harm]) -> Harm:
         },
         kept=float(np.mean([one.kept for one in found])),
         against_random=mean(random) if random else None,
+        as_decided=mean(decided) if decided else None,
     )
 
 
@@ -196,7 +216,7 @@ def _measured(
     x: Any,
     given: NDArray[np.int64],
     names: Sequence[str],
-    again: Again,
+    choices: tuple[Again, Again | None],
     random_too: bool,
     seed: int,
     draw: int,
@@ -216,21 +236,26 @@ def _measured(
     if n > MOST:  # from here on only the rows that answer, at their places among themselves
         whole, x, given = x, x[chosen], given[chosen]
         let_go(whole)
-    arms: list[list[Positions]] = []  # of each fold: everything, what is kept, as many by lot
+    # Of each fold: everything, what is kept, what the decision at hand keeps, as many by lot.
+    arms: list[list[Positions]] = []
     rows_again, labels_again = [np.arange(len(given))], [given]
     for f in range(FOLDS):
         inside = np.flatnonzero(fold != f)
-        kept = _among(chosen, again(chosen[inside]))
-        if isinstance(kept, Relabelled):  # as rows of their own, behind the others
-            at = sum(map(len, rows_again)) + np.arange(len(kept.changed))
-            rows_again.append(kept.changed)
-            labels_again.append(kept.labels)
-            kept = np.concatenate((kept.kept, at))
-        arms.append([inside, kept])
+        arms.append([inside])
+        for choice in choices:
+            if choice is None:
+                continue
+            kept = _among(chosen, choice(chosen[inside]))
+            if isinstance(kept, Relabelled):  # as rows of their own, behind the others
+                at = sum(map(len, rows_again)) + np.arange(len(kept.changed))
+                rows_again.append(kept.changed)
+                labels_again.append(kept.labels)
+                kept = np.concatenate((kept.kept, at))
+            arms[-1].append(kept)
         tick()
         if random_too:
             lot = rng_for(seed, "harm", "random", draw, f).permutation(inside)
-            arms[-1].append(np.sort(lot[: len(kept)]))
+            arms[-1].append(np.sort(lot[: len(arms[-1][-1])]))
     if len(rows_again) > 1:
         x, given = x[np.concatenate(rows_again)], np.concatenate(labels_again)
     width = len(arms[0])
@@ -243,7 +268,15 @@ def _measured(
         guesses[name] = _fitted(model, x, given, arms, fold)
     every = np.stack(list(guesses.values()))  # (model, arm, row)
     share = float(np.mean([len(arm[1]) / len(arm[0]) for arm in arms]))
-    return _compared(every, list(guesses), names, given[: len(chosen)], fold, share)
+    g = given[: len(chosen)]
+    found = _compared(every, list(guesses), names, g, fold, share)
+    decided = every[:, 1 if choices[1] is None else 2]
+    if random_too:
+        by_lot = _beyond(decided, every[:, -1], g, fold, classes)
+        found = replace(found, against_random=by_lot)
+    if choices[1] is not None:
+        found = replace(found, as_decided=_change(decided == g, every[:, 0] == g, fold))
+    return found
 
 
 def _compared(
@@ -254,7 +287,7 @@ def _compared(
     fold: Positions,
     share: float,
 ) -> Harm:
-    """What models say that trained on everything, by a rule, by lot, beside the given labels."""
+    """What models say that trained on everything, and by a rule, beside the given labels."""
     before, after = every[:, 0], every[:, 1]
     classes, agreed = len(names), (after == g).astype(np.float64) - (before == g)
     return Harm(
@@ -267,9 +300,6 @@ def _compared(
         classes={names[c]: 100 * float(agreed[:, g == c].mean()) for c in np.unique(g).tolist()},
         rows=g.size,
         kept=share,
-        against_random=_beyond(after, every[:, 2], g, fold, classes)
-        if every.shape[1] > 2
-        else None,
     )
 
 

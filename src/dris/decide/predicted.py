@@ -103,11 +103,21 @@ def scored_by(data: LabelledData, predicted: Any, settings: Settings = DEFAULTS)
     columns = {**one.columns, "rival": rival[None, None]}
     twin = replace(one, columns=columns)
     found = scored_from(data, replace(twin, out_of_fold=twin), settings)
-    note = (
+    notes = [
         "one model's probabilities were imported: no limit and no rank variance; they tell "
         "something only of rows that it did not train on"
-    )
-    return replace(found, notes=(*data.notes, note))
+    ]
+    right = float((p.argmax(axis=1) == data.labels).mean())
+    if right < 1 / len(data.classes):
+        notes.append(
+            f"they foretell {right:.0%} of the labels, fewer than by chance: are the columns "
+            f"{_in_order(data)}?"
+        )
+    return replace(found, notes=(*data.notes, *notes))
+
+
+def _in_order(data: LabelledData) -> str:
+    return f"in the order of the classes {listed(list(data.names))}"
 
 
 def _checked(data: LabelledData, found: Predicted) -> NDArray[np.float64]:
@@ -142,6 +152,8 @@ def _checked(data: LabelledData, found: Predicted) -> NDArray[np.float64]:
                 "name the data's column of the same ids with --id"
             )
         p = p[order]
+    if not (p.argmax(axis=1) == data.labels).any():
+        raise InputError(f"probabilities contradict every label; give columns {_in_order(data)}")
     return p
 
 

@@ -58,6 +58,7 @@ class Scored:
         features: What an encoder made of images, if one did.
         only_judged: Whether proxies trained on the given labels and canaries were only judged, out
             of fold.
+        imported: Whether others' models judge, not proxies that were trained here.
     """
 
     data: LabelledData
@@ -67,6 +68,7 @@ class Scored:
     notes: tuple[str, ...] = ()
     features: NDArray[np.float32] | None = None
     only_judged: bool = False
+    imported: bool = False
 
     @property
     def view(self) -> Dynamics:
@@ -178,7 +180,7 @@ def scored_from(data: LabelledData, dynamics: Dynamics, settings: Settings = DEF
         notes.append(f"{others:,} of {len(data):,} labels were other ones when they were recorded")
     chosen = replace(settings, proxies=max(2, dynamics.proxies), canaries=())
     ours = replace(own, labels=data.labels)
-    return Scored(data, ours, (), chosen, (*data.notes, *notes))
+    return Scored(data, ours, (), chosen, (*data.notes, *notes), imported=True)
 
 
 def score_data(

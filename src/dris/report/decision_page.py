@@ -171,6 +171,8 @@ def doing(decision: Decision, name: str = "DATA", asked: Mapping[str, Any] | Non
 def changing(decision: Decision) -> str:
     """What following it would change, with the numbers of the harm check."""
     harm = decision.harm
+    if harm is None and decision.as_given:
+        return "Nothing changes: every row stays as it is."
     if harm is None:
         return "Whether that helps was not measured here; compare a model trained on either."
     what = "without them" if decision.keep is None else "on this subset"
@@ -179,10 +181,13 @@ def changing(decision: Decision) -> str:
         "harms": "agreed worse with labels they had not seen",
         "cannot tell": "agreed about as well with labels they had not seen",
     }[harm.says]
-    return (
-        f"Small models trained {what} {says}: {harm.agreement} points of 100, beyond chance "
-        f"{harm.beyond_chance}."
-    )
+    points = f"{harm.agreement} points of 100"
+    if harm.as_decided is not None:
+        points = (
+            f"{harm.as_decided} points of 100, which flatters, for the imported models know those "
+            f"labels; by what our own proxies would keep {harm.agreement}"
+        )
+    return f"Small models trained {what} {says}: {points}, beyond chance {harm.beyond_chance}."
 
 
 def promise(decision: Decision) -> str:
