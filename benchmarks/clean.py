@@ -32,7 +32,7 @@ from clean_page import PAGE, RECORD, page
 from clean_pictures import draw
 from clean_sets import PEERS, SETS, split
 from dris.data.labelled import LabelledData
-from dris.decide.decision import decide_scored
+from dris.decide.by_scores import decide_scored
 
 SEEDS = 3
 KEEPS = {"clean": None, "prune-50": 0.5, "prune-25": 0.25}

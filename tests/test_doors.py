@@ -19,7 +19,8 @@ import dris as package
 from dris.core.choose.rules import RULES
 from dris.data.reader import read_data
 from dris.data.scorefile import read_scores
-from dris.decide.decision import decide, decide_scored
+from dris.decide.by_scores import decide_scored
+from dris.decide.route import decide
 from dris.decide.settings import Settings
 from dris.integrations.sklearn import RobustSelector
 from dris.report.decision_page import report as write_page
@@ -350,7 +351,7 @@ def test_a_command_that_composes_for_itself_is_caught(
 ):
     case, keep = made_case("noisy", folder), DOORS[command][0]
     found = asked(case, keep)
-    monkeypatch.setattr("dris.decide.decision.decide", wrong)  # what the commands import
+    monkeypatch.setattr("dris.decide.route.decide", wrong)  # what the commands import
     with pytest.raises(AssertionError):
         through_command(dris, case, tmp_path, command, keep, found)
 
@@ -366,7 +367,7 @@ def test_an_estimator_that_composes_for_itself_is_caught(folder, monkeypatch, wr
 def test_a_door_that_keeps_a_note_to_itself_is_caught(dris, folder, tmp_path, monkeypatch):
     case = made_case("no rule is safe", folder)
     found = asked(case, 0.25)
-    monkeypatch.setattr("dris.decide.decision.decide", without_notes)
+    monkeypatch.setattr("dris.decide.route.decide", without_notes)
     monkeypatch.setattr("dris.integrations.sklearn.decide", without_notes)
     with pytest.raises(AssertionError):
         through_command(dris, case, tmp_path, "prune", 0.25, found)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dris.core.scores.ranks import rank_variance as rank_variance
     from dris.data.reader import read_data as read_data
     from dris.decide.decision import Decision as Decision
-    from dris.decide.decision import decide as decide
+    from dris.decide.route import decide as decide
     from dris.decide.settings import Settings as Settings
     from dris.integrations.sklearn import RobustClassifier as RobustClassifier
     from dris.integrations.sklearn import RobustSelector as RobustSelector
@@ -53,7 +53,7 @@ _HOMES = {
     "SCORES": "dris.core.scores.formulas",
     "Settings": "dris.decide.settings",
     "certify": "dris.core.certify.separation",
-    "decide": "dris.decide.decision",
+    "decide": "dris.decide.route",
     "flip_labels": "dris.core.noise.flips",
     "importance": "dris.core.choose.importance",
     "judge": "dris.core.judge.judgement",

@@ -20,7 +20,7 @@ from dris.cli.requests import Request
 from dris.core.choose.rules import RULES
 from dris.data.scorefile import read_scores
 from dris.data.writer import MANIFEST
-from dris.decide.decision import decide_scored
+from dris.decide.by_scores import decide_scored
 from made_people import write_people
 from made_scored import made_scored
 
@@ -295,7 +295,7 @@ def test_an_error_of_our_own_is_one_sentence_and_code_70_and_debug_shows_where(
     def broken(*_, **__):
         raise RuntimeError("the wheel\nfell off")
 
-    monkeypatch.setattr("dris.decide.decision.score_data", broken)
+    monkeypatch.setattr("dris.decide.route.score_data", broken)
     code, _, told = on_people("judge")
     assert (code, told) == (70, "dris: RuntimeError: the wheel (--debug shows where)\n")
     with pytest.raises(RuntimeError, match="fell off"):

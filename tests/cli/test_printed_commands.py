@@ -13,7 +13,7 @@ from PIL import Image
 
 from dris.cli.requests import Request, again
 from dris.data.reader import read_data
-from dris.decide.decision import decide
+from dris.decide.route import decide
 from dris.report.decision_page import doing
 
 N = 240

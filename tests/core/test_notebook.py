@@ -4,7 +4,7 @@ import numpy as np
 
 from dris.core.dynamics.history import Dynamics
 from dris.data.labelled import LabelledData
-from dris.decide.decision import decide_scored
+from dris.decide.by_scores import decide_scored
 from made_review import made_decision
 from made_scored import made_scored
 

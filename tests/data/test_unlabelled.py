@@ -14,8 +14,8 @@ from dris.data.looks import looks, unlabelled_looks
 from dris.data.outputs import write_data
 from dris.data.reader import read_data, read_marks
 from dris.decide.corrections import write_reviewed
-from dris.decide.decision import decide
 from dris.decide.issues import issues_text
+from dris.decide.route import decide
 from dris.decide.settings import Settings
 from dris.decide.ticks import Tick
 

@@ -13,7 +13,8 @@ from dris.core.errors import InputError
 from dris.core.scores.formulas import aum_mean, rank_variance
 from dris.core.scores.suspicion import suspicion
 from dris.data.labelled import LabelledData, Leak
-from dris.decide import decision as route
+from dris.decide import route
+from dris.decide.by_scores import decide_scored
 from dris.decide.choice import (
     HALF,
     PASS_SHARE,
@@ -23,7 +24,7 @@ from dris.decide.choice import (
     choice_of,
     corruption_of,
 )
-from dris.decide.decision import decide, decide_scored
+from dris.decide.route import decide
 from dris.decide.scored import scored_from
 from dris.decide.settings import Settings
 from dris.decide.suspects import contradicted_labels

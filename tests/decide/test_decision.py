@@ -11,7 +11,9 @@ from dris.core.judge.diagnostics import Check
 from dris.core.judge.noise_checks import HIDING
 from dris.core.judge.wrong_share import WrongShare
 from dris.data.labelled import LabelledData
-from dris.decide.decision import Decision, decide, decide_scored
+from dris.decide.by_scores import decide_scored
+from dris.decide.decision import Decision
+from dris.decide.route import decide
 from dris.decide.settings import Settings
 from made_scored import made_scored
 
@@ -180,7 +182,7 @@ def test_a_seed_alone_is_that_of_the_settings(monkeypatch):
         seen.append(settings)
         raise RuntimeError
 
-    monkeypatch.setattr("dris.decide.decision.score_data", scores)
+    monkeypatch.setattr("dris.decide.route.score_data", scores)
     for options in ({"seed": 7}, {"settings": FAST}):
         with pytest.raises(RuntimeError):
             decide(blobs(), **options)
@@ -188,7 +190,7 @@ def test_a_seed_alone_is_that_of_the_settings(monkeypatch):
 
 
 def test_what_a_recorder_filled_decides_without_training_by_its_ids(monkeypatch):
-    monkeypatch.setattr("dris.decide.decision.score_data", None)
+    monkeypatch.setattr("dris.decide.route.score_data", None)
     data = blobs()
     rng = np.random.default_rng(0)
     truth = np.arange(400) % 2

@@ -8,7 +8,9 @@ import pytest
 
 from dris.core.dynamics.best_epoch import best_epoch
 from dris.data.labelled import LabelledData
-from dris.decide.decision import decide, decide_scored, with_harm
+from dris.decide.by_scores import decide_scored
+from dris.decide.no_harm import with_harm
+from dris.decide.route import decide
 from dris.decide.scored import score_data
 from dris.decide.settings import Settings
 from made_scored import made_scored
@@ -122,7 +124,7 @@ def test_what_networks_that_learned_little_doubt_is_listed_and_not_dropped(monke
     decision = decide_scored(scored, keep=None)
     assert decision.rule == "clean"
     assert with_harm(decision) == decision  # the twin: whoever foretells most labels is believed
-    monkeypatch.setattr("dris.decide.decision.foretold", lambda dynamics: 0.4)
+    monkeypatch.setattr("dris.decide.no_harm.foretold", lambda dynamics: 0.4)
     blind = with_harm(decision)
     assert (blind.rule, len(blind.kept)) == ("everything", 2000)
     assert "the proxies foretell 40% of the labels" in blind.notes[-1]

@@ -11,8 +11,10 @@ from dris.core.choose.selection import keep_top
 from dris.core.scores.suspicion import suspicion
 from dris.data.labelled import LabelledData
 from dris.decide import harm as module
-from dris.decide.decision import decide, decide_scored, with_harm
+from dris.decide.by_scores import decide_scored
 from dris.decide.harm import Change, Harm, measure_harm
+from dris.decide.no_harm import with_harm
+from dris.decide.route import decide
 from dris.decide.scored import score_data
 from dris.decide.settings import Settings
 from dris.learn.jobs import Data
@@ -217,7 +219,7 @@ def answered(monkeypatch, points, against_random=None, error=1.0, beyond=None):
         both = Change(points, error), Change(points if beyond is None else beyond, error)
         return Harm(*both, {}, {}, len(given), 0.5, against_random=lost)
 
-    monkeypatch.setattr("dris.decide.decision.measure_harm", answer)
+    monkeypatch.setattr("dris.decide.no_harm.measure_harm", answer)
     return said
 
 
@@ -328,7 +330,7 @@ def test_inside_a_fold_canaries_are_planted_only_for_a_gate_and_no_epoch_is_wast
     asked = decide_scored(scored, keep=None if rule == "clean" else 0.5, rule=rule)
     again = answered(monkeypatch, 0)
     with_harm(asked)
-    monkeypatch.setattr("dris.decide.decision.score_data", noted)
+    monkeypatch.setattr("dris.decide.no_harm.score_data", noted)
     with pytest.raises(EnoughError):
         again["again"](np.arange(10, 300))
     ((part, settings),) = seen

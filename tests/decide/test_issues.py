@@ -11,7 +11,7 @@ import pytest
 from dris.core.errors import InputError
 from dris.data.reader import read_data
 from dris.data.writer import Writer
-from dris.decide.decision import decide_scored
+from dris.decide.by_scores import decide_scored
 from dris.decide.issues import COLUMNS, issues_text, write_issues
 from made_scored import made_scored
 

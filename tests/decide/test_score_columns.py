@@ -5,7 +5,8 @@ import pytest
 
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
-from dris.decide.decision import decide, decide_scored
+from dris.decide.by_scores import decide_scored
+from dris.decide.route import decide
 from dris.decide.score_columns import kept_columns, score_file
 from made_scored import made_scored
 

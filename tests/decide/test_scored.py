@@ -11,8 +11,9 @@ from dris.core.judge.judgement import judge
 from dris.core.scores.formulas import SCORES
 from dris.data.labelled import LabelledData
 from dris.data.reader import read_data
+from dris.decide.by_scores import decide_scored
 from dris.decide.choice import choice_of, corruption_of
-from dris.decide.decision import decide, decide_scored
+from dris.decide.route import decide
 from dris.decide.scored import Scored, _share, scaling, score_data, scored_from, scores_of
 from dris.decide.settings import Settings
 

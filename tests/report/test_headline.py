@@ -8,7 +8,7 @@ from dris.core.dynamics.history import Dynamics
 from dris.core.judge.diagnostics import Check
 from dris.core.judge.noise_checks import HIDING
 from dris.core.judge.wrong_share import WrongShare
-from dris.decide.decision import decide_scored
+from dris.decide.by_scores import decide_scored
 from dris.decide.harm import Change, Harm
 from dris.report.decision_page import changing, doing, headline, page_of, promise
 from dris.report.page import render

@@ -242,8 +242,8 @@ class Request:
     ) -> "tuple[Decision, dict[str, int]]":
         """The decision on the data, and how many proxies were trained, found or imported."""
         from dris.core.dynamics.history import Dynamics
-        from dris.decide.decision import decide
         from dris.decide.predicted import predicted_in
+        from dris.decide.route import decide
         from dris.learn.run.bars import bar
         from dris.learn.run.processes import give_back_memory
         from dris.learn.store.run_store import Store

@@ -1,9 +1,8 @@
-"""What to do about each example and why: the noun that every door shows, and the way to it."""
+"""What to do about each example and why: the noun that every door shows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -12,41 +11,25 @@ from numpy.typing import NDArray
 from dris.core.certify.data_limit import CorruptionLimit
 from dris.core.certify.subset_limit import ContaminationLimit, widest
 from dris.core.choose.importance import Importance, importance
-from dris.core.choose.rules import CLEAN, LEAN, RECOMMENDED, rule_of
 from dris.core.choose.selection import Subset
 from dris.core.dynamics.frames import FrameKind, frame_of
-from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError, meant
 from dris.core.frozen import read_only
-from dris.core.judge.judgement import TOO_GOOD, Judgement, judge
-from dris.core.judge.wrong_share import WrongShare, wrong_share
-from dris.core.large.mapped import let_go
+from dris.core.judge.judgement import TOO_GOOD, Judgement
+from dris.core.judge.wrong_share import WrongShare
 from dris.core.notebook import plain_html
 from dris.core.scores.formulas import SCORES
-from dris.core.scores.suspicion import unseen_probabilities, usual_confidence
-from dris.core.temporaries import temporary_folder
 from dris.data.labelled import LabelledData
-from dris.decide.choice import EVERYTHING, FEW, LITTLE, Choice, check_rule, choice_of
-from dris.decide.harm import Harm, Kept, Relabelled, measure_harm
-from dris.decide.predicted import scored_by
-from dris.decide.scored import HALF, Scored, foretold, scaling, score_data, scored_from
-from dris.decide.settings import Settings
-from dris.decide.suspects import Suspects, suspects_of, suspicion_of
+from dris.decide.choice import EVERYTHING, Choice, choice_of
+from dris.decide.harm import Harm
+from dris.decide.scored import Scored
+from dris.decide.suspects import Suspects
 from dris.decide.unlabelled import labels_to_consider
-from dris.learn.jobs import Data
-from dris.learn.run.engine import Engine
-from dris.learn.run.processes import Progress
-from dris.learn.stacked.feature_table import as_features
-from dris.learn.store.run_store import Store
 
-# Rules that need not know what proxies learned by heart.
-_OUT_OF_FOLD = (RECOMMENDED, CLEAN, LEAN)
 BLIND = (
     "errors that follow the features, such as one kind of row that is always labelled wrong, look "
     "right to every model; a random audit sees them (dris audit draw)"
 )
-ALL_KEPT = ", so everything is kept"
-FEWEST = 20  # examples; with fewer, or one class, no proxy can be trained
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,8 +55,9 @@ class Decision:
         short: How many fewer than asked for pass a gate.
         scored: The proxies behind it; None where there was too little data to train any.
 
+    >>> import dris
     >>> few = LabelledData.of(np.eye(2), [0, 1], classes=("cat", "dog"))
-    >>> print(decide(few))
+    >>> print(dris.decide(few))
     found  0 of 2 labels look wrong
     kept   2 of 2 by everything
     change nothing: every row stays as it is
@@ -304,314 +288,3 @@ class Decision:
         if self.judgement is not None:
             said.append(f"why    {self.judgement.regime}: {self.judgement.reason}")
         return [*said, *(f"note   {note}" for note in self.notes)]
-
-
-def decide(
-    data: LabelledData,
-    *,
-    keep: float | None = None,
-    rule: str = RECOMMENDED,
-    seed: int = 0,
-    settings: Settings | None = None,
-    dynamics: Dynamics | None = None,
-    probabilities: Any = None,
-    workers: int | None = None,
-    device: str = "cpu",
-    store: Store | str | Path | None = None,
-    engine: Engine | str = "local",
-    progress: Progress | None = None,
-    check_harm: bool = True,
-    estimator: Any = None,
-    fix: bool = False,
-) -> Decision:
-    """Decide what to train on, which labels to look at, and what can be promised.
-
-    Args:
-        data: What `dris.read_data` returned.
-        keep: α, the largest share of the examples to keep; None drops only what looks wrong.
-        rule: "recommended" by the data, or one that `dris rules` lists.
-        seed: Of everything random, unless `settings` hold another.
-        settings: Of proxies and canaries, `dris.Settings`; the defaults suit most data.
-        dynamics: What a `Recorder` filled or a file holds, in place of training proxies; its ids
-            must be those of the data. There are no canaries then, and no limit.
-        probabilities: Of your own cross-validated model in place of proxies, (N, C) in the order
-            of `data.classes`, or a frame with a column for each; no limit, no rank variance.
-            Whether following it helps is still asked of models and proxies of our own, and of
-            what these probabilities drop, which flatters: they know the labels held out.
-        workers: Processes to train in, all cores unless given.
-        device: "cpu", "cuda" or "cuda:1".
-        store: Folder that keeps finished proxies.
-        engine: "local" or "ray".
-        progress: Called with (epochs done, epochs in all).
-        check_harm: Measure whether following the advice helps; where models lose by it, drop
-            nothing.
-        estimator: A scikit-learn classifier to ask as well, for that measure.
-        fix: Keep the dropped whose right label the proxies are sure of, with that label
-            (`decision.labels`); not with `keep`, and no limit covers a changed label.
-
-    >>> import dris
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.arange(400) % 2
-    >>> x = rng.normal(size=(400, 3)) + 4 * y[:, None]
-    >>> given = np.where(np.arange(400) < 40, 1 - y, y)  # a tenth is wrong
-    >>> decision = decide(LabelledData.of(x, given, classes=("cat", "dog")), workers=1)
-    >>> bool((given != y)[decision.kept].mean() < 0.02)
-    True
-    """
-    if not isinstance(data, LabelledData):
-        raise InputError(
-            f"data must be what dris.read_data returns, got {type(data).__name__}; "
-            "dris.read_data(x, y) takes arrays"
-        )
-    how = replace(Settings(), seed=seed) if settings is None else settings
-    if fix and (keep is not None or rule not in (RECOMMENDED, CLEAN)):
-        raise InputError("fix is for clean; leave keep and rule out")
-    if dynamics is not None and probabilities is not None:
-        raise InputError("dynamics and probabilities both replace proxies; pass one")
-    ours = dynamics is None and probabilities is None
-    certified = ours and bool(how.canaries)
-    check_rule(rule, keep, canaries=certified, n=len(data))
-    few = len(data.classes) < 2 or len(data) < FEWEST
-    if few and (ours or len(data.classes) < 2):
-        what = "one class" if len(data.classes) < 2 else f"{len(data)} examples"
-        note = f"{what} cannot show wrong labels (two classes and {FEW} examples are the least)"
-        everyone = np.arange(len(data))
-        nothing = np.zeros(len(data))
-        return Decision(data, everyone, nothing, None, EVERYTHING, keep, notes=(note,))
-    if dynamics is not None or probabilities is not None:
-        foreign = (
-            scored_by(data, probabilities, how)
-            if dynamics is None
-            else scored_from(data, dynamics, how)
-        )
-        found = decide_scored(foreign, keep=keep, rule=rule, fix=fix)
-        return with_harm(found, estimator=estimator) if check_harm else found
-    if len(data) < LITTLE and rule == RECOMMENDED:
-        how = replace(how, canaries=(), matrix=None)
-    scored = score_data(
-        data,
-        how,
-        workers=workers,
-        device=device,
-        store=store,
-        engine=engine,
-        progress=progress,
-        only_judged=rule in _OUT_OF_FOLD,
-    )
-    found = decide_scored(scored, keep=keep, rule=rule, fix=fix)
-    return with_harm(found, estimator=estimator) if check_harm else found
-
-
-def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
-    """The decision with what following it changes; everything is kept where models lose by it.
-
-    With an explicit α the size is honoured: only a rule that loses to a random subset of that size
-    is replaced, by that subset.
-    """
-    data, scored = decision.data, decision.scored
-    few = len(data) < (FEW if decision.keep is None else LITTLE)
-    if scored is not None and scored.table.ndim != 2 and decision.rule == CLEAN:
-        right = foretold(scored.dynamics)
-        if right is not None and right < HALF:
-            why = (
-                f"the proxies foretell {right:.0%} of the labels, and whether dropping helps is "
-                "not measured with networks"
-            )
-            return _everything(decision, None, why)
-    if few or decision.as_given or scored is None or scored.table.ndim != 2:
-        return decision
-    x = scored.table
-    asked, seed = decision.keep, scored.settings.seed
-    epochs = min(scored.settings.epochs, scored.dynamics.scored_epoch + 1)
-    canaries = scored.settings.canaries if rule_of(decision.rule).needs_canaries else ()
-    models = scored.settings.models if scored.dynamics.out_of_fold is not None else ()
-    if len(set(models)) > 1:  # as many as the data would be given
-        models = ()
-    inner = replace(
-        scored.settings,
-        models=models,
-        encoder=None,  # the features are there
-        proxies=min(3, scored.settings.proxies),
-        epochs=max(epochs, 2),
-        scored_epoch=None,
-        canaries=canaries,
-        matrix=scored.settings.matrix if canaries else None,
-    )
-
-    fix = decision.fixed is not None
-
-    def again(at: NDArray[np.int64]) -> Kept:
-        part = LabelledData.of(
-            x[at],
-            data.labels[at],
-            classes=data.classes,
-            ids=data.ids[at],
-            trusted=data.trusted[at],
-        )
-        let_go(x)  # of many rows some thousands are looked at
-        if scored.features is None:
-            part = replace(part, features=data.features)
-        again_scored = score_data(part, inner, workers=1, only_judged=scored.only_judged)
-        once = decide_scored(again_scored, keep=asked, rule=decision.rule, fix=fix)
-        if not fix:
-            return at[once.kept]
-        changed = np.flatnonzero(once.changed)
-        return Relabelled(at[np.setdiff1d(once.kept, changed)], at[changed], once.labels[changed])
-
-    def as_decided(at: NDArray[np.int64]) -> Kept:
-        kept = at[np.isin(at, decision.kept)]
-        if not fix:
-            return kept
-        changed = decision.changed[kept]
-        return Relabelled(kept[~changed], kept[changed], decision.labels[kept[changed]])
-
-    for side in (scored.dynamics, scored.dynamics.out_of_fold):
-        if side is not None:
-            let_go(side.columns["loss"])  # it lies in the store, whole
-    with temporary_folder() as folder:  # where a large table goes, of which a sample is asked
-        table = as_features(Data(x, data.labels), scaling(data, scored.features), folder).x
-        harm = measure_harm(
-            table,
-            data.labels,
-            data.names,
-            again,
-            as_decided=as_decided if scored.imported else None,
-            random_too=asked is not None,
-            seed=seed,
-            estimators={} if estimator is None else {"estimator": estimator},
-        )
-        del table
-    if harm is None:
-        return decision
-    loses = harm.loses and decision.rule == CLEAN
-    if asked is None and (harm.says == "harms" or loses):
-        do = "dropping or changing" if fix else "dropping"
-        what = "do harm" if harm.says == "harms" else "rather harm than help"
-        return _everything(decision, harm, f"{do} them would {what} ({harm})")
-    lost = harm.against_random is not None and harm.against_random.below_zero
-    if lost and decision.rule != "random":
-        lot = decide_scored(scored, keep=asked, rule="random")
-        note = (
-            f"{decision.rule} loses to a random subset of that size ({harm.against_random} points)"
-        )
-        return replace(lot, harm=harm, notes=(*lot.notes, note))
-    return replace(decision, harm=harm)
-
-
-def _everything(decision: Decision, harm: Harm | None, why: str) -> Decision:
-    note = f"{why}{ALL_KEPT}; what looks wrong is listed"
-    suspects = decision.suspects
-    if suspects is not None:
-        suspects = replace(suspects, dropped=np.zeros(len(suspects), dtype=np.bool_))
-    everyone = np.arange(len(decision.data))
-    judgement = decision.judgement
-    if judgement is not None:
-        used = Subset(everyone, EVERYTHING, {}, len(decision.data))
-        judgement = replace(judgement, subset=used, certificates=())
-    return replace(
-        decision,
-        kept=everyone,
-        suspects=suspects,
-        rule=EVERYTHING,
-        limits=(),
-        judgement=judgement,
-        fixed=None,
-        harm=harm,
-        short=0,
-        notes=(*decision.notes, note),
-    )
-
-
-def decide_scored(
-    scored: Scored, *, keep: float | None, rule: str = RECOMMENDED, fix: bool = False
-) -> Decision:
-    """The same for data whose proxies have trained: judge, choose, certify, in this order."""
-    check_rule(rule, keep, canaries=bool(scored.canaries), n=len(scored.data))
-    judgement = None
-    if scored.canaries:
-        judgement = judge(
-            scored.view,
-            scored.canaries,
-            keep=1.0 if keep is None else keep,
-            at_most=scored.settings.at_most,
-            seed=scored.settings.seed,
-        )
-    corruption = None if judgement is None else judgement.corruption
-    choice = choice_of(scored, judgement, keep=keep, rule=rule, corruption=corruption)
-    kept = np.flatnonzero(choice.kept)
-    if judgement is not None:  # what it says of a subset is about the rows that are used
-        used = Subset(kept, choice.rule, {}, len(scored.data))
-        usable = None if judgement.subset is None else used
-        judgement = replace(judgement, subset=usable, certificates=choice.limits)
-    suspicion = suspicion_of(scored)
-    found = Decision(
-        data=scored.data,
-        kept=kept,
-        suspicion=suspicion,
-        suspects=suspects_of(scored, suspicion, choice.kept),
-        rule=choice.rule,
-        keep=keep,
-        judgement=judgement,
-        limits=choice.limits,
-        corruption=choice.corruption,
-        wrong=_wrong_share(scored),
-        contested=_contested(scored, choice.kept),
-        notes=(*scored.notes, *choice.notes),
-        short=choice.short,
-        scored=scored,
-    )
-    return _fixed(found) if fix and choice.rule == CLEAN else found
-
-
-def _fixed(decision: Decision) -> Decision:
-    """The dropped whose right label the proxies are sure of are kept with that label.
-
-    Sure: all of them contradict the given label, and the suggested one is at least as probable as
-    it is among the examples that carry it, on average.
-    """
-    scored, suspects = decision.scored, decision.suspects
-    p = None if scored is None else scored.unseen()
-    if scored is None or suspects is None or p is None:
-        return decision
-    labels = np.array(decision.data.labels)
-    usual = usual_confidence(p, labels)
-    all_say = suspects.contradicted == suspects.proxies
-    sure = p[suspects.positions, suspects.suggested] >= usual[suspects.suggested]
-    other = suspects.suggested != suspects.given
-    which = np.flatnonzero(suspects.dropped & all_say & sure & other)
-    at = suspects.positions[which]
-    labels[at] = suspects.suggested[which]
-    dropped = np.array(suspects.dropped)
-    dropped[which] = False
-    judgement = decision.judgement
-    if judgement is not None:
-        judgement = replace(judgement, certificates=())
-    return replace(
-        decision,
-        kept=np.union1d(decision.kept, at),
-        fixed=labels,
-        suspects=replace(suspects, dropped=dropped),
-        limits=(),
-        judgement=judgement,
-        notes=(*decision.notes, "no limit covers labels that were changed"),
-    )
-
-
-def _contested(scored: Scored, kept: NDArray[np.bool_]) -> float:
-    """The share of kept labels that strangers find less likely than another; 0 without folds."""
-    p = scored.unseen()
-    if p is None or not kept.any():
-        return 0.0
-    return float((p.argmax(axis=1) != scored.data.labels)[kept].mean())
-
-
-def _wrong_share(scored: Scored) -> WrongShare | None:
-    """The range of wrong labels, canaries aside: those are wrong on purpose."""
-    p = unseen_probabilities(scored.dynamics, len(scored.data.classes))
-    if p is None:
-        return None
-    own = ~scored.planted()
-    return wrong_share(p[own], scored.data.labels[own])
-
-
-__all__ = ["CLEAN", "EVERYTHING", "Decision", "decide", "decide_scored"]

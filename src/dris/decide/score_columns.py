@@ -13,7 +13,7 @@ def score_file(decision: Decision) -> ScoreFile:
     >>> import numpy as np
     >>> from dris.core.dynamics.history import Dynamics
     >>> from dris.data.labelled import LabelledData
-    >>> from dris.decide.decision import decide
+    >>> from dris.decide.route import decide
     >>> data = LabelledData.of(np.eye(2), [0, 1], classes=("a", "b"), ids=["p", "q"])
     >>> loss = Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]], ids=["q", "p"])
     >>> file = score_file(decide(data, dynamics=loss))

@@ -33,7 +33,8 @@ from dris.core.errors import InputError
 from dris.data.in_memory import sparse_table
 from dris.data.labelled import Feature, LabelledData
 from dris.decide.choice import EVERYTHING
-from dris.decide.decision import ALL_KEPT, decide
+from dris.decide.no_harm import ALL_KEPT
+from dris.decide.route import decide
 from dris.decide.settings import Settings
 from dris.learn.record.array_like import refuse_other_index
 from dris.learn.standardized import as_single

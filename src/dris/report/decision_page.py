@@ -20,7 +20,8 @@ from dris.data.tables.roles import reading_words
 from dris.data.writer import Writer
 from dris.decide.audit import sealed_draw
 from dris.decide.choice import EVERYTHING
-from dris.decide.decision import ALL_KEPT, Decision
+from dris.decide.decision import Decision
+from dris.decide.no_harm import ALL_KEPT
 from dris.report.build import report_data
 from dris.report.page import write_report
 from dris.report.page_data import NO_LABEL, Advice, ReportData, Sample

@@ -15,7 +15,7 @@ from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.noise.canaries import plant_canaries
 from dris.data.labelled import LabelledData
-from dris.decide.decision import decide_scored
+from dris.decide.by_scores import decide_scored
 from dris.decide.scored import score_data
 
 EVERY = tuple(dict.fromkeys((*UNGATED, *GATED, *VARIANTS, *RULES)))

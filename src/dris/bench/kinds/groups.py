@@ -20,7 +20,7 @@ from dris.core.noise.canaries import Canaries, plant_canaries, without_canaries
 from dris.core.noise.flips import NoisyLabels, flip_labels
 from dris.core.streams import rng_for
 from dris.data.labelled import LabelledData
-from dris.decide.decision import decide_scored
+from dris.decide.by_scores import decide_scored
 from dris.decide.scored import Scored, score_data
 from dris.decide.settings import Settings
 from dris.learn.attack import attacker_norms

@@ -35,7 +35,7 @@ from dris.core.temporaries import temporary_folder
 from dris.core.words import printable, under
 from dris.data.labelled import LabelledData
 from dris.data.writer import OWN
-from dris.decide.decision import decide
+from dris.decide.route import decide
 from dris.learn.recipe import Recipe
 from dris.learn.run.bars import bar
 from dris.learn.run.processes import Progress
