@@ -31,6 +31,7 @@ from clean_noise import NOISES, corrupted
 from clean_page import PAGE, RECORD, page
 from clean_pictures import draw
 from clean_sets import PEERS, SETS, split
+from dris.core.certify.subset_limit import widest
 from dris.data.labelled import LabelledData
 from dris.decide.by_scores import decide_scored
 
@@ -269,7 +270,7 @@ def _detection(wrong: Mask, doubt: NDArray[np.float64]) -> list[float] | None:
 
 def _said(decision: dris.Decision, wrong: Mask) -> dict[str, Any]:
     """What a decision told a person, with the truth where there is one."""
-    harm, limit = decision.harm, decision.limit
+    harm, limit = decision.harm, widest(decision.limits) if decision.limits else None
     changes = (
         ()
         if harm is None

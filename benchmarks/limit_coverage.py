@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dris
+from dris.core.certify.subset_limit import widest
 
 CLASSES, ROWS, WIDTH = 4, 600, 8
 RATES = (0.05, 0.1, 0.2, 0.3)
@@ -54,10 +55,10 @@ def one(kind: str, seed: int) -> Outcome:
     decision = dris.decide(dris.read_data(x, given), settings=settings, check_harm=False, workers=1)
     kept = decision.kept
     truth = float((given[kept] != y[kept]).mean())
-    limit = decision.limit
-    if limit is None:
+    if not decision.limits:
         return Outcome(False, 1.0, truth)
-    return Outcome(decision.limit_says != "not to be trusted", limit.share, truth)
+    share = widest(decision.limits).share
+    return Outcome(decision.limit_says != "not to be trusted", share, truth)
 
 
 def main() -> None:

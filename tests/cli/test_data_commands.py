@@ -173,7 +173,8 @@ def test_judge_prints_the_judgement_and_its_json_holds_every_check(on_people, tm
 
 def test_several_kinds_of_canaries_each_certify(on_people):
     values = json.loads(on_people("judge", "--canaries", "uniform,confusable", "--json")[1])
-    assert [limit["kind"] for limit in values["limits"]] == ["uniform", "confusable"]
+    kinds = [limit["kind"] for limit in values["judgement"]["corruption"]]
+    assert kinds == ["uniform", "confusable"]
 
 
 def test_report_alone_says_its_headline(on_people, tmp_path):
@@ -499,7 +500,7 @@ def test_what_is_said_of_a_limit_depends_on_what_it_is_worth(
     found = decide_scored(made_scored()[0], keep=keep)
     if hides:
         monkeypatch.setattr(type(found.judgement), "hides", True)
-    limit = replace(found.limit, wrong=wrong, left=1000, corrupted=900)
+    limit = replace(found.limits[0], wrong=wrong, left=1000, corrupted=900)
     most = replace(found.corruption[0], corrupted=int(1000 * in_all), total=1000)
     found = replace(found, limits=(limit,), corruption=(most,))
     _say(Request(at_most=0.5, label="y"), found, Path("kept.csv"))

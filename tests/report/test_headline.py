@@ -85,9 +85,10 @@ def test_a_promise_comes_with_its_condition_or_not_at_all(decision):
 
 def test_a_best_guess_stands_beside_the_range_where_there_is_one(decision):
     known = replace(decision, wrong=WrongShare(0.1, 0.3, 0.2))
-    assert "between 10% and 30% are wrong, about 20% if errors fall at random." in promise(known)
+    about = "between 10.0% and 30.0% are wrong, about 20.0% if errors fall at random: at least"
+    assert about in promise(known)
     unknown = replace(decision, wrong=WrongShare(0.1, 0.3))
-    assert "between 10% and 30% are wrong. " in promise(unknown)
+    assert "between 10.0% and 30.0% are wrong: at least what fits random" in promise(unknown)
 
 
 def test_a_limit_that_hiding_labels_break_is_called_so(decision):

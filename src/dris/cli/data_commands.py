@@ -250,7 +250,7 @@ def judge(ask: Request, keep: Keep = 0.25) -> None:
     for line in decision.lines() if decision.judgement is None else []:
         ask.talk.say(line)
     if decision.judgement is not None:
-        ask.talk.say_lines(str(decision.judgement))
+        ask.talk.say_lines(str(decision.stated))
         if decision.rule != decision.judgement.rule:
             ask.talk.say(f"  here     {decision.rule} is used")
         for note in decision.notes:
@@ -299,7 +299,7 @@ def _say(ask: Request, decision: "Decision", kept: Path | None) -> None:
     """The decision in words, and how to check it where the limit is loose."""
     for line in decision.lines():
         ask.talk.say(line)
-    if decision.limit is None:
+    if not decision.limits:
         return
     check = "dris audit"
     if kept is not None:

@@ -185,9 +185,15 @@ def format_of(path: Path) -> Format:
 
 
 def suffix_for(data: LabelledData) -> str:
-    """How a file with some of this data's rows is usually called: .csv, .parquet, ..."""
+    """How a file with some of this data's rows is usually called: .csv, .parquet, ...
+
+    As the file itself where that has one of the format's names, so that tabs stay in a .tsv.
+    """
     entry = BY_NAME.get(data.origin.format)
-    return ".csv" if entry is None else entry.written[0]
+    if entry is None:
+        return ".csv"
+    own = data.origin.files[0].suffix.lower() if data.origin.files else ""
+    return own if own in entry.written else entry.written[0]
 
 
 def _together() -> str:

@@ -49,7 +49,7 @@ def decide_scored(
         limits=choice.limits,
         corruption=choice.corruption,
         wrong=_wrong_share(scored),
-        contested=_contested(scored, choice.kept),
+        contested=contested_share(scored, choice.kept),
         notes=(*scored.notes, *choice.notes),
         short=choice.short,
         scored=scored,
@@ -91,7 +91,7 @@ def _fixed(decision: Decision) -> Decision:
     )
 
 
-def _contested(scored: Scored, kept: NDArray[np.bool_]) -> float:
+def contested_share(scored: Scored, kept: NDArray[np.bool_]) -> float:
     """The share of kept labels that strangers find less likely than another; 0 without folds."""
     p = scored.unseen()
     if p is None or not kept.any():

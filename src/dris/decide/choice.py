@@ -24,6 +24,7 @@ from dris.decide.scored import Scored
 from dris.decide.suspects import contradicted_labels
 
 Mask = NDArray[np.bool_]
+Counts = NDArray[np.int64] | NDArray[np.float64]
 EVERYTHING = "everything"
 CLEANEST = "aum_mean"  # needs no gate: the judgement's own answer to too few canaries
 LITTLE = 200  # examples; with fewer, keeping a small share lost more than it won on digits
@@ -181,27 +182,25 @@ def _unfit(scored: Scored, judgement: Judgement, undoubted: float) -> str | None
 def _with_every_class(scored: Scored, mask: Mask, *, fixed: bool) -> tuple[Mask, tuple[str, ...]]:
     """A class below half of its share gets its cleanest back; others give way if α is fixed.
 
-    Classes are those that the proxies were shown, so that nothing depends on who is a canary.
+    It must be below by the labels that proxies were shown, and by the given ones as far as the
+    choosing canaries tell these: nothing depends on who is a certifying one.
     """
-    labels = np.asarray(scored.dynamics.labels)
-    classes = len(scored.data.classes)
-    before = np.bincount(labels, minlength=classes)
-    after = np.bincount(labels[mask], minlength=classes)
+    labels, classes = np.asarray(scored.dynamics.labels), len(scored.data.classes)
     size = int(mask.sum())
-    least = np.minimum(before, np.ceil(HALF * size * before / before.sum())).astype(np.int64)
-    short = np.flatnonzero(after < least)
+    before, after = (np.bincount(some, minlength=classes) for some in (labels, labels[mask]))
+    given = _given_sizes(scored, mask, before, after, back=not fixed)
+    missing = np.minimum(_below(before, after), _below(*given))
+    short = np.flatnonzero(missing > 0)
     if not short.size:
         return mask, ()
     mask, seed = mask.copy(), scored.settings.seed
     margin, ids = -suspicion(scored.view), scored.dynamics.ids
     for label in short:
         out = np.flatnonzero((labels == label) & ~mask)
-        cleanest, _ = top_mask(
-            margin[out], int(least[label] - after[label]), seed=seed, ids=ids[out]
-        )
+        cleanest, _ = top_mask(margin[out], int(missing[label]), seed=seed, ids=ids[out])
         mask[out[cleanest]] = True
     if fixed:  # the least clean of the classes above their share go
-        above = np.flatnonzero(np.isin(labels, np.flatnonzero(after > least)) & mask)
+        above = np.flatnonzero(np.isin(labels, np.flatnonzero(missing < 0)) & mask)
         above = above[~scored.data.trusted[above]]
         surplus = min(int(mask.sum()) - size, above.size)
         worst, _ = top_mask(-margin[above], surplus, seed=seed, ids=ids[above])
@@ -212,3 +211,32 @@ def _with_every_class(scored: Scored, mask: Mask, *, fixed: bool) -> tuple[Mask,
     else:
         note = f"classes {names} would fall below half of their share and keep their cleanest"
     return mask, (note,)
+
+
+def _below(before: Counts, after: Counts) -> NDArray[np.int64]:
+    """How many whole rows each class is below half of its share."""
+    least = np.minimum(before, np.ceil(HALF * after.sum() * before / before.sum()))
+    return np.asarray(np.floor(least - after), dtype=np.int64)
+
+
+def _given_sizes(
+    scored: Scored, mask: Mask, shown: Counts, chosen: Counts, *, back: bool
+) -> tuple[Counts, Counts]:
+    """How many rows of each class were given, and how many are kept, by estimate.
+
+    Planted labels are taken out and the rows' own put in their place, of choosing canaries as they
+    are, of the others as many again; with `back`, a canary's row stays unless its own label is
+    contradicted.
+    """
+    labels, classes = np.asarray(scored.dynamics.labels), len(scored.data.classes)
+    before, after = (counts.astype(np.float64) for counts in (shown, chosen))
+    stays = ~contradicted_labels(scored) if back and scored.canaries else np.zeros_like(mask)
+    for kind in scored.canaries:
+        at = kind.choosing.positions
+        if not at.size:
+            continue
+        times = len(kind) / at.size
+        for counts, seen, own in ((before, at, at), (after, at[mask[at]], at[stays[at]])):
+            counts -= times * np.bincount(labels[seen], minlength=classes)
+            counts += times * np.bincount(scored.data.labels[own], minlength=classes)
+    return before.clip(0), after.clip(0)

@@ -1,7 +1,7 @@
 """What to do about each example and why: the noun that every door shows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
@@ -112,8 +112,20 @@ class Decision:
 
     @property
     def limit(self) -> ContaminationLimit | None:
-        """The widest limit of all kinds of canaries: the one to state."""
-        return widest(self.limits) if self.limits else None
+        """The limit to state, the widest of all kinds of canaries; None where it is withdrawn."""
+        return widest(self.limits) if self.limit_says == "something" else None
+
+    @property
+    def stated(self) -> Judgement | None:
+        """The judgement, without limits that are withdrawn."""
+        if self.judgement is None or self.limit is not None:
+            return self.judgement
+        untrue = self.limit_says == "not to be trusted"
+        return replace(
+            self.judgement,
+            certificates=(),
+            corruption=() if untrue else self.judgement.corruption,
+        )
 
     @property
     def limit_says(self) -> Literal["something", "nothing", "not to be trusted"]:
@@ -124,12 +136,15 @@ class Decision:
         more is wrong at least than the limit on all of the data allows, or a check fails.
         """
         most = max((c.share for c in self.corruption), default=1.0)
-        if self.limit is None or self.limit.vacuous or self.limit.share >= most:
+        if not self.limits:
+            return "nothing"
+        limit = widest(self.limits)
+        if limit.vacuous or limit.share >= most:
             return "nothing"
         hides = self.judgement is not None and self.judgement.hides
         if hides or (self.wrong is not None and max(self.wrong.low, self.wrong.surest) > most):
             return "not to be trusted"
-        return "nothing" if self.limit.share < self.contested else "something"
+        return "nothing" if limit.share < self.contested else "something"
 
     @property
     def subset(self) -> Subset:
@@ -191,8 +206,9 @@ class Decision:
             "suspects": 0 if self.suspects is None else len(self.suspects),
             "dropped": len(self.data) - int(self.kept.size),
             "fixed": int(self.changed.sum()),
-            "limits": [limit.to_dict() for limit in self.limits],
-            "judgement": None if self.judgement is None else self.judgement.to_dict(),
+            "limits": [] if self.limit is None else [limit.to_dict() for limit in self.limits],
+            "limit_says": self.limit_says,
+            "judgement": None if self.stated is None else self.stated.to_dict(),
             "harm": None if self.harm is None else self.harm.to_dict(),
             "wrong": None if self.wrong is None else [self.wrong.low, self.wrong.high],
             "likely": None if self.wrong is None else self.wrong.likely,
@@ -277,14 +293,14 @@ class Decision:
         if found is not None:
             said.append(f"blind  {BLIND}")
         limit = self.limit
-        if limit is not None and self.limit_says == "something":
+        if limit is not None:
             said.append(
                 f"limit  at most {limit.share:.2%} of them are wrong ({limit.wrong:,} of "
                 f"{limit.left:,}) with probability {1 - limit.delta:g}, if {limit.conditions[0]}"
             )
-        elif limit is not None:
+        elif self.limits:
             why = f": {TOO_GOOD}" if self.limit_says == "not to be trusted" else ""
             said.append(f"limit  nothing of use is certified about what is kept{why}")
         if self.judgement is not None:
-            said.append(f"why    {self.judgement.regime}: {self.judgement.reason}")
+            said.append(f"why    {self.judgement.looks}: {self.judgement.reason}")
         return [*said, *(f"note   {note}" for note in self.notes)]

@@ -10,6 +10,7 @@ from dris.core.choose.rules import CLEAN, LEAN, RECOMMENDED
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
+from dris.data.telling import telling
 from dris.decide.by_scores import decide_scored
 from dris.decide.choice import EVERYTHING, FEW, LITTLE, check_rule
 from dris.decide.decision import Decision
@@ -88,6 +89,7 @@ def decide(
         raise InputError("fix is for clean; leave keep and rule out")
     if dynamics is not None and probabilities is not None:
         raise InputError("dynamics and probabilities both replace proxies; pass one")
+    data = telling(data)
     ours = dynamics is None and probabilities is None
     certified = ours and bool(how.canaries)
     check_rule(rule, keep, canaries=certified, n=len(data))

@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.certify.random_audit import audit_limit
-from dris.core.certify.subset_limit import ContaminationLimit, widest
+from dris.core.certify.subset_limit import ContaminationLimit
 from dris.core.choose.rules import CLEAN
 from dris.core.choose.selection import Subset
 from dris.core.errors import InputError
@@ -19,8 +20,9 @@ from dris.data.looks import columns_to_show, looks
 from dris.data.tables.roles import reading_words
 from dris.data.writer import Writer
 from dris.decide.audit import sealed_draw
+from dris.decide.by_scores import contested_share
 from dris.decide.choice import EVERYTHING
-from dris.decide.decision import Decision
+from dris.decide.decision import BLIND, Decision
 from dris.decide.no_harm import ALL_KEPT
 from dris.report.build import report_data
 from dris.report.page import write_report
@@ -85,7 +87,12 @@ def page_of(decision: Decision, *, title: str, recipe: Mapping[str, Any]) -> Rep
         if not ranked:
             raise InputError("without several proxies there is no other share")
         choice = decision.at(fraction)
-        share = widest(choice.limits).share if choice.limits else None
+        other = replace(
+            decision,
+            limits=choice.limits,
+            contested=0.0 if scored is None else contested_share(scored, choice.kept),
+        ).limit
+        share = None if other is None else other.share
         return Subset(np.flatnonzero(choice.kept), choice.rule, {"limit": share}, n)
 
     suspected = np.zeros(n, dtype=np.bool_)
@@ -188,25 +195,33 @@ def changing(decision: Decision) -> str:
             f"{harm.as_decided} points of 100, which flatters, for the imported models know those "
             f"labels; by what our own proxies would keep {harm.agreement}"
         )
-    return f"Small models trained {what} {says}: {points}, beyond chance {harm.beyond_chance}."
+    worst = min(harm.classes, key=lambda name: harm.classes[name], default=None)
+    class_by = "" if worst is None else f", worst for {worst} with {harm.classes[worst]:+.1f}"
+    return (
+        f"Small models trained {what} {says}: {points}, beyond chance {harm.beyond_chance}"
+        f"{class_by}; {harm.condition}."
+    )
 
 
 def promise(decision: Decision) -> str:
     """How much may still be wrong, with the condition in the same sentence, or why no limit is."""
     wrong, first = decision.wrong, ""
     if wrong is not None:
-        low, high = (f"{share:.0%}" for share in (wrong.low, wrong.high))
         about = (
-            "" if wrong.likely is None else f", about {wrong.likely:.0%} if errors fall at random"
+            "" if wrong.likely is None else f", about {wrong.likely:.1%} if errors fall at random"
         )
-        first = f"Of all labels between {low} and {high} are wrong{about}. " if low != high else ""
-    return first + _promise(decision)
+        first = (
+            f"Of all labels between {wrong.low:.1%} and {wrong.high:.1%} are wrong{about}: at "
+            "least what fits random errors, too few where errors follow the features; at most "
+            "what proxies contradict, too many where classes overlap. "
+        )
+    return f"{first}{_promise(decision)} {BLIND[0].upper()}{BLIND[1:]}."
 
 
 def _promise(decision: Decision) -> str:
     limit = decision.limit
     without = "checking the random sample below gives a limit that assumes nothing"
-    if limit is None:
+    if not decision.limits:
         return (
             "How much of what is kept is still wrong was not measured; checking the random sample "
             "below gives an exact limit, whatever made the labels wrong."
@@ -216,7 +231,7 @@ def _promise(decision: Decision) -> str:
             "No limit on what is left is given: wrong labels here are not like the ones that were "
             f"planted to test the proxies, and a limit would rest on these; {without}."
         )
-    if decision.limit_says == "nothing":
+    if limit is None:
         return f"Nothing of use can be promised about what is kept; {without}."
     return (
         f"At most {limit.share:.1%} of the kept labels are wrong ({limit.wrong:,} of "
@@ -244,7 +259,7 @@ def _advice(decision: Decision, name: str, asked: Mapping[str, Any] | None) -> A
             doing(decision, name, asked),
             changing(decision),
             promise(decision),
-            todo=("Plant canaries: let dris train the proxies.", _CHECK, _REVIEW),
+            todo=(*_canaries(decision), _CHECK, _REVIEW),
             noticed=decision.notes,
         )
     reason = judgement.reason
@@ -252,7 +267,7 @@ def _advice(decision: Decision, name: str, asked: Mapping[str, Any] | None) -> A
         reason = f"the judgement is for {judgement.rule}: {reason}"
     return Advice(
         headline(decision),
-        judgement.regime,
+        judgement.looks,
         decision.rule,
         f"{reason}.",
         doing(decision, name, asked),
@@ -276,11 +291,19 @@ _REVIEW = (
 )
 
 
+def _canaries(decision: Decision) -> tuple[str, ...]:
+    """Where others' models judge, that our own would give a limit."""
+    imported = decision.scored is not None and decision.scored.imported
+    return ("Plant canaries: let dris train the proxies.",) if imported else ()
+
+
 def _todo(decision: Decision) -> tuple[str, ...]:
+    if decision.rule == EVERYTHING and decision.harm is not None:
+        return ("Train on everything; look at the suspects first.", _CHECK, _REVIEW)
     if decision.rule == EVERYTHING:
         return ("Train other proxies: fewer --epochs, another --model, or more --proxies.", _REVIEW)
     first = "Train on the kept examples, and compare with all of them."
-    if decision.limit is not None and decision.limit.vacuous:
+    if decision.keep is not None and decision.limits and decision.limit is None:
         return (first, "Keep less, for a limit that says something.", _CHECK, _REVIEW)
     return (first, _CHECK, _REVIEW)
 

@@ -309,20 +309,28 @@ def test_words_name_limits_doubts_and_the_reason_of_whatever_does_not_hold():
         said = at + 1 < len(lines) and lines[at + 1].strip() == check.reason
         assert said == (check.outcome != "holds"), name
     bare = replace(found, certificates=(), corruption=())
-    assert "  left  " not in str(bare)
+    assert "  left     nothing of use is certified about what is kept" in str(bare)
     assert "  in all  " not in str(bare)
     unusable = replace(found, subset=None, rule="train other proxies")
     assert str(unusable).splitlines()[0] == "moderate noise: train other proxies"
 
 
-def test_what_hides_is_said_beside_every_limit():
+def test_where_labels_hide_or_are_known_by_heart_no_limit_is_given():
     found = judged(*world(noise=0.2)[:2])
     assert not found.hides
     assert "too good to trust" not in str(found)
     hiding = replace(found.checks["hiding"], outcome="fails")
     other = replace(found, checks={**found.checks, "hiding": hiding})
     assert other.hides
-    assert str(other).count("too good to trust") == 2
+    by_heart = replace(found, regime="memorised")
+    for withdrawn in (other, by_heart):
+        assert "left     no limit is given: it would be too good to trust" in str(withdrawn)
+        assert "at most" not in str(withdrawn)
+        assert "  in all  " not in str(withdrawn)
+        values = withdrawn.to_dict()
+        assert (values["certificates"], values["corruption"]) == ([], [])
+    assert found.to_dict()["certificates"]  # the twin
+    assert f"if {found.certificate.conditions[0]}" in str(found)
     natural = replace(found.checks["natural"], outcome="fails")
     assert not replace(found, checks={**found.checks, "natural": natural}).hides
 

@@ -68,7 +68,7 @@ class CorruptionLimit:
     def __str__(self) -> str:
         return (
             f"between 0 (no lower limit can be told) and {self.share:.2%} of {self.total:,} given "
-            f"labels are wrong, with probability {1 - self.delta:g}"
+            f"labels are wrong, with probability {1 - self.delta:g}, if {self.conditions[0]}"
         )
 
 

@@ -67,7 +67,8 @@ class ContaminationLimit:
         says = "nothing is certified" if self.vacuous else f"at most {self.share:.2%} are wrong"
         return (
             f"{self.kind} attacker: {says} ({self.wrong:,} of {self.left:,}) with probability "
-            f"{1 - self.delta:g}: {self.passed:,} of {self.canaries:,} canaries passed"
+            f"{1 - self.delta:g}, if {self.conditions[0]}: {self.passed:,} of {self.canaries:,} "
+            "canaries passed"
         )
 
 

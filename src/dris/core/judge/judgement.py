@@ -88,6 +88,14 @@ class Judgement:
         return max(self.corruption, key=lambda c: c.share, default=None)
 
     @property
+    def looks(self) -> str:
+        """The regime in words for a person, who must not read that data is clean: nobody can tell.
+
+        Errors that every proxy believes leave no sign.
+        """
+        return "no sign of wrong labels" if self.regime == "clean" else self.regime
+
+    @property
     def warnings(self) -> tuple[Check, ...]:
         """The checks that fail."""
         return tuple(check for check in self.checks.values() if check.outcome == "fails")
@@ -102,8 +110,8 @@ class Judgement:
             "keep": self.keep,
             "kept": None if self.subset is None else len(self.subset),
             "checks": {name: _plain(check) for name, check in self.checks.items()},
-            "certificates": [limit.to_dict() for limit in self.certificates],
-            "corruption": [limit.to_dict() for limit in self.corruption],
+            "certificates": [] if self.hides else [limit.to_dict() for limit in self.certificates],
+            "corruption": [] if self.hides else [limit.to_dict() for limit in self.corruption],
         }
 
     @property
@@ -111,9 +119,10 @@ class Judgement:
         """Whether wrong labels are not like canaries, so that no limit can be trusted.
 
         They go one way between classes, look milder to proxies without folds, or kinds of canaries
-        disagree.
+        disagree; or proxies know them by heart.
         """
-        return any(check.name in (HIDING, MILDER, KINDS_ALIKE) for check in self.warnings)
+        unlike = any(check.name in (HIDING, MILDER, KINDS_ALIKE) for check in self.warnings)
+        return unlike or self.regime == "memorised"
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))
@@ -122,7 +131,7 @@ class Judgement:
         found: list[str] = [check.outcome for check in self.checks.values()]
         outcomes = ("holds", "fails", "cannot tell")
         pairs = [
-            ("regime", self.regime),
+            ("regime", self.looks),
             ("rule", self.rule),
             ("why", self.reason),
             ("checks", ", ".join(f"{found.count(one)} {one}" for one in outcomes)),
@@ -321,13 +330,16 @@ def _plain(check: Check) -> dict[str, Any]:
 
 
 def _lines(j: Judgement) -> list[str]:
-    head = [f"{j.regime}: use {j.rule}" if j.subset is not None else f"{j.regime}: {j.rule}"]
+    head = [f"{j.looks}: use {j.rule}" if j.subset is not None else f"{j.looks}: {j.rule}"]
     head.append(f"  why      {j.reason}.")
-    note = f"; {TOO_GOOD}" if j.hides else ""
-    if j.certificate is not None:
-        head.append(f"  left     {j.certificate}{note}")
-    if j.limit is not None:
-        head.append(f"  in all   {j.limit}{note}")
+    if j.hides:
+        head.append(f"  left     no limit is given: it would be {TOO_GOOD}")
+    elif j.certificate is not None:
+        head.append(f"  left     {j.certificate}")
+    elif j.subset is not None:
+        head.append("  left     nothing of use is certified about what is kept")
+    if j.limit is not None and not j.hides:
+        head.append(f"  in all   {j.limit}")
     for check in j.checks.values():
         head.append(
             f"  {check.outcome:<12} {check.name} ({check.number:.3g} against {check.threshold:.3g})"

@@ -79,18 +79,41 @@ def _csv_lines(data: LabelledData, change: Change, rows: CsvRows, at: int) -> It
                 continue
             if change.labels is not None and relabelled[row]:
                 cells[at] = str(change.labels[row])
-                body = record_bytes(cells, separator)
+                body = _with_cell(body, cells, at, separator)
             for column, values in marked.items():
                 word = _word(values[row])
                 if change.labelled(row) and cells[column].strip().lower() != word:
                     cells[column] = word
-                    body = record_bytes(cells, separator)
+                    body = _with_cell(body, cells, column, separator)
             yield body + _cells([c[row] for c in change.columns.values()], separator) + end
     if row + 1 != len(change.keep):
         raise InputError(
             f"{rows.files[0]} has quotes inside cells that are not quoted, so its rows cannot be "
             "told apart byte by byte; quote those cells, or write ids instead"
         )
+
+
+def _with_cell(body: bytes, cells: list[str], at: int, separator: str) -> bytes:
+    """The bytes of a record with one of its cells replaced, all others as they were written.
+
+    Where quotes stand inside cells that are not quoted the whole record is written anew.
+
+    >>> _with_cell(b'"x, y",2,c', ["x, y", "2", "b"], 2, ",")
+    b'"x, y",2,b'
+    """
+    begin, end, column, quoted = 0, len(body), 0, False
+    for place, byte in enumerate(body):
+        if byte == ord('"'):
+            quoted = not quoted
+        elif byte == ord(separator) and not quoted:
+            if column == at:
+                end = place
+                break
+            begin, column = place + 1, column + 1
+    made = body[:begin] + record_bytes([cells[at]], separator) + body[end:]
+    text = io.StringIO(made.decode("utf-8-sig"), newline="")
+    same = [*csv.reader(text, delimiter=separator)] == [cells]
+    return made if same else record_bytes(cells, separator)
 
 
 def _cells(values: list[Any], separator: str) -> bytes:
@@ -107,14 +130,15 @@ def _word(mark: bool | np.bool_) -> str:
 
 
 def record_bytes(cells: list[Any], separator: str) -> bytes:
-    """One line of CSV, without its end.
+    r"""One record of CSV, without its end.
 
-    >>> record_bytes(["a,b", 1.5], ",")
-    b'"a,b",1.5'
+    >>> record_bytes(["a,b", 1.5, "two\nlines"], ",")
+    b'"a,b",1.5,"two\nlines"'
     """
-    out = io.StringIO()
-    csv.writer(out, delimiter=separator, lineterminator="").writerow(cells)
-    return out.getvalue().encode()
+    out = io.StringIO(newline="")
+    end = "\r\n"  # both are quoted inside cells for it
+    csv.writer(out, delimiter=separator, lineterminator=end).writerow(cells)
+    return out.getvalue().removesuffix(end).encode()
 
 
 def write_parquet(data: LabelledData, change: Change, path: Path) -> None:
