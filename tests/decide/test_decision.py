@@ -139,6 +139,30 @@ def test_a_limit_is_withdrawn_where_the_data_contradict_it(found):
     assert replace(found, contested=share).limit_says == "something"
 
 
+def test_a_limit_that_is_withdrawn_is_given_nowhere(found):
+    said = found.to_dict()
+    assert (found.limit is None, said["limit_says"]) == (False, "something")
+    assert said["limits"]  # the twin
+    assert said["judgement"]["certificates"]
+    check = Check(HIDING, "fails", 0.9, 0.6, "made to fail")
+    judgement = replace(found.judgement, checks={**found.judgement.checks, "hiding": check})
+    share = found.limit.share
+    for withdrawn, untrue in (
+        (replace(found, judgement=judgement), True),
+        (replace(found, wrong=WrongShare(0.9, 1.0)), True),
+        (replace(found, contested=share + 0.001), False),
+    ):
+        said = withdrawn.to_dict()
+        assert (withdrawn.limit, said["limits"], said["judgement"]["certificates"]) == (
+            None,
+            [],
+            [],
+        )
+        assert bool(said["judgement"]["corruption"]) != untrue
+        assert said["limit_says"] == ("not to be trusted" if untrue else "nothing")
+        assert "at most" not in "".join(line for line in withdrawn.lines() if line[:5] == "limit")
+
+
 def test_a_decision_says_in_four_lines_what_it_found_did_changes_and_cannot_know(found):
     said = [line.split()[0] for line in replace(found, short=0).lines()]
     assert said[: 3 + (found.harm is not None)] == (

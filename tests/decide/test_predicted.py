@@ -165,6 +165,29 @@ def test_the_command_begins_from_a_file_of_them(tmp_path, dris, kind):
     assert (values["kept"], values["limits"], values["proxies"]["imported"]) == (270, [], 1)
 
 
+def test_labels_alone_are_enough_where_a_model_has_judged_them(tmp_path, dris):
+    data, p = world()
+    lines = ["y", *(data.names[k] for k in data.labels)]
+    (tmp_path / "labels.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    np.save(tmp_path / "p.npy", p)
+    words = ["clean", str(tmp_path / "labels.csv"), "--label", "y", "--out", str(tmp_path / "out")]
+    code, said, told = dris(*words, "--from", str(tmp_path / "p.npy"))
+    assert code == 0, told
+    assert "kept   270 of 300 by clean" in said
+    assert "was not measured: there is nothing to learn from" in said
+    code, _, told = dris(*words)  # the twin
+    assert (code, "no column to learn from" in told) == (1, True)
+    np.save(tmp_path / "nan.npy", np.where(p > 2, p, np.nan))
+    code, _, told = dris(*words, "--from", str(tmp_path / "nan.npy"), "--force")
+    assert (code, "must be finite" in told) == (1, True)
+
+
+def test_an_index_that_pandas_wrote_is_no_class():
+    data, p = world()
+    table = pa.table({"a": p[:, 0], "b": p[:, 1], "c": p[:, 2], "__index_level_0__": range(300)})
+    assert scored_by(data, table.to_pandas()).unseen() == pytest.approx(scored_by(data, p).unseen())
+
+
 @pytest.mark.parametrize(
     ("cell", "says"), [("0.9", "sum to 1"), ("x", "a column of numbers for each class")]
 )

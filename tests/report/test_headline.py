@@ -97,6 +97,22 @@ def test_a_limit_that_hiding_labels_break_is_called_so(decision):
     assert "%" not in said
 
 
+def test_a_limit_that_is_withdrawn_stands_nowhere_on_the_page(decision):
+    page = page_of(decision, title="made", recipe={})
+    assert page.advice.certificate  # the twin
+    assert any(step.limit is not None for step in page.steps)
+    gone = page_of(hiding(decision), title="made", recipe={})
+    assert gone.advice.certificate == ()
+    assert all(step.limit is None for step in gone.steps)
+
+
+def test_what_no_model_can_see_and_the_condition_of_the_change_are_on_the_page(decision):
+    assert "Errors that follow the features" in promise(decision)
+    harm = Harm(Change(2.0, 0.5), Change(2.0, 0.5), {}, {"a": 1.0, "b": -3.0}, 2000, 0.9)
+    said = changing(replace(decision, harm=harm))
+    assert said.endswith(f"worst for b with -3.0; {harm.condition}.")
+
+
 def test_where_everything_is_kept_it_says_why():
     kept = decide_scored(made_scored(copies=True)[0], keep=0.25)
     said = doing(kept)

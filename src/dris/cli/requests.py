@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -154,6 +154,7 @@ class Request:
     def read(self) -> "LabelledData":
         """The data, once the settings are known to be sound."""
         from dris.data.reader import read_data
+        from dris.data.tables.roles import NOTHING_TO_LEARN
         from dris.learn.extras import require
         from dris.learn.trainers import check_name
 
@@ -169,12 +170,12 @@ class Request:
         self.where()
         if not self.data:
             raise InputError("no data was named; pass a file or a folder: dris COMMAND DATA")
-        return read_data(
+        read = partial(
+            read_data,
             list(self.data),
             label=self.label,
             id=self.id,
             trusted=self.trusted,
-            features=options.names_in(self.features) or None,
             without=options.names_in(self.without),
             missing=self.missing,  # type: ignore[arg-type]  # checked by the reader
             text=self.text,  # type: ignore[arg-type]
@@ -183,6 +184,12 @@ class Request:
             image_size=self.image_size,
             allow_outside=self.allow_outside,
         )
+        try:
+            return read(features=options.names_in(self.features) or None)
+        except InputError as error:
+            if not self.records or NOTHING_TO_LEARN not in str(error):
+                raise
+        return read(features=[])  # others' models have judged the rows
 
     def imported(self) -> "Dynamics | ScoreFile":
         """What --from names."""

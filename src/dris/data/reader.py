@@ -50,7 +50,8 @@ def read_data(
         label: The column (or array) of given labels; "label" when there is one.
         id: The column of ids, whole numbers or text; positions when not given.
         trusted: The column that says yes where the label is known to be right.
-        features: The columns to learn from; every one that tells something when not given.
+        features: The columns to learn from; every one that tells something when not given. None of
+            them, [], is enough where probabilities of a model come from elsewhere.
         without: Columns to leave out, in place of `features`.
         missing: What to do with gaps in numbers and dates: fill in the median and "mark" them in
             a column of their own, fill in the "median" alone, or "refuse" them.
@@ -77,6 +78,7 @@ def read_data(
         id=id,
         trusted=trusted,
         features=None if features is None else tuple(features),
+        marks_only=features is not None and not len(features),
         without=tuple(without),
         missing=missing,
         text=text,

@@ -41,6 +41,9 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
             return _everything(decision, None, why)
     if few or decision.as_given or scored is None or scored.table.ndim != 2:
         return decision
+    if not scored.table.shape[1]:
+        note = "whether following it helps was not measured: there is nothing to learn from"
+        return replace(decision, notes=(*decision.notes, note))
     harm = _measured(decision, scored, estimator)
     if harm is None:
         return decision
@@ -53,7 +56,8 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
     if lost and decision.rule != "random":
         lot = decide_scored(scored, keep=decision.keep, rule="random")
         note = (
-            f"{decision.rule} loses to a random subset of that size ({harm.against_random} points)"
+            f"{decision.rule} loses to a random subset of that size ({harm.against_random} points),"
+            f" so one is taken; the change that is printed is by {decision.rule}"
         )
         return replace(lot, harm=harm, notes=(*lot.notes, note))
     return replace(decision, harm=harm)

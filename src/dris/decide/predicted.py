@@ -19,6 +19,7 @@ from dris.core.ids import alignment
 from dris.data.files import listed, reading
 from dris.data.labelled import LabelledData
 from dris.data.tables.numpy_files import stored_npy
+from dris.data.tables.roles import INDEX_COLUMNS
 from dris.decide.scored import Scored, scored_from
 from dris.decide.settings import DEFAULTS, Settings
 
@@ -38,7 +39,8 @@ class Predicted:
 def predicted_in(paths: Sequence[Path], classes: Sequence[str] = ()) -> Predicted | None:
     """The probabilities in a file; None where it holds something else, such as losses.
 
-    A CSV file whose columns are named like the `classes` holds them, however wrong its numbers are.
+    A CSV file whose columns are named like the `classes` holds them, however wrong its numbers are,
+    and so does an array with a column for each.
     """
     if len(paths) != 1 or not paths[0].is_file():
         return None
@@ -65,7 +67,8 @@ def predicted_in(paths: Sequence[Path], classes: Sequence[str] = ()) -> Predicte
         return None
     values = stored_npy(path).whole()
     tall = values.ndim == 2 and values.shape[0] > values.shape[1] > 1
-    if not tall or not _sum_to_one(values.astype(np.float64)):
+    meant = tall and values.shape[1] == len(classes)
+    if not meant and not (tall and _sum_to_one(values.astype(np.float64))):
         return None
     return Predicted(values.astype(np.float64))
 
@@ -83,9 +86,9 @@ def as_predicted(values: Any) -> Predicted:
         return Predicted(np.asarray(values, dtype=np.float64))
     names = [str(name) for name in columns]
     ids = np.asarray(values[ID]) if ID in names else None
-    kept = [name for name in columns if str(name) != ID]
+    kept = [name for name in columns if str(name) not in (ID, *INDEX_COLUMNS)]
     matrix = np.column_stack([np.asarray(values[name], dtype=np.float64) for name in kept])
-    return Predicted(matrix, tuple(str(name) for name in kept), ids)
+    return Predicted(matrix, tuple(map(str, kept)), ids)
 
 
 def scored_by(data: LabelledData, predicted: Any, settings: Settings = DEFAULTS) -> Scored:
@@ -158,7 +161,7 @@ def _checked(data: LabelledData, found: Predicted) -> NDArray[np.float64]:
 
 
 def _of_table(table: Any, path: Path) -> Predicted:
-    names = [name for name in table.column_names if name != ID]
+    names = [name for name in table.column_names if name not in (ID, *INDEX_COLUMNS)]
     try:
         columns = [table.column(name).to_numpy().astype(np.float64) for name in names]
     except (TypeError, ValueError):

@@ -83,10 +83,12 @@ class Suspects:
     def why(self, k: int) -> str:
         """The reason for the k-th, in words."""
         other = int(self.suggested[k])
+        another = other >= 0 and other != int(self.given[k])
+        if self.proxies == 1:  # somebody else's model
+            said = self.names[other] if another else "another label"
+            return f"the model gives {said}" if self.contradicted[k] else "the model doubts it"
         says = f"{int(self.contradicted[k])} of {self.proxies} proxies give another label"
-        if other >= 0 and other != int(self.given[k]):
-            says += f", most of them {self.names[other]}"
-        return says
+        return f"{says}, most of them {self.names[other]}" if another else says
 
     def commonest(self) -> tuple[str, str, int] | None:
         """The given and the suggested label that stand together most often, and how often."""

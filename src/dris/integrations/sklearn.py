@@ -44,8 +44,8 @@ class RobustSelector(BaseEstimator):
     """Chooses which examples to train on: those whose labels small proxies do not doubt.
 
     The decision is that of `dris.decide` and of the commands. Where data is too little for a step,
-    one sentence of warning says what was done instead; with fewer than 200 examples everything is
-    kept.
+    one sentence of warning says what was done instead; with fewer than 50 examples, or 200 and a
+    share to keep, everything is kept.
 
     Args:
         keep: The largest share of the examples to keep; None drops only what looks wrong.

@@ -16,6 +16,7 @@ _HEADERLESS = " (of a file without a header, count the columns: --label 1)"
 _DEFAULTS = {"missing": "mark", "text": "auto"}
 _LINES = (".csv", ".tsv", ".txt", ".gz", ".zip")
 # How pandas writes its index when nobody asked for it: not a feature.
+NOTHING_TO_LEARN = "no column to learn from"
 INDEX_COLUMNS = ("", "Unnamed: 0", "__index_level_0__")
 
 
@@ -95,7 +96,7 @@ class Columns:
             )
         if not chosen and not problems.found and not self.marks_only:
             problems.found.append(
-                f"{where} has no column to learn from besides {listed(special)}; add features, "
+                f"{where} has {NOTHING_TO_LEARN} besides {listed(special)}; add features, "
                 "text or a column of embeddings"
             )
         problems.refuse()
