@@ -331,8 +331,13 @@ def test_where_labels_hide_or_are_known_by_heart_no_limit_is_given():
         assert (values["certificates"], values["corruption"]) == ([], [])
     assert found.to_dict()["certificates"]  # the twin
     assert f"if {found.certificate.conditions[0]}" in str(found)
-    natural = replace(found.checks["natural"], outcome="fails")
-    assert not replace(found, checks={**found.checks, "natural": natural}).hides
+    for number, outcome, hides in (
+        (0.75, "fails", True),
+        (0.74, "fails", False),
+        (0.9, "cannot tell", False),
+    ):
+        natural = replace(found.checks["natural"], outcome=outcome, number=number)
+        assert replace(found, checks={**found.checks, "natural": natural}).hides == hides
 
 
 def test_warnings_are_the_checks_that_fail():

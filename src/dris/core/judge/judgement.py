@@ -17,7 +17,14 @@ from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.judge.assumption_checks import Mask
 from dris.core.judge.diagnostics import Check
-from dris.core.judge.noise_checks import HIDING, KINDS_ALIKE, MILDER, kinds_alike, starved_class
+from dris.core.judge.noise_checks import (
+    FAR_MORE_PLAUSIBLE,
+    HIDING,
+    KINDS_ALIKE,
+    MILDER,
+    kinds_alike,
+    starved_class,
+)
 from dris.core.judge.regimes import (
     BROKEN,
     TESTS,
@@ -118,11 +125,13 @@ class Judgement:
     def hides(self) -> bool:
         """Whether wrong labels are not like canaries, so that no limit can be trusted.
 
-        They go one way between classes, look milder to proxies without folds, or kinds of canaries
-        disagree; or proxies know them by heart.
+        They go one way between classes, look milder to proxies without folds, are far more
+        plausible than planted ones, or kinds of canaries disagree; or proxies know them by heart.
         """
         unlike = any(check.name in (HIDING, MILDER, KINDS_ALIKE) for check in self.warnings)
-        return unlike or self.regime == "memorised"
+        natural = self.checks["natural"]
+        plausible = natural.outcome == "fails" and natural.number >= FAR_MORE_PLAUSIBLE
+        return unlike or plausible or self.regime == "memorised"
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))

@@ -11,6 +11,7 @@ from dris.core.judge.diagnostics import Check, Outcome, auroc
 
 FEW_DOUBTED = 0.05  # fewer are put down to hard examples: clean digits have up to 0.04
 MORE_PLAUSIBLE = 0.6  # AUROC of doubted labels over planted ones; 0.5 is "alike"
+FAR_MORE_PLAUSIBLE = 0.75  # from here on no limit is given; uniform noise on digits 0.5 to 0.6
 FEWEST_OF_A_CLASS = 5
 HIDING = "labels are wrong both ways between classes"
 MILDER = "wrong labels hide no better than planted ones"
