@@ -212,8 +212,8 @@ def promise(decision: Decision) -> str:
         )
         first = (
             f"Of all labels between {wrong.low:.1%} and {wrong.high:.1%} are wrong{about}: at "
-            "least what fits random errors, too few where errors follow the features; at most "
-            "what proxies contradict, too many where classes overlap. "
+            "least what fits random errors, at most what proxies contradict, too many where "
+            "classes overlap; both are too few where errors follow the features. "
         )
     return f"{first}{_promise(decision)} {BLIND[0].upper()}{BLIND[1:]}."
 

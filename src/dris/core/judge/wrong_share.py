@@ -47,8 +47,8 @@ class WrongShare:
         about = "" if self.likely is None else f", about {self.likely:.1%} if errors fall at random"
         return (
             f"between {self.low:.1%} and {self.high:.1%} are{about} (the first is the least that "
-            "fits random errors, too few where errors follow the features; the second is what "
-            "proxies contradict, too many where classes overlap)"
+            "fits random errors, the second what proxies contradict, too many where classes "
+            "overlap; both are too few where errors follow the features)"
         )
 
 
