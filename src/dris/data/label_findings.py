@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dris.data.files import listed, one_line
 from dris.data.labelled import LabelFinding, LabelledData, Value
+from dris.data.leaks import leaks_said
 
 _MISSING = {"nan", "none", "null", "na", "n/a", "#n/a", "?", "-", "--", "unknown", "missing", ""}
 _MISSING |= {"(missing)", "tbd", "undefined"}
@@ -119,7 +120,7 @@ def row_groups(keys: NDArray[np.integer]) -> NDArray[np.int64] | None:
 
 
 def _leaks(data: LabelledData) -> list[LabelFinding]:
-    return [LabelFinding("leak", len(data), str(leak)) for leak in data.leaks]
+    return [LabelFinding("leak", len(data), text) for text in leaks_said(data.leaks)]
 
 
 def _unlabelled(data: LabelledData) -> list[LabelFinding]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.data.files import listed
 from dris.data.labelled import Feature, Leak
 
 NAMED = 0.95  # of what the commonest class does not explain: from here on a column is named
@@ -60,6 +61,7 @@ def leaks_in(
         drawn = np.argsort(keys, kind="stable")[:_SAMPLE]
     some = labels[drawn]
     found: list[Leak] = []
+    pairs: dict[str, NDArray[np.bool_]] = {}  # columns of two values
     at = 0
     for feature in features:
         begin, at = at, at + feature.width
@@ -70,6 +72,8 @@ def leaks_in(
             column = x[drawn, begin]
             distinct = np.unique(column)
             many = len(distinct)
+            if many == 2:
+                pairs[feature.column] = column == distinct[1]
             edges = (
                 distinct
                 if many <= _BINS
@@ -85,4 +89,37 @@ def leaks_in(
         ):
             few = many <= min(_BINS, A_CLASS * classes)
             found.append(Leak(feature.column, share, few and share >= LEFT_OUT))
-    return found
+    return found or [Leak(name, 1.0, True) for name in one_hot(pairs, some, classes)]
+
+
+def one_hot(
+    pairs: Mapping[str, NDArray[np.bool_]], labels: NDArray[np.int64], classes: int
+) -> list[str]:
+    """Columns of two values that are the label together: one for each class, or for all but one.
+
+    >>> y = np.arange(9) % 3
+    >>> one_hot({"a": y == 0, "b": y == 1, "c": np.arange(9) < 4}, y, 3)
+    ['a', 'b']
+    >>> one_hot({"a": y == 0, "c": np.arange(9) < 4}, y, 3)
+    []
+    """
+    told: dict[int, str] = {}
+    if len(pairs) < classes - 1:
+        return []
+    n = len(labels)
+    for name, there in pairs.items():
+        hits = np.bincount(labels[there], minlength=classes)
+        likeliest = int(hits.argmax())
+        own = labels == likeliest
+        missed = int((there != own).sum())
+        if missed <= (1 - LEFT_OUT) * min(int(own.sum()), n - int(own.sum())):
+            told.setdefault(likeliest, name)
+    return list(told.values()) if len(told) >= classes - 1 else []
+
+
+def leaks_said(leaks: Sequence[Leak]) -> list[str]:
+    """A sentence for each; one for several that are the label together."""
+    if len(leaks) < 2 or any(leak.share < 1 or not leak.left_out for leak in leaks):
+        return [str(leak) for leak in leaks]
+    names = listed([leak.column for leak in leaks], 6)
+    return [f"columns {names} repeat the given label, wrong ones included, and are left out"]

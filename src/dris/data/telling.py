@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.data.labelled import Feature, LabelledData, Leak
-from dris.data.leaks import leaks_in
+from dris.data.leaks import leaks_in, leaks_said
 
 MOST = 1 << 27  # bytes; larger tables stay as they are
 NARROW = 100  # columns, up to which each is compared with the label: not those of embeddings
@@ -49,7 +49,7 @@ def telling(data: LabelledData) -> LabelledData:
         x=x[:, left],
         features=features,
         leaks=(*data.leaks, *leaks),
-        notes=(*data.notes, *map(str, leaks)),
+        notes=(*data.notes, *leaks_said(leaks)),
     )
 
 

@@ -290,6 +290,23 @@ def test_a_column_that_repeats_the_label_is_named_and_left_out():
     )
 
 
+def test_columns_that_are_the_label_together_are_left_out_in_one_sentence():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 400)
+    given = [f"t{i}" for i in y]
+    columns = {f"is_{c}": (y == c).astype(int) for c in range(3)}
+    data = read_data(pa.table({**columns, "x": rng.random(400), "team": given}), label="team")
+    assert data.feature_names == ("x",)
+    said = "columns is_0, is_1, is_2 repeat the given label, wrong ones included, and are left out"
+    assert said in data.notes
+    # The twins: a class that no column tells, and columns that tell too little.
+    fewer = {"is_0": columns["is_0"], "x": rng.random(400), "team": given}
+    assert read_data(pa.table(fewer), label="team").leaks == ()
+    other = {name: np.where(rng.random(400) < 0.05, 1 - c, c) for name, c in columns.items()}
+    noisy = pa.table({**other, "x": rng.random(400), "team": given})
+    assert not any(leak.left_out for leak in read_data(noisy, label="team").leaks)
+
+
 def test_a_leak_that_is_asked_for_stays_and_is_still_named():
     data = read_data(with_leak(), label="team", features=["team_code", "x"])
     assert data.x.shape[1] == 4
