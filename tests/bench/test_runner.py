@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -170,6 +171,35 @@ def test_a_killed_target_goes_on_and_leaves_nothing_behind(tmp_path, monkeypatch
     assert not store.exists()
     assert open_.exists()
     assert len(stores) == 1
+
+
+def test_two_runs_of_the_same_cell_at_once_end_alike(tmp_path, monkeypatch):
+    cell = replace(static("random"), target=replace(BED.target, model="fc"))
+    real, began, go_on = static_kind.train_target, threading.Event(), threading.Event()
+
+    def slow(*arguments, **how):
+        trained = real(*arguments, **how)
+        began.set()
+        assert go_on.wait(30)
+        return trained
+
+    monkeypatch.setattr(static_kind, "train_target", slow)
+    place, ended = Place(tmp_path / "runs"), []
+
+    def one():
+        run([cell], out=tmp_path, place=place, workers=1)
+        ended.append(place.epochs_of(cell.key).exists())
+
+    both = [threading.Thread(target=one) for _ in range(2)]
+    both[0].start()
+    assert began.wait(30)
+    both[1].start()
+    both[1].join(0.5)  # it waits for the first
+    go_on.set()
+    for thread in both:
+        thread.join(30)
+    assert len(ended) == 2
+    assert not place.epochs_of(cell.key).exists()
 
 
 def test_the_papers_own_cells_cost_about_its_eight_gpu_days(tmp_path):

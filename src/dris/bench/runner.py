@@ -25,7 +25,7 @@ from dris.core.words import from_json
 from dris.data.files import reading
 from dris.learn.run.engine import Engine, checked_engine
 from dris.learn.run.processes import Progress, devices_of, run_all
-from dris.learn.store.scratch import remove_scratch
+from dris.learn.store.scratch import scratch
 
 Record = dict[str, Any]
 KINDS = {
@@ -67,7 +67,8 @@ def run(
     for cell in wanted:
         epochs = place.epochs_of(cell.key)
         if epochs.exists() and _path(folder, cell).exists():  # killed before they were removed
-            remove_scratch(epochs)
+            with scratch(epochs):
+                pass
     tasks = [([group], folder, place) for group in groups.values()]
     if place.device != "cpu" and checked_engine(engine).name == "local":
         queues = lanes(list(groups.values()), devices_of(place.device))

@@ -160,6 +160,50 @@ def test_weights_broken_by_the_very_last_step_are_seen():
     assert (trained.status, trained.broke) == ("diverged", (1, 1))
 
 
+# -- the course ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """How often networks were measured."""
+    seen, accuracy = [], Network.accuracy
+    monkeypatch.setattr(Network, "accuracy", lambda *what: (seen.append(1), accuracy(*what))[1])
+    return seen
+
+
+def test_without_its_course_a_target_is_the_same_and_measured_once(measured):
+    whole = target()
+    assert len(measured) == 3
+    trained = target(course=False)
+    assert len(measured) == 4
+    assert [line.test_accuracy for line in trained.log] == [None, None, whole.accuracy]
+    assert (trained.accuracy, bytes_of(trained)) == (whole.accuracy, bytes_of(whole))
+    assert target(course=False, test=None).accuracy is None
+    estimator = target(SGDClassifier(), course=False, recipe=None, epochs=2, batch_size=16)
+    assert None not in [line.test_accuracy for line in estimator.log]
+
+
+def test_without_its_course_a_target_that_breaks_is_measured_where_it_was_whole(monkeypatch):
+    step = Network._step
+
+    def breaks(network, at, x, number):
+        logits, loss = step(network, at, x, number)
+        if number == 9:  # the second of the third epoch
+            with torch.no_grad():
+                for weight in network.model.parameters():
+                    weight.zero_()
+            return logits, loss * math.nan
+        return logits, loss
+
+    monkeypatch.setattr(Network, "_step", breaks)
+    whole, trained = target(), target(course=False)
+    assert whole.status == trained.status == "diverged"
+    assert whole.broke == trained.broke == (3, 2)
+    assert trained.accuracy == whole.accuracy == whole.log[1].test_accuracy > 0.5
+    # At the broken weights it would be that of one class for everything.
+    assert max(np.bincount(Y)) / len(Y) < 0.5
+
+
 # -- the store -----------------------------------------------------------------------------------
 
 
@@ -189,7 +233,8 @@ def test_another_subset_seed_or_test_set_is_another_run(tmp_path):
     target(store=tmp_path, seed=1)
     target(store=tmp_path, test=None)
     target(store=tmp_path, flagged=np.arange(60) < 8)
-    assert len(Store(tmp_path).runs()) == 5
+    target(store=tmp_path, course=False)
+    assert len(Store(tmp_path).runs()) == 6
 
 
 def stopped_at(count):

@@ -1,10 +1,12 @@
 """Scratch space is removed by its mark, never by its name."""
 
+import threading
+
 import pytest
 
 from dris.core.errors import InputError
 from dris.learn.store.locks import LOCK, folder_lock
-from dris.learn.store.scratch import MARK, empty_scratch, made_scratch, remove_scratch
+from dris.learn.store.scratch import MARK, empty_scratch, made_scratch, remove_scratch, scratch
 
 
 def test_a_folder_of_ours_is_emptied_and_removed(tmp_path):
@@ -42,4 +44,42 @@ def test_what_a_kill_leaves_of_a_folder_is_still_ours(tmp_path, names):
     for name in names:
         (work / name).touch()
     remove_scratch(made_scratch(work))
+    assert not work.exists()
+
+
+def test_whoever_waits_for_a_folder_finds_it_marked(tmp_path):
+    work, found = tmp_path / "work", []
+
+    def second():
+        with scratch(work):
+            found.extend(path.name for path in work.iterdir())
+
+    with scratch(work) as held:
+        (held / "part").touch()
+        waiting = threading.Thread(target=second)
+        waiting.start()
+        waiting.join(0.3)
+        assert waiting.is_alive()
+    waiting.join(10)
+    assert sorted(found) == [LOCK, MARK]
+    assert not work.exists()
+
+
+def test_a_lock_alone_leaves_a_folder_that_is_refused_later(tmp_path):
+    # What two processes at the same cell came to before they held its folder.
+    work = made_scratch(tmp_path / "work")
+    remove_scratch(work)
+    with folder_lock(work):
+        (work / "part").touch()
+    with pytest.raises(InputError, match="was not made by dris"), scratch(work):
+        pass
+
+
+def test_work_that_fails_leaves_its_folder_to_the_next(tmp_path):
+    work = tmp_path / "work"
+    (made_scratch(work) / "part").touch()
+    with pytest.raises(FileNotFoundError), scratch(work):
+        (work / "another").unlink()
+    with scratch(work):
+        assert (work / "part").exists()
     assert not work.exists()

@@ -1,6 +1,7 @@
 """A target trained on what a rule keeps (paper, algorithm 1)."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from dris.bench.spec import Cell
 from dris.core.choose.gate import NothingPassesError
 from dris.core.choose.selection import Subset
 from dris.core.noise.flips import NoisyLabels
-from dris.learn.store.scratch import made_scratch, remove_scratch
+from dris.learn.store.scratch import scratch
 from dris.learn.store.target_log import TargetRun
 from dris.learn.targets import train_target
 from dris.learn.trainers import kind_of
@@ -34,24 +35,29 @@ def findings(cells: Sequence[Cell], place: Place, *, more: More | None = None) -
         except NothingPassesError:
             yield Finding(cell, guessed(data, noisy), seconds)
             continue
-        epochs = place.epochs_of(cell.key)
-        with timed(seconds, "target"):
-            run = trained(cell, data, noisy.given, subset, place, epochs)
-        kept = subset.indices
-        found: dict[str, Any] = {
-            "accuracy": float(run.accuracy or 0.0),
-            "contamination": float(noisy.flipped[kept].mean()),
-            "size": len(kept),
-            "smallest_class": int(np.bincount(noisy.given[kept], minlength=data.classes).min()),
-        }
-        if "passed" in subset.parameters:
-            found |= {name: subset.parameters.get(name, 0) for name in ("passed", "short")}
-        if more is not None:
-            with timed(seconds, "memory"):
-                found |= more(run, data, noisy, subset)
-        yield Finding(cell, found, seconds)
-        if epochs.exists():  # the record is written by now
-            remove_scratch(epochs)
+        with _epochs_of(cell, place) as epochs:
+            with timed(seconds, "target"):
+                run = trained(cell, data, noisy.given, subset, place, epochs)
+            kept = subset.indices
+            found: dict[str, Any] = {
+                "accuracy": float(run.accuracy or 0.0),
+                "contamination": float(noisy.flipped[kept].mean()),
+                "size": len(kept),
+                "smallest_class": int(np.bincount(noisy.given[kept], minlength=data.classes).min()),
+            }
+            if "passed" in subset.parameters:
+                found |= {name: subset.parameters.get(name, 0) for name in ("passed", "short")}
+            if more is not None:
+                with timed(seconds, "memory"):
+                    found |= more(run, data, noisy, subset)
+            yield Finding(cell, found, seconds)  # its record is written when this goes on
+
+
+def _epochs_of(cell: Cell, place: Place) -> AbstractContextManager[Path | None]:
+    """Where its target keeps its epochs until it has its record; one process at a time is there."""
+    if cell.target is None or not kind_of(model_of(cell.target.model)).keeps_epochs:
+        return nullcontext()
+    return scratch(place.epochs_of(cell.key))
 
 
 def trained(
@@ -64,13 +70,12 @@ def trained(
 ) -> TargetRun:
     """The cell's target, trained for as many steps as on all the data, and tested.
 
-    Networks keep their epochs in the folder, where there is one: killed work goes on.
+    It keeps its epochs in the folder, where there is one: killed work goes on.
     """
     if cell.target is None:
         raise ValueError(f"a cell of kind {cell.kind} needs a target")
-    model = model_of(cell.target.model)
     return train_target(
-        model,
+        model_of(cell.target.model),
         data.x,
         given,
         subset,
@@ -79,7 +84,8 @@ def trained(
         classes=data.classes,
         test=(data.test_x, data.test_y),
         device=place.device,
-        store=made_scratch(folder) if folder and kind_of(model).keeps_epochs else None,
+        course=False,
+        store=folder,
     )
 
 

@@ -22,7 +22,7 @@ from dris.learn.networks.schedules import Passes, Schedule
 from dris.learn.networks.sources import PADDING, Positions, Source, crop_and_flip
 from dris.learn.recipe import Recipe, cosine
 
-_MEASURED_AT_ONCE = 1024
+_MEASURED_AT_ONCE = 512
 OnBatch = Callable[[Positions, Tensor], None]
 
 

@@ -36,8 +36,7 @@ from dris.learn.run.processes import Progress, Ticker
 from dris.learn.sharded.sharded_exact import sort_on_disk, sorted_ranks
 from dris.learn.sharded.sharded_passes import FORMAT, Passes, count_levels, looked_up, rank_tables
 from dris.learn.sharded.sharded_top import SCORE, Kept, keep_top_shards
-from dris.learn.store.locks import folder_lock
-from dris.learn.store.scratch import empty_scratch, made_scratch, remove_scratch
+from dris.learn.store.scratch import empty_scratch, scratch
 
 PLAN, WORK, DONE = "plan.json", ".dris-rank", "ranked.json"
 _MEAN = "mean_rank"
@@ -142,8 +141,7 @@ def rank_shards(
     passes = Passes(shards, folder / WORK, workers, progress, engine)
     writer = OWN.reading(*(shard.path for shard in shards))
     _refuse_others(folder, plan, writer, force=force)
-    with folder_lock(made_scratch(passes.work), wait=False):
-        made_scratch(passes.work)  # anew, when another process has just removed it
+    with scratch(passes.work, wait=False):
         _begin(folder, plan, writer, force=force)
         done = folder / DONE
         scores = _named(folder, "scores", len(shards))
@@ -159,7 +157,6 @@ def rank_shards(
             kept = keep_top_shards(passes, scores, fresh, fraction=keep, seed=seed)
             _publish(passes, targets, writer)
             kept = replace(kept, files=tuple(targets))
-        remove_scratch(passes.work)
     return Ranked(**found, scores=tuple(scores), kept=kept)
 
 

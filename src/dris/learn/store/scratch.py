@@ -1,15 +1,36 @@
 """Scratch space beside results: a folder that carries a mark, and is removed only with the mark."""
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dris.core.dynamics.arrayfile import made_folder, write_atomically
 from dris.core.errors import InputError
 from dris.core.temporaries import remove_left
-from dris.learn.store.locks import LOCK
+from dris.learn.store.locks import LOCK, folder_lock
 
 MARK = "made-by-dris"
 _SAYS = b"Work in progress of dris; the command that made this folder removes it at its end.\n"
+
+
+@contextmanager
+def scratch(folder: Path, *, wait: bool = True) -> Iterator[Path]:
+    """The folder, held by this process alone, and removed when its work is done.
+
+    Work that fails or is killed leaves it to the next. Without `wait`, a folder that another
+    process holds is an error.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as root:
+    ...     with scratch(Path(root, "work")) as folder:
+    ...         _ = (folder / "part").write_bytes(b"x")
+    ...     folder.exists()
+    False
+    """
+    with folder_lock(made_scratch(folder), wait=wait):
+        yield made_scratch(folder)  # anew, when another process has just removed it
+        remove_scratch(folder)
 
 
 def made_scratch(folder: Path) -> Path:
@@ -44,7 +65,8 @@ def remove_scratch(folder: Path) -> None:
     empty_scratch(folder)
     for name in (LOCK, MARK):
         (folder / name).unlink(missing_ok=True)
-    folder.rmdir()
+    with suppress(OSError):  # a process that waited for the folder has it now
+        folder.rmdir()
 
 
 def _refuse_foreign(folder: Path) -> None:

@@ -67,7 +67,8 @@ class Epoch:
     Attributes:
         epoch: From 1.
         train_loss: Mean over the steps of what they minimised; None for scikit-learn.
-        test_accuracy: After the epoch; None without test data.
+        test_accuracy: After the epoch; None without test data, and before the last epoch of a
+            run whose course was not asked for.
         distinct: Different examples seen in the epoch.
         sampled: What they were drawn from.
     """
@@ -150,12 +151,18 @@ def follow(
     feed: Feed,
     store: Store | str | Path | None,
     tick: Callable[[], None],
+    *,
+    course: bool = True,
 ) -> TargetRun:
-    """Train a target as its feed says; with a store, what is there already is not done again."""
+    """Train a target as its feed says; with a store, what is there already is not done again.
+
+    With `course` its accuracy is measured after every epoch, else only at its end.
+    """
     kind = kind_of(job.model)
     data = kind.prepare(data, kind.scaling(job, data), None)
+    course = course or not kind.keeps_epochs  # what cannot go back is measured before it breaks
     if store is None:
-        return _train(job, data, feed, None, tick)
+        return _train(job, data, feed, None, tick, course)
     if not kind.keeps_epochs:
         raise InputError(
             f"a store keeps networks, and a {kind.name} has no plain form; leave store out"
@@ -164,11 +171,12 @@ def follow(
     kept = store if isinstance(store, Store) else Store(store)
     made_folder(kept.root)
     job = replace(job, code=code_of(job.model))
-    run = kept.run({**key_of(job, data), "target": dict(feed.how)})
+    asked = {} if course else {"course": False}
+    run = kept.run({**key_of(job, data), "target": dict(feed.how), **asked})
     with run.locked():
         if not run.done:
             begin = time.monotonic()
-            trained = _train(job, data, feed, run, tick)
+            trained = _train(job, data, feed, run, tick, course)
             outcome = Outcome(len(trained.log), trained.weights, trained.record())
             run.finish(outcome, seconds=time.monotonic() - begin)
             return trained
@@ -178,9 +186,10 @@ def follow(
 
 
 def _train(
-    job: Job, data: Data, feed: Feed, run: Run | None, tick: Callable[[], None]
+    job: Job, data: Data, feed: Feed, run: Run | None, tick: Callable[[], None], course: bool
 ) -> TargetRun:
     log: list[Epoch] = []
+    state: Arrays = {}  # after the last whole epoch
     broke: tuple[int, int | None] | None = None
     status: Status = "finished"
     with one_thread(job):
@@ -188,14 +197,15 @@ def _train(
         checkpoint = run.checkpoint() if run is not None else None
         if checkpoint is not None:
             log = [_line(from_json(r["log"].tobytes())) for r in checkpoint.records]
-            trainer.restore(checkpoint.state)
-            feed.restore(checkpoint.state)
+            state = checkpoint.state
+            trainer.restore(state)
+            feed.restore(state)
         for _ in log:
             tick()
         for epoch in range(len(log) + 1, job.recipe.stop + 1):
             try:
                 with told_who(job, epoch):
-                    log.append(_one_epoch(trainer, data, feed, epoch))
+                    log.append(_one_epoch(trainer, data, feed, epoch, measured=course))
             except DivergedError as error:
                 _log.warning("%s", error)
                 status, broke = "diverged", (epoch, error.step)
@@ -204,10 +214,16 @@ def _train(
                 _log.warning("%s collapsed at epoch %d: %s", job.who, epoch, error)
                 status, broke = "collapsed", (epoch, None)
                 break
+            if run is not None or not course:
+                state = {**(trainer.state() or {}), **feed.state()}
             if run is not None:
                 line = np.frombuffer(json.dumps(asdict(log[-1])).encode(), dtype=np.uint8)
-                run.save_epoch(epoch, {"log": line}, {**(trainer.state() or {}), **feed.state()})
+                run.save_epoch(epoch, {"log": line}, state)
             tick()
+        if log and not course and data.test_y is not None:
+            trainer.restore(state)  # as it was before it broke
+            reached = trainer.accuracy(data.test_x, data.test_y)
+            log[-1] = replace(log[-1], test_accuracy=reached)
         for _ in range(job.recipe.stop - len(log)):  # epochs that will never come
             tick()
     weights = {
@@ -227,7 +243,7 @@ def _train(
     return TargetRun(status, accuracy, tuple(log), how, weights, trainer.model, broke)
 
 
-def _one_epoch(trainer: Trainer, data: Data, feed: Feed, epoch: int) -> Epoch:
+def _one_epoch(trainer: Trainer, data: Data, feed: Feed, epoch: int, *, measured: bool) -> Epoch:
     schedule, sampled = feed.at(epoch, trainer)
     trainer.schedule = schedule
     loss = trainer.train_epoch(epoch)
@@ -235,7 +251,9 @@ def _one_epoch(trainer: Trainer, data: Data, feed: Feed, epoch: int) -> Epoch:
     seen = np.zeros(len(data.y), dtype=bool)
     for batch in schedule.batches(epoch):
         seen[batch] = True
-    accuracy = None if data.test_y is None else trainer.accuracy(data.test_x, data.test_y)
+    accuracy = None
+    if measured and data.test_y is not None:
+        accuracy = trainer.accuracy(data.test_x, data.test_y)
     return Epoch(epoch, loss, accuracy, int(seen.sum()), sampled)
 
 
