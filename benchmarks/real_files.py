@@ -35,8 +35,8 @@ import dris
 from dris.data.labelled import LabelledData
 from dris.data.reader import read_marks
 from dris.decide.scored import scaling
-from dris.learn.jobs import Data
-from dris.learn.standardized import as_table
+from dris.learn.work.jobs import Data
+from dris.learn.work.standardized import as_table
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from realistic_files import Made, write_all

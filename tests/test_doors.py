@@ -17,8 +17,8 @@ import pytest
 
 import dris as package
 from dris.core.choose.rules import RULES
+from dris.data.interchange.scorefile import read_scores
 from dris.data.reader import read_data
-from dris.data.scorefile import read_scores
 from dris.decide.by_scores import decide_scored
 from dris.decide.route import decide
 from dris.decide.settings import Settings

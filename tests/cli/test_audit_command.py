@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dris.core.certify.random_audit import audit_limit
+from dris.data.interchange.scorefile import ScoreFile, write_scores
 from dris.data.reader import read_data
-from dris.data.scorefile import ScoreFile, write_scores
 
 N = 300
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dris.cli import main
-from dris.data.scorefile import ScoreFile, write_scores
+from dris.data.interchange.scorefile import ScoreFile, write_scores
 
 N = 40
 

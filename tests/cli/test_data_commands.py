@@ -18,7 +18,7 @@ import pytest
 from dris.cli.data_commands import _say
 from dris.cli.requests import Request
 from dris.core.choose.rules import RULES
-from dris.data.scorefile import read_scores
+from dris.data.interchange.scorefile import read_scores
 from dris.data.writer import MANIFEST
 from dris.decide.by_scores import decide_scored
 from made_people import write_people

@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits, load_iris
 
 from dris.core.errors import InputError
 from dris.data.reader import read_data
-from dris.data.tables import categories
+from dris.data.tables.numbers import categories
 from made_tables import (
     CSV,
     N,

@@ -17,8 +17,8 @@ from dris.decide.no_harm import with_harm
 from dris.decide.route import decide
 from dris.decide.scored import score_data
 from dris.decide.settings import Settings
-from dris.learn.jobs import Data
 from dris.learn.stacked.feature_table import as_features
+from dris.learn.work.jobs import Data
 from made_scored import made_scored
 
 CHEAP = Settings(proxies=2, epochs=6, canaries=())

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from dris import train_proxies
-from dris.learn import standardized
-from dris.learn.jobs import Data, Untangled
-from dris.learn.standardized import as_table
+from dris.learn.work import standardized
+from dris.learn.work.jobs import Data, Untangled
+from dris.learn.work.standardized import as_table
 
 
 def alike(n=600, columns=12, seed=0):

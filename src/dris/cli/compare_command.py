@@ -35,7 +35,7 @@ def compare(
     from a flag "flipped" in one of the files.
     Example: dris compare one/scores.parquet two --truth noisy-truth.csv:flipped
     """
-    from dris.data.score_comparison import compare_files
+    from dris.data.interchange.score_comparison import compare_files
 
     done = compare_files(first, second, keep=keep, truth=truth, id=id)
     talk = Talk(as_json=as_json)

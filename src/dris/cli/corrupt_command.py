@@ -39,8 +39,8 @@ def corrupt(
     from dris.bench.own.known_noise import corrupted, truth_beside
     from dris.core.dynamics.arrayfile import made_folder
     from dris.core.errors import InputError
+    from dris.data.interchange.transition_matrix import read_matrix
     from dris.data.outputs import write_data, write_ids
-    from dris.data.transition_matrix import read_matrix
     from dris.learn.run.bars import bar
 
     if kind not in KINDS:

@@ -131,7 +131,7 @@ def score(ask: Request) -> None:
         return
     import numpy as np
 
-    from dris.data.scorefile import write_scores
+    from dris.data.interchange.scorefile import write_scores
     from dris.decide.score_columns import score_file
 
     decision, proxies = ask.decide(ask.read())
@@ -157,7 +157,7 @@ def score(ask: Request) -> None:
 def _score_records(ask: Request) -> None:
     """Scores of dynamics that somebody else recorded, without the data."""
     from dris.core.dynamics.history import Dynamics
-    from dris.data.scorefile import ScoreFile, write_scores
+    from dris.data.interchange.scorefile import ScoreFile, write_scores
     from dris.decide.scored import scores_of
 
     found = ask.imported()
@@ -201,8 +201,8 @@ def weights(
 
     from dris.core.choose.importance import importance
     from dris.core.scores.formulas import SCORES
+    from dris.data.interchange.scorefile import ScoreFile, write_scores
     from dris.data.outputs import write_ids
-    from dris.data.scorefile import ScoreFile, write_scores
 
     if rule not in SCORES:
         near = meant(rule, SCORES)

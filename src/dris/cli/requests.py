@@ -19,8 +19,8 @@ from dris.core.errors import InputError
 
 if TYPE_CHECKING:
     from dris.core.dynamics.history import Dynamics
+    from dris.data.interchange.scorefile import ScoreFile
     from dris.data.labelled import LabelledData
-    from dris.data.scorefile import ScoreFile
     from dris.data.writer import Writer
     from dris.decide.decision import Decision
     from dris.decide.settings import Settings
@@ -110,7 +110,7 @@ class Request:
 
     def settings(self, data: "LabelledData | None" = None) -> "Settings":
         """What decides the result, checked; the classes of a matrix only where the data is."""
-        from dris.data.transition_matrix import read_matrix
+        from dris.data.interchange.transition_matrix import read_matrix
         from dris.decide.settings import Settings
 
         kinds = () if self.canaries == "none" else options.names_in(self.canaries)
@@ -156,7 +156,7 @@ class Request:
         from dris.data.reader import read_data
         from dris.data.tables.roles import NOTHING_TO_LEARN
         from dris.learn.extras import require
-        from dris.learn.trainers import check_name
+        from dris.learn.work.trainers import check_name
 
         leave_pandas_out()
         self.settings()
@@ -193,7 +193,7 @@ class Request:
 
     def imported(self) -> "Dynamics | ScoreFile":
         """What --from names."""
-        from dris.data.foreign_records import import_records
+        from dris.data.interchange.foreign_records import import_records
 
         return import_records(self.records or [])
 

@@ -16,9 +16,9 @@ from dris.data.images.image_list import write_images
 from dris.data.labelled import LabelledData
 from dris.data.tables.copies import Change, write_csv, write_npz, write_parquet, write_saved
 from dris.data.tables.csvfile import open_csv
-from dris.data.tables.encoding import Rows
 from dris.data.tables.excel import open_excel, write_excel
 from dris.data.tables.jsonlines import open_jsonlines, write_jsonlines
+from dris.data.tables.numbers.encoding import Rows
 from dris.data.tables.numpy_files import read_npy, read_npz
 from dris.data.tables.roles import Columns
 from dris.data.tables.saved_dataset import open_saved, with_names

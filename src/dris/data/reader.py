@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from dris.core.errors import InputError
 from dris.data.files import PathLike, files_of, in_order, listed, reading, refuse_endless
+from dris.data.findings.label_findings import examined
 from dris.data.formats import BY_NAME, GATHERED, TITLES, Format, format_of
 from dris.data.images.image_files import holds_images
 from dris.data.in_memory import read_source
-from dris.data.label_findings import examined
 from dris.data.labelled import LabelFinding, LabelledData, unlabelled_aside
 from dris.data.tables.roles import Columns, Missing, TextHow
 from dris.data.tables.saved_dataset import is_saved_dataset

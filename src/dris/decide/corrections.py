@@ -10,10 +10,10 @@ import numpy as np
 from dris.core.errors import InputError
 from dris.core.judge.verdicts import NO_LABEL, Review, ReviewQueue, apply_review, review_queue
 from dris.data.files import listed, one_line
+from dris.data.interchange.scorefile import read_scores
 from dris.data.labelled import LabelledData
 from dris.data.looks import looks
 from dris.data.outputs import write_data
-from dris.data.scorefile import read_scores
 from dris.data.writer import Writer
 from dris.decide.decision import Decision
 from dris.decide.ticks import Tick, questions

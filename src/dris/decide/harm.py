@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from dris.core.large.mapped import let_go
 from dris.core.streams import rng_for
-from dris.learn.folds import copies_in, folds_of
 from dris.learn.stacked.head_models import Head
 from dris.learn.stacked.row_models import guesses_after
+from dris.learn.work.folds import copies_in, folds_of
 
 Positions = NDArray[np.int64]
 Says = Literal["helps", "harms", "cannot tell"]

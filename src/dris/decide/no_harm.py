@@ -17,8 +17,8 @@ from dris.decide.decision import Decision
 from dris.decide.harm import Harm, Kept, Relabelled, measure_harm
 from dris.decide.scored import HALF, Scored, foretold, scaling, score_data
 from dris.decide.settings import Settings
-from dris.learn.jobs import Data
 from dris.learn.stacked.feature_table import as_features
+from dris.learn.work.jobs import Data
 
 ALL_KEPT = ", so everything is kept"
 

@@ -9,8 +9,8 @@ import numpy as np
 from dris.core.choose.rules import CLEAN, LEAN, RECOMMENDED
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
+from dris.data.findings.telling import telling
 from dris.data.labelled import LabelledData
-from dris.data.telling import telling
 from dris.decide.by_scores import decide_scored
 from dris.decide.choice import EVERYTHING, FEW, LITTLE, check_rule
 from dris.decide.decision import Decision

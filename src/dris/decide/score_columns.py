@@ -3,7 +3,7 @@
 from typing import Any
 
 from dris.core.errors import InputError
-from dris.data.scorefile import ScoreFile
+from dris.data.interchange.scorefile import ScoreFile
 from dris.decide.decision import Decision
 
 

@@ -28,12 +28,12 @@ from dris.core.streams import rng_for
 from dris.data.labelled import LabelledData
 from dris.decide.settings import DEFAULTS, Settings
 from dris.learn.extras import require
-from dris.learn.jobs import Columns
 from dris.learn.proxies import default_recipe, train_proxies
 from dris.learn.run.engine import Engine
 from dris.learn.run.processes import Progress
 from dris.learn.store.run_store import Store
-from dris.learn.trainers import kind_of
+from dris.learn.work.jobs import Columns
+from dris.learn.work.trainers import kind_of
 
 LARGE = 5_000_000  # values per column (K·E·N) above which only the scored epoch is kept
 PATIENCE = 4  # epochs without a smaller held-out loss before proxies stop

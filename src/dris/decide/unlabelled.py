@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from dris.core.streams import rng_for
 from dris.decide.harm import HEADS
 from dris.decide.scored import scaling
-from dris.learn.jobs import Data
 from dris.learn.stacked.feature_table import as_features
 from dris.learn.stacked.row_models import guesses_after
+from dris.learn.work.jobs import Data
 
 if TYPE_CHECKING:
     from dris.decide.decision import Decision

@@ -37,7 +37,7 @@ from dris.decide.no_harm import ALL_KEPT
 from dris.decide.route import decide
 from dris.decide.settings import Settings
 from dris.learn.record.array_like import refuse_other_index
-from dris.learn.standardized import as_single
+from dris.learn.work.standardized import as_single
 
 
 class RobustSelector(BaseEstimator):

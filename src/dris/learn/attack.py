@@ -10,14 +10,14 @@ from dris.core.checks import checked_labels
 from dris.core.dynamics.columns import labels_for
 from dris.core.noise.flips import NoisyLabels, flip_labels
 from dris.core.streams import checked_seed
-from dris.learn.jobs import Data, Job
 from dris.learn.proxies import default_recipe, train_jobs
-from dris.learn.proxy_inputs import checked_inputs, count_rows
 from dris.learn.recipe import Recipe
 from dris.learn.record.array_like import refuse_other_index
 from dris.learn.run.processes import Progress, devices_of
 from dris.learn.store.run_store import Store
-from dris.learn.trainers import checked_model
+from dris.learn.work.jobs import Data, Job
+from dris.learn.work.proxy_inputs import checked_inputs, count_rows
+from dris.learn.work.trainers import checked_model
 
 
 def attacker_norms(

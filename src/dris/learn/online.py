@@ -13,17 +13,17 @@ from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.formulas import loss, rank_variance
 from dris.core.streams import rng_for
-from dris.learn.feeds import Draws, Fixed, Online, losses_of
-from dris.learn.jobs import Data, Job
 from dris.learn.networks.schedules import Passes, Positions
-from dris.learn.plans import Plan, Score, Seen, plan_named
 from dris.learn.recipe import PAPER_RHO_REFERENCE, Recipe
 from dris.learn.run.processes import Progress
+from dris.learn.sampling.feeds import Draws, Fixed, Online, losses_of
+from dris.learn.sampling.plans import Plan, Score, Seen, plan_named
 from dris.learn.store.model_names import name_of
 from dris.learn.store.run_store import Store, fingerprint
 from dris.learn.store.target_log import Sampled, TargetRun, follow
 from dris.learn.targets import checked_job, counted
-from dris.learn.trainers import checked_model, kind_of, one_thread
+from dris.learn.work.jobs import Data, Job
+from dris.learn.work.trainers import checked_model, kind_of, one_thread
 
 # A tenth of the smallest share of the data that the paper trains a target on (α = 0.25): each of
 # the examples that carry the draws is then seen 40 times an epoch.
@@ -68,7 +68,7 @@ def train_online(
         model: A network by name, function or import path, as for `train_proxies`.
         x: Features (N, D), images (N, C, H, W), or a map-style torch Dataset.
         y: Given labels.
-        plan: A name from `dris.learn.plans.PLANS`, or an `Importance` over the N examples.
+        plan: A name from `dris.learn.sampling.plans.PLANS`, or an `Importance` over the N examples.
         dynamics: What `train_proxies` returned for (x, y); "dr_is", "uniform_hybrid" and
             "rho_approximate" read it.
         weight_exponent: 1 for unbiased weights (the default), 0 for none: a shifted objective.

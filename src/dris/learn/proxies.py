@@ -21,9 +21,15 @@ from dris.core.errors import InputError
 from dris.core.scores.ranks import normalized_ranks
 from dris.core.streams import checked_seed
 from dris.core.temporaries import temporary_folder
-from dris.learn.folds import in_and_out
-from dris.learn.job_keys import mark_of
-from dris.learn.jobs import (
+from dris.learn.recipe import Recipe
+from dris.learn.record.array_like import refuse_other_index
+from dris.learn.run.engine import LOCAL, Engine, checked_engine
+from dris.learn.run.processes import Progress, run_all
+from dris.learn.store.model_names import code_of, refuse_unnamed
+from dris.learn.store.run_store import Store
+from dris.learn.work.folds import in_and_out
+from dris.learn.work.job_keys import mark_of
+from dris.learn.work.jobs import (
     Data,
     DivergedError,
     Job,
@@ -33,7 +39,7 @@ from dris.learn.jobs import (
     epochs_of,
     folds_for,
 )
-from dris.learn.proxy_inputs import (
+from dris.learn.work.proxy_inputs import (
     check_held_out,
     check_ways,
     checked_inputs,
@@ -41,14 +47,8 @@ from dris.learn.proxy_inputs import (
     count_rows,
     rows_at,
 )
-from dris.learn.proxy_job import train
-from dris.learn.recipe import Recipe
-from dris.learn.record.array_like import refuse_other_index
-from dris.learn.run.engine import LOCAL, Engine, checked_engine
-from dris.learn.run.processes import Progress, run_all
-from dris.learn.store.model_names import code_of, refuse_unnamed
-from dris.learn.store.run_store import Store
-from dris.learn.trainers import checked_model, kind_of
+from dris.learn.work.proxy_job import train
+from dris.learn.work.trainers import checked_model, kind_of
 
 
 def train_proxies(

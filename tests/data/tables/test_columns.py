@@ -9,8 +9,8 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 
 from dris.core.errors import InputError
 from dris.data.reader import read_data
-from dris.data.tables.dates import written_dates
-from dris.data.tables.written_numbers import written_numbers
+from dris.data.tables.numbers.dates import written_dates
+from dris.data.tables.numbers.written_numbers import written_numbers
 
 N = 60
 

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dris.core.errors import InputError
-from dris.data.scorefile import read_scores
+from dris.data.interchange.scorefile import read_scores
 from dris.data.tables import shards as module
 from dris.data.tables.shards import open_shards, read_pieces, write_shard
 from made_shards import losses_of, write_shards

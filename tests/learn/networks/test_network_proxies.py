@@ -17,14 +17,14 @@ from torch.utils.data import Dataset, IterableDataset, TensorDataset  # noqa: E4
 
 from dris.core.errors import InputError  # noqa: E402
 from dris.learn.attack import attacker_norms, targeted_noise  # noqa: E402
-from dris.learn.jobs import Data, Job, folds_for  # noqa: E402
 from dris.learn.networks.loop import Network  # noqa: E402
 from dris.learn.networks.models import Classifier  # noqa: E402
 from dris.learn.networks.models.dense import fully_connected, linear  # noqa: E402
 from dris.learn.networks.sources import TensorSource  # noqa: E402
 from dris.learn.proxies import train_proxies  # noqa: E402
-from dris.learn.proxy_job import train  # noqa: E402
 from dris.learn.recipe import Recipe  # noqa: E402
+from dris.learn.work.jobs import Data, Job, folds_for  # noqa: E402
+from dris.learn.work.proxy_job import train  # noqa: E402
 
 CPU = torch.device("cpu")
 RECIPE = Recipe(epochs=4, batch_size=16, learning_rate=0.1)

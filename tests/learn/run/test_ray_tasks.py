@@ -25,12 +25,12 @@ from dris.bench.spec import CLEAN, Cell, Noise
 from dris.cli import main
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
-from dris.learn.jobs import DivergedError
 from dris.learn.proxies import train_proxies
 from dris.learn.run.engine import Engine
 from dris.learn.run.processes import run_all
 from dris.learn.sharded.sharded_ranks import rank_shards
 from dris.learn.store.run_store import Store
+from dris.learn.work.jobs import DivergedError
 from made_people import write_people
 from made_shards import losses_of, write_shards
 

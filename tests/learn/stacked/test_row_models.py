@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from dris.learn.jobs import Data
 from dris.learn.recipe import Recipe
 from dris.learn.stacked.feature_table import as_features
 from dris.learn.stacked.head_models import Head
 from dris.learn.stacked.row_models import guesses_after
+from dris.learn.work.jobs import Data
 
 HOW = Recipe(epochs=4, batch_size=32, learning_rate=0.05)
 

@@ -18,14 +18,14 @@ import dris
 from dris.core.dynamics.best_epoch import best_epoch
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
-from dris.learn.folds import copies_in
-from dris.learn.jobs import Data, Job, folds_for
 from dris.learn.proxies import train_proxies
 from dris.learn.recipe import Recipe
 from dris.learn.stacked import numpy_stack, stacked_job
 from dris.learn.stacked.feature_table import SPARSE_LENGTH
 from dris.learn.stacked.head_models import Head
 from dris.learn.store.run_store import Store
+from dris.learn.work.folds import copies_in
+from dris.learn.work.jobs import Data, Job, folds_for
 from oracles_heads import trained_head
 
 SHORT = Recipe(epochs=3, batch_size=16, learning_rate=0.1, weight_decay=1e-3)

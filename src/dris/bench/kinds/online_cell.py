@@ -19,9 +19,9 @@ from dris.core.scores.formulas import rank_variance
 from dris.core.streams import rng_for
 from dris.data.known.catalogue import load
 from dris.learn.online import train_online
-from dris.learn.plans import SMOOTHING
 from dris.learn.proxies import train_proxies
 from dris.learn.recipe import PAPER_RHO_REFERENCE
+from dris.learn.sampling.plans import SMOOTHING
 from dris.learn.store.target_log import TargetRun
 
 

@@ -17,7 +17,7 @@ from dris.core.noise.flips import NoisyLabels
 from dris.learn.store.scratch import scratch
 from dris.learn.store.target_log import TargetRun
 from dris.learn.targets import train_target
-from dris.learn.trainers import kind_of
+from dris.learn.work.trainers import kind_of
 
 More = Callable[[TargetRun, Loaded, NoisyLabels, Subset], dict[str, Any]]
 """What else another kind of cell wants to know of a trained target."""

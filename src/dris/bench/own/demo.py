@@ -38,12 +38,12 @@ from dris.data.labelled import LabelledData
 from dris.data.writer import OWN
 from dris.decide.harm import HEADS
 from dris.decide.route import decide
-from dris.learn.jobs import Data
 from dris.learn.recipe import Recipe
 from dris.learn.run.bars import bar
 from dris.learn.run.processes import Progress
 from dris.learn.stacked.feature_table import as_features
 from dris.learn.stacked.row_models import guesses_after
+from dris.learn.work.jobs import Data
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -1,7 +1,7 @@
 """From records to what a reader sees, in reading order.
 
-statistics (means, paired tests), claims (what the paper says, held against records), table, reading
-(numbers out of records), paper_values (what the paper prints), figures, curves and panels (the
-pictures), causes (why a claim was contradicted), tally (claims counted, the index), pages (an
-experiment's page).
+`statistics` (means, paired tests), `claims` (what the paper says, held against records), `table`,
+`reading` (numbers out of records), `paper_values` (what the paper prints), `figures`, `curves` and
+`panels` (the pictures), `causes` (why a claim was contradicted), `tally` (claims counted, the
+index), `pages` (an experiment's page).
 """

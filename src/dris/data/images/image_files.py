@@ -16,8 +16,8 @@ from dris.data.files import fingerprint_of, in_order, listed, one_line, reading
 from dris.data.files import refuse_larger_than_memory as refuse_too_large
 from dris.data.images.pixels import OWN_SIZE, USUAL_SIZE, decoded, is_image, outline
 from dris.data.labelled import Feature, LabelledData, Origin
-from dris.data.tables.encoding import Rows, where_of
 from dris.data.tables.label_columns import is_text
+from dris.data.tables.numbers.encoding import Rows, where_of
 from dris.data.tables.roles import Columns
 from dris.data.tables.stream import marks_of, origin_of
 

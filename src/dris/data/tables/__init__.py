@@ -1,8 +1,7 @@
 """Tables of examples, whatever they come in.
 
 In reading order: `roles` (which column is what), `stream` (rows into labelled data), `csvfile`,
-`jsonlines`, `excel`, `memory_rows`, `label_columns`, `encoding` (columns into numbers) with
-`number_survey` and `word_columns` (what a column is), `written_numbers`, `dates`, `categories`,
+`jsonlines`, `excel`, `memory_rows`, `label_columns`, `numbers` (columns into numbers),
 `numpy_files`, `saved_dataset` (Hugging Face), `copies` (a file written anew), `shards` (losses of
 more examples than fit).
 """

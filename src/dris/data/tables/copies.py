@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
 from dris.data.tables.csvfile import CsvRows, open_csv, records
-from dris.data.tables.encoding import Rows
+from dris.data.tables.numbers.encoding import Rows
 from dris.data.tables.numpy_files import Stored, stored_npy, stored_npz
 from dris.data.tables.saved_dataset import open_saved
 from dris.data.tables.stream import open_parquet, parquet_file

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dris.core.errors import InputError
 from dris.data.files import listed, one_line
-from dris.data.label_findings import merged, spelled
+from dris.data.findings.label_findings import merged, spelled
 from dris.data.labelled import Value
 
 Place = Callable[[int], str]  # where a row stands, in words: "line 7 of a.csv"

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from dris.core.errors import InputError
 from dris.data.files import listed, one_line
-from dris.data.problems import Problems, nearest
+from dris.data.findings.problems import Problems, nearest
 
 Missing = Literal["mark", "median", "refuse"]
 TextHow = Literal["auto", "words", "sentences"]

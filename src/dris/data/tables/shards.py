@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dris.core.checks import first_not_finite
 from dris.core.errors import InputError
 from dris.data.files import PathLike, files_of, in_order, listed, one_line, reading, whole_file
-from dris.data.scorefile import FORMAT, NOTE
+from dris.data.interchange.scorefile import FORMAT, NOTE
 from dris.data.tables.label_columns import is_text, plain
 from dris.data.tables.stream import open_parquet, parquet_file
 

@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from dris.core.checks import checked_ids
 from dris.core.errors import InputError
 from dris.data.files import fingerprint_of, reading
+from dris.data.findings.leaks import leaks_in
+from dris.data.findings.problems import Problems
 from dris.data.labelled import Feature, LabelledData, Origin
-from dris.data.leaks import leaks_in
-from dris.data.problems import Problems
 from dris.data.tables.csvfile import CsvRows
-from dris.data.tables.encoding import Encoded, Rows, encoded, where_of
 from dris.data.tables.label_columns import (
     ids_of,
     labels_of,
     trusted_of,
     typed_text,
 )
+from dris.data.tables.numbers.encoding import Encoded, Rows, encoded, where_of
 from dris.data.tables.roles import INDEX_COLUMNS, Columns
 
 _BATCH = 1 << 16  # rows at once

@@ -4,10 +4,10 @@ from typing import Any
 
 from dris.core.errors import InputError
 from dris.learn.estimators.staged import ESTIMATORS, Estimator, is_estimator, resolve
-from dris.learn.jobs import Data, Job
 from dris.learn.networks.schedules import Schedule
-from dris.learn.standardized import as_table
-from dris.learn.trainer import Stream, Trainer, TrainerKind
+from dris.learn.work.jobs import Data, Job
+from dris.learn.work.standardized import as_table
+from dris.learn.work.trainer import Stream, Trainer, TrainerKind
 
 
 def _build(job: Job, data: Data, schedule: Schedule, stream: Stream) -> Trainer:

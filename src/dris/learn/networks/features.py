@@ -26,10 +26,10 @@ from torch.utils.data import IterableDataset
 
 from dris.learn.networks.models import Classifier
 from dris.learn.networks.sources import DatasetSource
-from dris.learn.proxy_inputs import checked_inputs
 from dris.learn.record.array_like import as_array
 from dris.learn.run.processes import Progress, devices_of
 from dris.learn.store.run_store import Store, fingerprint
+from dris.learn.work.proxy_inputs import checked_inputs
 
 Backbone = nn.Module | Callable[[Tensor], Any]
 Features = NDArray[np.float32]

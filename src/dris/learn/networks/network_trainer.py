@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from dris.core.errors import InputError
-from dris.learn.jobs import Data, Job, Normalize
 from dris.learn.networks.schedules import Schedule
 from dris.learn.store.run_store import fingerprint
-from dris.learn.trainer import Stream, Trainer, TrainerKind
+from dris.learn.work.jobs import Data, Job, Normalize
+from dris.learn.work.trainer import Stream, Trainer, TrainerKind
 
 # The names in `MODELS`, to be told from slips of the finger where there is no torch.
 NAMES = (

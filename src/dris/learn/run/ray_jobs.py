@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 
-from dris.learn.job_keys import key_of
-from dris.learn.jobs import Data, Job, Trained, epochs_of
 from dris.learn.run.engine import Engine
 from dris.learn.run.processes import Progress
 from dris.learn.run.ray_tasks import run_on_ray
 from dris.learn.store.run_store import Store
 from dris.learn.store.runs import Run
 from dris.learn.store.visible_folder import Mark, marked
+from dris.learn.work.job_keys import key_of
+from dris.learn.work.jobs import Data, Job, Trained, epochs_of
 
 Attempt = Callable[[Job, Data, Store | None, Callable[[], None]], Trained]
 

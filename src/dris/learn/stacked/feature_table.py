@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.learn.jobs import Data, Normalize
-from dris.learn.standardized import as_table
+from dris.learn.work.jobs import Data, Normalize
+from dris.learn.work.standardized import as_table
 
 Floats = NDArray[np.float32]
 # The mean squared length that sparse rows are given: that of a hundred standardised features.

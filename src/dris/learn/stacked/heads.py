@@ -13,14 +13,14 @@ from dris.core.dynamics.columns import labels_for
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.streams import checked_seed
-from dris.learn.jobs import Data, Job
 from dris.learn.proxies import joined, refuse_copies, train_jobs
-from dris.learn.proxy_inputs import check_ways, checked_inputs
 from dris.learn.recipe import PAPER_FOOD_PROBE, Recipe
 from dris.learn.record.array_like import refuse_other_index
 from dris.learn.run.processes import Progress, devices_of
 from dris.learn.stacked.head_models import Head
 from dris.learn.store.run_store import Store
+from dris.learn.work.jobs import Data, Job
+from dris.learn.work.proxy_inputs import check_ways, checked_inputs
 
 
 def train_heads(

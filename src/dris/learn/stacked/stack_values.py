@@ -1,7 +1,7 @@
 """From the logits of stacked models to what is recorded of them, in fold and out of fold.
 
 Worked out in float32: the label is set apart, so that neither loss nor error of a confident
-example is lost beside a 1. What the folds of a proxy say together is `dris.learn.folds`'s.
+example is lost beside a 1. What the folds of a proxy say together is `dris.learn.work.folds`'s.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.learn.folds import in_and_out
 from dris.learn.stacked.feature_table import Floats
 from dris.learn.stacked.numpy_stack import Answers
+from dris.learn.work.folds import in_and_out
 
 Columns = Mapping[str, NDArray[Any]]
 

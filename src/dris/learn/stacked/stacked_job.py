@@ -12,8 +12,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.learn.job_keys import made_by
-from dris.learn.jobs import (
+from dris.learn.networks.schedules import Passes
+from dris.learn.stacked.head_models import head_of
+from dris.learn.stacked.numpy_stack import Answers, NumpyStack
+from dris.learn.stacked.stack_record import StackRecord, Wanted
+from dris.learn.stacked.stack_values import Values
+from dris.learn.store.run_store import Store
+from dris.learn.store.runs import Run
+from dris.learn.work.job_keys import made_by
+from dris.learn.work.jobs import (
     Data,
     DivergedError,
     Job,
@@ -22,15 +29,8 @@ from dris.learn.jobs import (
     everyone_or_bag,
     folds_for,
 )
-from dris.learn.networks.schedules import Passes
-from dris.learn.proxy_job import kept
-from dris.learn.stacked.head_models import head_of
-from dris.learn.stacked.numpy_stack import Answers, NumpyStack
-from dris.learn.stacked.stack_record import StackRecord, Wanted
-from dris.learn.stacked.stack_values import Values
-from dris.learn.store.run_store import Store
-from dris.learn.store.runs import Run
-from dris.learn.trainers import one_thread
+from dris.learn.work.proxy_job import kept
+from dris.learn.work.trainers import one_thread
 
 SAVE_EVERY = 2.0  # seconds of training that a kill may cost; saving more often costs more
 

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from dris.learn.jobs import Data, Job, Normalize, Trained, Untangled
 from dris.learn.networks.schedules import Schedule
 from dris.learn.stacked.feature_table import as_features
 from dris.learn.stacked.head_models import HEADS, head_of, is_head
-from dris.learn.standardized import can_be_untangled
 from dris.learn.store.run_store import Store
-from dris.learn.trainer import Stream, Tick, Trainer, TrainerKind
+from dris.learn.work.jobs import Data, Job, Normalize, Trained, Untangled
+from dris.learn.work.standardized import can_be_untangled
+from dris.learn.work.trainer import Stream, Tick, Trainer, TrainerKind
 
 
 def _checked(model: Any) -> Any:

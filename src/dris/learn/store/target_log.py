@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from dris.core.dynamics.arrayfile import made_folder
 from dris.core.errors import InputError
 from dris.core.words import from_json
-from dris.learn.job_keys import key_of
-from dris.learn.jobs import CollapsedError, Data, DivergedError, Job
 from dris.learn.networks.schedules import Schedule
 from dris.learn.store.model_names import code_of, name_of, refuse_unnamed
 from dris.learn.store.run_store import Store
 from dris.learn.store.runs import Outcome, Run
-from dris.learn.trainer import Trainer
-from dris.learn.trainers import kind_of, one_thread, told_who
+from dris.learn.work.job_keys import key_of
+from dris.learn.work.jobs import CollapsedError, Data, DivergedError, Job
+from dris.learn.work.trainer import Trainer
+from dris.learn.work.trainers import kind_of, one_thread, told_who
 
 _log = logging.getLogger("dris.store")
 Arrays = dict[str, NDArray[Any]]

@@ -2,6 +2,9 @@
 
 Every model here is a `Classifier`: penultimate features and one linear head, built from
 `(input_shape, classes)` with random weights. Needs the extra `torch`.
+
+In reading order: `base` (what a model is), `dense`, `small_cnn`, `resnet`, `mobilenet`,
+`shufflenet`, `vgg`, `registry` (all by name), `count` (how large one is).
 """
 # ruff: noqa: E402  # The sentence about a missing torch must come before the first import of it.
 

@@ -8,8 +8,8 @@ import pytest
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.formulas import SCORES
-from dris.data.foreign_records import import_records
-from dris.data.scorefile import ScoreFile
+from dris.data.interchange.foreign_records import import_records
+from dris.data.interchange.scorefile import ScoreFile
 
 LOSS = np.random.default_rng(0).random((3, 7))
 

@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from dris.core.errors import InputError
 from dris.core.large.mapped import let_go
-from dris.learn.jobs import Columns, Data, Normalize, Stretch, Untangled
 from dris.learn.record.array_like import divisor_of
+from dris.learn.work.jobs import Columns, Data, Normalize, Stretch, Untangled
 
 HEAVIEST = 16  # columns; found on texts and categories that nothing was tested on
 IN_MEMORY = 1 << 25  # bytes of features that stay in memory; more go into a file

@@ -13,11 +13,11 @@ from dris.core.choose.importance import Importance
 from dris.core.dynamics.trajectories import trajectories_of
 from dris.core.errors import InputError
 from dris.core.words import from_json
-from dris.learn.jobs import CollapsedError
 from dris.learn.networks.schedules import Drawn, Positions, Schedule
-from dris.learn.plans import Plan, Score, Seen, no_score, uniform
+from dris.learn.sampling.plans import Plan, Score, Seen, no_score, uniform
 from dris.learn.store.target_log import Arrays, Sampled
-from dris.learn.trainer import Trainer
+from dris.learn.work.jobs import CollapsedError
+from dris.learn.work.trainer import Trainer
 
 _log = logging.getLogger("dris.learn")
 

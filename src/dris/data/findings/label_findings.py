@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.data.files import listed, one_line
+from dris.data.findings.leaks import leaks_said
 from dris.data.labelled import LabelFinding, LabelledData, Value
-from dris.data.leaks import leaks_said
 
 _MISSING = {"nan", "none", "null", "na", "n/a", "#n/a", "?", "-", "--", "unknown", "missing", ""}
 _MISSING |= {"(missing)", "tbd", "undefined"}

@@ -6,8 +6,8 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.data.findings.leaks import leaks_in, leaks_said
 from dris.data.labelled import Feature, LabelledData, Leak
-from dris.data.leaks import leaks_in, leaks_said
 
 MOST = 1 << 27  # bytes; larger tables stay as they are
 NARROW = 100  # columns, up to which each is compared with the label: not those of embeddings

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from dris.learn.jobs import Data, Job
 from dris.learn.store.model_names import name_of, parameters_of
 from dris.learn.store.run_store import fingerprint
+from dris.learn.work.jobs import Data, Job
 
 
 def key_of(job: Job, data: Data) -> dict[str, Any]:

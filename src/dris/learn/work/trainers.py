@@ -6,10 +6,10 @@ from typing import Any
 
 from dris.core.errors import InputError, meant
 from dris.learn.estimators.estimator_trainer import ESTIMATOR
-from dris.learn.jobs import CollapsedError, DivergedError, Job
 from dris.learn.networks.network_trainer import NETWORK
 from dris.learn.stacked.stacked_trainer import STACKED
-from dris.learn.trainer import TrainerKind
+from dris.learn.work.jobs import CollapsedError, DivergedError, Job
+from dris.learn.work.trainer import TrainerKind
 
 TRAINERS: tuple[TrainerKind, ...] = (STACKED, ESTIMATOR, NETWORK)  # the last takes all the rest
 

@@ -11,9 +11,16 @@ from numpy.typing import NDArray
 
 from dris.data.files import one_line
 from dris.data.labelled import Feature
-from dris.data.tables.categories import ONE_HOT_LIMIT, hashed, one_hot, put_hashed, put_one_hot
 from dris.data.tables.csvfile import MISSING
-from dris.data.tables.dates import (
+from dris.data.tables.label_columns import is_text
+from dris.data.tables.numbers.categories import (
+    ONE_HOT_LIMIT,
+    hashed,
+    one_hot,
+    put_hashed,
+    put_one_hot,
+)
+from dris.data.tables.numbers.dates import (
     CLOCK,
     PARTS,
     calendar_parts,
@@ -22,12 +29,11 @@ from dris.data.tables.dates import (
     typed_dates,
     written_dates,
 )
-from dris.data.tables.label_columns import is_text
-from dris.data.tables.written_numbers import written_numbers
+from dris.data.tables.numbers.written_numbers import written_numbers
 from dris.data.text.ngrams import all_keys
 
 if TYPE_CHECKING:
-    from dris.data.tables.encoding import Rows
+    from dris.data.tables.numbers.encoding import Rows
     from dris.data.tables.roles import Columns
 
 _SHORT = 40  # characters on average, up to which cells may be numbers or dates

@@ -22,9 +22,6 @@ from torch.utils.data import TensorDataset  # noqa: E402
 import counted_training  # noqa: E402
 from counted_training import EPOCHS, STEPS, finished, killed_after, started, taken  # noqa: E402
 from dris.core.errors import InputError  # noqa: E402
-from dris.learn import proxy_job  # noqa: E402
-from dris.learn.job_keys import key_of  # noqa: E402
-from dris.learn.jobs import Data, Job, everyone_or_bag  # noqa: E402
 from dris.learn.networks.models import Classifier  # noqa: E402
 from dris.learn.networks.models.dense import fully_connected, linear  # noqa: E402
 from dris.learn.proxies import train_proxies  # noqa: E402
@@ -32,6 +29,9 @@ from dris.learn.recipe import Recipe  # noqa: E402
 from dris.learn.store.model_names import name_of  # noqa: E402
 from dris.learn.store.run_store import Store  # noqa: E402
 from dris.learn.store.runs import STATE  # noqa: E402
+from dris.learn.work import proxy_job  # noqa: E402
+from dris.learn.work.job_keys import key_of  # noqa: E402
+from dris.learn.work.jobs import Data, Job, everyone_or_bag  # noqa: E402
 
 RECIPE = Recipe(epochs=3, batch_size=16, learning_rate=0.1)
 
@@ -239,7 +239,7 @@ def test_a_store_changes_no_byte_and_a_finished_run_is_not_trained_again(
     store = Store(tmp_path / "store")
     assert saved(train(mine, data(), store, ticks), tmp_path) == saved(plain, tmp_path)
     assert ticks.count == 3
-    monkeypatch.setattr("dris.learn.proxy_job._one_epoch", None)  # whoever trains now fails
+    monkeypatch.setattr("dris.learn.work.proxy_job._one_epoch", None)  # whoever trains now fails
     again = train(mine, data(), store, ticks)
     assert ticks.count == 6
     assert saved(again, tmp_path) == saved(plain, tmp_path)
@@ -318,7 +318,7 @@ def test_more_proxies_reuse_those_that_are_there(tmp_path, monkeypatch):
     three = train_proxies(x, y, proxies=3, **given)
     assert len(folders(tmp_path)) == 3
     np.testing.assert_array_equal(three.loss[:2], two.loss)
-    monkeypatch.setattr("dris.learn.proxy_job._one_epoch", None)
+    monkeypatch.setattr("dris.learn.work.proxy_job._one_epoch", None)
     train_proxies(x, y, proxies=3, **given)
 
 
@@ -336,7 +336,7 @@ def test_scikit_learn_models_are_kept_whole_and_not_by_epoch(tmp_path, monkeypat
     given = {"proxies": 2, "model": ["sgd_log", "linear"], "epochs": 2, "workers": 1}
     first = train_proxies(x, y, **given, store=tmp_path)
     np.testing.assert_array_equal(first.loss, train_proxies(x, y, **given).loss)
-    monkeypatch.setattr("dris.learn.proxy_job._one_epoch", None)
+    monkeypatch.setattr("dris.learn.work.proxy_job._one_epoch", None)
     np.testing.assert_array_equal(train_proxies(x, y, **given, store=tmp_path).loss, first.loss)
 
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError
 from dris.core.large.mapped import roomy
 from dris.data.files import one_line, refuse_larger_than_memory
-from dris.data.label_findings import row_keys
+from dris.data.findings.label_findings import row_keys
 from dris.data.labelled import Feature
 from dris.data.tables.label_columns import plain
-from dris.data.tables.number_survey import NumberSurvey, number_blocks, survey_numbers
+from dris.data.tables.numbers.number_survey import NumberSurvey, number_blocks, survey_numbers
+from dris.data.tables.numbers.word_columns import Encoder, LeftOut, encoder_of, fill_with_median
 from dris.data.tables.roles import NOTHING_TO_LEARN, Columns
-from dris.data.tables.word_columns import Encoder, LeftOut, encoder_of, fill_with_median
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 

@@ -14,7 +14,7 @@ from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.words import from_json
 from dris.data.files import PathLike, files_of, in_order, listed, one_line, reading, refuse_endless
-from dris.data.scorefile import ScoreFile
+from dris.data.interchange.scorefile import ScoreFile
 from dris.data.tables.csvfile import CsvRows, open_csv
 from dris.data.tables.label_columns import ids_of, typed_text
 from dris.data.tables.numpy_files import Stored, stored_npy, stored_npz

@@ -11,14 +11,22 @@ from numpy.typing import NDArray
 
 from dris.core.dynamics.history import Dynamics
 from dris.core.words import from_json
-from dris.learn.job_keys import key_of, made_by
-from dris.learn.jobs import Data, Job, Positions, Trained, epochs_of, everyone_or_bag, folds_for
 from dris.learn.networks.schedules import Passes
 from dris.learn.record.recorder import Recorder
 from dris.learn.store.run_store import Store
 from dris.learn.store.runs import Run
-from dris.learn.trainer import Trainer
-from dris.learn.trainers import kind_of, one_thread, told_who
+from dris.learn.work.job_keys import key_of, made_by
+from dris.learn.work.jobs import (
+    Data,
+    Job,
+    Positions,
+    Trained,
+    epochs_of,
+    everyone_or_bag,
+    folds_for,
+)
+from dris.learn.work.trainer import Trainer
+from dris.learn.work.trainers import kind_of, one_thread, told_who
 
 
 def train(job: Job, data: Data, store: Store | None, tick: Callable[[], None]) -> Trained:

@@ -4,7 +4,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dris.core.errors import InputError
-from dris.data.scorefile import ScoreFile, read_scores, write_scores
+from dris.data.interchange.scorefile import ScoreFile, read_scores, write_scores
 
 SCORES = ScoreFile(
     ["c", "a", "b"],

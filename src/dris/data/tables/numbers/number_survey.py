@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError
 from dris.data.files import one_line
 from dris.data.labelled import How
-from dris.data.tables.word_columns import LeftOut, gaps_filled
+from dris.data.tables.numbers.word_columns import LeftOut, gaps_filled
 
 if TYPE_CHECKING:
-    from dris.data.tables.encoding import Rows
+    from dris.data.tables.numbers.encoding import Rows
 
 _CELLS = 1 << 22  # at once
 _ID_NAME = re.compile(r"(^|[_\W])(id|ids|uuid|guid|key|nr|index|idx|row|rownames?|no)$", re.I)

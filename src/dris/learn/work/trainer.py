@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.learn.jobs import Data, Job, Normalize, Trained
 from dris.learn.networks.schedules import Positions, Schedule
 from dris.learn.store.run_store import Store
+from dris.learn.work.jobs import Data, Job, Normalize, Trained
 
 Tick = Callable[[], None]
 Stream = tuple[str | int, ...]

@@ -11,7 +11,7 @@ from dris.core.errors import InputError
 from dris.core.scores.resemblance import ScoresCompared, compare_scores
 from dris.core.words import unguarded
 from dris.data.files import files_of, listed, one_line, reading
-from dris.data.scorefile import ScoreFile, read_scores
+from dris.data.interchange.scorefile import ScoreFile, read_scores
 from dris.data.tables.csvfile import open_csv
 from dris.data.tables.label_columns import ids_of, trusted_of, typed_text
 from dris.data.tables.stream import open_parquet

@@ -11,16 +11,16 @@ from sklearn.linear_model import SGDClassifier
 
 import dris
 from dris.core.errors import InputError
-from dris.learn import trainers
-from dris.learn.jobs import Data, Job
 from dris.learn.networks.network_trainer import NAMES
 from dris.learn.networks.schedules import Passes
 from dris.learn.proxies import train_proxies
 from dris.learn.recipe import Recipe
 from dris.learn.stacked.head_models import Head
 from dris.learn.targets import train_target
-from dris.learn.trainer import Trainer
-from dris.learn.trainers import ESTIMATOR, TRAINERS, check_name, checked_model, kind_of
+from dris.learn.work import trainers
+from dris.learn.work.jobs import Data, Job
+from dris.learn.work.trainer import Trainer
+from dris.learn.work.trainers import ESTIMATOR, TRAINERS, check_name, checked_model, kind_of
 
 RECIPE = Recipe(epochs=4, batch_size=8, learning_rate=0.2)
 X = np.random.default_rng(0).normal(size=(60, 4))

@@ -15,8 +15,8 @@ from dris.core.checks import count_of
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
 from dris.core.streams import rng_for
-from dris.learn.folds import copies_in, folds_of
 from dris.learn.recipe import Recipe
+from dris.learn.work.folds import copies_in, folds_of
 
 Positions = NDArray[np.int64]
 Stretch = int | tuple[int, int]  # so many columns scaled as one, and as how many they weigh
