@@ -485,5 +485,6 @@ def test_no_limit_is_certified_while_a_column_that_tells_the_label_is_learned_fr
         with_leak = replace(scored, data=replace(scored.data, leaks=(leak,)))
         found = decide_scored(with_leak, keep=0.5)
         assert bool(found.limits) == bool(found.corruption) == certified
-        said = "no limit is certified while the label can be read off code"
+        said = "neither how many labels are wrong nor a limit can be told while the label can be "
+        said += "read off code"
         assert (said in found.notes) == (not certified)

@@ -102,13 +102,21 @@ class Leak:
     `share` is how much of what the commonest class does not explain it tells, 1 being all;
     `left_out` says whether it was kept from what is learned from. While such a column is learned
     from, proxies agree with every given label, and no limit on wrong ones means anything.
+    `words` are those of a column of texts that say the label, where only they are left out.
     """
 
     column: str
     share: float
     left_out: bool
+    words: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        if self.words:
+            said = ", ".join(map(repr, self.words[:6])) + ", …" * (len(self.words) > 6)
+            return (
+                f"column {self.column!r} says the given label in words ({said}), wrong ones "
+                "included, and they are left out"
+            )
         what = "repeats" if self.share >= 0.9995 else f"tells {self.share:.1%} of"
         then = "is left out" if self.left_out else "is learned from all the same"
         return f"column {self.column!r} {what} the given label, wrong ones included, and {then}"

@@ -100,7 +100,12 @@ def contested_share(scored: Scored, kept: NDArray[np.bool_]) -> float:
 
 
 def _wrong_share(scored: Scored) -> WrongShare | None:
-    """The range of wrong labels, canaries aside: those are wrong on purpose."""
+    """The range of wrong labels, canaries aside: those are wrong on purpose.
+
+    None is given where the label can be read off what is learned from: all of them look right.
+    """
+    if any(not leak.left_out for leak in scored.data.leaks):
+        return None
     p = unseen_probabilities(scored.dynamics, len(scored.data.classes))
     if p is None:
         return None

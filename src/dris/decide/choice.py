@@ -101,7 +101,11 @@ def choice_of(
     if leaks:  # proxies agree with every given label then, planted ones aside
         named = ", ".join(leak.column for leak in leaks)
         corruption = ()
-        notes = (*notes, f"no limit is certified while the label can be read off {named}")
+        notes = (
+            *notes,
+            "neither how many labels are wrong nor a limit can be told while the label can be "
+            f"read off {named}",
+        )
     if corruption and (mask & ~scored.planted()).any():
         limits = subset_limits(chosen, scored.canaries, corruption, rows=back)
     return Choice(used, kept, limits, corruption, int(subset.parameters.get("short", 0)), notes)

@@ -119,7 +119,7 @@ def one_hot(
 
 def leaks_said(leaks: Sequence[Leak]) -> list[str]:
     """A sentence for each; one for several that are the label together."""
-    if len(leaks) < 2 or any(leak.share < 1 or not leak.left_out for leak in leaks):
+    if len(leaks) < 2 or any(leak.share < 1 or not leak.left_out or leak.words for leak in leaks):
         return [str(leak) for leak in leaks]
     names = listed([leak.column for leak in leaks], 6)
     return [f"columns {names} repeat the given label, wrong ones included, and are left out"]

@@ -15,7 +15,8 @@ from dris.core.errors import InputError
 from dris.data.files import fingerprint_of, reading
 from dris.data.findings.leaks import leaks_in
 from dris.data.findings.problems import Problems
-from dris.data.labelled import Feature, LabelledData, Origin
+from dris.data.findings.telltale import telltale_words
+from dris.data.labelled import Feature, LabelledData, Leak, Origin
 from dris.data.tables.csvfile import CsvRows
 from dris.data.tables.label_columns import (
     ids_of,
@@ -23,7 +24,8 @@ from dris.data.tables.label_columns import (
     trusted_of,
     typed_text,
 )
-from dris.data.tables.numbers.encoding import Encoded, Rows, encoded, where_of
+from dris.data.tables.numbers.encoding import Encoded, Rows, encoded, where_of, whole_column
+from dris.data.tables.reworded import Reworded
 from dris.data.tables.roles import INDEX_COLUMNS, Columns
 
 _BATCH = 1 << 16  # rows at once
@@ -97,10 +99,16 @@ def labelled_table(rows: Rows, columns: Columns) -> LabelledData:
         found = None
         with problems.collected():
             found = encoded(rows, chosen, columns)
+        said = {} if marks is None or found is None else _label_in_words(rows, marks, found)
+        if said:
+            with problems.collected():
+                found = encoded(Reworded(rows, said), chosen, columns)
         if marks is None or found is None:
             problems.refuse(columns.command(rows.files, label) if len(problems.found) > 1 else "")
             raise InputError(f"{where} cannot be read; check it")
-        return _assembled(rows, label, columns, marks, found)
+        data = _assembled(rows, label, columns, marks, found)
+        told = (Leak(name, 1.0, left_out=True, words=tuple(words)) for name, words in said.items())
+        return replace(data, leaks=(*data.leaks, *told))
 
 
 def marks_only(rows: Rows, columns: Columns) -> LabelledData:
@@ -200,6 +208,14 @@ def _assembled(
     data = _data(rows, label, columns, marks, x, features, notes)
     _, groups = np.unique(found.keys, return_inverse=True)
     return replace(data, leaks=tuple(leaks), groups=groups)
+
+
+def _label_in_words(rows: Rows, marks: Marks, found: Encoded) -> dict[str, list[str]]:
+    """Columns of texts that say the given label, each with the words that do."""
+    labels, classes = marks.labels, len(marks.classes)
+    names = [feature.column for feature in found.features if feature.how in ("text", "sentence")]
+    words = {n: telltale_words(whole_column(rows, n), labels, classes, found.keys) for n in names}
+    return {name: those for name, those in words.items() if those}
 
 
 def _index_said(name: str) -> str:

@@ -78,11 +78,21 @@ def hashed_ngrams(texts: Any) -> tuple[Pairs, Pairs]:
     characters: list[Pairs] = []
     for begin, _, codes, starts in _pieces(texts):
         inside = _is_word(codes)
-        owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        sums, inverse = _running(codes)
-        words.append(_words(inside, owner, sums, inverse, begin))
+        words.append(_words(codes, inside, starts, begin))
         characters += _characters(codes, inside, starts, begin)
     return _joined(words), _joined(characters)
+
+
+def hashed_words(texts: Any) -> Pairs:
+    """(text, bucket) of every word and pair of words alone.
+
+    >>> owner, bucket = hashed_words(pa.array(["cat", "red cat"], pa.large_string()))
+    >>> owner.tolist(), bool(bucket[0] == bucket[2])
+    ([0, 1, 1, 1], True)
+    """
+    return _joined(
+        [_words(codes, _is_word(codes), starts, at) for at, _, codes, starts in _pieces(texts)]
+    )
 
 
 def _pieces(texts: Any) -> Any:
@@ -143,12 +153,10 @@ def _is_word(codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
 
 
 def _words(
-    inside: NDArray[np.bool_],
-    owner: NDArray[np.int64],
-    sums: NDArray[np.uint64],
-    inverse: NDArray[np.uint64],
-    begin: int,
+    codes: NDArray[np.uint32], inside: NDArray[np.bool_], starts: NDArray[np.int64], begin: int
 ) -> Pairs:
+    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    sums, inverse = _running(codes)
     edge = np.diff(np.concatenate([[False], inside, [False]]).astype(np.int8))
     begins, ends = np.flatnonzero(edge == 1), np.flatnonzero(edge == -1)
     keys = _segments(sums, inverse, begins, ends)
