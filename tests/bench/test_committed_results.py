@@ -10,7 +10,7 @@ import pytest
 
 from dris.bench.experiment import EXPERIMENTS, experiment_of
 from dris.bench.records import read_records
-from dris.bench.results.causes import reason_of
+from dris.bench.results.causes import REASONS, UNSEEN, reason_of
 from dris.bench.results.claims import Claim
 from dris.bench.results.pages import page_text
 from dris.bench.results.tally import write_index
@@ -98,19 +98,32 @@ def test_no_evidence_is_counted_twice():
     assert len(shown_twice([replace(claim, repeats="") for claim in claims])) == 12
 
 
-def unexplained(claims):
+def contradicted(claims):
+    """The paper's own claims that came out the other way, by experiment."""
     return [
-        (name, claim.text)
+        (name, claim)
         for name, claim in claims
-        if claim.outcome == "contradicted"
-        and claim.whose == "the paper's"
-        and reason_of(name, claim)[1] == "not looked into yet"
+        if claim.outcome == "contradicted" and claim.whose == "the paper's"
     ]
 
 
-def test_every_contradicted_claim_of_the_paper_has_a_cause():
-    assert unexplained(committed(FOLDERS["cpu"])) == []
-    assert unexplained([("pruning", Claim("a new one", "contradicted", ""))])
+def unexplained(claims, scale):
+    return [n for n, claim in contradicted(claims) if reason_of(n, claim, scale)[1] == UNSEEN]
+
+
+@pytest.mark.parametrize("scale", FOLDERS)
+def test_every_contradicted_claim_of_the_paper_has_a_cause(scale):
+    assert unexplained(committed(FOLDERS[scale]), scale) == []
+    assert unexplained([("pruning", Claim("a new one", "contradicted", ""))], scale) == ["pruning"]
+
+
+def test_every_cause_is_that_of_a_contradicted_claim():
+    given = {
+        reason_of(name, claim, scale)
+        for scale, folder in FOLDERS.items()
+        for name, claim in contradicted(committed(folder))
+    }
+    assert [reason for reason in REASONS if (reason.cause, reason.why) not in given] == []
 
 
 def test_ours_and_the_papers_are_told_apart():

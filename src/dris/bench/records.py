@@ -74,8 +74,21 @@ class Records:
         return sorted(mine, key=lambda row: row["seed"])
 
     def by_seed(self, what: str, **like: Any) -> dict[int, float]:
-        """One number of what was found, by seed; empty where nothing was run."""
-        return {row["seed"]: row["found"][what] for row in self.where(**like)}
+        """One number of what was found, by seed, that supports a claim; empty where none does.
+
+        A run whose accuracy had to be imputed does not, nor one of earlier records that uniform
+        draws rescued when its plan could not be built.
+
+        >>> row = {"seed": 0, "found": {"accuracy": 0.1, "imputed": True}}
+        >>> records = Records("pruning", "cpu", (row,))
+        >>> records.by_seed("accuracy"), records.values("accuracy")
+        ({}, [0.1])
+        """
+        return {
+            row["seed"]: row["found"][what]
+            for row in self.where(**like)
+            if not (row["found"].get("imputed") or row["found"].get("rescued"))
+        }
 
     def values(self, what: str, **like: Any) -> list[float]:
         """One number of what was found, of every row that is meant, in the order of the seeds."""

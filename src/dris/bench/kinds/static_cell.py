@@ -45,6 +45,8 @@ def findings(cells: Sequence[Cell], place: Place, *, more: More | None = None) -
                 "size": len(kept),
                 "smallest_class": int(np.bincount(noisy.given[kept], minlength=data.classes).min()),
             }
+            if run.imputed:
+                found["imputed"] = True
             if "passed" in subset.parameters:
                 found |= {name: subset.parameters.get(name, 0) for name in ("passed", "short")}
             if more is not None:
@@ -90,11 +92,12 @@ def trained(
 
 
 def guessed(data: Loaded, noisy: NoisyLabels) -> dict[str, Any]:
-    """What a rule that keeps nothing comes to: the most common class is guessed."""
+    """What a rule that keeps nothing comes to: the commonest class, which no claim reads."""
     common = np.bincount(noisy.given, minlength=data.classes).argmax()
     return {
         "accuracy": float((data.test_y == common).mean()),
         "contamination": 0.0,
         "size": 0,
         "smallest_class": 0,
+        "imputed": True,
     }

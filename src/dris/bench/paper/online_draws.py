@@ -139,29 +139,11 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
     return [course_panels(records, NOISES, PLANS, folder / "online.png")]
 
 
-def measured_runs(records: Records, what: str, **like: object) -> dict[int, float]:
-    """One number of every run, by seed, that supports a claim.
-
-    Not one whose accuracy had to be imputed, nor one of earlier records that was rescued by
-    uniform draws when its plan could not be built.
-
-    >>> row = {"seed": 0, "found": {"accuracy": 0.1, "imputed": True}}
-    >>> measured_runs(Records("", "", (row,)), "accuracy")
-    {}
-    """
-    rows = [
-        row
-        for row in records.where(**like)
-        if not (row["found"].get("imputed") or row["found"].get("rescued"))
-    ]
-    return {row["seed"]: row["found"][what] for row in rows}
-
-
 def claims(records: Records) -> Sequence[Claim]:
     """The paper's reading of table 3, its plans with their weights."""
 
     def at(rule: str, noise: Noise, what: str = "accuracy") -> dict[int, float]:
-        return measured_runs(records, what, rule=rule, noise=noise)
+        return records.by_seed(what, rule=rule, noise=noise)
 
     found = [
         within(

@@ -92,7 +92,8 @@ def write_index(folder: Path, scale: str, *, writer: Writer = OWN) -> Path:
         if shown:
             lines += ["", f"## {title}", "", *_table(shown, titles)]
     return writer.write(
-        folder / INDEX, [("\n".join([*lines, *_contradicted(found, titles)]) + "\n").encode()]
+        folder / INDEX,
+        [("\n".join([*lines, *_contradicted(found, titles, scale)]) + "\n").encode()],
     )
 
 
@@ -106,10 +107,12 @@ def _table(counts: Mapping[str, Counter[Outcome]], titles: Mapping[str, str]) ->
     ]
 
 
-def _contradicted(found: Mapping[str, Sequence[Claim]], titles: Mapping[str, str]) -> list[str]:
+def _contradicted(
+    found: Mapping[str, Sequence[Claim]], titles: Mapping[str, str], scale: str
+) -> list[str]:
     """Every contradicted claim of the paper with the cause that we see."""
     rows = [
-        (name, claim.text, *reason_of(name, claim))
+        (name, claim.text, *reason_of(name, claim, scale))
         for name, claims in found.items()
         for claim in claims
         if claim.outcome == "contradicted" and claim.whose == "the paper's" and not claim.repeats
