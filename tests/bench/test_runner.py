@@ -17,7 +17,7 @@ import dris.bench.kinds.static_cell as static_kind
 from dris.bench import runner
 from dris.bench.cell_data import Place
 from dris.bench.costs import cost_of
-from dris.bench.experiment import EXPERIMENTS, experiment_of, in_paper
+from dris.bench.experiment import EXPERIMENTS, as_printed, experiment_of
 from dris.bench.paper import times
 from dris.bench.records import ROWS, Records, gather, read_records, write_records
 from dris.bench.runner import adopt, missing, run
@@ -207,7 +207,7 @@ def test_the_papers_own_cells_cost_about_its_eight_gpu_days(tmp_path):
     for name in set(EXPERIMENTS) - {"beyond"}:  # thousands of small cells, none of the paper's
         cells = experiment_of(name).cells(scale_of("paper"))
         every += cells
-        printed += [cell for cell in cells if in_paper(name, cell)]
+        printed += as_printed(name, cells)
     days = [cost_of(c, tmp_path, device="cuda").seconds / 86_400 for c in (printed, every)]
     assert 7 < days[0] < 9
     assert days[1] > 1.3 * days[0]

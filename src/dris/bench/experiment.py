@@ -97,6 +97,21 @@ def in_paper(name: str, cell: Cell) -> bool:
     return name not in _OURS and not ours
 
 
+def as_printed(name: str, cells: Sequence[Cell]) -> list[Cell]:
+    """The cells that the paper has, its ensembles measured by its own rules alone.
+
+    >>> from dris.bench.scales import SCALES
+    >>> cells = experiment_of("breakdown").cells(SCALES["paper"])
+    >>> sorted({cell.rule for cell in as_printed("breakdown", cells)})
+    ['aum', 'el2n', 'plain', 'random', 'rank_variance']
+    """
+    return [
+        replace(cell, rule="plain") if cell.rule == "plain+gated" else cell
+        for cell in cells
+        if in_paper(name, cell)
+    ]
+
+
 def narrowed(
     cells: Sequence[Cell],
     *,

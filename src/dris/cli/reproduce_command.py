@@ -88,7 +88,7 @@ def reproduce(
     Example: dris reproduce pruning --scale smoke --out reproduced
     """
     from dris.bench.cell_data import Place
-    from dris.bench.experiment import EXPERIMENTS, experiment_of, in_paper, narrowed
+    from dris.bench.experiment import EXPERIMENTS, as_printed, experiment_of, narrowed
     from dris.bench.records import gather, read_records
     from dris.bench.results.pages import page_files, write_page
     from dris.bench.results.tally import INDEX, claim_lines, write_index
@@ -120,7 +120,7 @@ def reproduce(
         for name, part in whole.items()
     }
     if paper_only:
-        cells = {name: [c for c in part if in_paper(name, c)] for name, part in cells.items()}
+        cells = {name: as_printed(name, part) for name, part in cells.items()}
     if known is not None:
         _adopt(talk, cells, known, folder)
     if dry_run:
