@@ -1,20 +1,24 @@
 """A target trained on weighted draws from a plan (paper, algorithm 2).
 
 A cell's rule is a plan, the exponent of its weights and the smoothing ξ: "uniform", "dr_is:0",
-"dr_is:1:0.05"; exponent 1 and ξ = 0.1 unless said. Here seeds differ in their examples too.
+"dr_is:1:0.05"; exponent 1 and ξ = 0.1 unless said. Where examples and proxies are those of static
+pruning, as at mid and paper, the trained ones are shared with it; elsewhere seeds differ in their
+examples too.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
 from dris.bench.cell_data import Loaded, Place
-from dris.bench.kinds.groups import Finding, corrupted_cell, timed
+from dris.bench.kinds.groups import Finding, corrupted_cell, prepared, timed
+from dris.bench.scales import SCALES
 from dris.bench.spec import Cell
 from dris.core.choose.importance import Importance, importance
 from dris.core.dynamics.history import Dynamics
+from dris.core.noise.flips import NoisyLabels
 from dris.core.scores.formulas import rank_variance
 from dris.core.streams import rng_for
 from dris.data.known.catalogue import load
@@ -28,27 +32,9 @@ from dris.learn.store.target_log import TargetRun
 def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
     """Accuracy, and how the draws concentrated, of every plan of one group."""
     first, shared = cells[0], dict[str, float]()
-    data = redrawn(first, place)
-    with timed(shared, "attacker"):
-        noisy = corrupted_cell(first, data, place)
-
-    @cache
-    def dynamics() -> Dynamics:
-        return train_proxies(
-            data.x,
-            noisy.given,
-            proxies=first.ensemble.count,
-            model=list(first.ensemble.models),
-            recipe=first.ensemble.recipe,
-            record="scored",
-            seed=first.seed,
-            classes=data.classes,
-            test=(data.test_x, data.test_y),
-            workers=1,
-            device=place.device,
-            store=place.store,
-        )
-
+    data, noisy, dynamics = (
+        _of_pruning(cells, place, shared) if of_pruning(first) else _redrawn(first, place, shared)
+    )
     drawn = rng_for(0, first.source.name, "test").permutation(len(data.test_y))
     tests = drawn[: first.source.tests]
     for cell in cells:
@@ -79,6 +65,51 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
                 store=place.store,
             )
         yield Finding(cell, found_in(run), seconds)
+
+
+def of_pruning(cell: Cell) -> bool:
+    """Whether static pruning trains the same proxies on the same examples.
+
+    >>> from dris.bench.paper.online_draws import NOISES, online
+    >>> {name: of_pruning(online(scale, NOISES[0], "uniform", 0)) for name, scale in SCALES.items()}
+    {'smoke': False, 'cpu': False, 'mid': True, 'paper': True}
+    """
+    beds = (bed for scale in SCALES.values() for bed in scale.beds)
+    return any((cell.source, cell.ensemble) == (bed.source, bed.ensemble) for bed in beds)
+
+
+def _of_pruning(
+    cells: Sequence[Cell], place: Place, seconds: dict[str, float]
+) -> tuple[Loaded, NoisyLabels, Callable[[], Dynamics]]:
+    data, noisy, ensembles = prepared(cells, place, seconds)
+    return data, noisy, ensembles.plain
+
+
+def _redrawn(
+    first: Cell, place: Place, seconds: dict[str, float]
+) -> tuple[Loaded, NoisyLabels, Callable[[], Dynamics]]:
+    data = redrawn(first, place)
+    with timed(seconds, "attacker"):
+        noisy = corrupted_cell(first, data, place)
+
+    @cache
+    def dynamics() -> Dynamics:
+        return train_proxies(
+            data.x,
+            noisy.given,
+            proxies=first.ensemble.count,
+            model=list(first.ensemble.models),
+            recipe=first.ensemble.recipe,
+            record="scored",
+            seed=first.seed,
+            classes=data.classes,
+            test=(data.test_x, data.test_y),
+            workers=1,
+            device=place.device,
+            store=place.store,
+        )
+
+    return data, noisy, dynamics
 
 
 def redrawn(cell: Cell, place: Place) -> Loaded:

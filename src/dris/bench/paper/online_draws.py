@@ -33,7 +33,7 @@ CUTS = {
     "images in place of CIFAR-10; a fully connected target for 40 epochs in place of VGG-19 for "
     "160; proxies a linear model, a fully connected network and a small CNN for 10 epochs, scored "
     "at 5; a small CNN for attacker (5 epochs) and RHO-LOSS reference (30 epochs on a tenth)",
-    "mid": "20,000 of the 50,000 images of CIFAR-10, drawn anew for each seed; a small CNN for 16 "
+    "mid": "20,000 of the 50,000 images of CIFAR-10, those of static pruning; a small CNN for 16 "
     "epochs without augmentation in place of VGG-19 for 160; proxies small CNNs for 20 epochs, "
     "scored at 10; a small CNN for attacker (10 epochs) and RHO-LOSS reference (30 epochs on a "
     "tenth)",
