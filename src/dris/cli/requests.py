@@ -154,7 +154,7 @@ class Request:
     def read(self) -> "LabelledData":
         """The data, once the settings are known to be sound."""
         from dris.data.reader import read_data
-        from dris.data.tables.roles import NOTHING_TO_LEARN
+        from dris.data.tables.roles import NothingToLearnError
         from dris.learn.extras import require
         from dris.learn.work.trainers import check_name
 
@@ -186,8 +186,8 @@ class Request:
         )
         try:
             return read(features=options.names_in(self.features) or None)
-        except InputError as error:
-            if not self.records or NOTHING_TO_LEARN not in str(error):
+        except NothingToLearnError:
+            if not self.records:
                 raise
         return read(features=[])  # others' models have judged the rows
 

@@ -24,7 +24,11 @@ in (2) the label is missing in line 5; fill it in; then: dris clean a.csv --labe
 
     def __init__(self, where: object) -> None:
         self.where = where
-        self.found: list[str] = []
+        self.found: list[InputError] = []
+
+    def add(self, problem: str) -> None:
+        """Remember a refusal in so many words."""
+        self.found.append(InputError(problem))
 
     @contextmanager
     def collected(self) -> Iterator[None]:
@@ -32,16 +36,16 @@ in (2) the label is missing in line 5; fill it in; then: dris clean a.csv --labe
         try:
             yield
         except InputError as error:
-            self.found.append(str(error))
+            self.found.append(error)
 
     def refuse(self, command: str = "") -> None:
-        """Raise what was collected; nothing when that is nothing."""
+        """Raise what was collected, one problem as what it is; nothing when that is nothing."""
         if not self.found:
             return
         then = f"; then: {command}" if command else ""
         if len(self.found) == 1:
-            raise InputError(self.found[0] + then)
-        listed = " ".join(f"({i}) {text}" for i, text in enumerate(self.found, start=1))
+            raise type(self.found[0])(f"{self.found[0]}{then}")
+        listed = " ".join(f"({i}) {error}" for i, error in enumerate(self.found, start=1))
         raise InputError(f"{self.where} has {len(self.found)} problems: {listed}{then}")
 
 

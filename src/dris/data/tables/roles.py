@@ -16,8 +16,11 @@ _HEADERLESS = " (of a file without a header, count the columns: --label 1)"
 _DEFAULTS = {"missing": "mark", "text": "auto"}
 _LINES = (".csv", ".tsv", ".txt", ".gz", ".zip")
 # How pandas writes its index when nobody asked for it: not a feature.
-NOTHING_TO_LEARN = "no column to learn from"
 INDEX_COLUMNS = ("", "Unnamed: 0", "__index_level_0__")
+
+
+class NothingToLearnError(InputError):
+    """A table of labels alone, or of nothing else that can be learned from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class Columns:
         label = "label" if self.label is None and "label" in present else self.label
         problems = Problems(where)
         if label is None:
-            problems.found.append(
+            problems.add(
                 f"which column of {where} is the label? name it with --label; "
                 f"its columns are {listed(present)}"
             )
@@ -76,12 +79,12 @@ class Columns:
         absent = [n for n in (*special, *(self.features or ()), *self.without) if n not in present]
         if absent:
             asked = ", ".join(f"{one_line(n)!r}{nearest(n, present)}" for n in absent)
-            problems.found.append(
+            problems.add(
                 f"{where} has no column {asked}; its columns are {listed(present)}"
                 + (_HEADERLESS if str(where).lower().endswith(_LINES) else "")
             )
         if len(set(special)) < len(special):
-            problems.found.append(
+            problems.add(
                 f"label, id and trusted are {listed(special)}; name three different columns"
             )
         chosen = self.features
@@ -90,13 +93,13 @@ class Columns:
             chosen = tuple(name for name in present if name not in aside)
         clash = sorted(set(special) & set(chosen))
         if clash or len(set(chosen)) < len(chosen):
-            problems.found.append(
+            problems.add(
                 f"the features are {listed(chosen)}; name different columns and none of "
                 f"{listed(special)}"
             )
         if not chosen and not problems.found and not self.marks_only:
-            problems.found.append(
-                f"{where} has {NOTHING_TO_LEARN} besides {listed(special)}; add features, "
+            raise NothingToLearnError(
+                f"{where} has no column to learn from besides {listed(special)}; add features, "
                 "text or a column of embeddings"
             )
         problems.refuse()

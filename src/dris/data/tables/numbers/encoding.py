@@ -20,7 +20,7 @@ from dris.data.labelled import Feature
 from dris.data.tables.label_columns import plain
 from dris.data.tables.numbers.number_survey import NumberSurvey, number_blocks, survey_numbers
 from dris.data.tables.numbers.word_columns import Encoder, LeftOut, encoder_of, fill_with_median
-from dris.data.tables.roles import NOTHING_TO_LEARN, Columns
+from dris.data.tables.roles import Columns, NothingToLearnError
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -112,8 +112,8 @@ def encoded(rows: Rows, names: Sequence[str], columns: Columns) -> Encoded:
     used = [n for n in names if n not in gone]
     if not used:
         reasons = "; ".join(f"{one_line(o.column)!r} {o.why}" for o in out[:8])
-        raise InputError(
-            f"{where_of(rows)} has {NOTHING_TO_LEARN}: {reasons}; add features or text, or "
+        raise NothingToLearnError(
+            f"{where_of(rows)} has no column to learn from: {reasons}; add features or text, or "
             "name columns with --features to use them all the same"
         )
     if columns.missing == "refuse":
