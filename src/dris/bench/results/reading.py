@@ -31,21 +31,27 @@ def crossed(
 ) -> Table:
     """A table of what targets came to, rows by columns, the paper's value where there is one.
 
+    A row of which neither we nor the paper have anything is left out.
+
     >>> row = {"kind": "static", "rule": "aum", "keep": 0.5, "seed": 0, "found": {"accuracy": 0.9}}
     >>> found = Records("", "", (row,))
     >>> crossed(found, "t", {"AUM": {"rule": "aum"}}, {"half": {"keep": 0.5}}).values
     {('AUM', 'half'): [0.9]}
+    >>> crossed(found, "t", {"EL2N": {"rule": "el2n"}}, {"half": {"keep": 0.5}}).rows
+    []
     """
     pairs = [(r, c) for r in rows for c in columns]
     printed = {(r, c): paper(rows[r], columns[c]) for r, c in pairs}
+    values = {
+        (r, c): records.values(what, **{"kind": "static", **rows[r], **columns[c]})
+        for r, c in pairs
+    }
+    there = [r for r in rows if any(values[r, c] or printed[r, c] for c in columns)]
     return Table(
         title,
-        list(rows),
+        there,
         list(columns),
-        {
-            (r, c): records.values(what, **{"kind": "static", **rows[r], **columns[c]})
-            for r, c in pairs
-        },
+        {pair: found for pair, found in values.items() if pair[0] in there},
         {pair: value for pair, value in printed.items() if value is not None},
         best=best,
         percent=percent,
