@@ -53,7 +53,9 @@ def curve_panels(panels: Sequence[Panel], path: Path, *, wide: int | None = None
         axes.set(title=panel.title, xlabel=panel.across, ylabel=panel.label)
         axes.grid(alpha=0.3)
     first = figure.axes[0]
-    shown = [first.plot([], [], "o-", color=colours[n], label=n)[0] for n in names]
+    drawn = [n for panel in panels for n, c in panel.curves.items() if any(map(len, c.values()))]
+    there = {*drawn, *(name for panel in panels for name in panel.paper)}
+    shown = [first.plot([], [], "o-", color=colours[n], label=n)[0] for n in names if n in there]
     if any(panel.paper for panel in panels):
         shown += first.plot([], [], "D:", color="#333333", mfc="none", label="paper")
     figure.legend(handles=shown, loc="outside lower center", ncols=2 * across, frameon=False)
