@@ -55,7 +55,7 @@ class SelfNormalised(Network):
 
     def _step(self, at, x, step):
         kept = self._weights
-        self._weights = kept / kept[torch.from_numpy(at)].mean()
+        self._weights = kept / kept[at].mean()
         try:
             return super()._step(at, x, step)
         finally:

@@ -137,7 +137,7 @@ def _groups(
     if place.device != "cpu":
         from dris.learn.networks.loop import use_gpu_fully
 
-        use_gpu_fully(compiled=place.compiled)
+        use_gpu_fully(devices_of(place.device)[0], compiled=place.compiled)
     return [record for cells in groups for record in _group(cells, folder, place, tick)]
 
 

@@ -334,19 +334,22 @@ def test_mixed_precision_everywhere_trains_otherwise_and_measures_in_full():
         Recipe(1, 1, 0.1, mixed_precision="half")
 
 
-def test_networks_are_compiled_on_a_gpu_and_only_where_the_process_says_so(monkeypatch):
-    monkeypatch.setattr(loop, "_compiled", False)
-    monkeypatch.setattr(torch.backends.cudnn, "benchmark", False)
-    monkeypatch.setattr(torch, "compile", lambda model: "compiled")
-    before, model, gpu = torch.get_float32_matmul_precision(), nn.Linear(1, 1), torch.device("cuda")
-    assert loop.forward_of(model, gpu) is model
-    try:
-        loop.use_gpu_fully(compiled=True)
-        assert torch.backends.cudnn.benchmark
-        assert loop.forward_of(model, gpu) == "compiled"
-        assert loop.forward_of(model, CPU) is model
-    finally:
-        torch.set_float32_matmul_precision(before)
+@pytest.mark.parametrize("steps", [1, 3, 100])
+def test_logits_handed_on_several_at_once_are_those_of_every_step(monkeypatch, steps):
+    wanted = watched(network("small_cnn", images(), batch_size=4), 2)
+    handed, trained = [], network("small_cnn", images(), batch_size=4)
+    real = loop._hand_on
+    monkeypatch.setattr(
+        loop, "_hand_on", lambda b, said, f: (handed.append(len(said)), real(b, said, f))
+    )
+    monkeypatch.setattr(loop, "_STEPS_UNSEEN", steps)
+    monkeypatch.setattr(loop, "_waits", lambda device: True)  # as if on a GPU
+    found = watched(trained, 2)
+    for one, other in zip(wanted, found, strict=True):
+        for (at, z), (again, same) in zip(one, other, strict=True):
+            assert np.array_equal(at, again)
+            assert z.tobytes() == same.tobytes()
+    assert handed == {1: [1] * 20, 3: [3, 3, 3, 1] * 2, 100: [10, 10]}[steps]
 
 
 def test_convolutions_are_held_channels_last():

@@ -48,7 +48,9 @@ def steps(monkeypatch):
 
     def spy(network, at, x, number):
         out = step(network, at, x, number)
-        seen.append((network._stream[0], at.copy(), network._optimizer.param_groups[0]["lr"]))
+        seen.append(
+            (network._stream[0], at.numpy().copy(), network._optimizer.param_groups[0]["lr"])
+        )
         return out
 
     monkeypatch.setattr(Network, "_step", spy)

@@ -15,9 +15,16 @@ from dris.learn.networks.sources import (  # noqa: E402
     DatasetSource,
     TensorSource,
     crop_and_flip,
+    drawn_crops,
+    on_device,
 )
 
 CPU = torch.device("cpu")
+
+
+def cropped(batch, seed):
+    (crops,) = drawn_crops([len(batch)], CPU, rng=np.random.default_rng(seed))
+    return crop_and_flip(batch, crops)
 
 
 def everything(source, n):
@@ -112,8 +119,7 @@ def test_image_batches_lie_channels_last_from_both_sources():
     for source in sources:
         batch = next(iter(source.batches([np.arange(4)])))
         assert batch.is_contiguous(memory_format=torch.channels_last)
-        cropped = crop_and_flip(batch, np.random.default_rng(0))
-        assert cropped.is_contiguous(memory_format=torch.channels_last)
+        assert cropped(batch, 0).is_contiguous(memory_format=torch.channels_last)
 
 
 # --- a user's data set
@@ -150,6 +156,35 @@ def test_items_may_be_arrays_tensors_or_pairs():
         )
 
 
+@pytest.mark.parametrize(("kind", "moved"), [(np.uint8, torch.uint8), (np.float64, torch.float32)])
+def test_bytes_are_moved_as_bytes_and_all_else_in_single_precision(monkeypatch, kind, moved):
+    real, seen = torch.Tensor.to, []
+
+    def to(tensor, *how, **more):
+        if how == (CPU,):
+            seen.append((tensor.dtype, more))
+        return real(tensor, *how, **more)
+
+    monkeypatch.setattr(torch.Tensor, "to", to)
+    x = images()[0].astype(kind)
+    batch = everything(DatasetSource(Items(list(x)), CPU), 40)
+    assert seen == [(moved, {"non_blocking": True})]
+    np.testing.assert_array_equal(batch, x.astype(np.float32))
+
+
+def test_a_gpu_reads_a_data_set_from_pinned_memory_and_a_cpu_does_not(monkeypatch):
+    asked = []
+
+    def loader(*given, pin_memory, **how):
+        asked.append(pin_memory)
+        return []
+
+    monkeypatch.setattr("dris.learn.networks.sources.DataLoader", loader)
+    for device in ("cuda", "cpu"):
+        list(DatasetSource(Items([0.0]), torch.device(device)).batches([np.array([0])]))
+    assert asked == [True, False]
+
+
 def test_reading_a_data_set_leaves_torchs_random_state_alone():
     source = DatasetSource(Items(list(table()[0])), CPU)
     before = torch.get_rng_state()
@@ -163,7 +198,7 @@ def test_reading_a_data_set_leaves_torchs_random_state_alone():
 def test_every_crop_is_a_window_of_the_reflected_image_flipped_or_not_by_its_own_draw():
     x, _ = images(n=300, size=12)
     x = np.random.default_rng(1).permuted(np.arange(300 * 3 * 144) % 251).reshape(x.shape)
-    out = crop_and_flip(torch.from_numpy(x.astype(np.float32)), np.random.default_rng(0)).numpy()
+    out = cropped(torch.from_numpy(x.astype(np.float32)), 0).numpy()
     drawn = []
     for image, crop in zip(x, out, strict=True):
         fits = [at for at, window in crops_of(image, PADDING).items() if (window == crop).all()]
@@ -177,7 +212,7 @@ def test_places_and_flips_are_drawn_uniformly_and_apart():
     # One image whose every pixel differs, 81 · 2 outcomes, 100 draws of each on average.
     n, border = 162 * 100, PADDING
     image = torch.arange(144.0).reshape(1, 1, 12, 12)
-    out = crop_and_flip(image.expand(n, 1, 12, 12), np.random.default_rng(3)).numpy()
+    out = cropped(image.expand(n, 1, 12, 12), 3).numpy()
     seen = {window.tobytes(): at for at, window in crops_of(image[0].numpy(), border).items()}
     counts = dict.fromkeys(seen.values(), 0)
     for crop in out:
@@ -190,11 +225,22 @@ def test_places_and_flips_are_drawn_uniformly_and_apart():
     assert stats.chisquare([*short, *[1] * 18]).pvalue < 1e-6
 
 
+def test_crops_and_positions_of_many_batches_are_those_of_one_after_the_other():
+    sizes, rng = [3, 1, 4], np.random.default_rng(2)
+    one_by_one = [drawn_crops([n], CPU, rng=rng)[0] for n in sizes]
+    together = drawn_crops(sizes, CPU, rng=np.random.default_rng(2))
+    assert all(torch.equal(a, b) for a, b in zip(one_by_one, together, strict=True))
+    other = drawn_crops(sizes[::-1], CPU, rng=np.random.default_rng(2))  # the twin: another order
+    assert not torch.equal(torch.cat(together, 1), torch.cat(other, 1))
+    batches = [np.arange(n) for n in sizes]
+    assert [at.tolist() for at in on_device(batches, CPU)] == [at.tolist() for at in batches]
+
+
 def test_crops_come_from_the_generator_given_and_from_nothing_else():
     x = torch.from_numpy(images()[0]).float()
     state, legacy = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
-    a, b = (crop_and_flip(x, np.random.default_rng(5)) for _ in range(2))
+    a, b = (cropped(x, 5) for _ in range(2))
     assert torch.equal(a, b)
-    assert not torch.equal(a, crop_and_flip(x, np.random.default_rng(6)))
+    assert not torch.equal(a, cropped(x, 6))
     assert torch.equal(torch.get_rng_state(), state)
     assert (np.random.get_state()[1] == legacy).all()  # noqa: NPY002

@@ -19,27 +19,44 @@ from dris.core.errors import InputError
 from dris.core.streams import rng_for, seed_for
 from dris.learn.networks.models import Classifier, build_model
 from dris.learn.networks.schedules import Passes, Schedule
-from dris.learn.networks.sources import PADDING, Positions, Source, crop_and_flip
+from dris.learn.networks.sources import (
+    PADDING,
+    Positions,
+    Source,
+    crop_and_flip,
+    drawn_crops,
+    on_device,
+)
 from dris.learn.recipe import Recipe, cosine
 
 _MEASURED_AT_ONCE = 512
+_STEPS_UNSEEN = 32  # on a GPU, which waits whenever somebody looks
+_FORMS = 1024  # networks × sizes of batches × modes that one process may compile
 OnBatch = Callable[[Positions, Tensor], None]
 
 
 _compiled = False
 
 
-def use_gpu_fully(*, compiled: bool = False) -> None:
-    """Let this process, which trains and does nothing else, take what a GPU gives.
+def use_gpu_fully(device: str, *, compiled: bool = False) -> None:
+    """Let this process, which trains on one GPU and does nothing else, take what it gives.
 
     The fastest convolutions are looked for (cuDNN's benchmark) and float32 products may be TF32;
     which of them is fastest is measured anew, so results may differ in their last digits from run
     to run. With `compiled`, networks are compiled when they are built.
     """
     global _compiled
+    torch.cuda.set_device(device)  # whoever names no GPU means this one, as the clocks do
     torch.backends.cudnn.benchmark = True
     torch.set_float32_matmul_precision("high")
     _compiled = compiled
+    if compiled:
+        import torch._dynamo.config as dynamo
+
+        # All networks share one `forward`, and with it what is compiled of it: those of the same
+        # layers nothing twice. After eight forms the others would silently run as they are.
+        # Newer torch calls these recompile limits, and takes both names.
+        dynamo.cache_size_limit = dynamo.accumulated_cache_size_limit = _FORMS
 
 
 def forward_of(model: nn.Module, device: torch.device) -> Callable[[Tensor], Tensor]:
@@ -125,28 +142,30 @@ class Network:
     def train_epoch(self, epoch: int, on_batch: OnBatch | None = None) -> float:
         """The schedule's batches of an epoch, one step each; the mean of the steps' losses.
 
-        `on_batch` sees positions and logits of every training batch.
+        `on_batch` sees positions and logits of every training batch, on a GPU of several at once.
         """
         batches = self._schedule.batches(epoch)
-        crops = self._rng("augment", epoch)
+        # What the steps need of the host is moved before them: a step that copies waits for it.
+        where, crops = on_device(batches, self._device), self._crops(epoch, batches)
+        often = _STEPS_UNSEEN if _waits(self._device) else 1
         first, total = (epoch - 1) * len(batches), 0.0
         self.model.train()
         with torch.random.fork_rng(devices=_cuda(self._device)):
             self._seed_dropout(epoch)
-            losses = []
-            for step, (at, x) in enumerate(
-                zip(batches, self._source.batches(batches), strict=True)
-            ):
-                if self.recipe.augment and x.ndim == 4:
-                    x = crop_and_flip(x, crops)
+            losses: list[Tensor] = []
+            said: list[Tensor] = []
+            for step, (at, x) in enumerate(zip(where, self._source.batches(batches), strict=True)):
+                if crops is not None:
+                    x = crop_and_flip(x, crops[step])
                 logits, loss = self._step(at, x, first + step)
                 losses.append(loss)
-                # Looking makes a GPU wait, as handing on logits does anyway.
-                waits = self._device.type == "cpu" or on_batch is not None
-                if waits or step % 32 == 31 or step == len(batches) - 1:
-                    total += _sum_of_finite(losses, epoch, step + 1)
                 if on_batch is not None:
-                    on_batch(at, logits)
+                    said.append(logits)
+                done = step + 1
+                if done % often == 0 or done == len(batches):
+                    total += _sum_of_finite(losses, epoch, done)
+                    if on_batch is not None:
+                        _hand_on(batches[done - len(said) : done], said, on_batch)
         return total / len(batches)
 
     def refuse_broken_weights(self) -> None:
@@ -160,7 +179,7 @@ class Network:
                 error.step = self._schedule.steps
                 raise error
 
-    def _step(self, at: Positions, x: Tensor, step: int) -> tuple[Tensor, Tensor]:
+    def _step(self, at: Tensor, x: Tensor, step: int) -> tuple[Tensor, Tensor]:
         for group in self._optimizer.param_groups:
             group["lr"] = cosine(self.recipe, step, self.recipe.epochs * self._schedule.steps)
         self._optimizer.zero_grad(set_to_none=True)
@@ -173,13 +192,12 @@ class Network:
                 f"{(len(at), self._classes)} here, got {tuple(logits.shape)}; build its last "
                 "layer with the number of classes it is called with"
             )
-        where = torch.from_numpy(at).to(self._device)
         if self._weights is None:
-            loss = cross_entropy(logits, self._labels[where])
+            loss = cross_entropy(logits, self._labels[at])
         else:
             # The mean of w·loss; divided by the sum of w it would be biased.
-            each = cross_entropy(logits, self._labels[where], reduction="none")
-            loss = (self._weights[where] * each).mean()
+            each = cross_entropy(logits, self._labels[at], reduction="none")
+            loss = (self._weights[at] * each).mean()
         loss.backward()  # type: ignore[no-untyped-call]
         self._optimizer.step()
         return logits.detach(), loss.detach()
@@ -268,14 +286,22 @@ class Network:
         for index in _cuda(self._device):
             torch.cuda.default_generators[index].manual_seed(seed)
 
-    def _rng(self, purpose: str, epoch: int) -> np.random.Generator:
-        return rng_for(self._seed, *self._stream, purpose, epoch)
+    def _crops(self, epoch: int, batches: list[Positions]) -> tuple[Tensor, ...] | None:
+        if not self.recipe.augment or len(self._source.shape) != 3:
+            return None
+        rng = rng_for(self._seed, *self._stream, "augment", epoch)
+        return drawn_crops([len(at) for at in batches], self._device, rng=rng)
 
     def _precision(self) -> Any:
         """bfloat16 for a step; losses that are ranked are measured in float32, where few tie."""
         mixed = self.recipe.mixed_precision
         on = mixed == "everywhere" or (mixed and self._device.type == "cuda")
         return torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=on)
+
+
+def _waits(device: torch.device) -> bool:
+    """Whether looking at a number makes a device wait that would otherwise work ahead."""
+    return device.type != "cpu"
 
 
 def _sum_of_finite(losses: list[Tensor], epoch: int, step: int) -> float:
@@ -292,6 +318,14 @@ def _sum_of_finite(losses: list[Tensor], epoch: int, step: int) -> float:
             error.step = at
             raise error
     return math.fsum(values)
+
+
+def _hand_on(batches: list[Positions], said: list[Tensor], on_batch: OnBatch) -> None:
+    """The logits of some steps by one copy; `said` are those not handed on yet."""
+    logits = torch.split(torch.cat(said).cpu(), [len(at) for at in batches])
+    said.clear()
+    for at, each in zip(batches, logits, strict=True):
+        on_batch(at, each)
 
 
 def _copied(tensor: Tensor) -> NDArray[Any]:

@@ -4,7 +4,7 @@ A source turns positions into normalised float batches. Images (uint8 or float, 
 normalised per channel, tables (N×D) per feature, by the training data's mean and deviation.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,7 +30,7 @@ class Source(Protocol):
     def __len__(self) -> int:
         """N, the number of examples."""
 
-    def batches(self, positions: Iterable[Positions]) -> Iterator[Tensor]:
+    def batches(self, positions: Sequence[Positions]) -> Iterator[Tensor]:
         """One normalised float batch on the device for each array of positions."""
 
     def like(self, x: Any) -> "Source":
@@ -76,11 +76,11 @@ class TensorSource:
     def __len__(self) -> int:
         return len(self.tensor)
 
-    def batches(self, positions: Iterable[Positions]) -> Iterator[Tensor]:
+    def batches(self, positions: Sequence[Positions]) -> Iterator[Tensor]:
         """Gather, convert and normalise; images in channels_last order."""
-        for at in positions:
+        for at in on_device(positions, self._device):
             # Not self.tensor[at]: that moves element by element and is five times slower.
-            batch = self.tensor.index_select(0, torch.from_numpy(at).to(self._device))
+            batch = self.tensor.index_select(0, at)
             if batch.ndim == 4:
                 batch = batch.to(torch.float32, memory_format=torch.channels_last)
             yield (batch - self._shift) * self._scale if self.tensor.dtype == torch.uint8 else batch
@@ -94,7 +94,8 @@ class DatasetSource:
     """A user's map-style data set, read through a DataLoader; item[0], or the item, is x.
 
     Use one without random transforms: augmentation belongs to the recipe, and what is recorded
-    must not depend on a draw. Batches are taken as they come, not normalised.
+    must not depend on a draw. Batches are taken as they come, not normalised. A GPU gets them
+    from pinned memory, without being waited for; bytes become floats there.
     """
 
     def __init__(self, dataset: Dataset[Any], device: torch.device, *, workers: int = 0) -> None:
@@ -106,7 +107,7 @@ class DatasetSource:
     def __len__(self) -> int:
         return len(self._dataset)  # type: ignore[arg-type]
 
-    def batches(self, positions: Iterable[Positions]) -> Iterator[Tensor]:
+    def batches(self, positions: Sequence[Positions]) -> Iterator[Tensor]:
         """One DataLoader over the given batches, in their order."""
         order = [at.tolist() for at in positions]
         loader: DataLoader[Any] = DataLoader(
@@ -114,11 +115,12 @@ class DatasetSource:
             batch_sampler=order,
             num_workers=self._workers,
             collate_fn=_inputs,
+            pin_memory=self._device.type == "cuda",
             # A DataLoader draws a number when it starts; without this from torch's global state.
             generator=torch.Generator(),
         )
         for batch in loader:
-            x = batch.to(self._device, torch.float32)
+            x = batch.to(self._device, non_blocking=True).to(torch.float32)
             # The layout of `TensorSource`: the same values then give the same bits.
             yield x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x
 
@@ -127,23 +129,49 @@ class DatasetSource:
         return DatasetSource(x, self._device, workers=self._workers)
 
 
-def crop_and_flip(batch: Tensor, rng: np.random.Generator) -> Tensor:
-    """Each image cropped from its reflected border and flipped by its own draw.
+def on_device(batches: Sequence[Positions], device: torch.device) -> tuple[Tensor, ...]:
+    """The positions of every batch, moved by one copy; each copy makes a GPU wait.
 
-    >>> crop_and_flip(torch.zeros(2, 3, 8, 8), np.random.default_rng(0)).shape
-    torch.Size([2, 3, 8, 8])
+    >>> [at.tolist() for at in on_device([np.array([3, 1]), np.array([2])], torch.device("cpu"))]
+    [[3, 1], [2]]
+    """
+    flat = torch.from_numpy(np.concatenate(batches)).to(device)
+    return torch.split(flat, [len(at) for at in batches])
+
+
+def drawn_crops(
+    sizes: Sequence[int], device: torch.device, *, rng: np.random.Generator
+) -> tuple[Tensor, ...]:
+    """How far down and right each image of every batch is cropped, and whether it is flipped.
+
+    Drawn batch by batch, each (3, images), and moved by one copy.
+
+    >>> [c.shape for c in drawn_crops([2], torch.device("cpu"), rng=np.random.default_rng(0))]
+    [torch.Size([3, 2])]
+    """
+    drawn = []
+    for n in sizes:
+        offsets = rng.integers(0, 2 * PADDING + 1, (2, n))
+        drawn.append(np.concatenate([offsets, rng.integers(0, 2, (1, n))]))
+    return torch.split(torch.from_numpy(np.concatenate(drawn, axis=1)).to(device), [*sizes], dim=1)
+
+
+def crop_and_flip(batch: Tensor, crops: Tensor) -> Tensor:
+    """Each image cropped from its reflected border and flipped as `drawn_crops` says.
+
+    >>> image = torch.arange(64.0).reshape(1, 1, 8, 8)
+    >>> middle, flipped = torch.tensor([[4], [4], [0]]), torch.tensor([[4], [4], [1]])
+    >>> crop_and_flip(image, middle)[0, 0, 0, :3], crop_and_flip(image, flipped)[0, 0, 0, :3]
+    (tensor([0., 1., 2.]), tensor([7., 6., 5.]))
     """
     n, _, height, width = batch.shape
-    down, right = rng.integers(0, 2 * PADDING + 1, (2, n))
-    flip = rng.integers(0, 2, n).astype(bool)
-    rows = down[:, None] + np.arange(height)
-    columns = right[:, None] + np.arange(width)
-    columns[flip] = columns[flip, ::-1]
+    down, right, flip = crops.unsqueeze(2)
+    rows = down + torch.arange(height, device=batch.device)
+    columns = right + torch.arange(width, device=batch.device)
+    columns = torch.where(flip.bool(), columns.flip(1), columns)
     wide = pad(batch, (PADDING,) * 4, mode="reflect")
-    example = torch.arange(n)[:, None, None]
-    at = torch.from_numpy(rows)[:, :, None], torch.from_numpy(columns)[:, None, :]
-    device = batch.device
-    index = tuple(i.to(device) for i in (example, *at))
+    example = torch.arange(n, device=batch.device)[:, None, None]
+    index = example, rows[:, :, None], columns[:, None, :]
     # Channels last on both sides: a pixel's channels lie together and move together.
     return wide.permute(0, 2, 3, 1)[index].permute(0, 3, 1, 2)
 
@@ -182,5 +210,6 @@ def input_of(item: Any) -> Tensor:
 
 
 def _inputs(items: Sequence[Any]) -> Tensor:
+    """Bytes as they are, a quarter of what is moved; all else in single precision."""
     batch: Tensor = default_collate([input_of(item) for item in items])
-    return batch
+    return batch if batch.dtype == torch.uint8 else batch.to(torch.float32)
