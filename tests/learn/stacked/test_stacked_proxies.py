@@ -18,6 +18,7 @@ import dris
 from dris.core.dynamics.best_epoch import best_epoch
 from dris.core.dynamics.history import Dynamics
 from dris.core.errors import InputError
+from dris.learn.networks.schedules import Passes
 from dris.learn.proxies import train_proxies
 from dris.learn.recipe import Recipe
 from dris.learn.stacked import numpy_stack, stacked_job
@@ -152,6 +153,30 @@ def test_the_torch_stack_is_the_numpy_stack_but_for_rounding(hidden, how, monkey
     accuracies = [[p["test_accuracy"] for p in d.provenance["proxies"]] for d in (mine, other)]
     np.testing.assert_allclose(*accuracies, atol=0.021)
     assert not np.array_equal(mine.loss, other.loss)  # the twin: it was another stack
+
+
+@pytest.mark.parametrize("hidden", [None, 7])
+def test_the_torch_stack_steps_in_bfloat16_and_measures_in_full(hidden, monkeypatch):
+    torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
+    from dris.learn.stacked.torch_stack import TorchStack
+
+    x, y = toy()
+    streams = [("a",)]
+    passes = [Passes(np.arange(len(y)), 16, 0, streams[0])]
+
+    def stack():
+        how = {"hidden": hidden, "seed": 0, "streams": streams, "schedules": passes}
+        recipe = Recipe(1, 16, 0.1)
+        return TorchStack(x.astype(np.float32), y, 3, recipe, **how, device="cpu")
+
+    plain, mixed = stack(), stack()
+    half = torch.autocast("cpu", dtype=torch.bfloat16)  # what a GPU would take by itself
+    monkeypatch.setattr(mixed, "_precision", lambda: half)
+    for each in (plain, mixed):
+        each.train_epoch(1)
+    assert not np.array_equal(plain.answers()[0].logits, mixed.answers()[0].logits)
+    plain.restore(mixed.state())
+    assert np.array_equal(plain.answers()[0].logits, mixed.answers()[0].logits)
 
 
 # --- sparse features

@@ -135,7 +135,8 @@ class TorchStack:
     def _slope(self, at: Tensor, counts: Tensor, slope: Tensor) -> None:
         """The slope of each model's mean loss over its own batch, into `slope`."""
         x = self._table.index_select(0, at.reshape(-1)).view(*at.shape, -1)
-        inputs, logits = self._forward(x)
+        with self._precision():
+            inputs, logits = self._forward(x)
         p = logits.float().softmax(dim=2)
         own = self._labels[at].unsqueeze(2)
         p.scatter_add_(2, own, p.new_full(own.shape, -1.0))
@@ -154,12 +155,11 @@ class TorchStack:
     def _forward(self, x: Tensor) -> tuple[list[Tensor], Tensor]:
         """What each layer reads, and the logits (model, example, class)."""
         first, second, bias = self._layers(self._weights)
-        with self._precision():
-            out = torch.bmm(x, first)
-            if self._hidden is None:
-                return [x], out
-            units = out.relu()
-            return [x, units], torch.bmm(units, second) + bias.unsqueeze(1)
+        out = torch.bmm(x, first)
+        if self._hidden is None:
+            return [x], out
+        units = out.relu()
+        return [x, units], torch.bmm(units, second) + bias.unsqueeze(1)
 
     def _layers(self, flat: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """As `NumpyStack._layers`."""
@@ -174,6 +174,7 @@ class TorchStack:
         )
 
     def _precision(self) -> Any:
+        """bfloat16 for a step; what is measured is float32, as a network's is."""
         kind = self._device.type
         on = self.recipe.mixed_precision and kind == "cuda"
         return torch.autocast(kind, dtype=torch.bfloat16, enabled=on)
