@@ -1,6 +1,6 @@
 """The paper's pretrained networks for Food-101, as builders; torchvision is needed here only.
 
-pip install torchvision
+pip install "dris[vision]", torchvision from the index that torch came from.
 """
 
 from typing import Any

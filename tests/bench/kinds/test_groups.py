@@ -6,9 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dris.bench.kinds.groups import Ensembles, corrupted, timed
+from dris.bench import runner
+from dris.bench.cell_data import Place
+from dris.bench.kinds.groups import Ensembles, corrupted, kept_epochs, target_of, timed
 from dris.bench.own.beyond import GATED, UNGATED, VARIANTS
+from dris.bench.paper import food
 from dris.bench.paper.pruning import RULES
+from dris.bench.scales import scale_of
 from dris.bench.spec import CLEAN, Noise
 from dris.core.choose.rules import choose, rule_of
 from dris.core.dynamics.history import Dynamics
@@ -82,6 +86,22 @@ def test_a_noise_that_aims_hits_the_largest_norms_and_another_asks_for_none():
     assert not corrupted(y, CLEAN, seed=0, classes=2).flipped.any()
 
 
+def test_a_cell_that_trains_no_target_is_told_so_where_one_is_asked_for():
+    cell = food.cells(scale_of("smoke"))[0]
+    assert target_of(cell) is cell.target
+    with pytest.raises(ValueError, match="a cell of kind food needs a target"):
+        target_of(replace(cell, target=None))
+
+
+@pytest.mark.parametrize(("model", "kept"), [("fc", True), ("sgd_log", False)])
+def test_epochs_are_kept_for_models_that_can_go_on_until_the_cell_is_done(tmp_path, model, kept):
+    cell, place = food.cells(scale_of("smoke"))[0], Place(tmp_path)
+    with kept_epochs(model, cell, place) as folder:
+        assert folder == (place.epochs_of(cell.key) if kept else None)
+        assert place.epochs_of(cell.key).exists() is kept
+    assert not place.epochs_of(cell.key).exists()
+
+
 def test_the_clock_waits_for_a_gpu_and_counts_its_time(monkeypatch):
     torch = pytest.importorskip("torch")
     waited, plain = [], {}
@@ -95,6 +115,35 @@ def test_the_clock_waits_for_a_gpu_and_counts_its_time(monkeypatch):
         time.sleep(0.05)
     assert len(waited) == 2
     assert seconds["target cpu"] == seconds["target"] >= 0.05
+
+
+def test_the_clock_of_a_lane_waits_for_the_gpu_of_the_lane(monkeypatch, tmp_path):
+    torch = pytest.importorskip("torch")
+    from dris.learn.networks import loop
+
+    current, waited = ["cuda:0"], []  # torch's own choice, until somebody makes another
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: current.append(device))
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: waited.append(current[-1]))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.backends.cudnn, "benchmark", False)
+    monkeypatch.setattr(loop, "_compiled", False)
+    precision = torch.get_float32_matmul_precision()
+
+    def clocked(cells, folder, place, tick):
+        with timed({}, "target"):
+            pass
+        return []
+
+    monkeypatch.setattr(runner, "_group", clocked)
+    try:
+        # The twin comes first: a lane on the CPU chooses no GPU.
+        for device, gpu in (("cpu", "cuda:0"), ("cuda:1", "cuda:1"), ("cuda", "cuda:0")):
+            waited.clear()
+            runner._groups([[]], tmp_path, Place(tmp_path, device=device), lambda: None)
+            assert waited == [gpu, gpu]
+    finally:
+        torch.set_float32_matmul_precision(precision)
 
 
 def test_the_recommended_rule_is_the_decision_and_peers_share_its_proxies():

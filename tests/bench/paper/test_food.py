@@ -15,6 +15,7 @@ from dris.bench.scales import scale_of  # noqa: E402
 from dris.bench.spec import CLEAN  # noqa: E402
 from dris.core.choose.gate import NothingPassesError  # noqa: E402
 from dris.core.errors import InputError  # noqa: E402
+from dris.learn.networks.loop import Network  # noqa: E402
 from dris.learn.store.target_log import TargetRun  # noqa: E402
 from dris.learn.targets import train_target  # noqa: E402
 
@@ -118,6 +119,43 @@ def test_images_past_the_limit_are_decoded_once_into_a_file(monkeypatch, tmp_pat
     assert all(np.array_equal(again[i], held[i]) for i in range(3))
     with pytest.raises(TypeError):  # the twin: other images are other files
         kind._images(np.array(paths[:2]), 8, tmp_path)
+
+
+@pytest.mark.parametrize("at_once", [kind.AT_ONCE, 0], ids=["on maps", "on images"])
+def test_a_killed_target_goes_on_and_its_reference_is_trained_once(monkeypatch, tmp_path, at_once):
+    monkeypatch.setattr(kind, "AT_ONCE", at_once)
+    cells = [c for c in food.cells(scale_of("smoke")) if not c.seed and c.noise == CLEAN][:1]
+    real, steps, tested = Network.train_epoch, [], []
+    accuracy = Network.accuracy
+    epochs = CELL.target.recipe.epochs
+
+    def train_epoch(self, epoch, on_batch=None):
+        steps.append((self.recipe.epochs, epoch))
+        if killed and (self.recipe.epochs, epoch) == (epochs, epochs):
+            raise KeyboardInterrupt
+        return real(self, epoch, on_batch)
+
+    monkeypatch.setattr(Network, "train_epoch", train_epoch)
+    monkeypatch.setattr(Network, "accuracy", lambda *a: tested.append(1) or accuracy(*a))
+
+    def found(place):
+        steps.clear(), tested.clear()
+        return [f.found for f in kind.findings(cells, place)]
+
+    killed = False
+    whole = found(Place(tmp_path / "other"))  # the twin: nothing is there yet
+    assert steps == [(2 * epochs, e + 1) for e in range(2 * epochs)] + [
+        (epochs, e + 1) for e in range(epochs)
+    ]
+    assert len(tested) == 1  # at the end, not after every epoch
+    assert not Place(tmp_path / "other").epochs_of(cells[0].key).exists()
+    place, killed = Place(tmp_path), True
+    with pytest.raises(KeyboardInterrupt):
+        found(place)
+    assert place.epochs_of(cells[0].key).exists()
+    killed = False
+    assert found(place) == whole
+    assert steps == [(epochs, epochs)]
 
 
 def test_a_gate_that_nothing_passes_skips_its_cell_and_not_the_group(monkeypatch, tmp_path):

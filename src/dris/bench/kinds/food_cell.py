@@ -19,7 +19,15 @@ from torch.utils.data import Dataset
 
 from dris.bench.backbones import PARTS, fine_tuned
 from dris.bench.cell_data import Loaded, Place
-from dris.bench.kinds.groups import Ensembles, Finding, corrupted_cell, ensembles_of, timed
+from dris.bench.kinds.groups import (
+    Ensembles,
+    Finding,
+    corrupted_cell,
+    ensembles_of,
+    kept_epochs,
+    target_of,
+    timed,
+)
 from dris.bench.kinds.static_cell import guessed
 from dris.bench.spec import CLEAN, Cell, Source, Target
 from dris.core.choose.gate import NothingPassesError
@@ -84,12 +92,14 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
         )
     ensembles = probed(first, data, noisy, features, place)
     with timed(shared, "maps"):
-        model, x, test_x = learned(_target_of(first), data, place)
+        model, x, test_x = learned(target_of(first), data, place)
     train = partial(_target, model, device=place.device, classes=data.classes)
     candidates = None
     if first.noise == CLEAN:
         with timed(shared, "reference"):
-            candidates = candidate_noise(first, data, train, x, test_x)
+            # All cells of the group read it, so it is kept beside the attackers.
+            kept_train = partial(train, store=place.store)
+            candidates = candidate_noise(first, data, kept_train, x, test_x)
     for cell in cells:
         seconds = dict(shared)
         try:
@@ -101,21 +111,28 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
                 found |= {"candidates": 0.0, "candidates_in_data": float(candidates.mean())}
             yield Finding(cell, found, seconds)
             continue
-        with timed(seconds, "target"):
-            run = train(
-                x, noisy.given, kept, _target_of(cell), cell.seed, test=(test_x, data.test_y)
-            )
-        found = {
-            "accuracy": float(run.accuracy or 0.0),
-            "contamination": float(noisy.flipped[kept.indices].mean()),
-            "size": len(kept.indices),
-        }
-        if candidates is not None:
-            found |= {
-                "candidates": float(candidates[kept.indices].mean()),
-                "candidates_in_data": float(candidates.mean()),
+        with kept_epochs(model, cell, place) as epochs:
+            with timed(seconds, "target"):
+                run = train(
+                    x,
+                    noisy.given,
+                    kept,
+                    target_of(cell),
+                    cell.seed,
+                    test=(test_x, data.test_y),
+                    store=epochs,
+                )
+            found = {
+                "accuracy": float(run.accuracy or 0.0),
+                "contamination": float(noisy.flipped[kept.indices].mean()),
+                "size": len(kept.indices),
             }
-        yield Finding(cell, found, seconds)
+            if candidates is not None:
+                found |= {
+                    "candidates": float(candidates[kept.indices].mean()),
+                    "candidates_in_data": float(candidates.mean()),
+                }
+            yield Finding(cell, found, seconds)  # its record is written when this goes on
 
 
 @lru_cache(maxsize=1)
@@ -215,7 +232,7 @@ def candidate_noise(
     Mostly the reference's own mistakes: the paper flags a quarter of the data where about 5 % are
     thought to be wrong. It takes as many steps as a target.
     """
-    target, times = _target_of(cell), -(-len(data.y) // len(data.test_y))
+    target, times = target_of(cell), -(-len(data.y) // len(data.test_y))
     recipe = replace(target.recipe, epochs=times * target.recipe.epochs)
     reference = replace(target, recipe=recipe)
     seed = seed_for(cell.seed, "reference")
@@ -250,6 +267,7 @@ def _target(
     device: str,
     classes: int,
     test: tuple[Any, NDArray[np.int64]] | None = None,
+    store: Path | None = None,
 ) -> TargetRun:
     return train_target(
         model,
@@ -260,15 +278,11 @@ def _target(
         seed=seed,
         classes=classes,
         test=test,
+        course=False,
         standardize=False,
         device=device,
+        store=store,
     )
-
-
-def _target_of(cell: Cell) -> Target:
-    if cell.target is None:
-        raise ValueError("a food cell needs a target")
-    return cell.target
 
 
 def _built(model: str, data: Pictures) -> nn.Module:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dris.bench.cell_data import Loaded, Place, loaded
-from dris.bench.spec import CLEAN, Cell, Noise
+from dris.bench.spec import CLEAN, Cell, Noise, Target
 from dris.core.choose.rules import RECOMMENDED, choose, rule_of
 from dris.core.choose.selection import Subset
 from dris.core.dynamics.history import Dynamics
@@ -25,6 +26,8 @@ from dris.decide.scored import Scored, score_data
 from dris.decide.settings import Settings
 from dris.learn.attack import attacker_norms
 from dris.learn.proxies import train_proxies
+from dris.learn.store.scratch import scratch
+from dris.learn.work.trainers import kind_of
 
 Labels = NDArray[np.int64]
 
@@ -60,7 +63,7 @@ def timed(seconds: dict[str, float], what: str) -> Iterator[None]:
 
 
 def _gpu() -> Callable[[], object]:
-    """What waits for this process's GPU; nothing where none computes."""
+    """What waits for this process's own GPU (`use_gpu_fully`); nothing where none computes."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         return _nothing
@@ -83,6 +86,26 @@ def model_of(name: str) -> Any:
     from dris.bench.small_mlp import MODELS  # scikit-learn, which no table needs
 
     return MODELS[name]
+
+
+def target_of(cell: Cell) -> Target:
+    """What a cell trains at its end; a kind that asks for it cannot do without."""
+    if cell.target is None:
+        raise ValueError(f"a cell of kind {cell.kind} needs a target")
+    return cell.target
+
+
+@contextmanager
+def kept_epochs(model: Any, cell: Cell, place: Place) -> Iterator[Path | None]:
+    """Where a cell's target keeps its epochs until its record is written: killed, it goes on.
+
+    One process at a time is there. None for a kind of model that keeps no epochs.
+    """
+    if not kind_of(model).keeps_epochs:
+        yield None
+        return
+    with scratch(place.epochs_of(cell.key)) as folder:
+        yield folder
 
 
 def corrupted(

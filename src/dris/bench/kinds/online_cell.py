@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 
 from dris.bench.cell_data import Loaded, Place
-from dris.bench.kinds.groups import Finding, corrupted_cell, prepared, timed
+from dris.bench.kinds.groups import Finding, corrupted_cell, prepared, target_of, timed
 from dris.bench.scales import SCALES
 from dris.bench.spec import Cell
 from dris.core.choose.importance import Importance, importance
@@ -38,15 +38,13 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
     drawn = rng_for(0, first.source.name, "test").permutation(len(data.test_y))
     tests = drawn[: first.source.tests]
     for cell in cells:
-        if cell.target is None:
-            raise ValueError("an online cell needs a target")
-        seconds = dict(shared)
+        target, seconds = target_of(cell), dict(shared)
         with timed(seconds, "scoring"):
             proxies = dynamics()
         plan, exponent = plan_of(cell.rule, proxies)
         with timed(seconds, "target"):
             run = train_online(
-                cell.target.model,
+                target.model,
                 data.x,
                 noisy.given,
                 plan=plan,
@@ -54,8 +52,8 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
                 weight_exponent=exponent,
                 # As in the paper, the reference is the attacker's network.
                 reference=cell.ensemble.attacker,
-                reference_recipe=replace(PAPER_RHO_REFERENCE, augment=cell.target.recipe.augment),
-                recipe=cell.target.recipe,
+                reference_recipe=replace(PAPER_RHO_REFERENCE, augment=target.recipe.augment),
+                recipe=target.recipe,
                 seed=cell.seed,
                 classes=data.classes,
                 test=(data.test_x[tests], data.test_y[tests]),

@@ -1,7 +1,6 @@
 """A target trained on what a rule keeps (paper, algorithm 1)."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.bench.cell_data import Loaded, Place
-from dris.bench.kinds.groups import Finding, model_of, prepared, timed
+from dris.bench.kinds.groups import Finding, kept_epochs, model_of, prepared, target_of, timed
 from dris.bench.spec import Cell
 from dris.core.choose.gate import NothingPassesError
 from dris.core.choose.selection import Subset
 from dris.core.noise.flips import NoisyLabels
-from dris.learn.store.scratch import scratch
 from dris.learn.store.target_log import TargetRun
 from dris.learn.targets import train_target
-from dris.learn.work.trainers import kind_of
 
 More = Callable[[TargetRun, Loaded, NoisyLabels, Subset], dict[str, Any]]
 """What else another kind of cell wants to know of a trained target."""
@@ -35,7 +32,7 @@ def findings(cells: Sequence[Cell], place: Place, *, more: More | None = None) -
         except NothingPassesError:
             yield Finding(cell, guessed(data, noisy), seconds)
             continue
-        with _epochs_of(cell, place) as epochs:
+        with kept_epochs(model_of(target_of(cell).model), cell, place) as epochs:
             with timed(seconds, "target"):
                 run = trained(cell, data, noisy.given, subset, place, epochs)
             kept = subset.indices
@@ -55,13 +52,6 @@ def findings(cells: Sequence[Cell], place: Place, *, more: More | None = None) -
             yield Finding(cell, found, seconds)  # its record is written when this goes on
 
 
-def _epochs_of(cell: Cell, place: Place) -> AbstractContextManager[Path | None]:
-    """Where its target keeps its epochs until it has its record; one process at a time is there."""
-    if cell.target is None or not kind_of(model_of(cell.target.model)).keeps_epochs:
-        return nullcontext()
-    return scratch(place.epochs_of(cell.key))
-
-
 def trained(
     cell: Cell,
     data: Loaded,
@@ -74,14 +64,13 @@ def trained(
 
     It keeps its epochs in the folder, where there is one: killed work goes on.
     """
-    if cell.target is None:
-        raise ValueError(f"a cell of kind {cell.kind} needs a target")
+    target = target_of(cell)
     return train_target(
-        model_of(cell.target.model),
+        model_of(target.model),
         data.x,
         given,
         subset,
-        recipe=cell.target.recipe,
+        recipe=target.recipe,
         seed=cell.seed,
         classes=data.classes,
         test=(data.test_x, data.test_y),
