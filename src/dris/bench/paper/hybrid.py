@@ -115,6 +115,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
 
         return {
             "gradient norm": {beta: at(rule) for beta, rule in BETAS.items()},
+            **{n: {b: at(rule) for b, rule in f.items()} for n, f in READINGS.items()},
             "uniform": {1 - share: at(rule) for share, rule in UNIFORM.items()},
         }
 
