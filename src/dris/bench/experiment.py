@@ -15,7 +15,11 @@ from dris.core.errors import InputError
 
 
 class Experiment(Protocol):
-    """What a module of `bench.paper` offers; its docstring gives command, cost and claims."""
+    """What a module of `bench.paper` offers; its docstring gives command, cost and claims.
+
+    It may offer `CUTS` (how each scale is cut), `NUMBERS` (what a number on its page is) and
+    `words(records)` (paragraphs that open the page).
+    """
 
     TITLE: str
     __doc__: str | None

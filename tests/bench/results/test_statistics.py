@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from dris.bench.results.statistics import compare, mean_std
+from dris.bench.results.statistics import compare, mean_std, percentiles
+from dris.bench.results.table import Table
 
 
 def test_the_paired_p_is_scipys_one_sided_p():
@@ -32,3 +33,18 @@ def test_nearly_constant_differences_decide_without_a_warning():
 def test_std_is_the_sample_one():
     assert mean_std([1.0, 2.0, 4.0])[1] == pytest.approx(np.std([1, 2, 4], ddof=1))
     assert mean_std([3.0]) == (3.0, 0.0)
+
+
+def test_percentiles_of_few_values_are_their_range_and_of_many_leave_the_ends_out():
+    assert percentiles([0.5, *range(1, 38)]) == (0.5, 37)
+    assert percentiles(list(range(201))) == (5, 195)
+    assert percentiles([4.0]) == (4.0, 4.0)
+
+
+def test_an_interval_stands_where_the_deviation_would_unless_both_ends_look_alike():
+    values = {("a", "b"): [0.1, 0.2, 0.6], ("c", "b"): [0.5, 0.5]}
+    table = Table("t", ["a", "c"], ["b"], values, best=None, percent=False, interval=True)
+    assert table.markdown().splitlines()[-2:] == [
+        "| a | 0.30 [0.10, 0.60] (3) |",
+        "| c | 0.50 (2) |",
+    ]

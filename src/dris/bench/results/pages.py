@@ -19,6 +19,10 @@ _OLDER = (
     'Where a rule ends in "all canaries", all of them set its gate. The rule that ships sets it by '
     "half of them and certifies by the others; these records are older and say nothing of that."
 )
+_NUMBERS = (
+    "Mean ± sample standard deviation (number of seeds); the paper's own numbers stand small in "
+    "brackets."
+)
 
 
 def page_files(name: str, folder: Path) -> list[Path]:
@@ -66,11 +70,14 @@ def page_text(
         f"    dris reproduce {name} --scale {records.scale}",
         "",
         f"{_first_sentence(experiment.__doc__)} Scale {records.scale}: "
-        f"{_cut(experiment, records.scale)}. Mean ± sample standard deviation (number of seeds); "
-        "the paper's own numbers stand small in brackets. Written by the command above from "
+        f"{_cut(experiment, records.scale)}. {getattr(experiment, 'NUMBERS', _NUMBERS)} Written by "
+        "the command above from "
         f"[its records](records/{name}.json), made with {versions or 'unrecorded versions'}; "
         f"[the tables as LaTeX](tables/{name}.tex).",
     ]
+    if hasattr(experiment, "words"):
+        for paragraph in experiment.words(records):
+            lines += ["", paragraph]
     if len(records.rows) < records.cells:
         lines += ["", f"{len(records.rows)} of its {records.cells} cells were run."]
     if any("all canaries" in row for table in tables for row in (table.title, *table.rows)):

@@ -45,3 +45,13 @@ def mean_std(values: Sequence[float]) -> tuple[float, float]:
     (2.0, 1.4142135623730951)
     """
     return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+
+
+def percentiles(values: Sequence[float]) -> tuple[float, float]:
+    """The 2.5 % and 97.5 % percentiles, outwards to values that occurred: of few, the range.
+
+    >>> percentiles([3.0, 1.0, 2.0])
+    (1.0, 3.0)
+    """
+    low = np.quantile(values, 0.025, method="lower")
+    return float(low), float(np.quantile(values, 0.975, method="higher"))

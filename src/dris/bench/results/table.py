@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dris.bench.results.statistics import mean_std
+from dris.bench.results.statistics import mean_std, percentiles
 
 Key = tuple[str, str]
 Printed = tuple[float, float | None]
@@ -19,6 +19,7 @@ class Table:
             bold and the second underlined.
         percent: Numbers are shares, shown in per cent.
         spread: Whether ± std (n) is shown; without it a cell is a single number, such as a p.
+        interval: Whether `percentiles` stand in place of ± std, unless they look alike.
 
     >>> t = Table("Accuracy", ["Random"], ["clean"], {("Random", "clean"): [0.5, 0.7]})
     >>> print(t.markdown().splitlines()[-1])
@@ -34,6 +35,7 @@ class Table:
     percent: bool = True
     digits: int = 2
     spread: bool = True
+    interval: bool = False
 
     def markdown(self) -> str:
         """A GitHub table; the paper's numbers stand small beside ours."""
@@ -75,14 +77,20 @@ class Table:
             mean, std = mean_std([(100 if self.percent else 1) * v for v in values])
             text = f"{mean:.{self.digits}f}"
             if self.spread:  # one value has no spread
-                spread = f"{plus}{std:.{self.digits}f}" if len(values) > 1 else ""
-                text += f"{spread} ({len(values)})"
+                text += f"{self._spread(values, std, plus)} ({len(values)})"
             shown = marks[self._place(row, column)].format(text)
         if printed is not None:
             mean, printed_std = printed
             spread = "" if printed_std is None else f"{plus}{printed_std:.{self.digits}f}"
             shown += beside.format(f"{mean:.{self.digits}f}{spread}")
         return shown
+
+    def _spread(self, values: Sequence[float], std: float, plus: str) -> str:
+        if self.interval:
+            ends = percentiles([(100 if self.percent else 1) * v for v in values])
+            low, high = (f"{end:.{self.digits}f}" for end in ends)
+            return "" if low == high else f" [{low}, {high}]"
+        return f"{plus}{std:.{self.digits}f}" if len(values) > 1 else ""
 
     def _place(self, row: str, column: str) -> str:
         means = {r: mean_std(v)[0] for r in self.rows if (v := self.values.get((r, column)))}
@@ -101,6 +109,9 @@ def _escaped(text: str) -> str:
         ("β", r"$\beta$"),
         ("ξ", r"$\xi$"),
         ("τ̂²", r"$\hat\tau^2$"),
+        ("τ̂", r"$\hat\tau$"),
+        ("γ̂", r"$\hat\gamma$"),
+        ("Δ′", r"$\Delta'$"),
         ("·", r"$\cdot$"),
         ("×", r"$\times$"),
         ("≥", r"$\geq$"),
