@@ -178,6 +178,8 @@ def test_the_arithmetic_of_page_13():
     assert largest.smallest_k == 138_016
     assert certificate(tau_bdry=math.sqrt(0.0145), gamma=0.145).paper.smallest_k is None
     assert round(2 * certificate().paper.radius, 2) == 3.11
+    assert round(((1 - 0.1) * 0.25) ** 2 / 4, 4) == 0.0127
+    assert [round(1.5 * printed, 4) for printed in (0.0085, 0.0145)] == [0.0128, 0.0218]
     assert certificate().vacuous
 
     assert certificate(k=467).paper.contamination is None
