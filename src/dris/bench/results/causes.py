@@ -145,7 +145,7 @@ REASONS = (
         "*AUM keeps less than 1 %*",
         "scale",
         "as in table 2: the anchor of the paper's networks keeps 0.1 %, small proxies at 32 pixels "
-        "0.2 % up to ε = 0.25, at 16 pixels 2 to 6 %",
+        "0.2 to 0.4 %, at 16 pixels 2 to 6 %",
         "cpu",
     ),
     Reason(
