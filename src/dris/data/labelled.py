@@ -113,9 +113,10 @@ class Leak:
     def __str__(self) -> str:
         if self.words:
             said = ", ".join(map(repr, self.words[:6])) + ", …" * (len(self.words) > 6)
+            then = "left out" if self.left_out else "learned from all the same"
             return (
                 f"column {self.column!r} says the given label in words ({said}), wrong ones "
-                "included, and they are left out"
+                f"included, and they are {then}"
             )
         what = "repeats" if self.share >= 0.9995 else f"tells {self.share:.1%} of"
         then = "is left out" if self.left_out else "is learned from all the same"

@@ -7,7 +7,9 @@ import pyarrow as pa
 import pytest
 
 import dris
+from dris.core.errors import InputError
 from dris.data.findings.telltale import telltale_words, without_words
+from dris.data.tables import stream
 
 TOPICS = ("sport", "money", "health")
 OWN = (
@@ -98,3 +100,20 @@ def test_while_the_label_is_learned_from_no_range_is_given():
     assert "neither how many labels are wrong nor a limit can be told" in str(learned)
     left = dris.decide(dris.read_data(table, label="y"))
     assert left.wrong is not None
+
+
+def test_where_only_such_words_could_be_learned_from_they_stay_and_are_named(monkeypatch):
+    real = stream.encoded
+
+    def encoded(rows, *how):
+        if isinstance(rows, stream.Reworded):
+            raise InputError("nothing is left")
+        return real(rows, *how)
+
+    monkeypatch.setattr(stream, "encoded", encoded)
+    texts, given, _ = texts_of()
+    decision = dris.decide(dris.read_data(texts, labels=given))
+    (leak,) = decision.data.leaks
+    assert (leak.words, leak.left_out) == (("health", "money", "sport"), False)
+    assert "and they are learned from all the same" in str(decision)
+    assert decision.wrong is None

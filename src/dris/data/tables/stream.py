@@ -100,14 +100,17 @@ def labelled_table(rows: Rows, columns: Columns) -> LabelledData:
         with problems.collected():
             found = encoded(rows, chosen, columns)
         said = {} if marks is None or found is None else _label_in_words(rows, marks, found)
+        left_out = True
         if said:
-            with problems.collected():
+            try:
                 found = encoded(Reworded(rows, said), chosen, columns)
+            except InputError:  # nothing else to learn from
+                left_out = False
         if marks is None or found is None:
             problems.refuse(columns.command(rows.files, label) if len(problems.found) > 1 else "")
             raise InputError(f"{where} cannot be read; check it")
         data = _assembled(rows, label, columns, marks, found)
-        told = (Leak(name, 1.0, left_out=True, words=tuple(words)) for name, words in said.items())
+        told = (Leak(name, 1.0, left_out, words=tuple(words)) for name, words in said.items())
         return replace(data, leaks=(*data.leaks, *told))
 
 
