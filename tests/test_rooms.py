@@ -13,7 +13,7 @@ PACKAGE = Path(dris.__file__).parent
 REPOSITORY = Path(__file__).parents[1]
 MOST = 16  # files in a room, besides its list
 GENERATED = {
-    *("dris-out", "demo-out", "bench-out", "runs", "trial-out", "data", ".ci-data"),
+    *("dris-out", "demo-out", "bench-out", "reproduced", "runs", "trial-out", "data", ".ci-data"),
     *(".venv", "build", "dist", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"),
     *(".hypothesis", ".ipynb_checkpoints", "node_modules"),
 }
@@ -49,7 +49,7 @@ def test_no_generated_folder_is_tracked():
 
 
 def test_the_check_would_see_a_run_that_was_committed():
-    wrong = ["dris-out/runs/a/done.json", "docs/bench-out/x.json", "src/dris.egg-info/PKG-INFO"]
+    wrong = ["reproduced/mid/records/a.json", "docs/bench-out/x.json", "src/dris.egg-info/PKG-INFO"]
     fine = ["src/dris/data/reader.py", "tests/data/test_reader.py", "src/dris/learn/run/bars.py"]
     assert generated([*wrong, *fine]) == wrong
     assert generated(["src/dris/data/runs/x.json"]) == ["src/dris/data/runs/x.json"]

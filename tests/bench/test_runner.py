@@ -213,6 +213,14 @@ def test_the_papers_own_cells_cost_about_nine_gpu_days_and_ours_half_as_much(tmp
     assert 4 < days[1] - days[0] < 5
 
 
+def test_one_worker_keeps_its_memory_as_each_of_many_does(tmp_path, monkeypatch):
+    kept = []
+    monkeypatch.setattr(runner, "keep_freed_memory", lambda: kept.append(os.getpid()))
+    for _ in range(2):  # the second time nothing is left to train
+        run([static("random")], out=tmp_path, place=Place(tmp_path / "runs"), workers=1)
+    assert kept == [os.getpid()]
+
+
 def test_two_workers_write_the_same_bytes_as_one(finished, tmp_path):
     run(cells(), out=tmp_path, place=Place(tmp_path / "runs"), workers=2)
     assert record_bytes(tmp_path) == record_bytes(finished)

@@ -24,7 +24,7 @@ from dris.core.temporaries import remove_left
 from dris.core.words import from_json
 from dris.data.files import reading
 from dris.learn.run.engine import Engine, checked_engine
-from dris.learn.run.processes import Progress, devices_of, run_all
+from dris.learn.run.processes import Progress, devices_of, keep_freed_memory, run_all
 from dris.learn.store.scratch import scratch
 
 Record = dict[str, Any]
@@ -134,6 +134,7 @@ def read_record(folder: Path, cell: Cell) -> Record:
 def _groups(
     groups: Sequence[Sequence[Cell]], folder: Path, place: Place, tick: Callable[[], None]
 ) -> list[Record]:
+    keep_freed_memory()  # one worker is this process, which nobody made fit for work
     if place.device != "cpu":
         from dris.learn.networks.loop import use_gpu_fully
 
