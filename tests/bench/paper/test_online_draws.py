@@ -72,3 +72,17 @@ def test_a_diverged_run_is_a_result_and_stays_in_the_figure(smoke, tmp_path):
     table = online.tables(records)[0]
     assert 0.1 in table.values["Standard IS", "clean"]
     assert course_panels(records, online.NOISES, online.PLANS, tmp_path / "a.png").exists()
+
+
+def test_the_figure_names_the_plans_that_were_run_and_no_others(smoke, tmp_path):
+    def named(rows):
+        records = Records("online", "smoke", tuple(rows))
+        path = course_panels(records, online.NOISES, online.PLANS, tmp_path / "a.png")
+        drawn = path.with_suffix(".svg").read_text(encoding="utf-8")
+        every = (*online.PLANS.values(), "no weights")
+        return [name for name in every if f"<!-- {name} -->" in drawn]
+
+    rows = smoke("online").rows
+    assert named(rows) == [*online.PLANS.values(), "no weights"]
+    printed = [row for row in rows if row["rule"] in ("uniform", "dr_is:1")]
+    assert named(printed) == ["Uniform SGD", "DR-IS-online"]

@@ -61,6 +61,7 @@ def course_panels(
     figure = Figure(figsize=(10, 3.2 * len(noises)), layout="constrained", dpi=90)
     panels = figure.subplots(len(noises), 2, squeeze=False, sharex=True)
     colours = dict(zip(plans, ("#000000", *PALETTE), strict=False))
+    drawn, weighted = set[str](), set[bool]()
     for (left, right), noise in zip(panels, noises, strict=True):
         for row in dict.fromkeys(r["rule"] for r in records.where(noise=noise)):
             plan, _, exponent = row.partition(":")
@@ -71,6 +72,8 @@ def course_panels(
                 "linestyle": "--" if exponent == "0" else "-",
                 "linewidth": 1.3,
             }
+            drawn.add(plan)
+            weighted.add(exponent != "0")
             found = [r["found"] for r in records.where(noise=noise, rule=row)]
             left.plot(*_mean_line([f["accuracy_by_epoch"] for f in found], 100), **look)
             right.plot(*_mean_line([f["concentration_by_epoch"] for f in found], 1), **look)
@@ -82,10 +85,11 @@ def course_panels(
         right.set_yticks([], minor=True)
     for axes in panels[-1]:
         axes.set(xlabel="epoch")
-    for plan, name in plans.items():
-        panels[0, 0].plot([], [], color=colours[plan], label=name)
-    panels[0, 0].plot([], [], color="#777777", linestyle="-", label="weights 1/(Nq)")
-    panels[0, 0].plot([], [], color="#777777", linestyle="--", label="no weights")
+    for plan in (plan for plan in plans if plan in drawn):
+        panels[0, 0].plot([], [], color=colours[plan], label=plans[plan])
+    if len(weighted) > 1:
+        panels[0, 0].plot([], [], color="#777777", linestyle="-", label="weights 1/(Nq)")
+        panels[0, 0].plot([], [], color="#777777", linestyle="--", label="no weights")
     figure.legend(loc="outside lower center", ncols=5, frameon=False)
     return both(figure, path)
 
