@@ -304,6 +304,10 @@ def test_a_cost_is_by_count_until_something_was_measured(finished, tmp_path):
         for c in (static("el2n"), replace(static("el2n"), target=long))
     ]
     assert extra[1] > 10 * extra[0] > 0  # a long target is not taken for one of those finished
+    alone = [static("el2n")]  # none of them is finished, others of the experiment are
+    told = [cost_of(alone, finished, device="cpu", like=like) for like in ((), cells())]
+    assert [(c.left, c.measured) for c in told] == [(1, False), (1, True)]
+    assert told[1].seconds != told[0].seconds
     whole = scale_of("paper").beds[0]
     one = Cell("static", whole.source, CLEAN, whole.ensemble, "random", 0.25, whole.target, 0)
     hours = cost_of([one], tmp_path, device="cuda").seconds / 3600
@@ -320,6 +324,9 @@ def test_the_command_takes_known_records_and_names_what_is_missing(dris, finishe
     code, _, told = dris(*common, "--known", str(tmp_path))
     assert code == 0
     assert "4 finished cells taken from" in told
+    code, out, told = dris(*common, "--rule", "el2n", "--known", str(tmp_path))
+    assert "8 cells, 8 to run" in out
+    assert "(measured on finished cells)" in out  # those of other rules
     code, _, told = dris(*common, "--known", str(tmp_path / "nothing"))
     assert code != 0
     assert "has none of pruning.json" in told

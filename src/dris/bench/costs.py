@@ -51,18 +51,22 @@ class Cost:
         return f"{self.cells} cells, {self.left} to run, about {length} of one device ({how})"
 
 
-def cost_of(cells: Sequence[Cell], out: Path, *, device: str) -> Cost:
-    """The cost of the cells without a record; proxies are counted once per group."""
+def cost_of(cells: Sequence[Cell], out: Path, *, device: str, like: Sequence[Cell] = ()) -> Cost:
+    """The cost of the cells without a record; proxies are counted once per group.
+
+    Those of them and of `like`, the rest of their experiments, that are finished say how fast.
+    """
     rate = _RATES.get(device.partition(":")[0])
     if rate is None:
         raise InputError(f"device must be cpu, cuda or cuda:<number>, got {device!r}")
     wanted = list(dict.fromkeys(cells))
-    left = missing(wanted, out)
-    absent = set(left)
-    done = [read_record(out / "records", cell) for cell in wanted if cell not in absent]
+    left, every = missing(wanted, out), list(dict.fromkeys([*wanted, *like]))
+    absent = set(missing(every, out))
+    done = [cell for cell in every if cell not in absent]
     # Processor time says nothing of a GPU's.
-    spent = sum(_spent(record) for record in done) if device == "cpu" else 0.0
-    known = _seconds([cell for cell in wanted if cell not in absent], rate) if spent else 0.0
+    timed = done if device == "cpu" else []
+    spent = sum(_spent(read_record(out / "records", cell)) for cell in timed)
+    known = _seconds(done, rate) if spent else 0.0
     # A long target costs more than a short one: what was measured scales the multiply-adds.
     factor = spent / known if known else 1.0
     return Cost(len(wanted), len(left), factor * _seconds(left, rate), known > 0)

@@ -122,9 +122,9 @@ def reproduce(
     if paper_only:
         cells = {name: as_printed(name, part) for name, part in cells.items()}
     if known is not None:
-        _adopt(talk, cells, known, folder)
+        _adopt(talk, {name: [*part, *whole[name]] for name, part in cells.items()}, known, folder)
     if dry_run:
-        return _tell_cost(talk, cells, folder, device)
+        return _tell_cost(talk, cells, whole, folder, device)
     claims = {}
     found = {}
     results = folder / "results"
@@ -214,20 +214,26 @@ def _done(cells: "list[Cell]", folder: Path) -> "list[Cell]":
     return [cell for cell in cells if cell not in left]
 
 
-def _tell_cost(talk: Talk, cells: "dict[str, list[Cell]]", folder: Path, device: str) -> None:
+def _tell_cost(
+    talk: Talk,
+    cells: "dict[str, list[Cell]]",
+    whole: "dict[str, list[Cell]]",
+    folder: Path,
+    device: str,
+) -> None:
     """Each experiment's cells and cost, then that of all of them, shared cells once."""
     from dris.bench.costs import cost_of
 
     for name, part in cells.items():
-        talk.say(f"{name}: {cost_of(part, folder, device=device)}")
+        talk.say(f"{name}: {cost_of(part, folder, device=device, like=whole[name])}")
         for cell in part:
             at = "" if cell.target is None else f", {cell.target.model}"
             talk.say(
                 f"  {cell.key}  {cell.kind}, {cell.source}, {cell.noise}, {cell.ensemble}, "
                 f"{cell.rule}, keep {cell.keep:g}{at}, seed {cell.seed}"
             )
-    every = [cell for part in cells.values() for cell in part]
-    total = cost_of(every, folder, device=device)
+    every, like = ([c for part in cut.values() for c in part] for cut in (cells, whole))
+    total = cost_of(every, folder, device=device, like=like)
     talk.say(f"in all: {total}")
     talk.result(
         {"command": "reproduce", "cells": total.cells, "left": total.left, "seconds": total.seconds}
