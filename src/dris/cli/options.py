@@ -84,7 +84,8 @@ Model = Annotated[
     str | None, typer.Option("--model", metavar="A,B", help="Such as mlp,sgd_log [by the data].")
 ]
 Encoder = Annotated[
-    str | None, typer.Option("--encoder", metavar="NAME", help="Of pictures [one that is here].")
+    str | None,
+    typer.Option("--encoder", metavar="NAME", help="Of pictures, or none [one that is here]."),
 ]
 CanaryKinds = Annotated[
     str,

@@ -155,6 +155,7 @@ class Request:
         """The data, once the settings are known to be sound."""
         from dris.data.reader import read_data
         from dris.data.tables.roles import NothingToLearnError
+        from dris.decide.settings import NO_ENCODER
         from dris.learn.extras import require
         from dris.learn.work.trainers import check_name
 
@@ -162,7 +163,7 @@ class Request:
         self.settings()
         for name in options.names_in(self.model):
             check_name(name)
-        if self.encoder is not None:
+        if self.encoder is not None and self.encoder != NO_ENCODER:
             require("torch", "images")
             from dris.learn.networks.encoders import checked_encoder
 

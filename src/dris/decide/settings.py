@@ -7,6 +7,8 @@ from dris.core.checks import checked_count
 from dris.core.errors import InputError
 from dris.core.noise.canaries import KINDS
 
+NO_ENCODER = "none"
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -22,7 +24,7 @@ class Settings:
         models: Names of models, or classifiers of scikit-learn, dealt out to the proxies; chosen
             by the data when empty. A recipe can hold names only.
         encoder: Of pictures, by its name or NAME:MODEL, fetched where its weights are not on this
-            machine; unless named the first that is whole here, if any.
+            machine; unless named the first that is whole here, if any; "none" for small CNNs.
         seed: Of every random stream.
         canaries: Kinds of canaries, the first one for the checks; no certificate without any.
         matrix: Of the kind "matrix": the share of each true class (row) given each label.

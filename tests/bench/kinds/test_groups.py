@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from dris.bench import runner
-from dris.bench.cell_data import Place
+from dris.bench.cell_data import Loaded, Place
+from dris.bench.kinds import groups
 from dris.bench.kinds.groups import Ensembles, corrupted, kept_epochs, target_of, timed
 from dris.bench.own.beyond import GATED, UNGATED, VARIANTS
 from dris.bench.paper import food
-from dris.bench.paper.pruning import RULES
+from dris.bench.paper.pruning import PRINTED, static
 from dris.bench.scales import scale_of
 from dris.bench.spec import CLEAN, Noise
 from dris.core.choose.rules import choose, rule_of
@@ -22,7 +23,7 @@ from dris.data.labelled import LabelledData
 from dris.decide.by_scores import decide_scored
 from dris.decide.scored import score_data
 
-EVERY = tuple(dict.fromkeys((*UNGATED, *GATED, *VARIANTS, *RULES)))
+EVERY = tuple(dict.fromkeys((*UNGATED, *GATED, *VARIANTS, *PRINTED)))
 
 
 def world(n=400, seed=0):
@@ -163,3 +164,16 @@ def test_the_recommended_rule_is_the_decision_and_peers_share_its_proxies():
     assert in_fold == choose("aum_mean_remove", dynamics, keep=0.5)
     with pytest.raises(InputError, match="recommended"):  # no proxies of the product, no decision
         plain.subset("recommended", 0.5, 0)
+
+
+def test_the_products_proxies_read_pictures_where_the_cells_own_do(monkeypatch, tmp_path):
+    rng, asked = np.random.default_rng(0), []
+    x, y = rng.integers(0, 256, size=(60, 3, 8, 8)).astype(np.uint8), np.arange(60) % 3
+    monkeypatch.setattr(groups, "loaded", lambda *_: Loaded(x, y, x, y, 3))
+    monkeypatch.setattr(groups, "score_data", lambda data, how, **_: asked.append((data, how)))
+    for name, shape, encoder in (("mid", x.shape, "none"), ("smoke", (60, 192), None)):
+        cell = static(scale_of(name).beds[0], CLEAN, "recommended", 4)
+        groups.prepared([cell], Place(tmp_path), {})[2].folded()
+        data, how = asked.pop()
+        assert (data.x.shape, how.encoder, how.seed) == (shape, encoder, 4)
+        assert data.labels.tolist() == y.tolist()

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from dris.bench.cell_data import Place
-from dris.bench.experiment import experiment_of
+from dris.bench.experiment import experiment_of, in_paper
 from dris.bench.paper import contamination, diversity, kablation, keep, pruning, significance, times
 from dris.bench.records import Records, gather
 from dris.bench.results.paper_values import CONTAMINATION
 from dris.bench.runner import run
 from dris.bench.scales import SCALES, Bed
 from dris.bench.spec import Ensemble, Source, Target
+from dris.core.choose.rules import RECOMMENDED
 from dris.core.scores.formulas import SCORES
 from dris.learn.recipe import Recipe
 
@@ -92,6 +93,22 @@ def test_a_column_is_run_under_all_seeds_before_the_next_the_attacks_first():
         assert columns[0] == (scale.beds[0].source, pruning.ATTACK)
         seeds = [key[2] for key, _ in groupby(run_in_order)]
         assert seeds == [*range(scale.seeds)] * len(columns)
+
+
+def test_what_ships_stands_beside_the_paper_at_mid_and_has_claims_once_it_was_run():
+    shipped = {n: [c for c in pruning.cells(s) if c.rule == RECOMMENDED] for n, s in SCALES.items()}
+    assert {name: len(cells) for name, cells in shipped.items() if cells} == {"mid": 4 * 3}
+    assert {cell.source.name for cell in shipped["mid"]} == {"cifar10"}
+    assert not any(in_paper("pruning", cell) for cell in shipped["mid"])
+    rows = [
+        {"data": "cifar10", "rule": RECOMMENDED, "seed": 0, "found": {}},
+        {"data": "cifar100", "rule": "aum", "seed": 0, "found": {}},
+    ]
+    for experiment, count in ((pruning, 2), (contamination, 1)):
+        told = [c.text for c in experiment.claims(Records("", "", tuple(rows)))]
+        assert sum("dris prune" in text for text in told) == count
+        assert sum("gated" in text for text in told) == 2 * count  # of both data sets
+        assert not any("cifar100" in text for text in told if "dris prune" in text)
 
 
 def test_every_ordering_of_tables_1_and_2_is_a_claim_whichever_way_it_goes():

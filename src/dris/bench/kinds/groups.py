@@ -23,7 +23,7 @@ from dris.core.streams import rng_for
 from dris.data.labelled import LabelledData
 from dris.decide.by_scores import decide_scored
 from dris.decide.scored import Scored, score_data
-from dris.decide.settings import Settings
+from dris.decide.settings import NO_ENCODER, Settings
 from dris.learn.attack import attacker_norms
 from dris.learn.proxies import train_proxies
 from dris.learn.store.scratch import scratch
@@ -246,9 +246,13 @@ def prepared(
         return proxies_of(first, data, labels, place, count, folds)
 
     def folded() -> Scored:
-        table = data.x.reshape(len(data.y), -1)  # as the small networks of tables read it
-        own = LabelledData.of(table, noisy.given, classes=tuple(range(data.classes)))
-        how = Settings(seed=first.seed)
-        return score_data(own, how, workers=1, store=place.store, only_judged=True)
+        # As the cell's own proxies read it: tables, or pictures without another's pretraining.
+        pictures = first.ensemble.models == ("small_cnn",)
+        x = data.x if pictures else data.x.reshape(len(data.y), -1)
+        own = LabelledData.of(x, noisy.given, classes=tuple(range(data.classes)))
+        how = Settings(seed=first.seed, encoder=NO_ENCODER if pictures else None)
+        return score_data(
+            own, how, workers=1, device=place.device, store=place.store, only_judged=True
+        )
 
     return data, noisy, ensembles_of(first, noisy.given, data.classes, train, folded)
