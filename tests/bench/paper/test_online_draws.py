@@ -74,7 +74,7 @@ def test_a_diverged_run_is_a_result_and_stays_in_the_figure(smoke, tmp_path):
     assert course_panels(records, online.NOISES, online.PLANS, tmp_path / "a.png").exists()
 
 
-def test_the_figure_names_the_plans_that_were_run_and_no_others(smoke, tmp_path):
+def test_figure_and_tables_name_the_plans_that_were_run_and_no_others(smoke, tmp_path):
     def named(rows):
         records = Records("online", "smoke", tuple(rows))
         path = course_panels(records, online.NOISES, online.PLANS, tmp_path / "a.png")
@@ -86,3 +86,5 @@ def test_the_figure_names_the_plans_that_were_run_and_no_others(smoke, tmp_path)
     assert named(rows) == [*online.PLANS.values(), "no weights"]
     printed = [row for row in rows if row["rule"] in ("uniform", "dr_is:1")]
     assert named(printed) == ["Uniform SGD", "DR-IS-online"]
+    for table in online.tables(Records("online", "smoke", tuple(printed))):
+        assert table.rows == ["Uniform SGD", "DR-IS-online"]

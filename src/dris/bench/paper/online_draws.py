@@ -79,10 +79,11 @@ def online(scale: Scale, noise: Noise, rule: str, seed: int) -> Cell:
 def tables(records: Records) -> Sequence[Table]:
     """Accuracy, how the draws concentrated, and what became of the samplers."""
     columns = [str(noise) for noise in NOISES]
+    rules = {rule: name for rule, name in RULES.items() if records.where(rule=rule)}
     shown = {
         what: {
             (name, str(noise)): records.values(what, rule=rule, noise=noise)
-            for rule, name in RULES.items()
+            for rule, name in rules.items()
             for noise in NOISES
         }
         for what in ("accuracy", "smallest_concentration", "corrupt_draws")
@@ -93,7 +94,7 @@ def tables(records: Records) -> Sequence[Table]:
         for plan, rates in CIFAR10_ONLINE.items()
         for noise in NOISES
     }
-    rows = list(RULES.values())
+    rows = list(rules.values())
     return [
         Table(
             "Online: test accuracy (%); the paper's is CIFAR-10 with VGG-19",
@@ -125,7 +126,7 @@ def tables(records: Records) -> Sequence[Table]:
             _ENDS,
             {
                 (name, what): [row["found"].get(what, False) for row in records.where(rule=rule)]
-                for rule, name in RULES.items()
+                for rule, name in rules.items()
                 for what in _ENDS
             },
             best=None,
