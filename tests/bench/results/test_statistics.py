@@ -22,8 +22,10 @@ def test_noise_and_single_seeds_are_undecided():
     assert compare([0.5, 0.5], [0.5, 0.5]).outcome == "undecided"
 
 
-def test_constant_differences_decide():
+def test_constant_differences_decide_where_they_are_no_luck():
     assert compare([0.5, 0.75], [0.25, 0.5]).outcome == "above"
+    lucky = compare([0.6108, 0.6048], [0.6094, 0.6034])  # twice 0.14 points, of two seeds
+    assert (lucky.outcome, lucky.p > 0.1) == ("undecided", True)
 
 
 def test_nearly_constant_differences_decide_without_a_warning():
