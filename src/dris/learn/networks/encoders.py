@@ -104,7 +104,7 @@ def checked_encoder(name: str) -> tuple[Encoder, str]:
     found = next((e for e in ENCODERS if e.name == first), None)
     if found is None:
         known = ", ".join(e.name for e in ENCODERS)
-        raise InputError(f"unknown encoder {first!r}; choose from {known}, or NAME:MODEL")
+        raise InputError(f"unknown encoder {first!r}; choose from {known}, NAME:MODEL or none")
     return found, model or found.model
 
 

@@ -149,8 +149,7 @@ def keep_freed_memory() -> None:
     """Let a process that only trains reuse its memory instead of handing it back at every step.
 
     Networks allocate and free the same hundreds of megabytes at each step; returning them to the
-    system took a third of MobileNetV2's steps and three quarters of its measuring. Only glibc has
-    these switches.
+    system takes a good part of MobileNetV2's time. Only glibc has these switches.
     """
     _glibc("mallopt", _MMAP_MAX, 0)
     _glibc("mallopt", _TRIM_THRESHOLD, 2**31 - 1)
