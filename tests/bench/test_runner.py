@@ -18,7 +18,7 @@ from dris.bench import runner
 from dris.bench.cell_data import Place
 from dris.bench.costs import cost_of
 from dris.bench.experiment import EXPERIMENTS, as_printed, experiment_of
-from dris.bench.paper import times
+from dris.bench.paper import contamination, times
 from dris.bench.records import ROWS, Records, gather, read_records, write_records
 from dris.bench.runner import adopt, missing, run
 from dris.bench.scales import scale_of
@@ -312,6 +312,19 @@ def test_a_cost_is_by_count_until_something_was_measured(finished, tmp_path):
     one = Cell("static", whole.source, CLEAN, whole.ensemble, "random", 0.25, whole.target, 0)
     hours = cost_of([one], tmp_path, device="cuda").seconds / 3600
     assert 0.1 < hours < 3  # the paper: 24 minutes, and the proxies
+
+
+def test_a_core_waits_longer_for_a_thin_network_than_its_products_say(tmp_path):
+    pytest.importorskip("torch")
+    [anchor] = contamination.anchors(scale_of("mid", seeds=1))
+    resnet, mobilenet, _ = anchor.ensemble.models
+
+    def seconds(model, device):
+        alone = replace(anchor, ensemble=replace(anchor.ensemble, models=(model,)))
+        return cost_of([alone], tmp_path, device=device).seconds
+
+    assert 1.8 < seconds(mobilenet, "cpu") / seconds(resnet, "cpu") < 2.4  # steps: 811 and 376 ms
+    assert seconds(mobilenet, "cuda") < seconds(resnet, "cuda")  # by products alone
 
 
 # -- the command -----------------------------------------------------------------------------------

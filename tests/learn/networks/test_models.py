@@ -19,6 +19,7 @@ from dris.learn.networks.models import (  # noqa: E402
     count_parameters,
     multiply_adds,
 )
+from dris.learn.networks.models.count import values_written  # noqa: E402
 from dris.learn.networks.models.dense import fully_connected  # noqa: E402
 
 RGB, GREY = (3, 32, 32), (1, 28, 28)
@@ -96,6 +97,12 @@ def test_multiply_adds_counts_a_layer_as_often_as_it_runs():
     layer = nn.Linear(5, 5)
     assert multiply_adds(nn.Sequential(layer, nn.ReLU(), layer), (5,)) == 50
     assert count_parameters(nn.Sequential(layer, layer)) == 30
+
+
+def test_values_written_are_those_of_every_layer_but_not_of_what_holds_it():
+    convolution = nn.Conv2d(4, 8, 3, padding=1, groups=4)  # 8 × 6×6 values, however few products
+    inner = nn.Sequential(convolution, nn.BatchNorm2d(8))
+    assert values_written(nn.Sequential(inner, nn.ReLU()), (4, 6, 6)) == 3 * 8 * 36
 
 
 def test_multiply_adds_leaves_the_model_as_it_was():

@@ -1,4 +1,6 @@
-"""How large a model is: parameters, and multiply-adds of one forward pass."""
+"""How large a model is: parameters, and what one forward pass computes and writes."""
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -22,18 +24,42 @@ def multiply_adds(model: nn.Module, input_shape: tuple[int, ...]) -> int:
     >>> multiply_adds(nn.Linear(4, 3), (4,))
     12
     """
+
+    def products(layer: nn.Module, output: Tensor) -> int:
+        if not isinstance(layer, nn.Conv2d | nn.Linear):
+            return 0
+        # Each output value takes one product per weight of the filter that makes it.
+        return output.numel() * layer.weight[0].numel()
+
+    return _summed(model, input_shape, products)
+
+
+def values_written(model: nn.Module, input_shape: tuple[int, ...]) -> int:
+    """Values that the layers of one example's forward pass hand on, each layer's counted.
+
+    What a thin network waits for: memory, not products. The model is left as it was.
+
+    >>> values_written(nn.Sequential(nn.Linear(4, 3), nn.ReLU()), (4,))
+    6
+    """
+    return _summed(model, input_shape, lambda layer, output: output.numel())
+
+
+def _summed(
+    model: nn.Module, input_shape: tuple[int, ...], amount: Callable[[nn.Module, Tensor], int]
+) -> int:
+    """What the layers without parts amount to, as often as each runs."""
     total = 0
 
-    def add(layer: nn.Conv2d | nn.Linear, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+    def add(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         nonlocal total
-        # Each output value takes one product per weight of the filter that makes it.
-        total += output.numel() * layer.weight[0].numel()
+        total += amount(layer, output)
 
     training = {module: module.training for module in model.modules()}
     hooks = [
         module.register_forward_hook(add)
         for module in model.modules()
-        if isinstance(module, nn.Conv2d | nn.Linear)
+        if next(module.children(), None) is None
     ]
     example = next(model.parameters()).new_zeros((1, *input_shape))
     try:
