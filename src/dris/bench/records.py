@@ -52,6 +52,18 @@ def _rounded(value: Any) -> Any:
     return [_rounded(part) for part in value] if isinstance(value, list) else value
 
 
+def counts(found: Mapping[str, Any]) -> bool:
+    """Whether a claim may read what a run came to.
+
+    Not where its accuracy had to be imputed, nor, in earlier records, where uniform draws rescued
+    a run whose plan could not be built.
+
+    >>> counts({"accuracy": 0.9}), counts({"accuracy": 0.1, "imputed": True})
+    (True, False)
+    """
+    return not (found.get("imputed") or found.get("rescued"))
+
+
 @dataclass(frozen=True, slots=True)
 class Records:
     """The rows of one experiment at one scale, of `cells` that it has.
@@ -76,9 +88,6 @@ class Records:
     def by_seed(self, what: str, **like: Any) -> dict[int, float]:
         """One number of what was found, by seed, that supports a claim; empty where none does.
 
-        A run whose accuracy had to be imputed does not, nor one of earlier records that uniform
-        draws rescued when its plan could not be built.
-
         >>> row = {"seed": 0, "found": {"accuracy": 0.1, "imputed": True}}
         >>> records = Records("pruning", "cpu", (row,))
         >>> records.by_seed("accuracy"), records.values("accuracy")
@@ -87,12 +96,13 @@ class Records:
         return {
             row["seed"]: row["found"][what]
             for row in self.where(**like)
-            if not (row["found"].get("imputed") or row["found"].get("rescued"))
+            if counts(row["found"])
         }
 
     def values(self, what: str, **like: Any) -> list[float]:
-        """One number of what was found, of every row that is meant, in the order of the seeds."""
-        return [row["found"][what] for row in self.where(**like)]
+        """One number of every row that is meant and has it, in the order of the seeds."""
+        found = (row["found"][what] for row in self.where(**like))
+        return [value for value in found if value is not None]
 
 
 def gather(

@@ -20,11 +20,12 @@ from dris.bench.own.trial import (
     told,
     winners,
 )
-from dris.bench.own.trial_page import NAMES, markdown, write_trial
+from dris.bench.own.trial_page import NAMES, markdown, trial_figure, write_trial
 from dris.bench.records import Records
 from dris.bench.spec import Noise
 from dris.cli import main
 from dris.core.choose.gate import DEFAULT_GATED, NothingPassesError, canaries_needed
+from dris.core.choose.rules import title_of
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
 from dris.data.writer import MANIFEST
@@ -183,7 +184,20 @@ def test_a_gate_that_lets_nothing_through_is_a_result_and_is_said(monkeypatch, t
     assert set(records.values("size", rule="gated")) == {0}
     guessed = records.values("accuracy", rule="gated")
     assert all(accuracy < 0.6 for accuracy in guessed)  # three classes, one is guessed
-    assert "nothing at all in 9" in markdown(records, split, tiny)
+    page = markdown(records, split, tiny)
+    assert "nothing at all in 9" in page
+    [row] = [line for line in page.splitlines() if line.startswith(f"| {title_of('gated')} |")]
+    assert row.endswith("| – |")  # of nothing no share is corrupt
+    assert trial_figure(records, tiny, tmp_path / "trial.png").exists()
+
+
+def test_a_guess_wins_no_attack():
+    records = made_up(MEANS)
+    best = winners(records)[0].rule
+    for row in records.rows:
+        if row["rule"] == best:
+            row["found"]["imputed"] = True
+    assert winners(records)[0].rule != best
 
 
 def test_other_data_are_other_cells():

@@ -108,6 +108,29 @@ def test_claims_come_out_with_one_of_five_outcomes_and_evidence(done):
     assert len({claim.text for claim in claims}) == len(claims)
 
 
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_no_claim_reads_the_accuracy_of_a_target_that_was_imputed(smoke, name):
+    """Accuracies that would decide anything, of rows that all say they are guesses."""
+    records, experiment = smoke(name), experiment_of(name)
+
+    def guess(found, at):
+        return {**found, "accuracy": at / 1000, "imputed": True}
+
+    def spoilt(at):
+        rows = []
+        for number, row in enumerate(records.rows):
+            found, mine = row["found"], number * at
+            if "rules" in found:  # of several targets
+                found = {**found, "rules": {n: guess(f, mine) for n, f in found["rules"].items()}}
+            elif isinstance(found.get("accuracy"), float):
+                found = guess(found, mine)
+            rows.append({**row, "found": found})
+        return Records(records.experiment, records.scale, tuple(rows))
+
+    rising, falling = (list(map(str, experiment.claims(spoilt(at)))) for at in (1, -1))
+    assert rising == falling
+
+
 def test_records_read_back_give_the_same_tables_and_claims(done, tmp_path):
     experiment, records = done
     path = write_records(records, tmp_path / "records.json")

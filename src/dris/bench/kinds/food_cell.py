@@ -28,7 +28,7 @@ from dris.bench.kinds.groups import (
     target_of,
     timed,
 )
-from dris.bench.kinds.static_cell import guessed
+from dris.bench.kinds.static_cell import guessed, imputed
 from dris.bench.spec import CLEAN, Cell, Source, Target
 from dris.core.choose.gate import NothingPassesError
 from dris.core.dynamics.arrayfile import made_folder
@@ -108,7 +108,7 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
         except NothingPassesError:
             found = guessed(data, noisy)
             if candidates is not None:
-                found |= {"candidates": 0.0, "candidates_in_data": float(candidates.mean())}
+                found |= {"candidates": None, "candidates_in_data": float(candidates.mean())}
             yield Finding(cell, found, seconds)
             continue
         with kept_epochs(model, cell, place) as epochs:
@@ -126,6 +126,7 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
                 "accuracy": float(run.accuracy or 0.0),
                 "contamination": float(noisy.flipped[kept.indices].mean()),
                 "size": len(kept.indices),
+                **imputed(run),
             }
             if candidates is not None:
                 found |= {

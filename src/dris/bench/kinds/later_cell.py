@@ -16,7 +16,7 @@ from dris.bench.cell_data import Loaded, Place, loaded
 from dris.bench.kinds.ensemble_cell import until
 from dris.bench.kinds.groups import Finding, corrupted_cell, proxies_of, timed
 from dris.bench.kinds.proved_cell import flat
-from dris.bench.kinds.static_cell import trained
+from dris.bench.kinds.static_cell import imputed, trained
 from dris.bench.spec import Cell
 from dris.core.choose.rules import choose
 from dris.core.dynamics.best_epoch import best_epoch
@@ -125,6 +125,7 @@ def _judged(
         **balance(scene.given[kept], scene.given, scene.groups[kept], scene.groups),
         "worst_class": _worst(right, data.test_y),
         "worst_subgroup": _worst(right, scene.test_groups),
+        **imputed(run),
     }
 
 

@@ -34,7 +34,7 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
 def _remembered(
     run: TargetRun, data: Loaded, noisy: NoisyLabels, subset: Subset
 ) -> dict[str, float | None]:
-    if run.broke is not None:  # its last weights are not finite and say nothing
+    if run.imputed:  # it has no finite weights
         return dict.fromkeys(("by_heart", "by_chance", "fits_right"))
     return memory(_said(run.model, data), noisy, subset.indices)
 

@@ -41,9 +41,8 @@ def findings(cells: Sequence[Cell], place: Place, *, more: More | None = None) -
                 "contamination": float(noisy.flipped[kept].mean()),
                 "size": len(kept),
                 "smallest_class": int(np.bincount(noisy.given[kept], minlength=data.classes).min()),
+                **imputed(run),
             }
-            if run.imputed:
-                found["imputed"] = True
             if "passed" in subset.parameters:
                 found |= {name: subset.parameters.get(name, 0) for name in ("passed", "short")}
             if more is not None:
@@ -80,12 +79,17 @@ def trained(
     )
 
 
+def imputed(run: TargetRun) -> dict[str, Any]:
+    """Nothing, or the word that keeps claims from reading the accuracy of a target that broke."""
+    return {"imputed": True} if run.imputed else {}
+
+
 def guessed(data: Loaded, noisy: NoisyLabels) -> dict[str, Any]:
     """What a rule that keeps nothing comes to: the commonest class, which no claim reads."""
     common = np.bincount(noisy.given, minlength=data.classes).argmax()
     return {
         "accuracy": float((data.test_y == common).mean()),
-        "contamination": 0.0,
+        "contamination": None,
         "size": 0,
         "smallest_class": 0,
         "imputed": True,

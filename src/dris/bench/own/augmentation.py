@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dris.bench.paper.pruning import ATTACK, KEEP, data_of, orderings, static
-from dris.bench.records import Records, Row
+from dris.bench.records import Records, Row, counts
 from dris.bench.results.claims import Claim, above
 from dris.bench.results.figures import grouped_bars
 from dris.bench.results.paper_values import PRUNING
@@ -94,7 +94,7 @@ def reached(records: Records, what: str, rule: str, setting: Setting) -> dict[in
         row
         for kind in ("memory", "static")  # of two that trained alike the table shows pruning's
         for row in records.where(kind=kind, rule=rule, keep=KEEP)
-        if _setting(records, row) == setting
+        if _setting(records, row) == setting and counts(row["found"])
     ]
     found = {row["seed"]: row["found"].get(what) for row in rows if what in row["found"]}
     return {seed: value for seed, value in sorted(found.items()) if value is not None}

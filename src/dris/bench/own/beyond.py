@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dris.bench.records import Records
+from dris.bench.records import Records, counts
 from dris.bench.results.claims import BySeed, Claim, above
 from dris.bench.results.curves import Panel, curve_panels
 from dris.bench.results.figures import PALETTE, both
@@ -169,9 +169,9 @@ class Study:
     rows: Mapping[tuple[str, str, float], Mapping[int, Mapping[str, Any]]]
 
     def by_seed(self, rule: str, column: Column, what: str = "accuracy") -> BySeed:
-        """A rule's numbers in a column; empty where it was not run."""
+        """A rule's numbers in a column that support a claim; empty where it was not run."""
         found = self.rows.get((rule, str(column.noise), column.keep), {})
-        return {seed: found[seed][what] for seed in sorted(found)}
+        return {seed: found[seed][what] for seed in sorted(found) if counts(found[seed])}
 
     def mean(self, rule: str, column: Column) -> float:
         """A rule's mean accuracy in a column, −1 where it was not run."""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from dris.bench.kinds.later_cell import RULES
 from dris.bench.paper.pruning import KEEP, data_of
-from dris.bench.records import Records
+from dris.bench.records import Records, counts
 from dris.bench.results.claims import Claim, above, within
 from dris.bench.results.curves import Panel, curve_panels
 from dris.bench.results.table import Table
@@ -85,9 +85,10 @@ def cells(scale: Scale) -> list[Cell]:
 
 
 def at(records: Records, data: str, noise: Noise, rule: str, what: str) -> dict[int, float]:
-    """One number of a rule's subset, by seed."""
+    """One number of a rule's subset, by seed, of targets that support a claim."""
     rows = records.where(data=data, noise=noise)
-    return {row["seed"]: row["found"]["rules"][rule][what] for row in rows}
+    found = {row["seed"]: row["found"]["rules"][rule] for row in rows}
+    return {seed: mine[what] for seed, mine in found.items() if counts(mine)}
 
 
 def looked(records: Records, data: str, noise: Noise, what: str) -> dict[int, float]:

@@ -207,12 +207,19 @@ class Winner:
 
 
 def winners(records: Records, trial: Trial = DEFAULT) -> list[Winner]:
-    """The best rule of every attack, with a paired one-sided t test against the second best."""
+    """The best rule of every attack, with a paired one-sided t test against the second best.
+
+    A run that kept nothing, whose accuracy is a guess, wins nothing.
+    """
     found = []
     for attack in trial.attacks:
-        reached = {rule: values(records, attack, rule, "accuracy") for rule in RULES}
-        first, second = sorted(reached, key=lambda rule: -mean_std(reached[rule])[0])[:2]
-        found.append(Winner(attack, first, second, compare(reached[first], reached[second])))
+        every = {rule: records.by_seed("accuracy", noise=attack, rule=rule) for rule in RULES}
+        reached = {rule: by_seed for rule, by_seed in every.items() if by_seed}
+        means = {rule: mean_std(list(by_seed.values()))[0] for rule, by_seed in reached.items()}
+        first, second = sorted(means, key=lambda rule: -means[rule])[:2]
+        seeds = sorted(set(reached[first]) & set(reached[second]))
+        pair = ([reached[rule][seed] for seed in seeds] for rule in (first, second))
+        found.append(Winner(attack, first, second, compare(*pair)))
     return found
 
 

@@ -166,9 +166,9 @@ def trial_figure(records: Records, trial: Trial, path: Path) -> Path:
             axes.barh(row, mean - left, left=left, color=colour, alpha=0.5)
             axes.plot(reached, [row] * len(reached), "k.", markersize=4)
             if attack != CLEAN:
-                dirt = 100 * mean_std(values(records, attack, rule, "contamination"))[0]
+                dirt = values(records, attack, rule, "contamination")
                 axes.annotate(
-                    f"{dirt:.0f} %",
+                    f"{100 * mean_std(dirt)[0]:.0f} %" if dirt else "–",
                     (1.04, row),
                     xycoords=("axes fraction", "data"),
                     va="center",
@@ -189,5 +189,6 @@ def trial_figure(records: Records, trial: Trial, path: Path) -> Path:
 
 
 def _percent(records: Records, attack: Noise, rule: str, what: str) -> str:
-    mean, spread = mean_std(values(records, attack, rule, what))
-    return f"{100 * mean:.1f} ± {100 * spread:.1f}"
+    found = values(records, attack, rule, what)
+    mean, spread = mean_std(found) if found else (0.0, 0.0)
+    return f"{100 * mean:.1f} ± {100 * spread:.1f}" if found else "–"

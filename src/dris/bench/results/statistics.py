@@ -33,7 +33,8 @@ def compare(ours: Sequence[float], theirs: Sequence[float], *, level: float = 0.
     from scipy.special import stdtr  # its t test asks for torch where that is blocked
 
     gap = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
-    mean, n = float(gap.mean()), len(gap)
+    n = len(gap)
+    mean = float(gap.mean()) if n else 0.0
     spread = float(gap.std(ddof=1)) if n > 1 else float("inf")
     if spread < _ROUNDING:
         spread = _UNSEEN_SPREAD
