@@ -94,9 +94,7 @@ class Records:
         ({}, [0.1])
         """
         return {
-            row["seed"]: row["found"][what]
-            for row in self.where(**like)
-            if counts(row["found"])
+            row["seed"]: row["found"][what] for row in self.where(**like) if counts(row["found"])
         }
 
     def values(self, what: str, **like: Any) -> list[float]:

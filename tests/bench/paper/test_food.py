@@ -140,9 +140,11 @@ def test_a_killed_target_goes_on_and_its_reference_is_trained_once(monkeypatch, 
 
     def found(place):
         steps.clear(), tested.clear()
-        return [f.found for f in kind.findings(cells, place)]
+        [one] = kind.findings(cells, place)
+        clocks.append("target cpu" in one.seconds)
+        return one.found
 
-    killed = False
+    killed, clocks = False, []
     whole = found(Place(tmp_path / "other"))  # the twin: nothing is there yet
     assert steps == [(2 * epochs, e + 1) for e in range(2 * epochs)] + [
         (epochs, e + 1) for e in range(epochs)
@@ -156,6 +158,7 @@ def test_a_killed_target_goes_on_and_its_reference_is_trained_once(monkeypatch, 
     killed = False
     assert found(place) == whole
     assert steps == [(epochs, epochs)]
+    assert clocks == [True, False]  # what was left of it is not how long it takes
 
 
 def test_a_gate_that_nothing_passes_skips_its_cell_and_not_the_group(monkeypatch, tmp_path):

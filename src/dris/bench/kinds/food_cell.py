@@ -22,6 +22,7 @@ from dris.bench.cell_data import Loaded, Place
 from dris.bench.kinds.groups import (
     Ensembles,
     Finding,
+    clocked,
     corrupted_cell,
     ensembles_of,
     kept_epochs,
@@ -112,16 +113,8 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
             yield Finding(cell, found, seconds)
             continue
         with kept_epochs(model, cell, place) as epochs:
-            with timed(seconds, "target"):
-                run = train(
-                    x,
-                    noisy.given,
-                    kept,
-                    target_of(cell),
-                    cell.seed,
-                    test=(test_x, data.test_y),
-                    store=epochs,
-                )
+            mine = (x, noisy.given, kept, target_of(cell), cell.seed)
+            run = clocked(seconds, partial(train, *mine, test=(test_x, data.test_y), store=epochs))
             found = {
                 "accuracy": float(run.accuracy or 0.0),
                 "contamination": float(noisy.flipped[kept.indices].mean()),

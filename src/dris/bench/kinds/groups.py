@@ -27,6 +27,7 @@ from dris.decide.settings import NO_ENCODER, Settings
 from dris.learn.attack import attacker_norms
 from dris.learn.proxies import train_proxies
 from dris.learn.store.scratch import scratch
+from dris.learn.store.target_log import TargetRun
 from dris.learn.work.trainers import kind_of
 
 Labels = NDArray[np.int64]
@@ -60,6 +61,19 @@ def timed(seconds: dict[str, float], what: str) -> Iterator[None]:
     took = time.perf_counter() - wall
     seconds[what] = round(took, 2)
     seconds[f"{what} cpu"] = round(took if waits is not _nothing else time.process_time() - cpu, 2)
+
+
+def clocked(seconds: dict[str, float], train: Callable[[], TargetRun]) -> TargetRun:
+    """A target trained on the clock, unless it goes on from epochs of a run that was killed.
+
+    Then nothing knows how long it took, and no clock is better than a part of it.
+    """
+    mine: dict[str, float] = {}
+    with timed(mine, "target"):
+        run = train()
+    if not run.resumed:
+        seconds |= mine
+    return run
 
 
 def _gpu() -> Callable[[], object]:

@@ -8,12 +8,12 @@ examples too.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
 from dris.bench.cell_data import Loaded, Place
-from dris.bench.kinds.groups import Finding, corrupted_cell, prepared, target_of, timed
+from dris.bench.kinds.groups import Finding, clocked, corrupted_cell, prepared, target_of, timed
 from dris.bench.scales import SCALES
 from dris.bench.spec import Cell
 from dris.core.choose.importance import Importance, importance
@@ -42,26 +42,27 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
         with timed(seconds, "scoring"):
             proxies = dynamics()
         plan, exponent = plan_of(cell.rule, proxies)
-        with timed(seconds, "target"):
-            run = train_online(
-                target.model,
-                data.x,
-                noisy.given,
-                plan=plan,
-                dynamics=proxies,
-                weight_exponent=exponent,
-                # As in the paper, the reference is the attacker's network.
-                reference=cell.ensemble.attacker,
-                reference_recipe=replace(PAPER_RHO_REFERENCE, augment=target.recipe.augment),
-                recipe=target.recipe,
-                seed=cell.seed,
-                classes=data.classes,
-                test=(data.test_x[tests], data.test_y[tests]),
-                flagged=noisy.flipped if noisy.flipped.any() else None,
-                rescue=False,
-                device=place.device,
-                store=place.store,
-            )
+        train = partial(
+            train_online,
+            target.model,
+            data.x,
+            noisy.given,
+            plan=plan,
+            dynamics=proxies,
+            weight_exponent=exponent,
+            # As in the paper, the reference is the attacker's network.
+            reference=cell.ensemble.attacker,
+            reference_recipe=replace(PAPER_RHO_REFERENCE, augment=target.recipe.augment),
+            recipe=target.recipe,
+            seed=cell.seed,
+            classes=data.classes,
+            test=(data.test_x[tests], data.test_y[tests]),
+            flagged=noisy.flipped if noisy.flipped.any() else None,
+            rescue=False,
+            device=place.device,
+            store=place.store,
+        )
+        run = clocked(seconds, train)
         yield Finding(cell, found_in(run), seconds)
 
 

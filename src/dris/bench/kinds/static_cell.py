@@ -1,6 +1,7 @@
 """A target trained on what a rule keeps (paper, algorithm 1)."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.bench.cell_data import Loaded, Place
-from dris.bench.kinds.groups import Finding, kept_epochs, model_of, prepared, target_of, timed
+from dris.bench.kinds.groups import (
+    Finding,
+    clocked,
+    kept_epochs,
+    model_of,
+    prepared,
+    target_of,
+    timed,
+)
 from dris.bench.spec import Cell
 from dris.core.choose.gate import NothingPassesError
 from dris.core.choose.selection import Subset
@@ -33,8 +42,8 @@ def findings(cells: Sequence[Cell], place: Place, *, more: More | None = None) -
             yield Finding(cell, guessed(data, noisy), seconds)
             continue
         with kept_epochs(model_of(target_of(cell).model), cell, place) as epochs:
-            with timed(seconds, "target"):
-                run = trained(cell, data, noisy.given, subset, place, epochs)
+            train = partial(trained, cell, data, noisy.given, subset, place, epochs)
+            run = clocked(seconds, train)
             kept = subset.indices
             found: dict[str, Any] = {
                 "accuracy": float(run.accuracy or 0.0),

@@ -95,6 +95,7 @@ class TargetRun:
         weights: Of a network, by their names; empty for scikit-learn.
         model: The trained nn.Module or the fitted estimator.
         broke: (epoch, step) of a target that broke; neither an estimator nor a plan has a step.
+        resumed: Epochs that an earlier run had trained already and that were not done again.
     """
 
     status: Status
@@ -104,6 +105,7 @@ class TargetRun:
     weights: Mapping[str, NDArray[Any]]
     model: Any
     broke: tuple[int, int | None] | None = None
+    resumed: int = 0
 
     @property
     def imputed(self) -> bool:
@@ -200,6 +202,7 @@ def _train(
             state = checkpoint.state
             trainer.restore(state)
             feed.restore(state)
+        resumed = len(log)
         for _ in log:
             tick()
         for epoch in range(len(log) + 1, job.recipe.stop + 1):
@@ -240,7 +243,7 @@ def _train(
         "seed": job.seed,
         "recipe": asdict(job.recipe),
     }
-    return TargetRun(status, accuracy, tuple(log), how, weights, trainer.model, broke)
+    return TargetRun(status, accuracy, tuple(log), how, weights, trainer.model, broke, resumed)
 
 
 def _one_epoch(trainer: Trainer, data: Data, feed: Feed, epoch: int, *, measured: bool) -> Epoch:
@@ -265,9 +268,8 @@ def _loaded(job: Job, data: Data, feed: Feed, outcome: Outcome) -> TargetRun:
     trainer.restore({f"model.{name}": a for name, a in weights.items()})
     log = tuple(_line(line) for line in note["log"])
     broke = None if note["broke"] is None else tuple(note["broke"])
-    return TargetRun(
-        note["status"], note["accuracy"], log, note["how"], weights, trainer.model, broke
-    )
+    reached, how = note["accuracy"], note["how"]
+    return TargetRun(note["status"], reached, log, how, weights, trainer.model, broke, len(log))
 
 
 def _line(plain: Mapping[str, Any]) -> Epoch:
