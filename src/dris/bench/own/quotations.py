@@ -67,8 +67,11 @@ def paragraphs(claims: Sequence[Claim], gaps: Sequence[tuple[float, float]]) -> 
         f'{told(claims, PREDICTED)}. "Rejects > 90 % of corruption with just K = 3 proxies" '
         f'(discussion): {told(claims, REJECTED)}. Δ′ "widest" at moderate noise (phase '
         f"transitions), by data sets: {told(claims, WIDEST)}; at low keep fractions it cannot be, "
-        "as α is not in Δ′. Theorem 1 itself asks Δ′ > 2 · radius, which the paper does not claim "
-        f"at its K: met by {separated} of these ensembles. Cannot be told here: that Δ′ > 0 "
+        'as α is not in Δ′. That Δ′ > 0 is enough, "the separation condition" (after Theorem 1) '
+        'under which the bulk is excluded "whenever the separation gap Δ′ is positive" (algorithm '
+        "1; the appendix on certified contamination begins so too), is less than Theorem 1 proves: "
+        "it asks Δ′ > 2 · radius (decision 8), which the paper does not claim at its K: met by "
+        f"{separated} of these ensembles. Cannot be told here: that Δ′ > 0 "
         '"consistently prevents the memorization of the corrupted bulk" (no target is trained), '
         'and that a hybrid score "instantly shatters the strict separation gap" (Δ′ is of rank '
         "variance alone).",

@@ -134,9 +134,9 @@ def _measured(records: Records, title: str, like: Like) -> list[Table]:
 
     row, (dirty, found) = "mean of the proxies", ("corrupt in the quarter", "AUROC of clean")
     learned = {
-        "test accuracy": "test_accuracy",
-        "on clean labels": "fits_clean",
-        "on corrupted labels": "fits_corrupted",
+        "test, after the last epoch": "test_accuracy",
+        "clean labels, when scored": "fits_clean",
+        "corrupted labels, when scored": "fits_corrupted",
     }
     return [
         Table(
@@ -153,7 +153,7 @@ def _measured(records: Records, title: str, like: Like) -> list[Table]:
             digits=3,
         ),
         Table(
-            f"{title}: accuracy of the proxies when scored (%)",
+            f"{title}: accuracy of the proxies (%)",
             [row],
             list(learned),
             {(row, name): values(what) for name, what in learned.items()},

@@ -175,5 +175,5 @@ def claims(records: Records) -> Sequence[Claim]:
             {share: by("contamination", rule, ATTACK) for share, rule in UNIFORM.items()},
         ),
         over(f"proposed: {ATTACK}, k = 0.5 above β = 0.5", UNIFORM[0.5], BETAS[0.5]),
-        over(f"proposed: {ATTACK}, k = 0.5 above Random", UNIFORM[0.5], "random"),
+        over(f"ours: {ATTACK}, k = 0.5 above Random", UNIFORM[0.5], "random"),
     ]

@@ -2,8 +2,8 @@
 
     dris reproduce times --scale cpu
 
-Read off the clocks of static pruning's targets, so it costs nothing more; CPU seconds beside the
-wall clock, which other work on the machine stretches. The first rule that asks for an ensemble
+Read off the clocks of static pruning's targets, so it costs nothing more; the processor's seconds,
+or a GPU's, beside the wall clock, which other work on the machine stretches. The first rule that asks for an ensemble
 waits for its training: the longest wait of a (data set, noise, seed) is what the proxies cost.
 Claims tested: a target takes the same time whatever chose its data; the proxies are under a tenth
 of all compute, which at this library's cpu scale, where proxies are as large as targets, says
@@ -17,7 +17,7 @@ from pathlib import Path
 from dris.bench.paper import pruning
 from dris.bench.paper.pruning import PRINTED, data_of
 from dris.bench.records import Records
-from dris.bench.results.claims import Claim, Outcome, above, untestable, within
+from dris.bench.results.claims import Claim, above, untestable, within
 from dris.bench.results.figures import grouped_bars
 from dris.bench.results.paper_values import MINUTES
 from dris.bench.results.reading import as_recorded, constant, shown
@@ -114,7 +114,7 @@ def tables(records: Records) -> Sequence[Table]:
     return [
         *(minutes(records, data) for data in names),
         Table(
-            "Before the target: CPU seconds",
+            "Before the target: seconds of computing",
             list(before),
             names,
             {(row, d): list(of(records, d).values()) for row, of in before.items() for d in names},
@@ -122,7 +122,7 @@ def tables(records: Records) -> Sequence[Table]:
             percent=False,
         ),
         Table(
-            "The proxies' part of the CPU seconds of proxies and one target (%)",
+            "The proxies' part of the computing of proxies and one target (%)",
             ["here"],
             names,
             {("here", data): list(share(records, data).values()) for data in names},
@@ -142,7 +142,7 @@ def tables(records: Records) -> Sequence[Table]:
 def minutes(records: Records, data: str) -> Table:
     """Minutes per target by rule, over seeds and noises; the paper's are of one A100."""
     rules = shown(records, (*PRINTED, "gated"))
-    clocks = {"CPU": "target cpu", "clock": "target"}
+    clocks = {"computing": "target cpu", "clock": "target"}
     return Table(
         f"{data}: minutes per target, proxies not counted (the paper's: clock, one A100)",
         list(rules.values()),
@@ -189,13 +189,13 @@ def claims(records: Records) -> Sequence[Claim]:
         elif here:
             mean, std = mean_std([100 * value for value in here.values()])
             told = f"{mean:.0f} ± {std:.0f} % here, where proxies are as large as targets"
+            if data in TARGETS:
+                target, epochs = TARGETS[data]
+                told += (
+                    f"; by multiply-adds of the paper's {100 * share_by_count(data):.1f} %: "
+                    f"{target} over {epochs} epochs, proxies over 40 and recorded"
+                )
             found.append(untestable(text, told))
-    for data, (target, epochs) in TARGETS.items():
-        part = share_by_count(data)
-        told = f"{100 * part:.1f} %, {target} over {epochs} epochs, proxies over 40 and recorded"
-        outcome: Outcome = "reproduced" if part < LIMIT else "contradicted"
-        text = f"{data}: the same for the paper's networks, counted in multiply-adds"
-        found.append(Claim(text, outcome, told))
     return found
 
 
