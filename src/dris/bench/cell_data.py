@@ -77,21 +77,21 @@ def _drawn(source: Source, what: str, wanted: int | None, total: int) -> NDArray
     return np.sort(rng_for(0, source.name, what).permutation(total)[:wanted])
 
 
-def _prepared(x: NDArray[Any], source: Source, place: Place) -> NDArray[Any]:
+def _prepared(x: Any, source: Source, place: Place) -> Any:
     """Paths decoded, images cut down, and features in place of both where a backbone is named."""
     if x.dtype.kind == "U":
-        from dris.data.known.food101 import decode_images
+        from dris.bench.pictures import pictures_of
 
-        x = decode_images(x, source.side or 224)
+        x = pictures_of(x, source.side or 224, place.store)
     elif source.side is not None:
         x = halved(x, source.side)
     if source.backbone is None:
         return x
-    from dris.learn.networks.features import extract_features
+    from dris.bench.pictures import seen_by
     from dris.learn.networks.models.registry import builder_of
 
-    network = builder_of(source.backbone)[0](x.shape[1:], 0)
-    return extract_features(network, x, batch_size=64, device=place.device, store=place.store)
+    network = builder_of(source.backbone)[0](np.shape(x[0]), 0)
+    return seen_by(network, x, device=place.device, store=place.store)
 
 
 def halved(images: NDArray[Any], side: int) -> NDArray[np.uint8]:

@@ -90,15 +90,27 @@ def run(
 def lanes(groups: Sequence[list[Cell]], devices: Sequence[str]) -> dict[str, list[list[Cell]]]:
     """One queue of groups for each GPU: all of a group, proxies and targets alike, is on it.
 
-    Large groups are dealt out first, each to the shortest queue.
+    So are other kinds of cells that share its proxies. What takes long is dealt out first, each to
+    the queue that ends soonest.
 
-    >>> {gpu: len(queue) for gpu, queue in lanes([[], []], ["cuda:0"]).items()}
-    {'cuda:0': 2}
+    >>> lanes([], ["cuda:0"])
+    {}
     """
+    from dris.bench.costs import seconds_of  # which counts what is missing here
+
+    shared: dict[Any, list[list[Cell]]] = {}
+    for group in groups:
+        shared.setdefault(group[0].group[1:], []).append(group)
+    costs = {
+        key: seconds_of([cell for group in mine for cell in group], devices[0])
+        for key, mine in shared.items()
+    }
     queues: dict[str, list[list[Cell]]] = {device: [] for device in devices}
-    for group in sorted(groups, key=len, reverse=True):
-        shortest = min(queues, key=lambda device: sum(map(len, queues[device])))
-        queues[shortest].append(group)
+    ends = dict.fromkeys(devices, 0.0)
+    for key in sorted(shared, key=lambda key: -costs[key]):
+        soonest = min(ends, key=lambda device: ends[device])
+        queues[soonest] += shared[key]
+        ends[soonest] += costs[key]
     return {device: queue for device, queue in queues.items() if queue}
 
 

@@ -101,26 +101,6 @@ def test_the_papers_backbones_name_torchvision_when_it_is_absent(monkeypatch):
         torchvision_backbones.resnet50_trunk((3, 224, 224), 101)
 
 
-def test_images_past_the_limit_are_decoded_once_into_a_file(monkeypatch, tmp_path):
-    image = pytest.importorskip("PIL.Image")
-    paths = []
-    for i in range(3):
-        paths.append(str(tmp_path / f"{i}.png"))
-        image.fromarray(np.full((10, 12, 3), 40 * i, dtype=np.uint8)).save(paths[-1])
-    held = kind._images(np.array(paths), 8, tmp_path)
-    monkeypatch.setattr(kind, "AT_ONCE", 0)
-    lazy = kind._images(np.array(paths), 8, tmp_path)
-    assert isinstance(held, np.ndarray)
-    assert isinstance(lazy, kind.Resized)
-    assert len(lazy) == 3
-    assert np.array_equal(lazy[2], held[2])
-    monkeypatch.setattr(kind, "decode_images", None)  # nobody decodes again
-    again = kind._images(np.array(paths), 8, tmp_path)
-    assert all(np.array_equal(again[i], held[i]) for i in range(3))
-    with pytest.raises(TypeError):  # the twin: other images are other files
-        kind._images(np.array(paths[:2]), 8, tmp_path)
-
-
 @pytest.mark.parametrize("at_once", [kind.AT_ONCE, 0], ids=["on maps", "on images"])
 def test_a_killed_target_goes_on_and_its_reference_is_trained_once(monkeypatch, tmp_path, at_once):
     monkeypatch.setattr(kind, "AT_ONCE", at_once)

@@ -341,3 +341,19 @@ def test_the_stores_runs_and_cleaning_leave_features_alone(tmp_path):
     assert store.runs() == []
     store.clean(unfinished=True)
     assert len(list((tmp_path / "features").iterdir())) == 1
+
+
+def test_the_device_may_be_some_batches_ahead_of_what_is_copied():
+    made = []
+
+    def batches():
+        for i in range(5):
+            made.append(i)
+            yield i
+
+    def seen(many):
+        made.clear()
+        return [(i, len(made)) for i in module._ahead(batches(), many)]
+
+    assert seen(2) == [(0, 3), (1, 4), (2, 5), (3, 5), (4, 5)]
+    assert seen(0) == [(i, i + 1) for i in range(5)]

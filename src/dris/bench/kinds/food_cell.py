@@ -4,7 +4,6 @@ The models of a cell's ensemble are backbones, each with one probe on its featur
 "package.module:NAME", of which NAME_trunk stays frozen and NAME_tail learns.
 """
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -15,7 +14,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
-from torch.utils.data import Dataset
 
 from dris.bench.backbones import PARTS, fine_tuned
 from dris.bench.cell_data import Loaded, Place
@@ -30,52 +28,21 @@ from dris.bench.kinds.groups import (
     timed,
 )
 from dris.bench.kinds.static_cell import guessed, imputed
+from dris.bench.pictures import AT_ONCE, pictures_of, seen_by
 from dris.bench.spec import CLEAN, Cell, Source, Target
 from dris.core.choose.gate import NothingPassesError
-from dris.core.dynamics.arrayfile import made_folder
 from dris.core.dynamics.history import Dynamics
 from dris.core.noise.flips import NoisyLabels
 from dris.core.streams import rng_for, seed_for
 from dris.data.known.catalogue import load
-from dris.data.known.food101 import decode_images
-from dris.learn.networks.features import extract_features
 from dris.learn.networks.models import build_model
 from dris.learn.networks.sources import DatasetSource, TensorSource
 from dris.learn.stacked.heads import train_heads
-from dris.learn.store.run_store import fingerprint
 from dris.learn.store.target_log import TargetRun
 from dris.learn.targets import train_target
 
-AT_ONCE = 2 << 30  # bytes of images or maps that are held in memory
-_PORTION = 256  # images decoded before they are written
-
-
 Pictures = Loaded
 """Training and test images, in memory or as data sets that read a file."""
-
-
-class Resized(Dataset[Any]):
-    """Images decoded and resized once, into a file of bytes that is read in place."""
-
-    def __init__(self, paths: NDArray[np.str_], side: int, folder: Path) -> None:
-        name = fingerprint(np.char.encode(paths, "utf-8"))
-        self._file = made_folder(folder / "pictures") / f"{name}-{side}.npy"
-        if not self._file.exists():
-            part = self._file.with_suffix(f".{os.getpid()}.part")
-            shape = (len(paths), 3, side, side)
-            out = np.lib.format.open_memmap(part, mode="w+", dtype=np.uint8, shape=shape)
-            for begin in range(0, len(paths), _PORTION):
-                out[begin : begin + _PORTION] = decode_images(paths[begin : begin + _PORTION], side)
-            out.flush()
-            del out
-            os.replace(part, self._file)
-        self._images = np.load(self._file, mmap_mode="r")
-
-    def __len__(self) -> int:
-        return len(self._images)
-
-    def __getitem__(self, at: int) -> NDArray[np.uint8]:
-        return np.array(self._images[at])
 
 
 def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
@@ -150,10 +117,7 @@ def _images(x: NDArray[Any], side: int | None, folder: Path) -> Any:
     if x.dtype.kind != "U":
         grey = np.rint(255 / 16 * x).astype(np.uint8).reshape(-1, 1, 8, 8)
         return np.repeat(grey, 3, axis=1)
-    side = 224 if side is None else side
-    if 3 * side**2 * len(x) > AT_ONCE:
-        return Resized(x, side, folder)
-    return decode_images(x, side)
+    return pictures_of(x, 224 if side is None else side, folder)
 
 
 def features_of(
@@ -162,8 +126,7 @@ def features_of(
     """A backbone's features of the training and test images, kept in the store."""
     network = _built(model, data)
     train, test = (
-        extract_features(network, x, batch_size=64, device=place.device, store=place.store)
-        for x in (data.x, data.test_x)
+        seen_by(network, x, device=place.device, store=place.store) for x in (data.x, data.test_x)
     )
     return train, test
 
@@ -210,9 +173,7 @@ def learned(target: Target, data: Pictures, place: Place) -> tuple[Any, Any, Any
         return partial(fine_tuned, target.model), data.x, data.test_x
     flat = nn.Sequential(network, nn.Flatten())
     maps, test_maps = (
-        np.asarray(
-            extract_features(flat, x, batch_size=64, device=place.device, store=place.store)
-        ).reshape(-1, *shape)
+        np.asarray(seen_by(flat, x, device=place.device, store=place.store)).reshape(-1, *shape)
         for x in (data.x, data.test_x)
     )
     return tail, maps, test_maps

@@ -207,7 +207,7 @@ def methods(runs: Runs, proxies: Floats, others: Floats, keep: float) -> dict[st
 
 
 def _plan(score: Floats, exponent: float) -> Importance:
-    # When nothing is told apart any more, all margins at 1 or past it, draws are uniform.
+    # All margins at 1 or past it: no gradient is left, and a step is the same whatever is drawn.
     score = score if score.max() > 0 else np.ones_like(score)
     return importance(score, smoothing=SMOOTHING, weight_exponent=exponent)
 

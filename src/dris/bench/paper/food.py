@@ -9,7 +9,7 @@ test set marks the training examples whose label it would not give: candidate no
 Cost: seconds at smoke, with random backbones; at cpu about half an hour of one core (10 of the 101
 classes, 375 training and 125 test images each at 128 pixels; EfficientNet-Lite 0, 1 and 2 as
 backbones, Lite0's last block as target for 4 and 2 epochs of steps where the paper has 50 and 25,
-without augmentation); at paper about an hour per target of one GPU.
+without augmentation); at paper one GPU-hour per target of E1 and half of one of E2.
 Claims tested: DR-IS level with Random under natural noise, and its subset no cleaner than chance;
 AUM cleaner than chance and below Random there; under attack DR-IS above Random and cleaner than
 EL2N, EL2N below Random, AUM above DR-IS.

@@ -3,8 +3,9 @@
     dris reproduce times --scale cpu
 
 Read off the clocks of static pruning's targets, so it costs nothing more; the processor's seconds,
-or a GPU's, beside the wall clock, which other work on the machine stretches. The first rule that asks for an ensemble
-waits for its training: the longest wait of a (data set, noise, seed) is what the proxies cost.
+or a GPU's, beside the wall clock, which other work on the machine stretches. The first rule that
+asks for an ensemble waits for its training: the longest wait of a (data set, noise, seed) is what
+the proxies cost.
 Claims tested: a target takes the same time whatever chose its data; the proxies are under a tenth
 of all compute, which at this library's cpu scale, where proxies are as large as targets, says
 nothing, and is therefore also counted in multiply-adds for the paper's networks.

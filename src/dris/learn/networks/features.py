@@ -5,10 +5,11 @@ The features go to `train_heads`; with a store they are computed once and mapped
 # ruff: noqa: E402  # The sentence about a missing torch must come before the first import of it.
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,9 @@ Features = NDArray[np.float32]
 # Pictures at once on a CPU. The maps of more are larger than what memory is reused for: the system
 # takes them back and hands them out again at every layer, which took half of the time.
 AT_ONCE = 8
+_AHEAD = 8  # batches that a GPU may be in front of the host's copies
+
+Made = TypeVar("Made")
 
 
 @overload
@@ -147,8 +151,9 @@ def _computed(
     if device.type == "cpu" and isinstance(data, np.ndarray) and data.ndim == 4:
         batch_size = min(batch_size, AT_ONCE)
     with _at_rest(backbone, device), torch.inference_mode(), autocast:
-        for batch in _batches(data, batch_size, device):
-            rows = _checked_rows(reads(batch), len(batch), done)
+        made = ((reads(batch), len(batch)) for batch in _batches(data, batch_size, device))
+        for out, count in _ahead(made, _AHEAD if device.type == "cuda" else 0):
+            rows = _checked_rows(out, count, done)
             if done == 0:
                 features = np.empty((n, rows.shape[1]), dtype=np.float32)
             if rows.shape[1] != features.shape[1]:
@@ -161,6 +166,20 @@ def _computed(
             if progress is not None:
                 progress(done, n)
     return features
+
+
+def _ahead(made: Iterable[Made], many: int) -> Iterator[Made]:
+    """The same, each handed on when `many` more are made: a GPU works while the host copies.
+
+    >>> list(_ahead(iter([1, 2, 3]), 2))
+    [1, 2, 3]
+    """
+    waiting: deque[Made] = deque()
+    for one in made:
+        waiting.append(one)
+        if len(waiting) > many:
+            yield waiting.popleft()
+    yield from waiting
 
 
 def _checked_rows(out: Any, count: int, first: int) -> NDArray[Any]:

@@ -170,8 +170,11 @@ class Network:
 
     def refuse_broken_weights(self) -> None:
         """Stop when the last step has left a weight or a buffer that is not finite."""
-        for name, tensor in self.model.state_dict().items():
-            if not bool(torch.isfinite(tensor).all()):
+        state = self.model.state_dict()
+        # One wait for all of them.
+        finite = torch.stack([torch.isfinite(tensor).all() for tensor in state.values()]).tolist()
+        for name, whole in zip(state, finite, strict=True):
+            if not whole:
                 error = BrokenLossError(
                     f"the weights must be finite, {name} is not after the epoch's last step; "
                     "lower its learning rate"
