@@ -80,14 +80,14 @@ def _drawn(source: Source, what: str, wanted: int | None, total: int) -> NDArray
 def _prepared(x: Any, source: Source, place: Place) -> Any:
     """Paths decoded, images cut down, and features in place of both where a backbone is named."""
     if x.dtype.kind == "U":
-        from dris.bench.pictures import pictures_of
+        from dris.bench.kinds.pictures import pictures_of
 
         x = pictures_of(x, source.side or 224, place.store)
     elif source.side is not None:
         x = halved(x, source.side)
     if source.backbone is None:
         return x
-    from dris.bench.pictures import seen_by
+    from dris.bench.kinds.pictures import seen_by
     from dris.learn.networks.models.registry import builder_of
 
     network = builder_of(source.backbone)[0](np.shape(x[0]), 0)

@@ -27,8 +27,8 @@ from dris.bench.kinds.groups import (
     target_of,
     timed,
 )
+from dris.bench.kinds.pictures import AT_ONCE, pictures_of, seen_by
 from dris.bench.kinds.static_cell import guessed, imputed
-from dris.bench.pictures import AT_ONCE, pictures_of, seen_by
 from dris.bench.spec import CLEAN, Cell, Source, Target
 from dris.core.choose.gate import NothingPassesError
 from dris.core.dynamics.history import Dynamics

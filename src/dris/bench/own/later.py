@@ -8,8 +8,9 @@ quarter is looked at for what was touched, for classes and subgroups (two cluste
 and a fully connected target is trained on it with step parity. The scoring epoch is swept, and the
 one of the smallest held-out loss, which needs no truth, stands beside half of the epochs.
 Cost: seconds at smoke; at cpu about ten minutes of one core (24 cells of 4 targets).
-Claims tested: ours. DR-IS avoids disturbed inputs as it avoids wrong labels; it keeps
-classes less evenly than Random and more of the minorities; the held-out loss finds as good an epoch as half of them.
+Claims tested: ours. DR-IS avoids disturbed inputs as it avoids wrong labels; it keeps classes less
+evenly than Random and more of the minorities; the held-out loss finds as good an epoch as half of
+them.
 """
 
 from collections.abc import Mapping, Sequence

@@ -8,9 +8,10 @@ import pytest
 pytest.importorskip("torch")
 from torch import nn
 
-from dris.bench import cell_data, pictures
+from dris.bench import cell_data
 from dris.bench.cell_data import Place
-from dris.bench.pictures import Resized, pictures_of, seen_by
+from dris.bench.kinds import pictures
+from dris.bench.kinds.pictures import Resized, pictures_of, seen_by
 from dris.bench.spec import Source
 
 SIDE = 8
