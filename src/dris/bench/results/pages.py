@@ -11,6 +11,7 @@ from dris.bench.results.claims import Claim
 from dris.bench.results.figures import drawn_into
 from dris.bench.results.table import Table
 from dris.bench.results.tally import claim_lines
+from dris.bench.results.unfinished import unfinished
 from dris.bench.scales import SCALES
 from dris.core.dynamics.arrayfile import made_folder
 from dris.data.writer import OWN, Writer
@@ -79,7 +80,11 @@ def page_text(
         for paragraph in experiment.words(records):
             lines += ["", paragraph]
     if len(records.rows) < records.cells:
-        lines += ["", f"{len(records.rows)} of its {records.cells} cells were run."]
+        cells = experiment.cells(SCALES[records.scale])
+        keys = {row["key"] for row in records.rows if "key" in row}
+        known = len(cells) == records.cells and len(keys) == len(records.rows)
+        bare = f"{len(records.rows)} of its {records.cells} cells were run."
+        lines += ["", unfinished(cells, keys) if known else bare]
     if any("all canaries" in row for table in tables for row in (table.title, *table.rows)):
         lines += ["", _OLDER]
     for table in tables:
