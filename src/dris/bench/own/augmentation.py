@@ -117,7 +117,11 @@ def tables(records: Records) -> Sequence[Table]:
 
 
 def _table(records: Records, what: str, title: str) -> Table:
-    columns = settings(SCALES[records.scale])
+    columns = [
+        setting
+        for setting in settings(SCALES[records.scale])
+        if any(reached(records, "accuracy", rule, setting) for rule in RULES)
+    ]
     printed = PRUNING.get(title.partition(",")[0], {}) if what == "accuracy" else {}
     return Table(
         title,
