@@ -30,6 +30,7 @@ NEED_TORCH = [
     "src/dris/bench/networks.py",
     "src/dris/bench/torchvision_backbones.py",
     "src/dris/bench/kinds/food_cell.py",
+    "src/dris/bench/kinds/pictures.py",
     "tests/counted_training.py",
     "tests/killed_target.py",
     "tests/ray_training.py",
