@@ -147,7 +147,7 @@ def test_finished_records_of_mid_are_still_found_by_their_keys():
 
 def test_the_anchor_at_mid_is_that_at_cpu_under_every_seed():
     at_cpu, at_mid = (contamination.anchors(SCALES[name]) for name in ("cpu", "mid"))
-    assert [cell.key for cell in at_cpu] == ["88e5063d9f5ce06e", "a561a78bc58a08a4"]
+    assert [cell.key for cell in at_cpu] == ["88e5063d9f5ce06e"]
     assert at_mid == [replace(at_cpu[0], seed=seed) for seed in range(3)]
     assert at_mid == [c for c in contamination.cells(SCALES["mid"]) if c.rule == "plain"]
     assert contamination.anchors(SCALES["paper"]) == []  # its ensembles are these networks
