@@ -95,8 +95,15 @@ class _Step(torch.nn.Module):
         return torch.stack([1 - above, above], dim=1)
 
 
-def test_the_papers_backbones_name_torchvision_when_it_is_absent(monkeypatch):
+@pytest.mark.parametrize("broken", ["absent", "built for another torch"])
+def test_the_papers_backbones_name_the_torchvision_that_works(monkeypatch, tmp_path, broken):
     monkeypatch.setitem(sys.modules, "torchvision", None)
+    if broken != "absent":  # as it is beside another torch: it is found, and breaks
+        monkeypatch.delitem(sys.modules, "torchvision")
+        (tmp_path / "torchvision.py").write_text(
+            "raise RuntimeError('operator torchvision::nms does not exist')"
+        )
+        monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InputError, match=r'pip install "torchvision==0\.\d+\.\*"'):
         torchvision_backbones.resnet50_trunk((3, 224, 224), 101)
 
