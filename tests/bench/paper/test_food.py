@@ -101,7 +101,7 @@ def test_the_papers_backbones_name_the_torchvision_that_works(monkeypatch, tmp_p
     if broken != "absent":  # as it is beside another torch: it is found, and breaks
         monkeypatch.delitem(sys.modules, "torchvision")
         (tmp_path / "torchvision.py").write_text(
-            "raise RuntimeError('operator torchvision::nms does not exist')"
+            "raise RuntimeError('operator torchvision::nms does not exist')", encoding="utf-8"
         )
         monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InputError, match=r'pip install "torchvision==0\.\d+\.\*"'):
