@@ -89,7 +89,8 @@ def seconds_of(cells: Sequence[Cell], device: str) -> float:
         for cell in (*tuned, *references)
         if cell.target is not None
     )
-    trained = [cell for cell in cells if _target(cell) not in {**_SECONDS, **_TUNED}]
+    counted = {*_SECONDS, *_TUNED}
+    trained = [cell for cell in cells if _target(cell) not in counted]
     total += sum(
         _adds(cell, cell.target.model, cell.target.recipe, kind)
         for cell in trained

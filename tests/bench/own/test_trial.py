@@ -198,6 +198,9 @@ def test_a_guess_wins_no_attack():
         if row["rule"] == best:
             row["found"]["imputed"] = True
     assert winners(records)[0].rule != best
+    for row in records.rows:  # every target broke: nobody leads
+        row["found"]["imputed"] = True
+    assert {winner.lead.outcome for winner in winners(records)} == {"undecided"}
 
 
 def test_other_data_are_other_cells():

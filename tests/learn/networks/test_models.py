@@ -99,6 +99,11 @@ def test_multiply_adds_counts_a_layer_as_often_as_it_runs():
     assert count_parameters(nn.Sequential(layer, layer)) == 30
 
 
+def test_multiply_adds_counts_a_layer_whose_weight_is_made_by_another():
+    layer = nn.utils.parametrizations.weight_norm(nn.Linear(5, 3))
+    assert multiply_adds(nn.Sequential(layer), (5,)) == 15
+
+
 def test_values_written_are_those_of_every_layer_but_not_of_what_holds_it():
     convolution = nn.Conv2d(4, 8, 3, padding=1, groups=4)  # 8 × 6×6 values, however few products
     inner = nn.Sequential(convolution, nn.BatchNorm2d(8))

@@ -213,9 +213,10 @@ def winners(records: Records, trial: Trial = DEFAULT) -> list[Winner]:
     """
     found = []
     for attack in trial.attacks:
-        every = {rule: records.by_seed("accuracy", noise=attack, rule=rule) for rule in RULES}
-        reached = {rule: by_seed for rule, by_seed in every.items() if by_seed}
-        means = {rule: mean_std(list(by_seed.values()))[0] for rule, by_seed in reached.items()}
+        reached = {rule: records.by_seed("accuracy", noise=attack, rule=rule) for rule in RULES}
+        means = {
+            r: mean_std(list(found.values()))[0] if found else -1.0 for r, found in reached.items()
+        }
         first, second = sorted(means, key=lambda rule: -means[rule])[:2]
         seeds = sorted(set(reached[first]) & set(reached[second]))
         pair = ([reached[rule][seed] for seed in seeds] for rule in (first, second))

@@ -42,13 +42,17 @@ def values_written(model: nn.Module, input_shape: tuple[int, ...]) -> int:
     >>> values_written(nn.Sequential(nn.Linear(4, 3), nn.ReLU()), (4,))
     6
     """
-    return _summed(model, input_shape, lambda layer, output: output.numel())
+
+    def values(layer: nn.Module, output: Tensor) -> int:
+        return output.numel() if next(layer.children(), None) is None else 0
+
+    return _summed(model, input_shape, values)
 
 
 def _summed(
     model: nn.Module, input_shape: tuple[int, ...], amount: Callable[[nn.Module, Tensor], int]
 ) -> int:
-    """What the layers without parts amount to, as often as each runs."""
+    """What the layers amount to, as often as each runs; containers are asked too."""
     total = 0
 
     def add(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
@@ -56,11 +60,7 @@ def _summed(
         total += amount(layer, output)
 
     training = {module: module.training for module in model.modules()}
-    hooks = [
-        module.register_forward_hook(add)
-        for module in model.modules()
-        if next(module.children(), None) is None
-    ]
+    hooks = [module.register_forward_hook(add) for module in model.modules()]
     example = next(model.parameters()).new_zeros((1, *input_shape))
     try:
         model.eval()
