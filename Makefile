@@ -26,7 +26,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(STAMP) ## the main job on real data: attack, score, select, train, show
-	$(BIN)/dris demo
+	$(BIN)/python -m experiments demo
 
 test: $(STAMP) ## the default test suite
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder --durations 10

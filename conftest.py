@@ -17,20 +17,20 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _NEED_TORCH = (
-    "networks/*.py",
-    "networks/models/*.py",
-    "stacked/heads.py",
-    "stacked/torch_stack.py",
+    "trainers/networks/*.py",
+    "trainers/networks/models/*.py",
+    "trainers/stacked/heads.py",
+    "trainers/stacked/torch_stack.py",
     "online.py",
 )
 NEED_TORCH = [
     *(f"src/dris/learn/{name}" for name in _NEED_TORCH),
     "src/dris/integrations/passes.py",
-    "src/dris/bench/backbones.py",
-    "src/dris/bench/networks.py",
-    "src/dris/bench/torchvision_backbones.py",
-    "src/dris/bench/kinds/food_cell.py",
-    "src/dris/bench/kinds/pictures.py",
+    "experiments/backbones.py",
+    "experiments/networks.py",
+    "experiments/torchvision_backbones.py",
+    "experiments/kinds/food_cell.py",
+    "experiments/kinds/pictures.py",
     "tests/counted_training.py",
     "tests/killed_target.py",
     "tests/ray_training.py",
@@ -39,7 +39,7 @@ NEED_TORCH = [
 collect_ignore_glob = [
     "src/dris/integrations/lightning.py",
     "src/dris/integrations/huggingface.py",
-    "src/dris/review/app.py",
+    "src/dris/review_app/app.py",
     "tests/small_lightning.py",
     "tests/ddp_lightning.py",
     "tests/small_text.py",

@@ -11,7 +11,7 @@ keep is looked at, for
   bfloat16 where the processor multiplies it (measured in float32, as always);
 - paper: the paper's three networks. Two epochs of each are timed on a fifth of the examples and
   multiplied up to the recipe's forty on all of them; what gets through with twenty epochs on
-  20,000 is recorded in docs/results/reproduction/contamination.md.
+  20,000 is recorded in results/reproduction/contamination.md.
 
 Processor time of this process, one thread. What a way printed is kept in the store and printed from
 there when the command is run again. About half an hour of one core in all, most of it "cnns".
@@ -28,13 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris import keep_top
-from dris.bench.cell_data import Place, loaded
-from dris.bench.spec import Source
-from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.scores.formulas import SCORES
 from dris.learn.attack import targeted_noise
 from dris.learn.proxies import train_proxies
 from dris.learn.recipe import PAPER_CIFAR_PROXY, Recipe
+from experiments.cell_data import Place, loaded
+from experiments.spec import Source
 
 RULES = {"DR-IS": "rank_variance", "AUM": "aum"}
 THREE = ("resnet20", "mobilenet_v2_x0_5", "shufflenet_v2_x0_5")
@@ -65,8 +65,8 @@ def main() -> None:
 
 def heads(x: NDArray[np.uint8], given: NDArray[np.int64], flipped: NDArray[np.bool_]) -> list[str]:
     """Frozen features, then stacked heads."""
-    from dris.learn.networks.encoders import installed_encoder
-    from dris.learn.networks.features import extract_features
+    from dris.learn.trainers.networks.encoders import installed_encoder
+    from dris.learn.trainers.networks.features import extract_features
 
     encoder = installed_encoder()
     if encoder is None:

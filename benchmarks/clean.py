@@ -33,7 +33,7 @@ from clean_pictures import draw
 from clean_sets import PEERS, SETS, split
 from dris.core.certify.subset_limit import widest
 from dris.data.labelled import LabelledData
-from dris.decide.by_scores import decide_scored
+from dris.pipeline.by_scores import decide_scored
 
 SEEDS = 3
 KEEPS = {"clean": None, "prune-50": 0.5, "prune-25": 0.25}

@@ -28,7 +28,7 @@ from clean_cells import (
 from clean_noise import NOISES
 from clean_sets import SETS
 
-RECORD, PAGE = "docs/results/records/clean-{seed}.json", "docs/results/clean.md"
+RECORD, PAGE = "results/records/clean-{seed}.json", "results/clean.md"
 FREEZE = "38f31a2"  # the commit at which the rules were frozen
 SEEDS = 3
 
@@ -37,7 +37,7 @@ def page(cells: Sequence[Cell]) -> str:
     """The whole page."""
     sizes = [sum(cell["seed"] == seed for cell in cells) for seed in range(SEEDS)]
     seeds = ", ".join(f"{size} of seed {seed}" for seed, size in enumerate(sizes))
-    link = RECORD.removeprefix("docs/results/")
+    link = RECORD.removeprefix("results/")
     records = ", ".join(
         f"[seed {seed}]({link.format(seed=seed)})" for seed, size in enumerate(sizes) if size
     )

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dris
-from dris.data.known.catalogue import load
+from experiments.datasets.catalogue import load
 
 Table = tuple[NDArray[np.float32], NDArray[np.int64]]
 MANY, TWO, OVERLAP, FEW = "many classes", "two classes", "overlapping classes", "few rows"
@@ -116,7 +116,7 @@ def encoded(images: NDArray[np.uint8]) -> NDArray[np.float32]:
     import torch
     from sklearn.decomposition import PCA
 
-    from dris.bench.backbones import efficientnet_lite0
+    from experiments.backbones import efficientnet_lite0
 
     network = efficientnet_lite0(images.shape[1:], 10).eval()
     with torch.inference_mode():

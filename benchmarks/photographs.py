@@ -33,13 +33,13 @@ from sklearn.metrics import roc_auc_score
 
 from dris.core.noise.flips import flip_labels
 from dris.data.images.gradient_features import gradient_features
-from dris.data.known.catalogue import load
-from dris.data.known.food101 import decode_images
-from dris.decide.scored import _heads
-from dris.decide.settings import DEFAULTS
-from dris.learn.networks.encoders import SIDE, installed_encoder
-from dris.learn.networks.features import extract_features
 from dris.learn.proxies import train_proxies
+from dris.learn.trainers.networks.encoders import SIDE, installed_encoder
+from dris.learn.trainers.networks.features import extract_features
+from dris.pipeline.scored import _heads
+from dris.pipeline.settings import DEFAULTS
+from experiments.datasets.catalogue import load
+from experiments.datasets.food101 import decode_images
 from measure import finish, report
 
 HEADS = list(_heads(DEFAULTS))  # two with a hidden layer, one linear, as `dris clean` has them

@@ -4,7 +4,7 @@
 
 What to install, and what the folders hold, is said in benchmarks/clean.py; CIFAR-100 besides.
 The sets of benchmarks/range_sets.py with no noise and with uniform noise of 10, 20 and 40 %, three
-seeds; as `dris clean` says it. Writes docs/results/ranges.md, its record and its picture, and runs
+seeds; as `dris clean` says it. Writes results/ranges.md, its record and its picture, and runs
 only sets that the record does not have; `--finished` runs none. About 20 minutes of one core.
 """
 
@@ -25,8 +25,8 @@ from range_sets import PARTS, SETS
 
 FREEZE = "d07976e"  # the commit at which the range was frozen
 ROOT = Path(__file__).parents[1]
-RECORD, PAGE = "docs/results/records/ranges.json", "docs/results/ranges.md"
-PICTURE = "docs/results/images/ranges.png"
+RECORD, PAGE = "results/records/ranges.json", "results/ranges.md"
+PICTURE = "results/images/ranges.png"
 SEEDS, NEAR = 3, 0.05
 APART = 0.2  # contradicted without noise: up to it classes count as apart
 TRUE = {"none": 0.0, "uniform-10": 0.1, "uniform-20": 0.2, "uniform-40": 0.4}
@@ -97,7 +97,7 @@ def page(cells: Sequence[Cell]) -> str:
         "4,000 or more (1,500 of each had been looked at, and about 3,300, as here, at `0b52e26`: "
         "inside in 87 % of 234):\n",
         *answer(large),
-        f"\n![The range beside the truth]({PICTURE.removeprefix('docs/results/')})\n",
+        f"\n![The range beside the truth]({PICTURE.removeprefix('results/')})\n",
         "Lower end in per cent, mean of the seeds; *inside* and *within 5* of nine runs with "
         "noise; *contradicted* is the upper end without noise; \\* had been looked at.",
         *table(aside + before),

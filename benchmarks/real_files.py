@@ -34,9 +34,9 @@ from numpy.typing import NDArray
 import dris
 from dris.data.labelled import LabelledData
 from dris.data.reader import read_marks
-from dris.decide.scored import scaling
-from dris.learn.work.jobs import Data
-from dris.learn.work.standardized import as_table
+from dris.learn.jobs.jobs import Data
+from dris.learn.jobs.standardized import as_table
+from dris.pipeline.scored import scaling
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from realistic_files import Made, write_all

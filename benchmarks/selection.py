@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dris.core.choose.selection import keep_top
+from dris.core.select.selection import keep_top
 from measure import finish, report, side_by_side
 
 N = 10_000_000

@@ -26,9 +26,9 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.neural_network import MLPClassifier
 from threadpoolctl import threadpool_limits
 
-from dris.decide.scored import PATIENCE, _heads
-from dris.decide.settings import DEFAULTS
 from dris.learn.proxies import train_proxies
+from dris.pipeline.scored import PATIENCE, _heads
+from dris.pipeline.settings import DEFAULTS
 from measure import finish, peak_mb, report
 
 

@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from dris.learn.networks.loop import cosine
-from dris.learn.networks.models import build_model
 from dris.learn.recipe import Recipe
 from dris.learn.targets import train_target
+from dris.learn.trainers.networks.loop import cosine
+from dris.learn.trainers.networks.models import build_model
 from measure import finish, report
 
 

@@ -15,8 +15,8 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
 import dris
-from dris.core.choose.importance import Importance
-from dris.learn.networks.samplers import WeightedDataset
+from dris.core.select.importance import Importance
+from dris.learn.trainers.networks.samplers import WeightedDataset
 
 EPOCHS, WRONG = 8, 0.2
 

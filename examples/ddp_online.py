@@ -25,7 +25,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
 
 import dris
-from dris.learn.networks.samplers import WeightedDataset
+from dris.learn.trainers.networks.samplers import WeightedDataset
 
 BATCH = 64  # of all processes together
 

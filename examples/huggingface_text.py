@@ -28,7 +28,7 @@ from transformers import (
 )
 
 import dris
-from dris.core.judge.diagnostics import contamination
+from dris.core.checks.diagnostics import contamination
 from dris.integrations.huggingface import RecordDynamics, WeightedTrainer, with_columns
 
 disable_progress_bars()

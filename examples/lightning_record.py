@@ -19,10 +19,10 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
 
 import dris
-from dris.core.choose.importance import Importance
-from dris.core.judge.diagnostics import contamination
+from dris.core.checks.diagnostics import contamination
+from dris.core.select.importance import Importance
 from dris.integrations.lightning import DistributedImportanceSampler, RecordDynamics
-from dris.learn.networks.samplers import WeightedDataset
+from dris.learn.trainers.networks.samplers import WeightedDataset
 
 torch.set_num_threads(1)  # networks as small as these gain nothing from more
 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)  # it greets on every fit

@@ -16,7 +16,7 @@ from pathlib import Path
 from sklearn.datasets import load_digits
 
 import dris
-from dris.learn.run.engine import Engine
+from dris.learn.engines.engine import Engine
 
 
 def main() -> None:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dris.core.choose.selection import Subset
 from dris.core.noise.canaries import plant_canaries
+from dris.core.select.selection import Subset
 
 
 @dataclass(frozen=True)

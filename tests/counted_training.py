@@ -16,9 +16,9 @@ import torch
 from torch import nn
 
 import dris
-from dris.learn.networks.models import Classifier
 from dris.learn.proxies import train_proxies
 from dris.learn.recipe import Recipe
+from dris.learn.trainers.networks.models import Classifier
 from oracles_networks import table
 
 STEPS, EPOCHS = 4, 6  # 60 examples in batches of 16

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from dris.data.known.archives import Published
-from dris.data.known.published import KNOWN, KnownSet, read_cifar, read_idx
+from experiments.datasets.archives import Published
+from experiments.datasets.published import KNOWN, KnownSet, read_cifar, read_idx
 
 ADDRESS = "http://127.0.0.1:9/"  # the discard port: nothing listens
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 
 from dris.core.certify.random_audit import audit_limit
-from dris.core.choose.selection import keep_top
-from dris.core.dynamics.history import Dynamics
-from dris.core.judge.diagnostics import Check
+from dris.core.checks.diagnostics import Check
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.scores.formulas import rank_variance
+from dris.core.select.selection import keep_top
 from dris.data.labelled import LabelledData
-from dris.decide.audit import sealed_draw
-from dris.report.build import report_data
-from dris.report.page_data import Advice, Sample
+from dris.pipeline.audit import sealed_draw
+from dris.report_page.build import report_data
+from dris.report_page.page_data import Advice, Sample
 
 HOSTILE = (
     "<script>window.hacked=1</script>",

@@ -6,11 +6,11 @@ import numpy as np
 
 from dris.data.labelled import LabelledData
 from dris.data.reader import read_marks
-from dris.decide.decision import Decision
-from dris.decide.suspects import Suspects
-from dris.review.desk import Desk
-from dris.review.journal import Journal
-from dris.review.worklist import worklist_of
+from dris.pipeline.decision import Decision
+from dris.pipeline.suspects import Suspects
+from dris.review_app.journal import Journal
+from dris.review_app.session import Desk
+from dris.review_app.worklist import worklist_of
 
 NAMES = ("cat", "dog", "eel")
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.noise.canaries import plant_canaries
 from dris.data.labelled import LabelledData
-from dris.decide.scored import Scored
-from dris.decide.settings import Settings
+from dris.pipeline.scored import Scored
+from dris.pipeline.settings import Settings
 
 WRONG = 0.1
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from torch import nn
 
-from dris.learn.networks.models import Classifier
+from dris.learn.engines.engine import Engine
 from dris.learn.proxies import train_proxies
 from dris.learn.recipe import Recipe
-from dris.learn.run.engine import Engine
+from dris.learn.trainers.networks.models import Classifier
 from oracles_networks import table
 
 STEPS = 24  # 60 examples in batches of 16, 6 epochs

@@ -14,10 +14,10 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.neural_network import MLPClassifier
 
 import dris
-from dris.core.judge.judgement import judge
+from dris.core.checks.judgement import judge
 from dris.core.noise.canaries import Canaries, plant_canaries
 from dris.core.streams import rng_for
-from dris.data.known.mixture import two_cluster_mixture
+from experiments.datasets.mixture import two_cluster_mixture
 
 KEEP = 0.25
 

@@ -48,7 +48,7 @@ def cell(**other):
 def test_the_page_is_written_from_the_record_letter_by_letter(cells):
     from clean_page import page
 
-    assert (ROOT / "docs/results/clean.md").read_text(encoding="utf-8") == page(cells)
+    assert (ROOT / "results/clean.md").read_text(encoding="utf-8") == page(cells)
 
 
 def test_another_number_would_be_another_page(cells):

@@ -9,12 +9,12 @@ import pytest
 from safetensors.numpy import load_file
 
 import dris
-from dris.core.choose.importance import proportional
-from dris.core.choose.selection import remove_bottom
-from dris.learn.estimators import staged as estimators
-from dris.learn.estimators.predictions import penultimate_of
-from dris.learn.stacked.numpy_stack import NumpyStack
+from dris.core.select.importance import proportional
+from dris.core.select.selection import remove_bottom
 from dris.learn.targets import step_batches
+from dris.learn.trainers.estimators import staged as estimators
+from dris.learn.trainers.estimators.predictions import penultimate_of
+from dris.learn.trainers.stacked.numpy_stack import NumpyStack
 
 SOURCE = Path(dris.__file__).parent
 

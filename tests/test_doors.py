@@ -16,15 +16,15 @@ import numpy as np
 import pytest
 
 import dris as package
-from dris.core.choose.rules import RULES
+from dris.core.select.rules import RULES
 from dris.data.interchange.scorefile import read_scores
 from dris.data.reader import read_data
-from dris.decide.by_scores import decide_scored
-from dris.decide.route import decide
-from dris.decide.settings import Settings
 from dris.integrations.sklearn import RobustSelector
-from dris.report.decision_page import report as write_page
-from dris.report.packing import unpacked
+from dris.pipeline.by_scores import decide_scored
+from dris.pipeline.route import decide
+from dris.pipeline.settings import Settings
+from dris.report_page.decision_page import report as write_page
+from dris.report_page.packing import unpacked
 
 FAST = ["--model", "sgd_log", "--epochs", "4", "--workers", "1"]
 SETTINGS = Settings(models=("sgd_log",), epochs=4)
@@ -351,7 +351,7 @@ def test_a_command_that_composes_for_itself_is_caught(
 ):
     case, keep = made_case("noisy", folder), DOORS[command][0]
     found = asked(case, keep)
-    monkeypatch.setattr("dris.decide.route.decide", wrong)  # what the commands import
+    monkeypatch.setattr("dris.pipeline.route.decide", wrong)  # what the commands import
     with pytest.raises(AssertionError):
         through_command(dris, case, tmp_path, command, keep, found)
 
@@ -367,7 +367,7 @@ def test_an_estimator_that_composes_for_itself_is_caught(folder, monkeypatch, wr
 def test_a_door_that_keeps_a_note_to_itself_is_caught(dris, folder, tmp_path, monkeypatch):
     case = made_case("no rule is safe", folder)
     found = asked(case, 0.25)
-    monkeypatch.setattr("dris.decide.route.decide", without_notes)
+    monkeypatch.setattr("dris.pipeline.route.decide", without_notes)
     monkeypatch.setattr("dris.integrations.sklearn.decide", without_notes)
     with pytest.raises(AssertionError):
         through_command(dris, case, tmp_path, "prune", 0.25, found)
@@ -418,5 +418,5 @@ def test_no_door_imports_a_step_of_the_route():
 
 
 def test_the_import_check_would_see_one():
-    assert composed("def f():\n    from dris.core.choose.rules import choose") == {"choose"}
-    assert composed("from dris.decide.decision import Decision, decide") == set()
+    assert composed("def f():\n    from dris.core.select.rules import choose") == {"choose"}
+    assert composed("from dris.pipeline.decision import Decision, decide") == set()

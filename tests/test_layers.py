@@ -1,4 +1,4 @@
-"""Imports point down: cli, review and report, bench, integrations, decide, learn, data, core."""
+"""Imports point down: cli, pages, integrations, pipeline, learn, data, core."""
 
 import ast
 import runpy
@@ -8,7 +8,9 @@ from pathlib import Path
 
 import dris
 
-LAYERS = ("core", "data", "learn", "decide", "integrations", "bench", "report", "review", "cli")
+LAYERS = (
+    *("core", "data", "learn", "pipeline", "integrations", "report_page", "review_app", "cli"),
+)
 PACKAGE = Path(dris.__file__).parent
 HEAVY = {
     "starlette",
@@ -70,8 +72,8 @@ def test_no_file_imports_from_a_layer_above_its_own():
 
 def test_the_layer_check_catches_an_upward_import():
     assert upward_imports("core", "def f():\n    from dris.learn import proxies") == ["learn"] * 2
-    assert upward_imports("learn", "import dris.bench.runner") == ["bench"]
-    assert upward_imports("bench", "from dris.learn import proxies") == []
+    assert upward_imports("learn", "import experiments.runner") == ["bench"]
+    assert upward_imports("pipeline", "from dris.learn import proxies") == []
 
 
 def heavy_at_import(source: str) -> set[str]:
@@ -109,4 +111,4 @@ def test_doctests_leave_out_every_module_that_needs_torch_where_there_is_none():
     patterns = [*ignored["NEED_TORCH"], *ignored["collect_ignore_glob"]]
     missed = [p for p in needing_torch() if not any(fnmatch(p, pattern) for pattern in patterns)]
     assert missed == []
-    assert "src/dris/bench/kinds/food_cell.py" in needing_torch()
+    assert "src/dris/learn/online.py" in needing_torch()

@@ -31,7 +31,7 @@ def test_thresholds_levels_and_conditions_are_changed_and_words_are_not(tool):
     changed = ast.unparse(found[heavy].tree)
     assert "self.doubted > HEAVY" in changed
     assert changed.replace("self.doubted > HEAVY", "self.doubted >= HEAVY") == ast.unparse(
-        ast.parse((tool.PACKAGE / "core/judge/regimes.py").read_text(encoding="utf-8"))
+        ast.parse((tool.PACKAGE / "core/checks/regimes.py").read_text(encoding="utf-8"))
     )
 
 
@@ -48,7 +48,7 @@ def test_a_change_of_code_a_default_or_a_constant_is_put_in_place_and_no_other_i
 import sys
 sys.path.insert(0, {str(TOOL.parent)!r})
 import mutants as tool
-from dris.core.judge import judgement, regimes
+from dris.core.validate import judgement, regimes
 
 def put(name):
     found = next(m for m in tool.mutants_of(name.partition("::")[0]) if m.name.startswith(name))

@@ -97,7 +97,7 @@ def test_pruning_a_table_imports_nothing_that_it_does_not_use(tmp_path):
 def test_arrow_finds_pandas_for_who_asks_after_it_was_left_out():
     pytest.importorskip("pandas")
     code = (
-        "from dris.cli.requests import leave_pandas_out\nleave_pandas_out()\n"
+        "from dris.cli.data_options import leave_pandas_out\nleave_pandas_out()\n"
         "import pyarrow, sys\npyarrow.array(['a'])\nassert 'pandas' not in sys.modules\n"
         "assert pyarrow.table({'a': [1]}).to_pandas()['a'].tolist() == [1]"
     )

@@ -18,9 +18,9 @@ from unittest import mock
 
 import numpy as np
 
-from dris.core.dynamics import arrayfile
-from dris.core.dynamics.arrayfile import write_atomically
-from dris.core.dynamics.history import Dynamics
+from dris.core import files as arrayfile
+from dris.core.dynamics.dynamics import Dynamics
+from dris.core.files import write_atomically
 from dris.core.streams import rng_for
 from dris.learn.store import runs
 from dris.learn.store.run_store import Run, Store

@@ -209,7 +209,7 @@ def made_world(root: Path, *, outputs: bool = True) -> Path:
     import pyarrow.csv
     import pyarrow.parquet as pq
 
-    from dris.core.dynamics.history import Dynamics
+    from dris.core.dynamics.dynamics import Dynamics
     from made_shards import losses_of, write_shards
     from made_tables import image_folder, saved_dataset, table
 
@@ -297,7 +297,7 @@ def made_world(root: Path, *, outputs: bool = True) -> Path:
     write_shards(root / "losses", losses_of(90), shards=2)
     (root / "records").mkdir()
     for name in ("significance", "times"):
-        for path in (ROOT / "docs/results/reproduction/records").glob(f"{name}.*"):
+        for path in (ROOT / "results/reproduction/records").glob(f"{name}.*"):
             shutil.copy(path, root / "records")
     (root / "sets" / "mnist").mkdir(parents=True)
     for name in ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"):

@@ -1,6 +1,6 @@
 """Give the rules of older records the names that say what they were: nothing is run again.
 
-    python tools/rename_rules.py docs/results/reproduction/records/*.json
+    python tools/rename_rules.py results/reproduction/records/*.json
     python tools/rename_rules.py reproduced/cpu/records
 
 A file is an experiment's rows. A folder is what a run wrote, `<key>.json` for each cell: a cell
@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dris.bench.spec import key_of
-from dris.core.choose.gate import CHOOSERS
-from dris.core.dynamics.arrayfile import write_atomically
+from dris.core.files import write_atomically
+from dris.core.select.gate import CHOOSERS
+from experiments.spec import key_of
 
 RENAMED = {
     "early+half_el2n": "gate:early_margin:0.9:half_el2n:all",

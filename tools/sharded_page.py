@@ -1,6 +1,6 @@
 """The measured part of docs/scale.md and its figure, from what benchmarks/sharded.py recorded.
 
-python benchmarks/sharded.py --largest 8 --record docs/results/records/sharded.json
+python benchmarks/sharded.py --largest 8 --record results/records/sharded.json
 python tools/sharded_page.py docs
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dris.bench.results.figures import PALETTE, saved
+from experiments.results.figures import PALETTE, saved
 
 RECORD, PAGE, FIGURE = "results/records/sharded.json", "scale.md", "images/sharded.png"
 WAYS = {

@@ -16,53 +16,53 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dris.core.certify.separation import certify as certify
-    from dris.core.choose.importance import importance as importance
-    from dris.core.choose.selection import keep_top as keep_top
-    from dris.core.dynamics.history import Dynamics as Dynamics
+    from dris.core.checks.judgement import judge as judge
+    from dris.core.dynamics.dynamics import Dynamics as Dynamics
     from dris.core.errors import InputError as InputError
-    from dris.core.judge.judgement import judge as judge
     from dris.core.noise.canaries import plant_canaries as plant_canaries
     from dris.core.noise.flips import flip_labels as flip_labels
     from dris.core.scores.formulas import SCORES as SCORES
     from dris.core.scores.ranks import normalized_ranks as normalized_ranks
     from dris.core.scores.ranks import rank_variance as rank_variance
+    from dris.core.select.importance import importance as importance
+    from dris.core.select.selection import keep_top as keep_top
     from dris.data.reader import read_data as read_data
-    from dris.decide.decision import Decision as Decision
-    from dris.decide.route import decide as decide
-    from dris.decide.settings import Settings as Settings
     from dris.integrations.sklearn import RobustClassifier as RobustClassifier
     from dris.integrations.sklearn import RobustSelector as RobustSelector
     from dris.learn.attack import targeted_noise as targeted_noise
-    from dris.learn.networks.samplers import ImportanceSampler as ImportanceSampler
     from dris.learn.online import train_online as train_online
     from dris.learn.proxies import train_proxies as train_proxies
     from dris.learn.record.recorder import Recorder as Recorder
     from dris.learn.targets import train_target as train_target
-    from dris.report.decision_page import report as report
+    from dris.learn.trainers.networks.samplers import ImportanceSampler as ImportanceSampler
+    from dris.pipeline.decision import Decision as Decision
+    from dris.pipeline.route import decide as decide
+    from dris.pipeline.settings import Settings as Settings
+    from dris.report_page.decision_page import report as report
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Decision": "dris.decide.decision",
-    "Dynamics": "dris.core.dynamics.history",
-    "ImportanceSampler": "dris.learn.networks.samplers",
+    "Decision": "dris.pipeline.decision",
+    "Dynamics": "dris.core.dynamics.dynamics",
+    "ImportanceSampler": "dris.learn.trainers.networks.samplers",
     "InputError": "dris.core.errors",
     "Recorder": "dris.learn.record.recorder",
     "RobustClassifier": "dris.integrations.sklearn",
     "RobustSelector": "dris.integrations.sklearn",
     "SCORES": "dris.core.scores.formulas",
-    "Settings": "dris.decide.settings",
+    "Settings": "dris.pipeline.settings",
     "certify": "dris.core.certify.separation",
-    "decide": "dris.decide.route",
+    "decide": "dris.pipeline.route",
     "flip_labels": "dris.core.noise.flips",
-    "importance": "dris.core.choose.importance",
-    "judge": "dris.core.judge.judgement",
-    "keep_top": "dris.core.choose.selection",
+    "importance": "dris.core.select.importance",
+    "judge": "dris.core.checks.judgement",
+    "keep_top": "dris.core.select.selection",
     "normalized_ranks": "dris.core.scores.ranks",
     "plant_canaries": "dris.core.noise.canaries",
     "rank_variance": "dris.core.scores.ranks",
     "read_data": "dris.data.reader",
-    "report": "dris.report.decision_page",
+    "report": "dris.report_page.decision_page",
     "targeted_noise": "dris.learn.attack",
     "train_online": "dris.learn.online",
     "train_proxies": "dris.learn.proxies",
@@ -103,11 +103,7 @@ if importlib.util.find_spec("torch") is None:  # so that `from dris import *` wo
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'dris' has no attribute {name!r}")
-    home = _HOMES[name]
-    # `dris.decide` and `dris.report` are packages that can be called.
-    own = home.split(".")[1] == name
-    value = importlib.import_module(f"dris.{name}" if own else home)
-    value = value if own else getattr(value, name)
+    value = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from dris.report.page import render
+from dris.report_page.page import render
 from made_report import made
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")

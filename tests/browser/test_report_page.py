@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from browser_hands import counted, drag, ink, status
-from dris.decide.ticks import Tick, read_ticks
-from dris.report.page import render
+from dris.pipeline.answers import Tick, read_ticks
+from dris.report_page.page import render
 from made_report import HOSTILE, hostile, made
 
 pytestmark = pytest.mark.browser

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from browser_hands import CONTRAST, NAMELESS, counted, drag, ink, overflow, status
-from dris.report.page import render
+from dris.report_page.page import render
 from made_report import HOSTILE, hostile, made
 
 pytestmark = pytest.mark.browser

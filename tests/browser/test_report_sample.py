@@ -2,8 +2,8 @@
 
 import pytest
 
-from dris.decide.audit import read_audit
-from dris.report.page import render
+from dris.pipeline.audit import read_audit
+from dris.report_page.page import render
 from made_report import HOSTILE, hostile, with_sample
 
 pytestmark = pytest.mark.browser

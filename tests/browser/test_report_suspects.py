@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from browser_hands import overflow
-from dris.core.choose.selection import keep_top
-from dris.report.build import report_data
-from dris.report.page import render
+from dris.core.select.selection import keep_top
+from dris.report_page.build import report_data
+from dris.report_page.page import render
 from made_report import ADVICE, made
 
 pytestmark = pytest.mark.browser

@@ -19,17 +19,17 @@ import typer
 from typer.main import get_command
 
 import dris as package
-from dris.bench.own import demo
 from dris.cli import app
-from dris.data.known.catalogue import KNOWN
 from dris.data.writer import MANIFEST, OWN, Writer
 from dris.learn.sharded import sharded_ranks as sharded
+from experiments.datasets.catalogue import KNOWN
+from experiments.own import demo
 from made_shards import losses_of, write_shards
 
 PRECIOUS = b"what somebody wrote\n"
 HEX = "0123456789abcdef0123456789abcdef"
 ROOT = Path(__file__).parents[2]
-RECORD = ROOT / "docs/results/reproduction/records/significance.json"
+RECORD = ROOT / "results/reproduction/records/significance.json"
 COLUMNS = "--label kind --id name"
 FAST = f"{COLUMNS} --epochs 1 --model sgd_log --proxies 2 --workers 1 --store store"
 RESULTS = "o/smoke/results"

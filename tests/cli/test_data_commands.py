@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 from dris.cli.data_commands import _say
-from dris.cli.requests import Request
-from dris.core.choose.rules import RULES
+from dris.cli.data_options import Request
+from dris.core.select.rules import RULES
 from dris.data.interchange.scorefile import read_scores
 from dris.data.writer import MANIFEST
-from dris.decide.by_scores import decide_scored
+from dris.pipeline.by_scores import decide_scored
 from made_people import write_people
 from made_scored import made_scored
 
@@ -296,7 +296,7 @@ def test_an_error_of_our_own_is_one_sentence_and_code_70_and_debug_shows_where(
     def broken(*_, **__):
         raise RuntimeError("the wheel\nfell off")
 
-    monkeypatch.setattr("dris.decide.route.score_data", broken)
+    monkeypatch.setattr("dris.pipeline.route.score_data", broken)
     code, _, told = on_people("judge")
     assert (code, told) == (70, "dris: RuntimeError: the wheel (--debug shows where)\n")
     with pytest.raises(RuntimeError, match="fell off"):
@@ -568,7 +568,7 @@ def test_rules_lists_every_rule_with_its_line(dris):
 
 
 def test_dynamics_that_were_saved_are_imported_whatever_the_file_is_called(dris, people, tmp_path):
-    from dris.core.dynamics.history import Dynamics
+    from dris.core.dynamics.dynamics import Dynamics
     from dris.data.reader import read_data
 
     data = read_data(people[0], label="income", id="person", trusted="checked")

@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 
 from dris.cli import _ended, talk
-from dris.cli.talk import ended_like_ctrl_c, notes_shown
+from dris.cli.output import ended_like_ctrl_c, notes_shown
 from dris.core.errors import InputError
 from dris.core.temporaries import is_left, temporary_folder, temporary_for
 from dris.data import writer as module
 from dris.data.writer import MANIFEST, Writer, written_in
-from dris.learn.run.processes import run_all
+from dris.learn.engines.processes import run_all
 from dris.learn.store.locks import folder_lock
 from made_people import write_people
 
@@ -166,7 +166,7 @@ def test_a_killed_clean_is_finished_by_the_same_command_to_the_same_bytes(people
 SLEEPING = """
 import os, sys, time
 from pathlib import Path
-from dris.learn.run.processes import run_all
+from dris.learn.engines.processes import run_all
 from dris.learn.store.locks import folder_lock
 
 def sleeping(number, tick):
@@ -308,7 +308,7 @@ def test_a_store_that_is_waited_for_is_said_at_once(capsys):
 def test_who_waits_for_another_process_says_so_before_it_waits(tmp_path):
     code = (
         "import sys; from pathlib import Path\n"
-        "from dris.cli.talk import notes_shown\n"
+        "from dris.cli.output import notes_shown\n"
         "from dris.learn.store.locks import folder_lock\n"
         "with notes_shown(), folder_lock(Path(sys.argv[1])): print('held', flush=True)\n"
     )
@@ -366,7 +366,7 @@ CLOSED = """
 import os, sys
 for number in (0, 1, 2): os.close(number)
 sys.stdin = sys.stdout = sys.stderr = None
-from dris.cli.talk import open_closed_streams
+from dris.cli.output import open_closed_streams
 {opening}
 file = open("out.txt", "w")
 os.write(file.fileno(), bytes([file.fileno()]))

@@ -7,16 +7,16 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from dris.bench.costs import cost_of
 from dris.core.errors import InputError
-from dris.core.words import guarded, printable, unguarded
+from dris.core.sanitize import guarded, printable, unguarded
 from dris.data.interchange.score_comparison import compare_files
 from dris.data.interchange.scorefile import ScoreFile, write_scores
-from dris.data.known.catalogue import KNOWN
 from dris.data.outputs import write_ids
 from dris.data.reader import read_data, read_marks
 from dris.data.tables.jsonlines import open_jsonlines
 from dris.learn.store.run_store import Store
+from experiments.costs import cost_of
+from experiments.datasets.catalogue import KNOWN
 from made_tables import CSV, image_folder, npy_bytes, npz_bytes, png_bytes
 
 RAW = ("\x1b", "\x9b", "\x07", "\u202e", "\x00", "\r")

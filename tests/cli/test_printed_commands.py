@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from dris.cli.requests import Request, again
+from dris.cli.data_options import Request, again
 from dris.data.reader import read_data
-from dris.decide.route import decide
-from dris.report.decision_page import doing
+from dris.pipeline.route import decide
+from dris.report_page.decision_page import doing
 
 N = 240
 FAST = ["--proxies", "2", "--epochs", "2", "--workers", "1"]

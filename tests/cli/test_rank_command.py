@@ -6,8 +6,8 @@ import shlex
 import numpy as np
 import pytest
 
-from dris.core.choose.selection import keep_top
 from dris.core.scores.ranks import rank_variance
+from dris.core.select.selection import keep_top
 from made_shards import column_of, losses_of, write_shards
 
 N = 3000

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from dris.review import serve
+from dris.review_app import serve
 from made_review import made_table
 
 FAST = "--label kind --id name --model sgd_log --epochs 2 --proxies 2 --workers 1 --out o"

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.dynamics import Dynamics
 from dris.data.labelled import LabelledData
-from dris.decide.by_scores import decide_scored
+from dris.pipeline.by_scores import decide_scored
 from made_review import made_decision
 from made_scored import made_scored
 

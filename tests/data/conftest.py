@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from dris.data.known.catalogue import KNOWN, load, set_status
+from experiments.datasets.catalogue import KNOWN, load, set_status
 
 _DRIS_DATA = os.environ.get("DRIS_DATA")
 

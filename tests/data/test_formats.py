@@ -13,8 +13,8 @@ from pyarrow import fs
 
 from dris.core.errors import InputError
 from dris.data import remote
+from dris.data.display import columns_to_show, looks, named_columns
 from dris.data.formats import FORMATS, format_of, suffix_for
-from dris.data.looks import columns_to_show, looks, named_columns
 from dris.data.outputs import write_data
 from dris.data.reader import read_data, read_marks
 from made_tables import CSV, image_folder, npy_bytes, npz_bytes, saved_dataset, table

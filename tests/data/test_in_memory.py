@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 import dris
 from dris.core.errors import InputError
-from dris.data.looks import looks
+from dris.data.display import looks
 from dris.data.reader import read_data
 from made_tables import image_folder
 

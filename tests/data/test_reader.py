@@ -240,7 +240,7 @@ def test_a_few_categories_get_a_place_each_and_many_share(tmp_path, monkeypatch)
 
 
 def test_a_parquet_file_is_read_in_batches_of_a_row_group_or_less(tmp_path, monkeypatch):
-    monkeypatch.setattr("dris.data.tables.stream._BATCH", 4)
+    monkeypatch.setattr("dris.data.tables.labelled_table._BATCH", 4)
     content = pa.table({"x": np.arange(100.0) / 2, "y": np.arange(100) % 2})
     pq.write_table(content, tmp_path / "a.parquet", row_group_size=30)
     data = read_data(tmp_path / "a.parquet", label="y")

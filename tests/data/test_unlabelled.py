@@ -9,15 +9,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dris.data.display import looks, unlabelled_looks
 from dris.data.labelled import LabelledData
-from dris.data.looks import looks, unlabelled_looks
 from dris.data.outputs import write_data
 from dris.data.reader import read_data, read_marks
-from dris.decide.corrections import write_reviewed
-from dris.decide.issues import issues_text
-from dris.decide.route import decide
-from dris.decide.settings import Settings
-from dris.decide.ticks import Tick
+from dris.pipeline.answers import Tick
+from dris.pipeline.corrections import write_reviewed
+from dris.pipeline.issues import issues_text
+from dris.pipeline.route import decide
+from dris.pipeline.settings import Settings
 
 N, BLANK = 60, (0, 7, 8, 59)
 VALUES = [float(i % 7) + 10 * (i % 2) for i in range(N)]

@@ -23,9 +23,9 @@ from transformers import (  # noqa: E402
 )
 
 import dris  # noqa: E402
-from dris.core.choose.importance import Importance  # noqa: E402
-from dris.core.dynamics.history import Dynamics  # noqa: E402
+from dris.core.dynamics.dynamics import Dynamics  # noqa: E402
 from dris.core.errors import InputError  # noqa: E402
+from dris.core.select.importance import Importance  # noqa: E402
 from dris.integrations import huggingface as module  # noqa: E402
 from dris.integrations.huggingface import (  # noqa: E402
     WEIGHT,
@@ -33,8 +33,8 @@ from dris.integrations.huggingface import (  # noqa: E402
     WeightedTrainer,
     with_columns,
 )
-from dris.learn.networks.samplers import ImportanceSampler  # noqa: E402
 from dris.learn.record.recorder import Recorder  # noqa: E402
+from dris.learn.trainers.networks.samplers import ImportanceSampler  # noqa: E402
 from small_text import encoded, model, tokenizer  # noqa: E402
 
 N = 45

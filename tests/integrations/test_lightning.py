@@ -28,15 +28,15 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 import dris  # noqa: E402
 from ddp_lightning import plan  # noqa: E402
-from dris.core.dynamics.history import Dynamics  # noqa: E402
+from dris.core.dynamics.dynamics import Dynamics  # noqa: E402
 from dris.core.errors import InputError  # noqa: E402
 from dris.integrations import lightning as module  # noqa: E402
 from dris.integrations.lightning import (  # noqa: E402
     DistributedImportanceSampler,
     RecordDynamics,
 )
-from dris.learn.networks.samplers import ImportanceSampler, WeightedDataset  # noqa: E402
 from dris.learn.record.recorder import Recorder  # noqa: E402
+from dris.learn.trainers.networks.samplers import ImportanceSampler, WeightedDataset  # noqa: E402
 from small_lightning import N, Plain, Sampled, Small, examples, trainer  # noqa: E402
 
 TESTS = Path(__file__).parents[1]

@@ -13,19 +13,19 @@ from oracles_networks import softmax, table
 
 torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
 
-from dris.core.choose.importance import Importance, importance, proportional  # noqa: E402
-from dris.core.dynamics.history import Dynamics  # noqa: E402
+from dris.core.dynamics.dynamics import Dynamics  # noqa: E402
 from dris.core.errors import InputError  # noqa: E402
 from dris.core.scores.formulas import rank_variance  # noqa: E402
+from dris.core.select.importance import Importance, importance, proportional  # noqa: E402
 from dris.learn import online  # noqa: E402
-from dris.learn.networks.loop import Network, cosine  # noqa: E402
-from dris.learn.networks.samplers import ImportanceSampler  # noqa: E402
-from dris.learn.networks.schedules import Drawn  # noqa: E402
-from dris.learn.networks.sources import TensorSource  # noqa: E402
 from dris.learn.online import train_online  # noqa: E402
 from dris.learn.recipe import PAPER_RHO_REFERENCE, Recipe  # noqa: E402
 from dris.learn.sampling import feeds  # noqa: E402
 from dris.learn.sampling.plans import PLANS, Seen, plan_named  # noqa: E402
+from dris.learn.trainers.networks.loop import Network, cosine  # noqa: E402
+from dris.learn.trainers.networks.samplers import ImportanceSampler  # noqa: E402
+from dris.learn.trainers.networks.schedules import Drawn  # noqa: E402
+from dris.learn.trainers.networks.sources import TensorSource  # noqa: E402
 
 CPU = torch.device("cpu")
 X, Y = table()

@@ -7,13 +7,13 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 
-from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.ranks import normalized_ranks
 from dris.learn.attack import attacker_norms
+from dris.learn.jobs.jobs import Data
+from dris.learn.jobs.standardized import as_table
 from dris.learn.proxies import _alike, refuse_copies, train_proxies
-from dris.learn.work.jobs import Data
-from dris.learn.work.standardized import as_table
 from spies import Spy
 
 

@@ -112,7 +112,7 @@ def test_stopping_early_keeps_the_scored_epoch_within_what_is_trained():
 
 def test_stopping_at_the_scored_epoch_does_not_move_the_cosine():
     pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
-    from dris.learn.networks.loop import cosine
+    from dris.learn.trainers.networks.loop import cosine
 
     long, short = Recipe(40, 8, 0.05), Recipe(40, 8, 0.05, stop_epoch=20)
     rates = [[cosine(r, step, 400) for step in range(200)] for r in (long, short)]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from dris import train_proxies
-from dris.learn.work import standardized
-from dris.learn.work.jobs import Data, Untangled
-from dris.learn.work.standardized import as_table
+from dris.learn.jobs import standardized
+from dris.learn.jobs.jobs import Data, Untangled
+from dris.learn.jobs.standardized import as_table
 
 
 def alike(n=600, columns=12, seed=0):
@@ -69,7 +69,7 @@ def test_more_columns_than_are_worth_it_stay_as_they_are_in_one_table(monkeypatc
         made.append(normalize)
         return as_table(data, normalize, folder, **how)
 
-    monkeypatch.setattr("dris.learn.stacked.feature_table.as_table", noted)
+    monkeypatch.setattr("dris.learn.trainers.stacked.feature_table.as_table", noted)
     monkeypatch.setattr(standardized, "WIDEST", widest)
     train_proxies(x, y, proxies=2, epochs=1, model=["mlp", "untangled_mlp"], workers=1)
     assert len(made) == tables

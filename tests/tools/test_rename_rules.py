@@ -1,11 +1,11 @@
 import json
 from dataclasses import replace
 
-from dris.bench.records import Records, read_records, write_records
-from dris.bench.runner import read_record
-from dris.bench.scales import scale_of
-from dris.bench.spec import CLEAN, Cell
-from dris.core.choose.rules import title_of
+from dris.core.select.rules import title_of
+from experiments.records import Records, read_records, write_records
+from experiments.runner import read_record
+from experiments.scales import scale_of
+from experiments.spec import CLEAN, Cell
 from rename_rules import RENAMED, rename_cells, rename_rows
 
 BED = scale_of("smoke").beds[0]

@@ -23,11 +23,9 @@ from dris.cli import compare_command as compare
 from dris.cli import corrupt_command as corrupt
 from dris.cli import data_commands as scoring
 from dris.cli import rank_command as ranking
-from dris.cli import reproduce_command as reproduce
 from dris.cli import review_command as review
-from dris.cli import trial_command as trial
 from dris.cli.help_pages import GroupedHelp, PanelledHelp
-from dris.cli.talk import ended_like_ctrl_c, notes_shown, open_closed_streams
+from dris.cli.output import ended_like_ctrl_c, notes_shown, open_closed_streams
 
 # As torch, threads and forks say it, which raise no MemoryError.
 _OUT_OF_MEMORY = re.compile(r"can't allocate memory|out of memory|can't start new thread", re.I)
@@ -61,25 +59,6 @@ def _root(
     ] = False,
 ) -> None:
     pass
-
-
-@app.command()
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the figure and the numbers.")] = Path(
-        "demo-out"
-    ),
-    seeds: Annotated[int, typer.Option(min=2, help="How many seeds.")] = 5,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes; all cores by default.")
-    ] = None,
-) -> None:
-    """Attack real digits, score, select, train, and show whether the method works.
-
-    Example: dris demo --seeds 3 --out demo-out
-    """
-    from dris.bench.own.demo import show
-
-    show(seeds, out=out, workers=workers)
 
 
 @app.command()
@@ -144,31 +123,12 @@ def runs(
 
     Example: dris runs --store runs --clean
     """
-    from dris.report.terminal import show_runs
+    from dris.report_page.terminal import show_runs
 
     show_runs(store, clean=clean, unfinished=unfinished)
 
 
-@app.command()
-def data(
-    name: Annotated[str | None, typer.Argument(help="Fetch and check this data set.")] = None,
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Where data sets lie; DRIS_DATA or the user cache.")
-    ] = None,
-) -> None:
-    """List the known data sets and whether they are at hand, or fetch and check one.
-
-    Example: dris data cifar10 --data-dir data
-    """
-    from dris.report.terminal import fetch_and_tell, show_status
-
-    if name is None:
-        show_status(data_dir)
-    else:
-        fetch_and_tell(name, data_dir)
-
-
-for part in (scoring, review, audit, trial, corrupt, compare, ranking, reproduce):
+for part in (scoring, review, audit, corrupt, compare, ranking):
     part.register(app)
 for each in (app, audit.audit):
     for command in each.registered_commands:
@@ -176,8 +136,13 @@ for each in (app, audit.audit):
 
 
 def main() -> None:
+    """Run `dris`."""
+    guarded_main(app)
+
+
+def guarded_main(app: typer.Typer, name: str = "dris") -> None:
     """Run a command; a broken rule is one sentence and exit code 1, never a traceback."""
-    from dris.core.words import Printable
+    from dris.core.sanitize import Printable
 
     open_closed_streams()
     for stream in (sys.stdout, sys.stderr):  # δ and ± on a pipe that knows neither become "?"
@@ -189,16 +154,16 @@ def main() -> None:
     sys.stdout, sys.stderr = Printable(streams[0]), Printable(streams[1])
     try:
         with ended_like_ctrl_c(), notes_shown():
-            app(prog_name="dris")
+            app(prog_name=name)
     except SystemExit as end:
         if end.code == 130:  # how typer ends on Ctrl-C
-            typer.echo("dris: interrupted", err=True)
+            typer.echo(f"{name}: interrupted", err=True)
         raise
     except Exception as error:
         if debug:
             raise
         code, sentence = _ended(error)
-        typer.echo(f"dris: {sentence}", err=True)
+        typer.echo(f"{name}: {sentence}", err=True)
         sys.exit(code)
     finally:
         sys.stdout, sys.stderr = streams
@@ -218,7 +183,7 @@ def _interrupted(error: BaseException | None) -> bool:
 def _ended(error: Exception) -> tuple[int, str]:
     """The exit code and the one line for whatever went wrong."""
     from dris.core.errors import MEMORY, InputError, sentence_of
-    from dris.core.words import printable
+    from dris.core.sanitize import printable
 
     if _interrupted(error):
         return 130, "interrupted"

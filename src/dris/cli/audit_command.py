@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dris.cli.requests import READING, Request, takes_request
+from dris.cli.data_options import READING, Request, takes_request
 
 audit = typer.Typer(
     no_args_is_help=True,
@@ -46,9 +46,9 @@ def draw(
     Example: dris audit draw kept.csv --label y --limit 0.02
     """
     from dris.core.certify.random_audit import audit_limit, audit_size
-    from dris.core.dynamics.arrayfile import made_folder
     from dris.core.errors import InputError
-    from dris.decide.audit import beside, write_audit
+    from dris.core.files import made_folder
+    from dris.pipeline.audit import beside, write_audit
 
     if n is not None and limit is not None:
         raise InputError("--n and --limit both say how many to check; pass one of them")
@@ -96,7 +96,7 @@ def read(
     Unsure counts as wrong. Every row needs a verdict: who stops early has no limit.
     Example: dris audit read audit.csv
     """
-    from dris.decide.audit import read_audit
+    from dris.pipeline.audit import read_audit
 
     limit, talk = read_audit(checked), ask.talk
     talk.say(str(limit))
@@ -122,9 +122,9 @@ def queue(
     The proxies see no canaries, so that no label is hidden; trusted ones are not asked about.
     Example: dris audit queue data.csv --label y --n 100
     """
-    from dris.core.dynamics.arrayfile import made_folder
+    from dris.core.files import made_folder
     from dris.data.formats import suffix_for
-    from dris.decide.corrections import asked_by_proxies, asked_by_scores, rows_of, scores_in
+    from dris.pipeline.corrections import asked_by_proxies, asked_by_scores, rows_of, scores_in
 
     writer = ask.writer(None if scores is None else scores_in(scores))
     writer.refuse(out)
@@ -170,9 +170,9 @@ def apply(
     correction are dropped; unsure ones stay as they are.
     Example: dris audit apply data.csv review.csv --label y --out corrected.csv
     """
-    from dris.core.dynamics.arrayfile import made_folder
-    from dris.decide.corrections import write_reviewed
-    from dris.decide.ticks import read_ticks
+    from dris.core.files import made_folder
+    from dris.pipeline.answers import read_ticks
+    from dris.pipeline.corrections import write_reviewed
 
     writer = ask.writer(review)
     writer.refuse(out)

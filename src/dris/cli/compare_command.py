@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dris.cli import options as o
-from dris.cli.talk import Talk
+from dris.cli.output import Talk
 
 if TYPE_CHECKING:
     from dris.core.scores.resemblance import ScoresCompared

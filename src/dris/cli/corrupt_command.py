@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dris.cli.requests import READING, Request, takes_request
+from dris.cli.data_options import READING, Request, takes_request
 
 # What a user calls it, and the kind of noise it is.
 KINDS = {
@@ -36,12 +36,12 @@ def corrupt(
     matrix: each label is redrawn from its row of --matrix, whatever the rate.
     Example: dris corrupt data.csv --label y --rate 0.2 --kind targeted --out noisy.csv
     """
-    from dris.bench.own.known_noise import corrupted, truth_beside
-    from dris.core.dynamics.arrayfile import made_folder
     from dris.core.errors import InputError
+    from dris.core.files import made_folder
     from dris.data.interchange.transition_matrix import read_matrix
     from dris.data.outputs import write_data, write_ids
-    from dris.learn.run.bars import bar
+    from dris.learn.corrupted import corrupted, truth_beside
+    from dris.learn.engines.bars import bar
 
     if kind not in KINDS:
         raise InputError(f"--kind must be one of {', '.join(KINDS)}, got {kind!r}")

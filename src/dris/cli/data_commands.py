@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dris.cli.data_options import Request, takes_request
 from dris.cli.options import Keep, MaybeKeep, check_share, names_in
-from dris.cli.requests import Request, takes_request
 from dris.core.errors import InputError, meant
 
 if TYPE_CHECKING:
     from dris.data.labelled import LabelledData
     from dris.data.writer import Writer
-    from dris.decide.decision import Decision
+    from dris.pipeline.decision import Decision
 
 RECOMMENDED = "recommended"
 UNTOLD = 0.9  # of --at-most: a limit on all labels above this is the assumption, not a finding
@@ -46,10 +46,10 @@ def clean(
     DATA is CSV, Parquet, NPZ, NPY, a folder of images by class, or a saved data set.
     Example: dris clean people.csv --label income --id person
     """
-    from dris.data.looks import named_columns
+    from dris.data.display import named_columns
     from dris.data.outputs import write_data
-    from dris.decide.issues import write_issues
-    from dris.decide.score_columns import fixed_columns
+    from dris.pipeline.issues import write_issues
+    from dris.pipeline.score_columns import fixed_columns
 
     data = ask.read()
     shown = named_columns(data, names_in(columns))
@@ -89,8 +89,8 @@ def prune(
     Example: dris prune people.csv --label income --id person --keep 0.25
     """
     from dris.data.outputs import write_data, write_ids
-    from dris.decide.choice import check_rule
-    from dris.decide.score_columns import kept_columns
+    from dris.pipeline.choice import check_rule
+    from dris.pipeline.score_columns import kept_columns
 
     if written not in ("data", "ids", "column"):
         raise InputError(f"--as must be data, ids or column, got {written!r}")
@@ -132,7 +132,7 @@ def score(ask: Request) -> None:
     import numpy as np
 
     from dris.data.interchange.scorefile import write_scores
-    from dris.decide.score_columns import score_file
+    from dris.pipeline.score_columns import score_file
 
     decision, proxies = ask.decide(ask.read())
     found = score_file(decision)
@@ -156,9 +156,9 @@ def score(ask: Request) -> None:
 
 def _score_records(ask: Request) -> None:
     """Scores of dynamics that somebody else recorded, without the data."""
-    from dris.core.dynamics.history import Dynamics
+    from dris.core.dynamics.dynamics import Dynamics
     from dris.data.interchange.scorefile import ScoreFile, write_scores
-    from dris.decide.scored import scores_of
+    from dris.pipeline.scored import scores_of
 
     found = ask.imported()
     if isinstance(found, Dynamics):
@@ -199,8 +199,8 @@ def weights(
     """
     import numpy as np
 
-    from dris.core.choose.importance import importance
     from dris.core.scores.formulas import SCORES
+    from dris.core.select.importance import importance
     from dris.data.interchange.scorefile import ScoreFile, write_scores
     from dris.data.outputs import write_ids
 
@@ -265,8 +265,8 @@ def report(ask: Request, keep: MaybeKeep = None, rule: RuleName = RECOMMENDED) -
     Without --keep it is about dropping what looks wrong, as dris clean does.
     Example: dris report photos/ --keep 0.5
     """
-    from dris.decide.choice import check_rule
-    from dris.report.decision_page import headline
+    from dris.pipeline.choice import check_rule
+    from dris.report_page.decision_page import headline
 
     check_share(keep)
     (path,) = ask.files("report.html")
@@ -287,7 +287,7 @@ def rules() -> None:
 
     Example: dris rules
     """
-    from dris.core.choose.rules import RULES
+    from dris.core.select.rules import RULES
 
     wide = max(map(len, RULES))
     typer.echo(f"{RECOMMENDED:<{wide}}  what the data suggest, or nothing where no rule is safe")
@@ -331,7 +331,7 @@ def _listed(files: list[Path]) -> str:
 
 def _page(ask: Request, decision: "Decision", pages: list[Path], writer: "Writer") -> list[Path]:
     """Write the page where one was asked for and there is something to show."""
-    from dris.report.decision_page import write_page
+    from dris.report_page.decision_page import write_page
 
     if decision.scored is None and decision.suspects is None:
         return []

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from dris.cli import options as o
-from dris.cli.requests import again, engine_of
-from dris.cli.talk import Talk
+from dris.cli.data_options import again, engine_of
+from dris.cli.output import Talk
 
 
 def register(app: typer.Typer) -> None:
@@ -50,7 +50,7 @@ def rank(
     kept-00000.parquet, ... as well. Killed, the same command goes on where it was.
     Example: dris rank "losses/*.parquet" --keep 0.25 --out ranks
     """
-    from dris.learn.run.bars import bar
+    from dris.learn.engines.bars import bar
     from dris.learn.sharded.sharded_ranks import rank_shards
 
     talk = Talk(as_json=as_json)

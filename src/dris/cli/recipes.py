@@ -50,7 +50,7 @@ def _refuse_bytes(line: str) -> None:
 
 def read_recipe(path: Path, known: set[str], command: str | None = None) -> dict[str, Any]:
     """The options in a file, by their names; what this command cannot take is an error."""
-    from dris.core.words import printable
+    from dris.core.sanitize import printable
 
     found = _held(path)
     theirs = printable(str(found.get("command", command)))
@@ -88,7 +88,7 @@ def recipe_data(path: Path | None) -> list[Path]:
 
 def _held(path: Path) -> dict[str, Any]:
     """What a file of options holds."""
-    from dris.core.words import printable
+    from dris.core.sanitize import printable
     from dris.data.files import reading
 
     with reading(path, "file of options"):

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dris.cli.requests import READING, Request, again, takes_request
+from dris.cli.data_options import READING, Request, again, takes_request
 from dris.core.errors import InputError
 
 if TYPE_CHECKING:
     from dris.data.labelled import LabelledData
-    from dris.decide.corrections import Applied
-    from dris.review.desk import Desk
-    from dris.review.worklist import Worklist
+    from dris.pipeline.corrections import Applied
+    from dris.review_app.session import Desk
+    from dris.review_app.worklist import Worklist
 
 
 def register(app: typer.Typer) -> None:
@@ -61,10 +61,10 @@ def review(
     DATA is as for dris clean. Interrupted, the same command goes on where it was.
     Example: dris review people.csv --label income --id person --reviewer ana
     """
-    from dris.review.desk import Desk, beginning
-    from dris.review.desk import reviewer as named
-    from dris.review.exchange import EXCHANGES
-    from dris.review.journal import journal_beside
+    from dris.review_app.exchange import EXCHANGES
+    from dris.review_app.journal import journal_beside
+    from dris.review_app.session import Desk, beginning
+    from dris.review_app.session import reviewer as named
 
     if kind not in EXCHANGES:
         raise InputError(f"--as must be {', '.join(EXCHANGES)}, got {kind!r}")
@@ -81,7 +81,7 @@ def review(
 
     def decided() -> "Worklist":
         nonlocal features
-        from dris.review.worklist import worklist_of
+        from dris.review_app.worklist import worklist_of
 
         decision, _ = replace(ask, no_harm=True).decide(data)
         features = None if decision.scored is None else decision.scored.table
@@ -104,8 +104,8 @@ def review(
 def _exchanged(
     ask: Request, desk: "Desk", take: Path | None, give: Path | None, kind: str, who: str
 ) -> None:
-    from dris.core.dynamics.arrayfile import made_folder
-    from dris.review.exchange import EXCHANGES, exported, taken_in
+    from dris.core.files import made_folder
+    from dris.review_app.exchange import EXCHANGES, exported, taken_in
 
     title, taken = EXCHANGES[kind].title, 0
     if take is not None:
@@ -123,10 +123,10 @@ def _exchanged(
 def _serve(
     ask: Request, desk: "Desk", data: "LabelledData", who: str, port: int, browser: bool
 ) -> None:
-    from dris.core.dynamics.arrayfile import made_folder
+    from dris.core.files import made_folder
     from dris.data.formats import suffix_for
-    from dris.review.desk import Finishing
-    from dris.review.serve import serve_review
+    from dris.review_app.serve import serve_review
+    from dris.review_app.session import Finishing
 
     path = ask.out / f"corrected{suffix_for(data)}"
     writer = replace(ask, force=True).writer()
@@ -136,7 +136,7 @@ def _serve(
         return path, desk.finish(path, trusted=ask.trusted, writer=writer)
 
     def decide_again(written: Path, done: "Applied") -> list[str]:
-        from dris.report.decision_page import write_page
+        from dris.report_page.decision_page import write_page
 
         new = replace(ask, data=[written], trusted=done.column, out=ask.out / "again", force=True)
         if data.origin.format == "images":  # the table of paths that was just written

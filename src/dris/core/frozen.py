@@ -27,7 +27,7 @@ def read_only(values: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
 def same_value(one: "DataclassInstance", other: object) -> bool:
     """Whether two value objects are of one kind and agree in every field, arrays included.
 
-    >>> from dris.core.choose.selection import keep_top
+    >>> from dris.core.select.selection import keep_top
     >>> same_value(keep_top([1, 2], fraction=0.5), keep_top([1, 2], fraction=0.5))
     True
     """

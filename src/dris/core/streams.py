@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.checks import checked_count
+from dris.core.validate import checked_count
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from dris.core.errors import InputError, remedy_for
+from dris.core.sanitize import printable
 from dris.core.temporaries import temporary_for
-from dris.core.words import printable
 
 PathLike = str | os.PathLike[str]
 

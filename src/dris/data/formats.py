@@ -14,15 +14,15 @@ from dris.data.files import listed
 from dris.data.images.image_files import image_column, read_image_folder, read_image_table
 from dris.data.images.image_list import write_images
 from dris.data.labelled import LabelledData
+from dris.data.options import Columns
 from dris.data.tables.copies import Change, write_csv, write_npz, write_parquet, write_saved
 from dris.data.tables.csvfile import open_csv
 from dris.data.tables.excel import open_excel, write_excel
 from dris.data.tables.jsonlines import open_jsonlines, write_jsonlines
+from dris.data.tables.labelled_table import labelled_table, marks_only, open_parquet
 from dris.data.tables.numbers.encoding import Rows
 from dris.data.tables.numpy_files import read_npy, read_npz
-from dris.data.tables.roles import Columns
 from dris.data.tables.saved_dataset import open_saved, with_names
-from dris.data.tables.stream import labelled_table, marks_only, open_parquet
 
 Open = Callable[..., Rows]
 Read = Callable[[Sequence[Path], Columns, int | None], LabelledData]

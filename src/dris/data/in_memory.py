@@ -9,17 +9,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dris.core.checks import checked_ids
 from dris.core.errors import InputError
+from dris.core.validate import checked_ids
 from dris.data.files import listed, one_line
 from dris.data.formats import table_examples
 from dris.data.images.image_files import pixels_of
 from dris.data.images.pixels import is_image
 from dris.data.labelled import Feature, How, LabelledData, Origin
+from dris.data.options import Columns
 from dris.data.tables.label_columns import labels_of
 from dris.data.tables.memory_rows import MemoryRows
 from dris.data.tables.numpy_files import fill_gaps
-from dris.data.tables.roles import Columns
 
 _ARROW = pa.Array | pa.ChunkedArray
 _WIDE = 512  # columns of a sparse matrix, above which it becomes components

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.checks import checked_ids
 from dris.core.errors import InputError
 from dris.core.frozen import read_only, same_value
+from dris.core.validate import checked_ids
 
 Value = int | str | bool
 How = Literal[

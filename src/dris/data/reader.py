@@ -15,7 +15,7 @@ from dris.data.formats import BY_NAME, GATHERED, TITLES, Format, format_of
 from dris.data.images.image_files import holds_images
 from dris.data.in_memory import read_source
 from dris.data.labelled import LabelFinding, LabelledData, unlabelled_aside
-from dris.data.tables.roles import Columns, Missing, TextHow
+from dris.data.options import Columns, Missing, TextHow
 from dris.data.tables.saved_dataset import is_saved_dataset
 
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dris.core.dynamics.arrayfile import write_atomically
 from dris.core.errors import InputError
+from dris.core.files import write_atomically
+from dris.core.sanitize import from_json
 from dris.core.temporaries import remove_left, temporary_for
-from dris.core.words import from_json
 from dris.data.files import PathLike, writing
 
 MANIFEST = ".dris-written.json"

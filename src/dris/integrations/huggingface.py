@@ -32,9 +32,9 @@ from transformers.trainer_utils import RemoveColumnsCollator
 from dris.core.errors import InputError
 from dris.data.files import listed
 from dris.integrations.passes import checked_loader, end_epoch, record_pass
-from dris.learn.networks.samplers import ImportanceSampler
 from dris.learn.record.array_like import as_array
 from dris.learn.record.recorder import Recorder
+from dris.learn.trainers.networks.samplers import ImportanceSampler
 
 Collate = Callable[[list[Any]], Mapping[str, Any]]
 Seen = Callable[[nn.Module, Mapping[str, Any]], tuple[Any, Any]]

@@ -26,11 +26,11 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 from torch.utils.data.distributed import DistributedSampler
 
-from dris.core.choose.importance import Importance
 from dris.core.errors import InputError
+from dris.core.select.importance import Importance
 from dris.integrations.passes import Tap, checked_loader, end_epoch, evaluating, place, record_pass
-from dris.learn.networks.samplers import ImportanceSampler
 from dris.learn.record.recorder import Recorder
+from dris.learn.trainers.networks.samplers import ImportanceSampler
 
 Logits = str | Callable[[LightningModule, Any], Any]
 

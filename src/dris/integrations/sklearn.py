@@ -28,16 +28,16 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from dris.core.choose.rules import RECOMMENDED
 from dris.core.errors import InputError
+from dris.core.select.rules import RECOMMENDED
 from dris.data.in_memory import sparse_table
 from dris.data.labelled import Feature, LabelledData
-from dris.decide.choice import EVERYTHING
-from dris.decide.no_harm import ALL_KEPT
-from dris.decide.route import decide
-from dris.decide.settings import Settings
+from dris.learn.jobs.standardized import as_single
 from dris.learn.record.array_like import refuse_other_index
-from dris.learn.work.standardized import as_single
+from dris.pipeline.choice import EVERYTHING
+from dris.pipeline.harm_fallback import ALL_KEPT
+from dris.pipeline.route import decide
+from dris.pipeline.settings import Settings
 
 
 class RobustSelector(BaseEstimator):

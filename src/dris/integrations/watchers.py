@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dris.core.dynamics.history import Dynamics
-from dris.decide.decision import Decision
+from dris.core.dynamics.dynamics import Dynamics
 from dris.learn.extras import require
+from dris.pipeline.decision import Decision
 
 
 class Watcher(Protocol):

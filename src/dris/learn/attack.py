@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.checks import checked_labels
 from dris.core.dynamics.columns import labels_for
 from dris.core.noise.flips import NoisyLabels, flip_labels
 from dris.core.streams import checked_seed
+from dris.core.validate import checked_labels
+from dris.learn.engines.processes import Progress, devices_of
+from dris.learn.jobs.jobs import Data, Job
+from dris.learn.jobs.proxy_inputs import checked_inputs, count_rows
 from dris.learn.proxies import default_recipe, train_jobs
 from dris.learn.recipe import Recipe
 from dris.learn.record.array_like import refuse_other_index
-from dris.learn.run.processes import Progress, devices_of
 from dris.learn.store.run_store import Store
-from dris.learn.work.jobs import Data, Job
-from dris.learn.work.proxy_inputs import checked_inputs, count_rows
-from dris.learn.work.trainers import checked_model
+from dris.learn.trainers.registry import checked_model
 
 
 def attacker_norms(

@@ -7,23 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.checks import checked_count, checked_mask, exact
-from dris.core.choose.importance import Importance
-from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.formulas import loss, rank_variance
+from dris.core.select.importance import Importance
 from dris.core.streams import rng_for
-from dris.learn.networks.schedules import Passes, Positions
+from dris.core.validate import checked_count, checked_mask, exact
+from dris.learn.engines.processes import Progress
+from dris.learn.jobs.jobs import Data, Job
 from dris.learn.recipe import PAPER_RHO_REFERENCE, Recipe
-from dris.learn.run.processes import Progress
 from dris.learn.sampling.feeds import Draws, Fixed, Online, losses_of
 from dris.learn.sampling.plans import Plan, Score, Seen, plan_named
 from dris.learn.store.model_names import name_of
 from dris.learn.store.run_store import Store, fingerprint
 from dris.learn.store.target_log import Sampled, TargetRun, follow
 from dris.learn.targets import checked_job, counted
-from dris.learn.work.jobs import Data, Job
-from dris.learn.work.trainers import checked_model, kind_of, one_thread
+from dris.learn.trainers.networks.schedules import Passes, Positions
+from dris.learn.trainers.registry import checked_model, kind_of, one_thread
 
 # A tenth of the smallest share of the data that the paper trains a target on (α = 0.25): each of
 # the examples that carry the draws is then seen 40 times an epoch.

@@ -12,24 +12,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dris.core.checks import checked_count, checked_ids, checked_labels
-from dris.core.dynamics.arrayfile import made_folder
 from dris.core.dynamics.best_epoch import best_epoch, held_from
 from dris.core.dynamics.columns import TRAJECTORIES, labels_for
-from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
+from dris.core.files import made_folder
 from dris.core.scores.ranks import normalized_ranks
 from dris.core.streams import checked_seed
 from dris.core.temporaries import temporary_folder
-from dris.learn.recipe import Recipe
-from dris.learn.record.array_like import refuse_other_index
-from dris.learn.run.engine import LOCAL, Engine, checked_engine
-from dris.learn.run.processes import Progress, run_all
-from dris.learn.store.model_names import code_of, refuse_unnamed
-from dris.learn.store.run_store import Store
-from dris.learn.work.folds import in_and_out
-from dris.learn.work.job_keys import mark_of
-from dris.learn.work.jobs import (
+from dris.core.validate import checked_count, checked_ids, checked_labels
+from dris.learn.engines.engine import LOCAL, Engine, checked_engine
+from dris.learn.engines.processes import Progress, run_all
+from dris.learn.jobs.folds import in_and_out
+from dris.learn.jobs.job_keys import mark_of
+from dris.learn.jobs.jobs import (
     Data,
     DivergedError,
     Job,
@@ -39,7 +35,7 @@ from dris.learn.work.jobs import (
     epochs_of,
     folds_for,
 )
-from dris.learn.work.proxy_inputs import (
+from dris.learn.jobs.proxy_inputs import (
     check_held_out,
     check_ways,
     checked_inputs,
@@ -47,8 +43,12 @@ from dris.learn.work.proxy_inputs import (
     count_rows,
     rows_at,
 )
-from dris.learn.work.proxy_job import train
-from dris.learn.work.trainers import checked_model, kind_of
+from dris.learn.jobs.proxy_job import train
+from dris.learn.recipe import Recipe
+from dris.learn.record.array_like import refuse_other_index
+from dris.learn.store.model_names import code_of, refuse_unnamed
+from dris.learn.store.run_store import Store
+from dris.learn.trainers.registry import checked_model, kind_of
 
 
 def train_proxies(
@@ -92,7 +92,7 @@ def train_proxies(
         epochs: Passes over the data; each is recorded.
         model: A name ("mlp" and "linear_head", trained stacked, and on columns made nearly
             uncorrelated "untangled_mlp" and "untangled_linear"; "sgd_log", "boosted_trees", ...;
-            with torch "resnet20", "small_cnn", ...), `dris.learn.stacked.head_models.Head`, a
+            with torch "resnet20", "small_cnn", ...), a `Head`, a
             scikit-learn classifier, a function (input_shape, classes) -> nn.Module, an import
             path "package.module:function", or a list of those, dealt out to the K proxies.
         seed: Every random stream is derived from it and from its purpose.
@@ -133,7 +133,7 @@ def train_proxies(
             killed work goes on from there.
         progress: Called with (epochs done, epochs in all) as they finish.
         engine: "local", or "ray": each proxy is then a task on a Ray cluster, with the same
-            result; `dris.learn.run.engine.Engine` names the cluster, and CPUs and GPUs per proxy.
+            result; an `Engine` names the cluster, and CPUs and GPUs per proxy.
 
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(60, 5)); y = (x[:, 0] > 0).astype(int)
@@ -301,7 +301,7 @@ def train_jobs(
                 prepared[which] = ready
             tasks.append((job, prepared[which]))
         if engine.name == "ray":
-            from dris.learn.run.ray_jobs import train_on_ray
+            from dris.learn.engines.ray_jobs import train_on_ray
 
             how: dict[str, Any] = {"workers": workers, "progress": progress, "total": total}
             there = partial(_attempt, threads=max(1, int(engine.cpus)))

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from dris.core.checks import checked_count, exact
 from dris.core.errors import InputError
+from dris.core.validate import checked_count, exact
 
 
 @dataclass(frozen=True, slots=True)

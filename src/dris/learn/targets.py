@@ -7,21 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.checks import checked_count, checked_labels, checked_mask
-from dris.core.choose.selection import Subset
 from dris.core.dynamics.columns import labels_for
 from dris.core.errors import InputError
+from dris.core.select.selection import Subset
 from dris.core.streams import checked_seed
-from dris.learn.networks.schedules import StepParity
+from dris.core.validate import checked_count, checked_labels, checked_mask
+from dris.learn.engines.processes import Progress, devices_of
+from dris.learn.jobs.jobs import Data, Job
+from dris.learn.jobs.proxy_inputs import checked_inputs, checked_test, count_rows
 from dris.learn.proxies import default_recipe
 from dris.learn.recipe import Recipe
-from dris.learn.run.processes import Progress, devices_of
 from dris.learn.sampling.feeds import Fixed
 from dris.learn.store.run_store import Store, fingerprint
 from dris.learn.store.target_log import Sampled, TargetRun, follow
-from dris.learn.work.jobs import Data, Job
-from dris.learn.work.proxy_inputs import checked_inputs, checked_test, count_rows
-from dris.learn.work.trainers import checked_model, kind_of
+from dris.learn.trainers.networks.schedules import StepParity
+from dris.learn.trainers.registry import checked_model, kind_of
 
 
 def train_target(

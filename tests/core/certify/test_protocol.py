@@ -11,9 +11,9 @@ from dris.core.certify.data_limit import corruption_limit
 from dris.core.certify.protocol import data_limits, planted_by, subset_limits
 from dris.core.certify.restored import covered_limit
 from dris.core.certify.subset_limit import contamination_limit
-from dris.core.choose.selection import Subset
 from dris.core.errors import InputError
 from dris.core.noise.canaries import plant_canaries, without_canaries
+from dris.core.select.selection import Subset
 
 DELTA = 0.05
 

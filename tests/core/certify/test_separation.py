@@ -19,8 +19,8 @@ from dris.core.certify.separation import (
     certify,
 )
 from dris.core.certify.wording import _proxies
-from dris.core.checks import exact
 from dris.core.errors import InputError
+from dris.core.validate import exact
 
 PAPER: dict[str, Any] = {
     "n": 50_000,

@@ -12,9 +12,9 @@ from dris.core.certify.data_limit import corruption_limit
 from dris.core.certify.hypergeometric import most_marked
 from dris.core.certify.restored import restored_limit
 from dris.core.certify.subset_limit import contamination_limit, widest
-from dris.core.choose.selection import Subset
 from dris.core.errors import InputError
 from dris.core.noise.canaries import plant_canaries, without_canaries
+from dris.core.select.selection import Subset
 
 DELTA = 0.05
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 import oracles_certificates as oracle
-from dris.core.certify.theorems import aum_auroc, magnitude_mass, paulin_trajectory
 from dris.core.errors import InputError
+from experiments.theorem_formulas import aum_auroc, magnitude_mass, paulin_trajectory
 
 # Theorem 2
 

@@ -6,7 +6,8 @@ import os
 import numpy as np
 import pytest
 
-from dris.core.dynamics.arrayfile import (
+from dris.core.errors import InputError
+from dris.core.files import (
     is_sealed,
     made_folder,
     plain_bytes,
@@ -14,7 +15,6 @@ from dris.core.dynamics.arrayfile import (
     write_arrays,
     write_atomically,
 )
-from dris.core.errors import InputError
 
 ARRAYS = {
     "flags": np.array([True, False, True]),

@@ -14,8 +14,9 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
-from dris.core.dynamics import arrayfile, dynamics_file
-from dris.core.dynamics.history import Dynamics
+from dris.core import files as arrayfile
+from dris.core.dynamics import dynamics_file
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 
 
@@ -179,7 +180,7 @@ def test_a_save_that_dies_in_the_middle_of_an_array_leaves_the_old_file(tmp_path
 SAVE_FOREVER = """
 import sys
 import numpy as np
-from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.dynamics import Dynamics
 variants = [Dynamics.from_losses(np.full((2, 20_000), float(v))) for v in (1, 2)]
 while True:
     for v in variants:

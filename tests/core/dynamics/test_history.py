@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 
 import oracles
 from dris.core.dynamics.best_epoch import best_epoch
-from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.formulas import SCORES
 

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from dris.core.choose.selection import Subset, keep_top
 from dris.core.errors import InputError
 from dris.core.noise.canaries import (
     ATTACKERS,
@@ -20,6 +19,7 @@ from dris.core.noise.canaries import (
     plant_canaries,
     without_canaries,
 )
+from dris.core.select.selection import Subset, keep_top
 
 
 def rng(seed=0):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import oracles
-from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores import formulas as scores
 from dris.core.scores.formulas import SCORES

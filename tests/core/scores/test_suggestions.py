@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.dynamics.trajectories import rivals_of
 from dris.core.errors import InputError
 from dris.core.noise.canaries import plant_canaries

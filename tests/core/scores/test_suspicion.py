@@ -5,9 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dris.core.choose import rules
-from dris.core.choose.rules import CLEAN, LEAN, choose, suspect_labels
-from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.scores.formulas import aum_mean, el2n
 from dris.core.scores.ranks import normalized_ranks
 from dris.core.scores.suspicion import (
@@ -21,6 +19,8 @@ from dris.core.scores.suspicion import (
     unseen_probabilities,
     usual_confidence,
 )
+from dris.core.select import rules
+from dris.core.select.rules import CLEAN, LEAN, choose, suspect_labels
 
 
 def cross_fitted(n=600, classes=3, wrong=0.15, strength=4.0, seed=0):

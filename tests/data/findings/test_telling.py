@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dris
-from dris.data.findings.telling import MOST, telling
+from dris.data.findings.uninformative import MOST, telling
 from dris.data.labelled import LabelledData
 
 RNG = np.random.default_rng(0)
@@ -52,7 +52,7 @@ def test_images_and_large_tables_stay_as_they_are(monkeypatch):
     assert telling(pictures) is pictures
     odd = data(np.column_stack((np.zeros(300), X)))
     assert telling(odd) is not odd
-    monkeypatch.setattr("dris.data.findings.telling.MOST", odd.x.nbytes - 1)
+    monkeypatch.setattr("dris.data.findings.uninformative.MOST", odd.x.nbytes - 1)
     assert telling(odd) is odd
     assert MOST > 1e8
 

@@ -9,7 +9,7 @@ import pytest
 import dris
 from dris.core.errors import InputError
 from dris.data.findings.telltale import telltale_words, without_words
-from dris.data.tables import stream
+from dris.data.tables import labelled_table as stream
 
 TOPICS = ("sport", "money", "health")
 OWN = (

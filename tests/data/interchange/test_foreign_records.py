@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.formulas import SCORES
 from dris.data.interchange.foreign_records import import_records

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.dynamics.trajectories import margins_of, trajectories_of
 from dris.core.errors import InputError
 from dris.core.ids import Positions
 from dris.core.scores.formulas import SCORES
+from dris.learn.record.epoch_buffer import Sweep
 from dris.learn.record.recorder import Recorder
-from dris.learn.record.sweep import Sweep
 from oracles_recorder import forgotten, last_layer_gradient, thoughts
 
 COLUMNS = ("loss", "margin", "correct", "error_norm")
@@ -106,7 +106,7 @@ def test_every_order_and_batch_size_gives_the_dynamics_of_the_whole(dtype, class
 
 
 def test_a_batch_wider_than_the_queue_is_worked_out_in_parts(monkeypatch):
-    monkeypatch.setattr("dris.learn.record.sweep._WAITING", 20)
+    monkeypatch.setattr("dris.learn.record.epoch_buffer._WAITING", 20)
     z, y = made_up()
     for size in (1, 5, 6, 7, 40):
         assert_same(fed(Recorder(len(y)), z, y, size).dynamics(), Dynamics.from_logits(z[None], y))

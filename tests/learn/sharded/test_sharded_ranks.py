@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dris.core.choose.selection import keep_top
-from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.large.rank_tables import variance_error
 from dris.core.scores.formulas import consensus
 from dris.core.scores.ranks import rank_variance
+from dris.core.select.selection import keep_top
 from dris.data import writer
 from dris.data.tables import shards as reading
 from dris.data.writer import place_new

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dris.core.certify.hypergeometric import plausible
 from dris.core.certify.restored import covered_limit, restored_limit
-from dris.core.checks import checked_score, exact, part_of
 from dris.core.errors import InputError
 from dris.core.noise.canaries import Certifying, checked_certifying, conditions
+from dris.core.validate import checked_score, exact, part_of
 
 _CUTS = 60  # at 1 %, 2 %, ... of all scores: fixed before any canary is looked at
 _FOR_PLACES = 0.1  # of δ₂, twice: for canaries that do not count, and for those on wrong labels

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.certify.hypergeometric import most_marked
-from dris.core.checks import checked_count, exact, part_of
-from dris.core.choose.selection import Subset
 from dris.core.errors import InputError
+from dris.core.select.selection import Subset
+from dris.core.validate import checked_count, exact, part_of
 
 
 @dataclass(frozen=True, slots=True)

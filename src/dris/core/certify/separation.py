@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from dris.core.certify.wording import text_of
-from dris.core.checks import checked_count, count_of, exact
 from dris.core.errors import InputError
+from dris.core.validate import checked_count, count_of, exact
 
 _LARGEST_VARIANCE = Fraction(1, 4)  # of anything in [0, 1], and so of ranks
 _DIGITS = Context(prec=50)  # of the one irrational number here, a logarithm

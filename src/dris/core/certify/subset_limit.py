@@ -7,10 +7,10 @@ from typing import Any
 from dris.core.certify.data_limit import CorruptionLimit
 from dris.core.certify.hypergeometric import most_marked
 from dris.core.certify.restored import restored_limit
-from dris.core.checks import checked_count, exact
-from dris.core.choose.selection import Subset
 from dris.core.errors import InputError
 from dris.core.noise.canaries import DROPPED, Certifying, checked_certifying, conditions
+from dris.core.select.selection import Subset
+from dris.core.validate import checked_count, exact
 
 _FOR_RESTORING = 0.1  # of δ₁: the price of not knowing which canaries landed on wrong labels
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from dris.core.dynamics.columns import TRAJECTORIES
-from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 
 

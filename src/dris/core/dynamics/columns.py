@@ -6,9 +6,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.checks import checked_count, checked_labels, first_not_finite
 from dris.core.dynamics.trajectories import Column
 from dris.core.errors import InputError
+from dris.core.validate import checked_count, checked_labels, first_not_finite
 
 # Columns with a value per (proxy, epoch, example), and those with one per example.
 TRAJECTORIES = ("loss", "margin", "correct", "error_norm", "gradient_norm", "rival")

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.dynamics.arrayfile import read_arrays, write_arrays
 from dris.core.dynamics.columns import PER_EXAMPLE, TRAJECTORIES
-from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.dynamics.trajectories import Totals
 from dris.core.errors import InputError
+from dris.core.files import read_arrays, write_arrays
 
 FORMAT = 1
 _KEPT = {np.dtype(code) for code in ("<f8", "<f4", "<i8", "<i4", "|b1", "|u1")}

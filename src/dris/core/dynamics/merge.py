@@ -3,7 +3,7 @@
 import numpy as np
 
 from dris.core.dynamics.columns import PER_EXAMPLE
-from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.ids import alignment
 

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.checks import checked_count
 from dris.core.errors import InputError
 from dris.core.frozen import same_value
 from dris.core.large.keys import Keys
+from dris.core.validate import checked_count
 
 PIECES = 8  # bits: a heavy cell is cut into 256
 

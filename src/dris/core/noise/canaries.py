@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.checks import checked_labels, checked_score, count_of, numeric, part_of
-from dris.core.choose.selection import Subset, top_mask
 from dris.core.errors import InputError
 from dris.core.frozen import read_only, same_value
+from dris.core.select.selection import Subset, top_mask
+from dris.core.validate import checked_labels, checked_score, count_of, numeric, part_of
 
 Labels = NDArray[np.int64]
 Mask = NDArray[np.bool_]

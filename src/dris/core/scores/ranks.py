@@ -18,9 +18,9 @@ from threading import Lock
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.checks import checked_count, first_not_finite
 from dris.core.errors import InputError
 from dris.core.large.keys import ordered_keys
+from dris.core.validate import checked_count, first_not_finite
 
 _CHUNK = 1 << 18  # elements handled at a time, small enough to stay in the cache
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dris.core.checks import checked_score
-from dris.core.choose.selection import keep_top
 from dris.core.errors import InputError
 from dris.core.scores.ranks import normalized_ranks
+from dris.core.select.selection import keep_top
+from dris.core.validate import checked_score
 
 
 @dataclass(frozen=True, slots=True)

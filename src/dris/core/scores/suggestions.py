@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 
 

@@ -11,7 +11,7 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.scores.formulas import Score, aum_mean, consensus
 from dris.core.scores.ranks import normalized_ranks
 

@@ -10,16 +10,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dris.core.checks import checked_count
 from dris.core.errors import InputError
+from dris.core.validate import checked_count
 from dris.data.files import fingerprint_of, in_order, listed, one_line, reading
 from dris.data.files import refuse_larger_than_memory as refuse_too_large
 from dris.data.images.pixels import OWN_SIZE, USUAL_SIZE, decoded, is_image, outline
 from dris.data.labelled import Feature, LabelledData, Origin
+from dris.data.options import Columns
 from dris.data.tables.label_columns import is_text
+from dris.data.tables.labelled_table import marks_of, origin_of
 from dris.data.tables.numbers.encoding import Rows, where_of
-from dris.data.tables.roles import Columns
-from dris.data.tables.stream import marks_of, origin_of
 
 # Opens the i-th image: a path or a file, and what to call it in a message.
 _Images = Callable[[], Iterable[tuple[Any, str]]]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.words import guarded
+from dris.core.sanitize import guarded
 from dris.data.tables.copies import Change, record_bytes
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dris.core.checks import checked_ids
-from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.words import from_json
+from dris.core.sanitize import from_json
+from dris.core.validate import checked_ids
 from dris.data.files import PathLike, files_of, in_order, listed, one_line, reading, refuse_endless
 from dris.data.interchange.scorefile import ScoreFile
 from dris.data.tables.csvfile import CsvRows, open_csv

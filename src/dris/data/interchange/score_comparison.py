@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
+from dris.core.sanitize import unguarded
 from dris.core.scores.resemblance import ScoresCompared, compare_scores
-from dris.core.words import unguarded
 from dris.data.files import files_of, listed, one_line, reading
 from dris.data.interchange.scorefile import ScoreFile, read_scores
 from dris.data.tables.csvfile import open_csv
 from dris.data.tables.label_columns import ids_of, trusted_of, typed_text
-from dris.data.tables.stream import open_parquet
+from dris.data.tables.labelled_table import open_parquet
 
 _CANARY, _FLIPPED = "canary", "flipped"
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.checks import checked_ids, checked_score
 from dris.core.errors import InputError
 from dris.core.frozen import read_only
 from dris.core.ids import alignment
-from dris.core.words import from_json
+from dris.core.sanitize import from_json
+from dris.core.validate import checked_ids, checked_score
 from dris.data.files import PathLike, listed, one_line, reading
 from dris.data.tables.label_columns import ids_of
 from dris.data.writer import Writer

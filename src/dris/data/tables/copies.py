@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
 from dris.data.tables.csvfile import CsvRows, open_csv, records
+from dris.data.tables.labelled_table import open_parquet, parquet_file
 from dris.data.tables.numbers.encoding import Rows
 from dris.data.tables.numpy_files import Stored, stored_npy, stored_npz
 from dris.data.tables.saved_dataset import open_saved
-from dris.data.tables.stream import open_parquet, parquet_file
 
 _GROUP = 1 << 16  # rows of a row group
 

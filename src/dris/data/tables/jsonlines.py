@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from dris.core.errors import InputError
-from dris.core.words import from_json
+from dris.core.sanitize import from_json
 from dris.data.files import one_line, reading
 from dris.data.packed import opened, source, unpacked_size
 from dris.data.tables.memory_rows import MemoryRows

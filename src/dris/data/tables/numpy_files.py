@@ -12,14 +12,14 @@ import pyarrow as pa
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from dris.core.checks import checked_ids, first_not_finite
 from dris.core.errors import InputError
+from dris.core.validate import checked_ids, first_not_finite
 from dris.data.files import fingerprint_of, listed, one_line, reading, refuse_larger_than_memory
 from dris.data.findings.problems import Problems
 from dris.data.labelled import Feature, LabelledData, Origin, Value
+from dris.data.options import Columns
 from dris.data.tables.label_columns import ids_of, labels_of, trusted_of
 from dris.data.tables.numbers.word_columns import fill_with_median
-from dris.data.tables.roles import Columns
 
 _PORTION = 8 << 20  # bytes at once
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from dris.core.errors import InputError
-from dris.core.words import from_json
+from dris.core.sanitize import from_json
 from dris.data.files import listed, reading
 from dris.data.labelled import LabelledData
 

@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from dris.core.checks import first_not_finite
 from dris.core.errors import InputError
+from dris.core.validate import first_not_finite
 from dris.data.files import PathLike, files_of, in_order, listed, one_line, reading, whole_file
 from dris.data.interchange.scorefile import FORMAT, NOTE
 from dris.data.tables.label_columns import is_text, plain
-from dris.data.tables.stream import open_parquet, parquet_file
+from dris.data.tables.labelled_table import open_parquet, parquet_file
 
 ROWS = 1 << 19  # at once
 VECTORS = "losses"  # a column of vectors is called so unless said otherwise

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.checks import checked_count, checked_ids
 from dris.core.dynamics.columns import labels_for
 from dris.core.errors import InputError
 from dris.core.frozen import read_only
 from dris.core.ids import Positions, all_below
+from dris.core.validate import checked_count, checked_ids
 from dris.learn.record.array_like import as_array
 
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)

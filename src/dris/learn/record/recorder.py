@@ -26,13 +26,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.checks import checked_count
 from dris.core.dynamics.columns import ON_DEMAND, TRAJECTORIES
-from dris.core.dynamics.history import Dynamics
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.dynamics.trajectories import Column, TotalsAccumulator
 from dris.core.errors import InputError
+from dris.core.validate import checked_count
 from dris.learn.record.batches import Batches
-from dris.learn.record.sweep import Sweep
+from dris.learn.record.epoch_buffer import Sweep
 
 FORMAT = 1
 _RECORDS = ("all", "scored")

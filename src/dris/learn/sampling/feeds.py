@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.choose.importance import Importance
 from dris.core.dynamics.trajectories import trajectories_of
 from dris.core.errors import InputError
-from dris.core.words import from_json
-from dris.learn.networks.schedules import Drawn, Positions, Schedule
+from dris.core.sanitize import from_json
+from dris.core.select.importance import Importance
+from dris.learn.jobs.jobs import CollapsedError
 from dris.learn.sampling.plans import Plan, Score, Seen, no_score, uniform
 from dris.learn.store.target_log import Arrays, Sampled
-from dris.learn.work.jobs import CollapsedError
-from dris.learn.work.trainer import Trainer
+from dris.learn.trainers.networks.schedules import Drawn, Positions, Schedule
+from dris.learn.trainers.trainer import Trainer
 
 _log = logging.getLogger("dris.learn")
 

@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.choose.importance import Importance, importance, proportional, uniform_hybrid
 from dris.core.errors import InputError
+from dris.core.select.importance import Importance, importance, proportional, uniform_hybrid
 
 Score = NDArray[np.float64]
 SMOOTHING = 0.1  # ξ, the paper's

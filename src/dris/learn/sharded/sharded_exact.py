@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.dynamics.arrayfile import read_arrays, write_arrays, write_atomically
+from dris.core.files import read_arrays, write_arrays, write_atomically
 from dris.core.large.keys import values_of
 from dris.core.large.rank_tables import RankTable
 from dris.core.scores.ranks import doubled_ranks
 from dris.data.tables.shards import Shard
-from dris.learn.run.processes import Ticker
+from dris.learn.engines.processes import Ticker
 from dris.learn.sharded.sharded_passes import FORMAT, Passes
 
 BUCKET = 1 << 22  # losses sorted at once

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.dynamics.arrayfile import read_arrays, write_arrays
+from dris.core.files import read_arrays, write_arrays
 from dris.core.large.histograms import Counter, Grid, Histogram, merged
 from dris.core.large.keys import ordered_keys
 from dris.core.large.rank_tables import RankTable
 from dris.data.tables.shards import Shard
-from dris.learn.run.engine import Engine
-from dris.learn.run.processes import Progress, Ticker, run_all
+from dris.learn.engines.engine import Engine
+from dris.learn.engines.processes import Progress, Ticker, run_all
 
 FORMAT = 1
 Histograms = dict[int, Histogram]  # by proxy

@@ -19,20 +19,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dris.core.checks import count_of
-from dris.core.dynamics.arrayfile import made_folder
 from dris.core.errors import InputError
+from dris.core.files import made_folder
 from dris.core.large.histograms import Grid
 from dris.core.large.rank_tables import mean_error
+from dris.core.sanitize import from_json
 from dris.core.scores.ranks import variance_of_ranks
 from dris.core.streams import checked_seed
 from dris.core.temporaries import remove_left
-from dris.core.words import from_json
+from dris.core.validate import count_of
 from dris.data.files import PathLike, reading
 from dris.data.tables.shards import Shard, open_shards, write_shard
 from dris.data.writer import OWN, Writer, digest_of
-from dris.learn.run.engine import Engine, checked_engine
-from dris.learn.run.processes import Progress, Ticker
+from dris.learn.engines.engine import Engine, checked_engine
+from dris.learn.engines.processes import Progress, Ticker
 from dris.learn.sharded.sharded_exact import sort_on_disk, sorted_ranks
 from dris.learn.sharded.sharded_passes import FORMAT, Passes, count_levels, looked_up, rank_tables
 from dris.learn.sharded.sharded_top import SCORE, Kept, keep_top_shards

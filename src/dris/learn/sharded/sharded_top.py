@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from dris.core.checks import count_of
 from dris.core.large.histograms import Counter, Grid, Histogram, key_at, merged
 from dris.core.large.keys import Keys, ordered_keys, values_of
 from dris.core.streams import hashed_order
+from dris.core.validate import count_of
 from dris.data.tables.shards import Shard, read_pieces, write_shard
-from dris.learn.run.processes import Ticker
+from dris.learn.engines.processes import Ticker
 from dris.learn.sharded.sharded_passes import Passes
 
 SCORE = "rank_variance"

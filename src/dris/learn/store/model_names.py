@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dris.learn.work.trainers import kind_of
+from dris.learn.trainers.registry import kind_of
 
 
 def name_of(model: Any) -> str:

@@ -18,9 +18,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dris.core.dynamics.arrayfile import is_sealed, plain_bytes
 from dris.core.errors import InputError
-from dris.core.words import from_json
+from dris.core.files import is_sealed, plain_bytes
+from dris.core.sanitize import from_json
 from dris.learn.store.locks import LOCK, LockedError, folder_lock, is_lock, is_locked
 from dris.learn.store.runs import DONE, FORMAT, KEY, Checkpoint, Outcome, Run, is_leftover, is_name
 
@@ -98,7 +98,7 @@ class Store:
     `tally` counts the proxies that `train_proxies` found here and trained, without reading a run.
 
     >>> import tempfile
-    >>> from dris.core.dynamics.history import Dynamics
+    >>> from dris.core.dynamics.dynamics import Dynamics
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     run = Store(folder).run({"model": "mlp", "seed": 0})
     ...     with run.locked():

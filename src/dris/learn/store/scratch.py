@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dris.core.dynamics.arrayfile import made_folder, write_atomically
 from dris.core.errors import InputError
+from dris.core.files import made_folder, write_atomically
 from dris.core.temporaries import remove_left
 from dris.learn.store.locks import LOCK, folder_lock
 

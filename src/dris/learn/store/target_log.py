@@ -15,17 +15,17 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.dynamics.arrayfile import made_folder
 from dris.core.errors import InputError
-from dris.core.words import from_json
-from dris.learn.networks.schedules import Schedule
+from dris.core.files import made_folder
+from dris.core.sanitize import from_json
+from dris.learn.jobs.job_keys import key_of
+from dris.learn.jobs.jobs import CollapsedError, Data, DivergedError, Job
 from dris.learn.store.model_names import code_of, name_of, refuse_unnamed
 from dris.learn.store.run_store import Store
 from dris.learn.store.runs import Outcome, Run
-from dris.learn.work.job_keys import key_of
-from dris.learn.work.jobs import CollapsedError, Data, DivergedError, Job
-from dris.learn.work.trainer import Trainer
-from dris.learn.work.trainers import kind_of, one_thread, told_who
+from dris.learn.trainers.networks.schedules import Schedule
+from dris.learn.trainers.registry import kind_of, one_thread, told_who
+from dris.learn.trainers.trainer import Trainer
 
 _log = logging.getLogger("dris.store")
 Arrays = dict[str, NDArray[Any]]

@@ -17,10 +17,10 @@ from dris.core.large.mapped import roomy
 from dris.data.files import one_line, refuse_larger_than_memory
 from dris.data.findings.label_findings import row_keys
 from dris.data.labelled import Feature
+from dris.data.options import Columns, NothingToLearnError
 from dris.data.tables.label_columns import plain
 from dris.data.tables.numbers.number_survey import NumberSurvey, number_blocks, survey_numbers
 from dris.data.tables.numbers.word_columns import Encoder, LeftOut, encoder_of, fill_with_median
-from dris.data.tables.roles import Columns, NothingToLearnError
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 

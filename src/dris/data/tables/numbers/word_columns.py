@@ -33,8 +33,8 @@ from dris.data.tables.numbers.written_numbers import written_numbers
 from dris.data.text.ngrams import all_keys
 
 if TYPE_CHECKING:
+    from dris.data.options import Columns
     from dris.data.tables.numbers.encoding import Rows
-    from dris.data.tables.roles import Columns
 
 _SHORT = 40  # characters on average, up to which cells may be numbers or dates
 _SENTENCE = 3.0  # words on average, from which cells are text

@@ -1,0 +1,272 @@
+"""What every kind of cell needs: the noisy labels, the ensembles, and what a rule keeps of them."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.dynamics.dynamics import Dynamics
+from dris.core.noise.canaries import Canaries, plant_canaries, without_canaries
+from dris.core.noise.flips import NoisyLabels, flip_labels
+from dris.core.select.rules import RECOMMENDED, choose, rule_of
+from dris.core.select.selection import Subset
+from dris.core.streams import rng_for
+from dris.data.labelled import LabelledData
+from dris.learn.attack import attacker_norms
+from dris.learn.proxies import train_proxies
+from dris.learn.store.scratch import scratch
+from dris.learn.store.target_log import TargetRun
+from dris.learn.trainers.registry import kind_of
+from dris.pipeline.by_scores import decide_scored
+from dris.pipeline.scored import Scored, score_data
+from dris.pipeline.settings import NO_ENCODER, Settings
+from experiments.cell_data import Loaded, Place, loaded
+from experiments.spec import CLEAN, Cell, Noise, Target
+
+Labels = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Finding:
+    """What a cell came to, and the seconds it took, which no result depends on."""
+
+    cell: Cell
+    found: dict[str, Any]
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+Findings = Callable[[Sequence[Cell], Place], Iterator[Finding]]
+
+
+@contextmanager
+def timed(seconds: dict[str, float], what: str) -> Iterator[None]:
+    """Write down how long something took, on the clock and of this process's CPU.
+
+    Where a GPU computes, both clocks wait for it, and the second is its time: what the host's
+    processor did meanwhile says nothing.
+    """
+    waits = _gpu()
+    waits()
+    wall, cpu = time.perf_counter(), time.process_time()
+    yield
+    waits = _gpu()  # it may have begun to compute
+    waits()
+    took = time.perf_counter() - wall
+    seconds[what] = round(took, 2)
+    seconds[f"{what} cpu"] = round(took if waits is not _nothing else time.process_time() - cpu, 2)
+
+
+def clocked(seconds: dict[str, float], train: Callable[[], TargetRun]) -> TargetRun:
+    """A target trained on the clock, unless it goes on from epochs of a run that was killed.
+
+    Then nothing knows how long it took, and no clock is better than a part of it.
+    """
+    mine: dict[str, float] = {}
+    with timed(mine, "target"):
+        run = train()
+    if not run.resumed:
+        seconds |= mine
+    return run
+
+
+def _gpu() -> Callable[[], object]:
+    """What waits for this process's own GPU (`use_gpu_fully`); nothing where none computes."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return _nothing
+    wait: Callable[[], object] = torch.cuda.synchronize
+    return wait
+
+
+def _nothing() -> None:
+    pass
+
+
+def model_of(name: str) -> Any:
+    """A cell's model as `dris.learn` takes it: one of the bench's own, or the name itself.
+
+    >>> model_of("small_mlp").hidden, model_of("resnet20")
+    (64, 'resnet20')
+    """
+    if not name.startswith("small_mlp"):
+        return name
+    from experiments.small_mlp import MODELS  # scikit-learn, which no table needs
+
+    return MODELS[name]
+
+
+def target_of(cell: Cell) -> Target:
+    """What a cell trains at its end; a kind that asks for it cannot do without."""
+    if cell.target is None:
+        raise ValueError(f"a cell of kind {cell.kind} needs a target")
+    return cell.target
+
+
+@contextmanager
+def kept_epochs(model: Any, cell: Cell, place: Place) -> Iterator[Path | None]:
+    """Where a cell's target keeps its epochs until its record is written: killed, it goes on.
+
+    One process at a time is there. None for a kind of model that keeps no epochs.
+    """
+    if not kind_of(model).keeps_epochs:
+        yield None
+        return
+    with scratch(place.epochs_of(cell.key)) as folder:
+        yield folder
+
+
+def corrupted(
+    y: Labels,
+    noise: Noise,
+    *,
+    seed: int,
+    classes: int,
+    norms: Callable[[], NDArray[np.float64]] | None = None,
+) -> NoisyLabels:
+    """The labels under a noise; one that aims asks for the norms that it hits the largest of.
+
+    >>> corrupted(np.array([0, 1, 0, 1]), Noise("uniform", 0.5), seed=0, classes=2).rate
+    0.5
+    """
+    if noise == CLEAN:
+        return NoisyLabels(y, y, {"kind": "none"})
+    if norms is None:
+        return flip_labels(y, noise.rate, kind=noise.kind, seed=seed, classes=classes)
+    return flip_labels(y, noise.rate, kind="targeted", norms=norms(), seed=seed, classes=classes)
+
+
+def corrupted_cell(
+    cell: Cell, data: Loaded, place: Place, *, seen: Callable[[], tuple[Any, Any]] | None = None
+) -> NoisyLabels:
+    """A cell's labels under its noise; the attacker is trained once per seed.
+
+    `seen` is the attacker's model and what it looks at, where that is not the cell's own.
+    """
+
+    def norms() -> NDArray[np.float64]:
+        model, x = (model_of(cell.ensemble.attacker), data.x) if seen is None else seen()
+        return attacker_norms(
+            x,
+            data.y,
+            model=model,
+            recipe=cell.ensemble.attack,
+            seed=cell.seed,
+            device=place.device,
+            store=place.store,
+        )
+
+    aims = norms if cell.noise.kind == "targeted" else None
+    return corrupted(data.y, cell.noise, seed=cell.seed, classes=data.classes, norms=aims)
+
+
+@dataclass(frozen=True, slots=True)
+class Ensembles:
+    """What the proxies said of one noisy data set; each ensemble trains when it is asked for.
+
+    Attributes:
+        plain: Proxies on the given labels, for the rules without canaries.
+        planted: Proxies on the labels with canaries, for the gated rules.
+        unseen: Proxies judging only what they did not train on, for confident learning.
+        canaries: Those of `planted`; half of them choose, as in the product.
+        folded: The product's own proxies, which "recommended" decides by and peers may share.
+    """
+
+    plain: Callable[[], Dynamics]
+    planted: Callable[[], Dynamics]
+    unseen: Callable[[], Dynamics]
+    canaries: Canaries
+    folded: Callable[[], Scored] | None = None
+
+    def subset(self, rule: str, keep: float, seed: int) -> Subset:
+        """What a rule keeps, by the ensemble it runs on; no canary is kept."""
+        if self.folded is not None and rule == RECOMMENDED:
+            return decide_scored(self.folded(), keep=keep).subset
+        ensemble = rule_of(rule).ensemble
+        if self.folded is not None and ensemble == "folded":
+            return choose(rule, self.folded().dynamics, keep=keep, seed=seed)
+        dynamics: Dynamics = getattr(self, ensemble)()
+        if ensemble != "planted":
+            return choose(rule, dynamics, keep=keep, seed=seed)
+        choosing = np.zeros(dynamics.examples, dtype=np.bool_)
+        choosing[self.canaries.choosing.positions] = True
+        chosen = choose(rule, dynamics, keep=keep, choosing=choosing, seed=seed)
+        return without_canaries(chosen, self.canaries)
+
+
+def ensembles_of(
+    cell: Cell,
+    given: Labels,
+    classes: int,
+    train: Callable[[Labels, int, int | None], Dynamics],
+    folded: Callable[[], Scored] | None = None,
+) -> Ensembles:
+    """The three ensembles of a cell by what trains one: labels, how many, in how many folds."""
+    canaries = plant_canaries(
+        given,
+        share=cell.ensemble.canaries,
+        rng=rng_for(cell.seed, "canaries", "uniform"),
+        classes=classes,
+    )
+    count = cell.ensemble.count
+    return Ensembles(
+        plain=cache(lambda: train(given, count, None)),
+        planted=cache(lambda: train(canaries.planted, count, None)),
+        unseen=cache(lambda: train(given, 1, 2).unseen()),
+        canaries=canaries,
+        folded=None if folded is None else cache(folded),
+    )
+
+
+def proxies_of(
+    cell: Cell, data: Loaded, labels: Labels, place: Place, count: int, folds: int | None = None
+) -> Dynamics:
+    """The cell's proxies, trained on these labels or taken from the store."""
+    return train_proxies(
+        data.x,
+        labels,
+        proxies=count,
+        model=[model_of(name) for name in cell.ensemble.models],
+        recipe=cell.ensemble.recipe,
+        cross_fit=folds,
+        # Random draws hash (seed, id); ids that carry the seed redraw them.
+        ids=np.arange(len(labels)) + cell.seed * len(labels),
+        classes=data.classes,
+        seed=cell.seed,
+        gradient_norm=True,
+        test=(data.test_x, data.test_y),
+        workers=1,
+        device=place.device,
+        store=place.store,
+    )
+
+
+def prepared(
+    cells: Sequence[Cell], place: Place, seconds: dict[str, float]
+) -> tuple[Loaded, NoisyLabels, Ensembles]:
+    """The data, noisy labels and ensembles that a group of cells shares."""
+    first = cells[0]
+    data = loaded(first.source, place)
+    with timed(seconds, "attacker"):
+        noisy = corrupted_cell(first, data, place)
+
+    def train(labels: Labels, count: int, folds: int | None) -> Dynamics:
+        return proxies_of(first, data, labels, place, count, folds)
+
+    def folded() -> Scored:
+        # As the cell's own proxies read it: tables, or pictures without another's pretraining.
+        pictures = first.ensemble.models == ("small_cnn",)
+        x = data.x if pictures else data.x.reshape(len(data.y), -1)
+        own = LabelledData.of(x, noisy.given, classes=tuple(range(data.classes)))
+        how = Settings(seed=first.seed, encoder=NO_ENCODER if pictures else None)
+        return score_data(
+            own, how, workers=1, device=place.device, store=place.store, only_judged=True
+        )
+
+    return data, noisy, ensembles_of(first, noisy.given, data.classes, train, folded)

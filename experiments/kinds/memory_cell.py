@@ -1,0 +1,72 @@
+"""A target on what a rule keeps, as in static_cell, and what it learned by heart of it.
+
+Asked after its last step, in eval mode and without augmentation, about the wrong labels it was
+trained on, about wrong labels it never saw, and about the right ones it was trained on.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.noise.flips import NoisyLabels
+from dris.core.select.selection import Subset
+from dris.learn.store.target_log import TargetRun
+from experiments.cell_data import Loaded, Place
+from experiments.kinds import static_cell
+from experiments.kinds.groups import Finding
+from experiments.spec import Cell
+
+Labels = NDArray[np.int64]
+_AT_ONCE = 512
+
+
+def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
+    """What static_cell finds of every cell, its memory, and how its target trained."""
+    for finding in static_cell.findings(cells, place, more=_remembered):
+        if finding.cell.target is not None:  # which static_cell has made sure of
+            recipe = finding.cell.target.recipe
+            finding.found |= {"augmented": recipe.augment, "epochs": recipe.epochs}
+        yield finding
+
+
+def _remembered(
+    run: TargetRun, data: Loaded, noisy: NoisyLabels, subset: Subset
+) -> dict[str, float | None]:
+    if run.imputed:  # it has no finite weights
+        return dict.fromkeys(("by_heart", "by_chance", "fits_right"))
+    return memory(_said(run.model, data), noisy, subset.indices)
+
+
+def memory(said: Labels, noisy: NoisyLabels, kept: Labels) -> dict[str, float | None]:
+    """Shares of labels that a target repeats; None where there is no such label.
+
+    `by_heart` is of the wrong labels that were kept, `by_chance` of those that were not, so that
+    the target never saw them, `fits_right` of the right ones that were kept.
+
+    >>> noisy = NoisyLabels(np.array([1, 1, 0, 0]), np.array([0, 0, 0, 0]), {})
+    >>> memory(np.array([1, 0, 0, 0]), noisy, np.array([0, 2, 3]))
+    {'by_heart': 1.0, 'by_chance': 0.0, 'fits_right': 1.0}
+    """
+    repeats, wrong = said == noisy.given, noisy.flipped
+    seen = np.zeros(len(wrong), dtype=np.bool_)
+    seen[kept] = True
+    groups = {"by_heart": wrong & seen, "by_chance": wrong & ~seen, "fits_right": ~wrong & seen}
+    return {n: float(repeats[of].mean()) if of.any() else None for n, of in groups.items()}
+
+
+def _said(model: Any, data: Loaded) -> Labels:
+    """The class that a trained network gives every training example."""
+    import torch
+
+    from dris.learn.trainers.networks.sources import TensorSource
+
+    source = TensorSource(data.x, next(model.parameters()).device)
+    pieces = np.array_split(np.arange(len(data.y)), -(-len(data.y) // _AT_ONCE))
+    model.eval()
+    with torch.inference_mode():
+        found: Labels = np.concatenate(
+            [model(x).argmax(dim=1).cpu().numpy() for x in source.batches(pieces)]
+        )
+    return found

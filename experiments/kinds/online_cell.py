@@ -1,0 +1,159 @@
+"""A target trained on weighted draws from a plan (paper, algorithm 2).
+
+A cell's rule is a plan, the exponent of its weights and the smoothing ξ: "uniform", "dr_is:0",
+"dr_is:1:0.05"; exponent 1 and ξ = 0.1 unless said. Where examples and proxies are those of static
+pruning, as at mid and paper, the trained ones are shared with it; elsewhere seeds differ in their
+examples too.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache, partial
+
+import numpy as np
+
+from dris.core.dynamics.dynamics import Dynamics
+from dris.core.noise.flips import NoisyLabels
+from dris.core.scores.formulas import rank_variance
+from dris.core.select.importance import Importance, importance
+from dris.core.streams import rng_for
+from dris.learn.online import train_online
+from dris.learn.proxies import train_proxies
+from dris.learn.recipe import PAPER_RHO_REFERENCE
+from dris.learn.sampling.plans import SMOOTHING
+from dris.learn.store.target_log import TargetRun
+from experiments.cell_data import Loaded, Place
+from experiments.datasets.catalogue import load
+from experiments.kinds.groups import Finding, clocked, corrupted_cell, prepared, target_of, timed
+from experiments.scales import SCALES
+from experiments.spec import Cell
+
+
+def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
+    """Accuracy, and how the draws concentrated, of every plan of one group."""
+    first, shared = cells[0], dict[str, float]()
+    data, noisy, dynamics = (
+        _of_pruning(cells, place, shared) if of_pruning(first) else _redrawn(first, place, shared)
+    )
+    drawn = rng_for(0, first.source.name, "test").permutation(len(data.test_y))
+    tests = drawn[: first.source.tests]
+    for cell in cells:
+        target, seconds = target_of(cell), dict(shared)
+        with timed(seconds, "scoring"):
+            proxies = dynamics()
+        plan, exponent = plan_of(cell.rule, proxies)
+        train = partial(
+            train_online,
+            target.model,
+            data.x,
+            noisy.given,
+            plan=plan,
+            dynamics=proxies,
+            weight_exponent=exponent,
+            # As in the paper, the reference is the attacker's network.
+            reference=cell.ensemble.attacker,
+            reference_recipe=replace(PAPER_RHO_REFERENCE, augment=target.recipe.augment),
+            recipe=target.recipe,
+            seed=cell.seed,
+            classes=data.classes,
+            test=(data.test_x[tests], data.test_y[tests]),
+            flagged=noisy.flipped if noisy.flipped.any() else None,
+            rescue=False,
+            device=place.device,
+            store=place.store,
+        )
+        run = clocked(seconds, train)
+        yield Finding(cell, found_in(run), seconds)
+
+
+def of_pruning(cell: Cell) -> bool:
+    """Whether static pruning trains the same proxies on the same examples.
+
+    >>> from experiments.paper.online_draws import NOISES, online
+    >>> {name: of_pruning(online(scale, NOISES[0], "uniform", 0)) for name, scale in SCALES.items()}
+    {'smoke': False, 'cpu': False, 'mid': True, 'paper': True}
+    """
+    beds = (bed for scale in SCALES.values() for bed in scale.beds)
+    return any((cell.source, cell.ensemble) == (bed.source, bed.ensemble) for bed in beds)
+
+
+def _of_pruning(
+    cells: Sequence[Cell], place: Place, seconds: dict[str, float]
+) -> tuple[Loaded, NoisyLabels, Callable[[], Dynamics]]:
+    data, noisy, ensembles = prepared(cells, place, seconds)
+    return data, noisy, ensembles.plain
+
+
+def _redrawn(
+    first: Cell, place: Place, seconds: dict[str, float]
+) -> tuple[Loaded, NoisyLabels, Callable[[], Dynamics]]:
+    data = redrawn(first, place)
+    with timed(seconds, "attacker"):
+        noisy = corrupted_cell(first, data, place)
+
+    @cache
+    def dynamics() -> Dynamics:
+        return train_proxies(
+            data.x,
+            noisy.given,
+            proxies=first.ensemble.count,
+            model=list(first.ensemble.models),
+            recipe=first.ensemble.recipe,
+            record="scored",
+            seed=first.seed,
+            classes=data.classes,
+            test=(data.test_x, data.test_y),
+            workers=1,
+            device=place.device,
+            store=place.store,
+        )
+
+    return data, noisy, dynamics
+
+
+def redrawn(cell: Cell, place: Place) -> Loaded:
+    """The cell's examples, drawn anew for its seed, and every test example."""
+    data = load(cell.source.name, data_dir=place.data_dir)
+    order = rng_for(cell.seed, cell.source.name, "examples").permutation(len(data.train_y))
+    chosen = np.sort(order[: cell.source.examples])
+    x, y = data.train_x[chosen], data.train_y[chosen]
+    return Loaded(x, y, data.test_x, data.test_y, len(data.classes))
+
+
+def plan_of(rule: str, proxies: Dynamics) -> tuple[str | Importance, float | None]:
+    """A plan and the exponent of its weights; another ξ than the usual is a plan made by hand.
+
+    >>> plan_of("standard_is:0", Dynamics.from_losses([[0.1], [0.2]]))
+    ('standard_is', 0.0)
+    """
+    parts = rule.split(":")
+    name, exponent, smoothing = parts + ["", "1", str(SMOOTHING)][len(parts) :]
+    if float(smoothing) == SMOOTHING:
+        return name, float(exponent)
+    plan = importance(
+        rank_variance(proxies), smoothing=float(smoothing), weight_exponent=float(exponent)
+    )
+    return plan, None
+
+
+def found_in(run: TargetRun) -> dict[str, object]:
+    """What a record keeps of a target: where it ended, its course, how its draws concentrated.
+
+    A run that broke ends at `broke`, with the accuracy of its last whole epoch; where there is
+    none, it is imputed and no claim reads it.
+    """
+    sampled = [line.sampled for line in run.log]
+    sizes = [s.concentration_size for s in sampled]
+    flagged = [s.flagged_mass for s in sampled if s.flagged_mass is not None]
+    return {
+        "accuracy": float(run.accuracy or 0.0),
+        "diverged": run.status == "diverged",
+        "alarm": any(s.alarm for s in sampled),
+        "collapsed": run.status == "collapsed",
+        "imputed": run.imputed,
+        "broke": None if run.broke is None else run.broke[0],
+        "smallest_concentration": min(sizes, default=0.0),
+        "corrupt_draws": float(np.mean(flagged)) if flagged else 0.0,
+        "accuracy_by_epoch": [round(line.test_accuracy or 0.0, 4) for line in run.log],
+        "concentration_by_epoch": [round(size) for size in sizes],
+    }

@@ -1,0 +1,105 @@
+"""A target trained on what a rule keeps (paper, algorithm 1)."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.noise.flips import NoisyLabels
+from dris.core.select.gate import NothingPassesError
+from dris.core.select.selection import Subset
+from dris.learn.store.target_log import TargetRun
+from dris.learn.targets import train_target
+from experiments.cell_data import Loaded, Place
+from experiments.kinds.groups import (
+    Finding,
+    clocked,
+    kept_epochs,
+    model_of,
+    prepared,
+    target_of,
+    timed,
+)
+from experiments.spec import Cell
+
+More = Callable[[TargetRun, Loaded, NoisyLabels, Subset], dict[str, Any]]
+"""What else another kind of cell wants to know of a trained target."""
+
+
+def findings(cells: Sequence[Cell], place: Place, *, more: More | None = None) -> Iterator[Finding]:
+    """Accuracy, contamination and size of every cell of one group."""
+    shared: dict[str, float] = {}
+    data, noisy, ensembles = prepared(cells, place, shared)
+    for cell in cells:
+        seconds = dict(shared)
+        try:
+            with timed(seconds, "scoring"):
+                subset = ensembles.subset(cell.rule, cell.keep, cell.seed)
+        except NothingPassesError:
+            yield Finding(cell, guessed(data, noisy), seconds)
+            continue
+        with kept_epochs(model_of(target_of(cell).model), cell, place) as epochs:
+            train = partial(trained, cell, data, noisy.given, subset, place, epochs)
+            run = clocked(seconds, train)
+            kept = subset.indices
+            found: dict[str, Any] = {
+                "accuracy": float(run.accuracy or 0.0),
+                "contamination": float(noisy.flipped[kept].mean()),
+                "size": len(kept),
+                "smallest_class": int(np.bincount(noisy.given[kept], minlength=data.classes).min()),
+                **imputed(run),
+            }
+            if "passed" in subset.parameters:
+                found |= {name: subset.parameters.get(name, 0) for name in ("passed", "short")}
+            if more is not None:
+                with timed(seconds, "memory"):
+                    found |= more(run, data, noisy, subset)
+            yield Finding(cell, found, seconds)  # its record is written when this goes on
+
+
+def trained(
+    cell: Cell,
+    data: Loaded,
+    given: NDArray[np.int64],
+    subset: Subset,
+    place: Place,
+    folder: Path | None = None,
+) -> TargetRun:
+    """The cell's target, trained for as many steps as on all the data, and tested.
+
+    It keeps its epochs in the folder, where there is one: killed work goes on.
+    """
+    target = target_of(cell)
+    return train_target(
+        model_of(target.model),
+        data.x,
+        given,
+        subset,
+        recipe=target.recipe,
+        seed=cell.seed,
+        classes=data.classes,
+        test=(data.test_x, data.test_y),
+        device=place.device,
+        course=False,
+        store=folder,
+    )
+
+
+def imputed(run: TargetRun) -> dict[str, Any]:
+    """Nothing, or the word that keeps claims from reading the accuracy of a target that broke."""
+    return {"imputed": True} if run.imputed else {}
+
+
+def guessed(data: Loaded, noisy: NoisyLabels) -> dict[str, Any]:
+    """What a rule that keeps nothing comes to: the commonest class, which no claim reads."""
+    common = np.bincount(noisy.given, minlength=data.classes).argmax()
+    return {
+        "accuracy": float((data.test_y == common).mean()),
+        "contamination": None,
+        "size": 0,
+        "smallest_class": 0,
+        "imputed": True,
+    }

@@ -1,0 +1,125 @@
+"""How much is kept: α of 0.25, 0.5 and 0.75 under the targeted attack (paper, table 6; item 7).
+
+    dris reproduce keep --scale cpu
+
+The quarter comes from static pruning; the other two take 12 more targets per seed and data set.
+Cost: seconds at smoke; at cpu about 6 minutes of one core per seed and data set; at paper about
+25 GPU-minutes per target.
+Claims tested: DR-IS above Random and the magnitude scores below it at every α; AUM overtakes DR-IS
+from α = 0.5 on CIFAR-10 and at α = 0.75 on CIFAR-100.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from dris.core.select.rules import title_of
+from experiments.paper.pruning import ATTACK, KEEP, data_of, static
+from experiments.records import Records
+from experiments.results.claims import Claim, above
+from experiments.results.curves import Panel, curve_panels
+from experiments.results.paper_values import KEEP_SWEEP
+from experiments.results.reading import Like, as_recorded, crossed, shown
+from experiments.results.table import Printed, Table
+from experiments.scales import Scale
+from experiments.spec import Cell
+
+TITLE = "Keep fraction"
+KEEPS = (0.25, 0.5, 0.75)
+RULES = ("random", "el2n", "consensus", "aum", "rank_variance", "gated")
+_OVERTAKEN = {"cifar10": (0.5, 0.75), "cifar100": (0.75,)}
+"""Where the paper has AUM above DR-IS."""
+
+
+def cells(scale: Scale) -> list[Cell]:
+    """Every rule at every keep fraction, seed by seed."""
+    return [
+        static(bed, ATTACK, rule, seed, keep)
+        for seed in range(scale.seeds)
+        for bed in scale.beds
+        for keep in KEEPS
+        for rule in RULES
+    ]
+
+
+def tables(records: Records) -> Sequence[Table]:
+    """Accuracy, then contamination, by rule and α."""
+    rows = {title: {"rule": rule} for rule, title in shown(records, RULES).items()}
+    found = []
+    for data in data_of(records):
+        columns = {f"α = {keep:g}": {"data": data, "keep": keep} for keep in KEEPS}
+        title = f"{data}, {ATTACK}"
+        found += [
+            crossed(records, f"{title}: test accuracy (%)", rows, columns, paper=_printed),
+            crossed(
+                records,
+                f"{title}: fraction corrupt in the subset",
+                rows,
+                columns,
+                what="contamination",
+                best="smallest",
+                percent=False,
+                digits=3,
+            ),
+        ]
+    return found
+
+
+def _printed(row: Like, column: Like) -> Printed | None:
+    known = KEEP_SWEEP.get(column["data"], {}).get(row["rule"])
+    return None if known is None else known[KEEPS.index(column["keep"])]
+
+
+def figures(records: Records, folder: Path) -> Sequence[Path]:
+    """Accuracy against α, a panel per data set."""
+    panels = [
+        Panel(
+            data,
+            "keep fraction α",
+            "test accuracy, %",
+            {
+                title: {
+                    keep: [
+                        100 * value
+                        for value in records.values("accuracy", data=data, rule=rule, keep=keep)
+                    ]
+                    for keep in KEEPS
+                }
+                for rule, title in shown(records, RULES).items()
+            },
+            {
+                title_of(rule): {keep: mean for keep, (mean, _) in zip(KEEPS, printed, strict=True)}
+                for rule, printed in KEEP_SWEEP.get(data, {}).items()
+            },
+        )
+        for data in data_of(records)
+    ]
+    return [curve_panels(panels, folder / "keep.png")]
+
+
+def claims(records: Records) -> Sequence[Claim]:
+    """The paper's reading of table 6, per data set and α."""
+    found, gated = [], as_recorded(records, "gated")
+    for data in data_of(records):
+        for keep in KEEPS:
+
+            def over(larger: str, smaller: str, data: str = data, keep: float = keep) -> Claim:
+                pair = [
+                    records.by_seed("accuracy", data=data, rule=rule, keep=keep)
+                    for rule in (larger, smaller)
+                ]
+                ours = "ours: " if gated in (larger, smaller) else ""
+                text = f"{ours}{data}, α = {keep:g}: {title_of(larger)} above {title_of(smaller)}"
+                return replace(above(text, *pair), repeats="pruning" if keep == KEEP else "")
+
+            found += [
+                over("rank_variance", "random"),
+                over("random", "el2n"),
+                over("random", "consensus"),
+            ]
+            if keep in _OVERTAKEN.get(data, ()):
+                found.append(over("aum", "rank_variance"))
+            else:
+                found.append(over("rank_variance", "aum"))
+            found += [over(gated, "rank_variance"), over(gated, "aum")]
+    return found

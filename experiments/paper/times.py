@@ -1,0 +1,210 @@
+"""What everything costs: seconds per target and per ensemble (paper, table 9; item 12).
+
+    dris reproduce times --scale cpu
+
+Read off the clocks of static pruning's targets, so it costs nothing more; the processor's seconds,
+or a GPU's, beside the wall clock, which other work on the machine stretches. The first rule that
+asks for an ensemble waits for its training: the longest wait of a (data set, noise, seed) is what
+the proxies cost.
+Claims tested: a target takes the same time whatever chose its data; the proxies are under a tenth
+of all compute, which at this library's cpu scale, where proxies are as large as targets, says
+nothing, and is therefore also counted in multiply-adds for the paper's networks.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from dris.core.select.rules import title_of
+from experiments.paper import pruning
+from experiments.paper.pruning import PRINTED, data_of
+from experiments.records import Records
+from experiments.results.claims import Claim, above, untestable, within
+from experiments.results.figures import grouped_bars
+from experiments.results.paper_values import MINUTES
+from experiments.results.reading import as_recorded, constant, shown
+from experiments.results.statistics import mean_std
+from experiments.results.table import Table
+from experiments.scales import Scale
+from experiments.spec import Cell
+
+TITLE = "Running times"
+# Multiply-adds of one forward pass over 3 × 32 × 32, ten classes for all but the last.
+MULTIPLY_ADDS: Mapping[str, int] = {
+    "resnet20": 40_813_184,
+    "mobilenet_v2_x0_5": 27_969_024,
+    "shufflenet_v2_x0_5": 10_902_016,
+    "vgg19_bn": 398_136_320,
+    "resnet18": 555_468_800,
+}
+PROXIES = ("resnet20", "mobilenet_v2_x0_5", "shufflenet_v2_x0_5")
+TARGETS = {"cifar10": ("vgg19_bn", 160), "cifar100": ("resnet18", 200)}
+LIMIT = 0.1
+# A step counts three passes, forward and twice that backward; recording a proxy counts one more.
+_STEP, _RECORDED = 3, 4
+
+
+def cells(scale: Scale) -> list[Cell]:
+    """The targets of static pruning, all noises together as in the paper."""
+    return pruning.cells(scale)
+
+
+def share_by_count(data: str) -> float:
+    """The proxies' part of all compute at the paper's sizes, in multiply-adds.
+
+    >>> round(share_by_count("cifar10"), 4)
+    0.0625
+    """
+    target, epochs = TARGETS[data]
+    proxies = 40 * _RECORDED * sum(MULTIPLY_ADDS[name] for name in PROXIES)
+    return proxies / (proxies + epochs * _STEP * MULTIPLY_ADDS[target])
+
+
+Group = tuple[str, int]
+"""Noise and seed: what shares its proxies on one data set."""
+
+
+def clocked(records: Records, data: str, rule: str, what: str) -> dict[Group, float]:
+    """One clock of a rule on a data set."""
+    return {
+        (row["noise"], row["seed"]): row["seconds"][what]
+        for row in records.where(data=data, rule=rule)
+        if what in row["seconds"]
+    }
+
+
+def waited(records: Records, data: str) -> dict[Group, float]:
+    """CPU seconds that the proxies took: the longest that any of the paper's rules waited.
+
+    Where that is less than half of the longest of all, they came from the store: left out.
+    """
+    found: dict[Group, float] = {}
+    for rule in PRINTED:
+        for group, wait in clocked(records, data, rule, "scoring cpu").items():
+            found[group] = max(found.get(group, 0.0), wait)
+    return trained(found)
+
+
+def trained(waits: Mapping[Group, float]) -> dict[Group, float]:
+    """The waits during which an ensemble was trained, not read back.
+
+    >>> trained({("clean", 0): 0.4, ("clean", 1): 85.0})
+    {('clean', 1): 85.0}
+    """
+    longest = max(waits.values(), default=0.0)
+    return {group: wait for group, wait in waits.items() if wait >= longest / 2}
+
+
+def share(records: Records, data: str) -> dict[Group, float]:
+    """The proxies' part of the CPU seconds of proxies and DR-IS's target."""
+    target = clocked(records, data, "rank_variance", "target cpu")
+    both = {g: (wait, target[g]) for g, wait in waited(records, data).items() if g in target}
+    return {g: mine / (mine + other) for g, (mine, other) in both.items() if mine + other}
+
+
+def tables(records: Records) -> Sequence[Table]:
+    """Minutes per target, what comes before it, and the proxies' part of all of it."""
+    names = data_of(records)
+    before: Mapping[str, Callable[[Records, str], dict[Group, float]]] = {
+        "3 proxies": waited,
+        "rank variance of them": _scoring,
+        "3 proxies with canaries, gated": lambda r, d: trained(
+            clocked(r, d, as_recorded(r, "gated"), "scoring cpu")
+        ),
+    }
+    return [
+        *(minutes(records, data) for data in names),
+        Table(
+            "Before the target: seconds of computing",
+            list(before),
+            names,
+            {(row, d): list(of(records, d).values()) for row, of in before.items() for d in names},
+            best=None,
+            percent=False,
+        ),
+        Table(
+            "The proxies' part of the computing of proxies and one target (%)",
+            ["here"],
+            names,
+            {("here", data): list(share(records, data).values()) for data in names},
+            best=None,
+        ),
+        Table(
+            "The same for the paper's networks and epochs, by multiply-adds (%)",
+            ["by count"],
+            list(TARGETS),
+            {("by count", data): [share_by_count(data)] for data in TARGETS},
+            best=None,
+            spread=False,
+        ),
+    ]
+
+
+def minutes(records: Records, data: str) -> Table:
+    """Minutes per target by rule, over seeds and noises; the paper's are of one A100."""
+    rules = shown(records, (*PRINTED, "gated"))
+    clocks = {"computing": "target cpu", "clock": "target"}
+    return Table(
+        f"{data}: minutes per target, proxies not counted (the paper's: clock, one A100)",
+        list(rules.values()),
+        list(clocks),
+        {
+            (title, name): [s / 60 for s in clocked(records, data, rule, clock).values()]
+            for rule, title in rules.items()
+            for name, clock in clocks.items()
+        },
+        {(title_of(rule), "clock"): printed for rule, printed in MINUTES.get(data, {}).items()},
+        best=None,
+        percent=False,
+    )
+
+
+def _scoring(records: Records, data: str) -> dict[Group, float]:
+    """Rank variance alone, where another rule had waited for the proxies."""
+    own = clocked(records, data, "rank_variance", "scoring cpu")
+    longest = waited(records, data)
+    return {group: seconds for group, seconds in own.items() if seconds < longest.get(group, 0.0)}
+
+
+def figures(records: Records, folder: Path) -> Sequence[Path]:
+    """Minutes per target; the paper's, of another machine, are in the table only."""
+    panels = [(data, replace(minutes(records, data), paper={})) for data in data_of(records)]
+    return [grouped_bars(panels, "minutes per target", folder / "times.png")]
+
+
+def claims(records: Records) -> Sequence[Claim]:
+    """Equal targets, cheap proxies."""
+    found = []
+    for data in data_of(records):
+        ours, random = (
+            by_seed(clocked(records, data, rule, "target cpu"))
+            for rule in ("rank_variance", "random")
+        )
+        ratio = {seed: ours[seed] / random[seed] for seed in ours if random.get(seed)}
+        text = f"{data}: DR-IS's target takes as long as Random's, within 10 %"
+        found.append(within(text, ratio, constant(1.0, ratio), LIMIT))
+        here = by_seed(share(records, data))
+        text = f"{data}: the proxies are under 10 % of all compute"
+        if records.scale == "paper":
+            found.append(above(text, constant(LIMIT, here), here))
+        elif here:
+            mean, std = mean_std([100 * value for value in here.values()])
+            told = f"{mean:.0f} ± {std:.0f} % here, where proxies are as large as targets"
+            if data in TARGETS:
+                target, epochs = TARGETS[data]
+                told += (
+                    f"; by multiply-adds of the paper's {100 * share_by_count(data):.1f} %: "
+                    f"{target} over {epochs} epochs, proxies over 40 and recorded"
+                )
+            found.append(untestable(text, told))
+    return found
+
+
+def by_seed(clock: Mapping[Group, float]) -> dict[int, float]:
+    """Means over the noises.
+
+    >>> by_seed({("clean", 0): 1.0, ("uniform 10 %", 0): 3.0})
+    {0: 2.0}
+    """
+    seeds = sorted({seed for _, seed in clock})
+    return {s: mean_std([v for (_, seed), v in clock.items() if seed == s])[0] for s in seeds}

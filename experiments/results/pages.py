@@ -1,0 +1,104 @@
+"""An experiment's results as a page, LaTeX tables and figures, all from its records alone."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from dris.core.files import made_folder
+from dris.data.writer import OWN, Writer
+from experiments.experiment import Experiment, experiment_of
+from experiments.records import Records, write_records
+from experiments.results.claims import Claim
+from experiments.results.figures import drawn_into
+from experiments.results.table import Table
+from experiments.results.tally import claim_lines
+from experiments.results.unfinished import unfinished
+from experiments.scales import SCALES
+
+_OLDER = (
+    'Where a rule ends in "all canaries", all of them set its gate. The rule that ships sets it by '
+    "half of them and certifies by the others; these records are older and say nothing of that."
+)
+_NUMBERS = (
+    "Mean ± sample standard deviation (number of seeds); the paper's own numbers stand small in "
+    "brackets."
+)
+
+
+def page_files(name: str, folder: Path) -> list[Path]:
+    """What `write_page` writes, but for figures and the records themselves."""
+    return [folder / part for part in (f"{name}.md", f"tables/{name}.tex", f"claims/{name}.json")]
+
+
+def write_page(name: str, records: Records, folder: Path, *, writer: Writer = OWN) -> Path:
+    """An experiment's page, with LaTeX tables, figures, claims and records in folders below.
+
+    Returns the page's path. All of it comes from the records: no run is needed.
+    """
+    experiment = experiment_of(name)
+    for part in ("images", "tables", "claims", "records"):
+        made_folder(folder / part)
+    with drawn_into(folder / "images", writer) as scratch:
+        drawn = [path.name for path in experiment.figures(records, scratch)]
+    tables, claims = experiment.tables(records), experiment.claims(records)
+    page, latex, outcomes = page_files(name, folder)
+    told = {"title": experiment.TITLE, "claims": [asdict(claim) for claim in claims]}
+    texts = {
+        latex: "\n\n".join(table.latex() for table in tables) + "\n",
+        outcomes: json.dumps(told, indent=1) + "\n",
+        page: page_text(name, records, tables, claims, drawn),
+    }
+    write_records(records, folder / f"records/{name}.json", writer=writer)
+    for path, text in texts.items():
+        writer.write(path, [text.encode()])
+    return page
+
+
+def page_text(
+    name: str,
+    records: Records,
+    tables: Sequence[Table],
+    claims: Sequence[Claim],
+    images: Sequence[str],
+) -> str:
+    """The page as Markdown, every letter of it."""
+    experiment = experiment_of(name)
+    versions = ", ".join(f"{n} {v}" for n, v in records.versions.items())
+    lines = [
+        f"# {experiment.TITLE}",
+        "",
+        f"    dris reproduce {name} --scale {records.scale}",
+        "",
+        f"{_first_sentence(experiment.__doc__)} Scale {records.scale}: "
+        f"{_cut(experiment, records.scale)}. {getattr(experiment, 'NUMBERS', _NUMBERS)} Written by "
+        "the command above from "
+        f"[its records](records/{name}.json), made with {versions or 'unrecorded versions'}; "
+        f"[the tables as LaTeX](tables/{name}.tex).",
+    ]
+    if hasattr(experiment, "words"):
+        for paragraph in experiment.words(records):
+            lines += ["", paragraph]
+    if len(records.rows) < records.cells:
+        cells = experiment.cells(SCALES[records.scale])
+        keys = {row["key"] for row in records.rows if "key" in row}
+        known = len(cells) == records.cells and len(keys) == len(records.rows)
+        bare = f"{len(records.rows)} of its {records.cells} cells were run."
+        lines += ["", unfinished(cells, keys) if known else bare]
+    if any("all canaries" in row for table in tables for row in (table.title, *table.rows)):
+        lines += ["", _OLDER]
+    for table in tables:
+        lines += ["", f"## {table.title}", "", table.markdown()]
+    for image in images:
+        lines += ["", f"![{Path(image).stem}](images/{image})"]
+    return "\n".join([*lines, "", "## Claims", "", *claim_lines(claims), ""])
+
+
+def _cut(experiment: Experiment, scale: str) -> str:
+    """How the scale differs from the paper; an experiment off the shared grid says it itself."""
+    cuts: dict[str, str] = getattr(experiment, "CUTS", {})
+    return cuts.get(scale, SCALES[scale].cut)
+
+
+def _first_sentence(text: str | None) -> str:
+    return " ".join((text or "").split("\n\n")[0].split())

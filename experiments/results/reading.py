@@ -1,0 +1,122 @@
+"""Numbers out of records in the shapes that tables, curves and claims want."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import getitem
+from typing import Any
+
+from dris.core.select.rules import title_of
+from experiments.records import Records
+from experiments.results.statistics import mean_std
+from experiments.results.table import Printed, Table
+
+Like = Mapping[str, Any]
+"""Fields that a row must have, such as {"rule": "aum"}."""
+
+Found = Mapping[str, Any]
+"""What a record holds of a cell's result."""
+
+
+def crossed(
+    records: Records,
+    title: str,
+    rows: Mapping[str, Like],
+    columns: Mapping[str, Like],
+    *,
+    what: str = "accuracy",
+    paper: Callable[[Like, Like], Printed | None] = lambda row, column: None,
+    best: str | None = "largest",
+    percent: bool = True,
+    digits: int = 2,
+) -> Table:
+    """A table of what targets came to, rows by columns, the paper's value where there is one.
+
+    A row of which neither we nor the paper have anything is left out.
+
+    >>> row = {"kind": "static", "rule": "aum", "keep": 0.5, "seed": 0, "found": {"accuracy": 0.9}}
+    >>> found = Records("", "", (row,))
+    >>> crossed(found, "t", {"AUM": {"rule": "aum"}}, {"half": {"keep": 0.5}}).values
+    {('AUM', 'half'): [0.9]}
+    >>> crossed(found, "t", {"EL2N": {"rule": "el2n"}}, {"half": {"keep": 0.5}}).rows
+    []
+    """
+    pairs = [(r, c) for r in rows for c in columns]
+    printed = {(r, c): paper(rows[r], columns[c]) for r, c in pairs}
+    values = {
+        (r, c): records.values(what, **{"kind": "static", **rows[r], **columns[c]})
+        for r, c in pairs
+    }
+    there = [r for r in rows if any(values[r, c] or printed[r, c] for c in columns)]
+    return Table(
+        title,
+        there,
+        list(columns),
+        {pair: found for pair, found in values.items() if pair[0] in there},
+        {pair: value for pair, value in printed.items() if value is not None},
+        best=best,
+        percent=percent,
+        digits=digits,
+    )
+
+
+_BY_ALL = {
+    "gated": "gate:early_margin:0.9:half_el2n:all",
+    "gated_filled": "gate:early_margin:0.9:half_el2n:fill:all",
+}
+
+
+def as_recorded(records: Records, rule: str) -> str:
+    """A rule by the name that the records have it under: in old ones all canaries set its gate.
+
+    >>> found = Records("", "", ({"rule": "gate:margin:0.9:el2n:all", "found": {}},))
+    >>> as_recorded(found, "gate:margin:0.9:el2n"), as_recorded(found, "gated")
+    ('gate:margin:0.9:el2n:all', 'gated')
+    """
+    old = _BY_ALL.get(rule, f"{rule}:all")
+    known = {row["rule"] for row in records.rows if "rule" in row}
+    for row in records.where(kind="ensemble"):
+        known |= set(row["found"].get("contamination", ()))
+    return old if old in known else rule
+
+
+def shown(records: Records, rules: Sequence[str]) -> dict[str, str]:
+    """Rules as the records have them, by name, each with its title.
+
+    >>> shown(Records("", "", ()), ["aum"])
+    {'aum': 'AUM, top'}
+    """
+    return {name: title_of(name) for name in (as_recorded(records, rule) for rule in rules)}
+
+
+def measured(records: Records, pick: Callable[[Found], Any], **like: Any) -> dict[int, Any]:
+    """One number of what was measured of an ensemble, by seed, where there is one.
+
+    >>> row = {"kind": "ensemble", "seed": 0, "found": {"fits": [0.5, 0.7]}}
+    >>> measured(Records("", "", (row,)), lambda found: max(found["fits"]))
+    {0: 0.7}
+    """
+    found = {r["seed"]: pick(r["found"]) for r in records.where(kind="ensemble", **like)}
+    return {seed: value for seed, value in found.items() if value is not None}
+
+
+def inside(*path: str) -> Callable[[Found], Any]:
+    """What lies at a path of nested names; numbers in a list are averaged.
+
+    >>> inside("auroc", "aum")({"auroc": {"aum": 0.9}}), inside("fits")({"fits": [0.5, 0.7]})
+    (0.9, 0.6)
+    """
+
+    def pick(found: Found) -> Any:
+        value = reduce(getitem, path, found)
+        return mean_std(value)[0] if isinstance(value, list) else value
+
+    return pick
+
+
+def constant(value: float, like: Mapping[int, float]) -> dict[int, float]:
+    """A fixed number under the seeds of others, to compare them with.
+
+    >>> constant(0.5, {0: 0.1, 2: 0.2})
+    {0: 0.5, 2: 0.5}
+    """
+    return dict.fromkeys(like, value)

@@ -1,0 +1,130 @@
+"""How the claims ended, counted: the paper's apart from ours, each piece of evidence once."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from dris.core.sanitize import from_json
+from dris.data.files import reading
+from dris.data.writer import OWN, Writer
+from experiments.experiment import EXPERIMENTS
+from experiments.results.causes import reason_of
+from experiments.results.claims import Claim, Outcome, Whose
+from experiments.scales import SCALES
+
+INDEX = "README.md"
+SIGNS: dict[Outcome, str] = {
+    "reproduced": "✔ reproduced",
+    "contradicted": "✘ contradicted",
+    "undecided": "· undecided",
+    "waiting for seeds": "… waiting for seeds",
+    "not testable at this scale": "– not testable at this scale",
+}
+_HEADS: dict[Whose, str] = {
+    "the paper's": "The paper's own claims",
+    "another reading": "Other readings of the paper's words",
+    "ours": "Our own claims",
+}
+
+
+def counted(claims: Iterable[Claim], whose: Whose) -> Counter[Outcome]:
+    """How one side's claims ended, without those whose evidence another page counts.
+
+    >>> again = Claim("b", "undecided", "", repeats="pruning")
+    >>> counted([Claim("a", "undecided", ""), again], "the paper's")
+    Counter({'undecided': 1})
+    """
+    return Counter(c.outcome for c in claims if c.whose == whose and not c.repeats)
+
+
+def told(counts: Mapping[Outcome, int]) -> str:
+    """Counts in words, those that are none left out.
+
+    >>> told({"reproduced": 2, "undecided": 1})
+    '2 reproduced, 1 undecided'
+    """
+    return ", ".join(f"{counts[o]} {o}" for o in SIGNS if counts.get(o)) or "none counted"
+
+
+def claim_lines(claims: Sequence[Claim]) -> list[str]:
+    """The claims one by one, after how many ended in which way.
+
+    >>> claim_lines([Claim("a > b", "undecided", "p = 0.2")])[-1]
+    '- · undecided: a > b (p = 0.2)'
+    """
+    head = [f"{len(claims)} claims, paired over seeds, one-sided at 0.05."]
+    for whose, title in _HEADS.items():
+        if any(claim.whose == whose for claim in claims):
+            head.append(f"{title}: {told(counted(claims, whose))}.")
+    if repeated := sum(bool(claim.repeats) for claim in claims):
+        head.append(f"{repeated} repeat the evidence of another page and are not counted again.")
+    return [" ".join(head), "", *map(_line, claims)]
+
+
+def _line(claim: Claim) -> str:
+    again = f"; counted in {claim.repeats}" if claim.repeats else ""
+    return f"- {SIGNS[claim.outcome]}: {claim.text} ({claim.evidence}{again})"
+
+
+def write_index(folder: Path, scale: str, *, writer: Writer = OWN) -> Path:
+    """A page that lists every experiment with a page in the folder, and how its claims ended."""
+    found: dict[str, list[Claim]] = {}
+    titles = {}
+    for name in EXPERIMENTS:
+        path = folder / f"claims/{name}.json"
+        if path.is_file():
+            with reading(path, "file of claims"):
+                page = from_json(path.read_bytes())
+                found[name] = [Claim(**claim) for claim in page["claims"]]
+                titles[name] = f"[{page['title']}]({name}.md)"
+    lines = [
+        "# The paper's experiments",
+        "",
+        f"Scale {scale}: {SCALES[scale].cut}. Each page is one command; a claim is reproduced or "
+        "contradicted when a paired one-sided t test over seeds says so at 0.05. The paper's "
+        "claims are counted apart from other readings of its words and from our own; evidence that "
+        "two pages show is counted once. Tables 1 and 2 give a claim for every two rules of every "
+        "column, whichever way it goes, so they weigh most.",
+    ]
+    for whose, title in _HEADS.items():
+        counts = {name: counted(claims, whose) for name, claims in found.items()}
+        shown = {name: one for name, one in counts.items() if one}
+        if shown:
+            lines += ["", f"## {title}", "", *_table(shown, titles)]
+    return writer.write(
+        folder / INDEX,
+        [("\n".join([*lines, *_contradicted(found, titles, scale)]) + "\n").encode()],
+    )
+
+
+def _table(counts: Mapping[str, Counter[Outcome]], titles: Mapping[str, str]) -> list[str]:
+    total: Counter[Outcome] = sum(counts.values(), Counter())
+    rows = {**{titles[name]: one for name, one in counts.items()}, "in all": total}
+    return [
+        f"| experiment | {' | '.join(SIGNS)} |",
+        "|---|" + "---:|" * len(SIGNS),
+        *(f"| {row} | {' | '.join(str(one[o]) for o in SIGNS)} |" for row, one in rows.items()),
+    ]
+
+
+def _contradicted(
+    found: Mapping[str, Sequence[Claim]], titles: Mapping[str, str], scale: str
+) -> list[str]:
+    """Every contradicted claim of the paper with the cause that we see."""
+    rows = [
+        (name, claim.text, *reason_of(name, claim, scale))
+        for name, claims in found.items()
+        for claim in claims
+        if claim.outcome == "contradicted" and claim.whose == "the paper's" and not claim.repeats
+    ]
+    if not rows:
+        return []
+    causes = Counter(cause for _, _, cause, _ in rows)
+    by = ", ".join(f"{cause} {n}" for cause, n in causes.most_common())
+    lines = ["", "## Why the paper's claims were contradicted", ""]
+    lines += [f"What we think, and what speaks for it: {by}.", ""]
+    lines += ["| experiment | claim | cause | why |", "|---|---|---|---|"]
+    return [
+        *lines,
+        *(f"| {titles[n]} | {text} | {cause} | {why} |" for n, text, cause, why in rows),
+    ]

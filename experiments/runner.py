@@ -1,0 +1,188 @@
+"""Run cells: what is shared trains once, what is finished is read back, what was killed goes on.
+
+A cell's result is one JSON record named by its key, `records/<key>.json`, with the versions it was
+made with; how long it took lies beside it, in `records/<key>.time.json`.
+"""
+
+import importlib
+import json
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dris
+from dris.core.files import made_folder, write_atomically
+from dris.core.sanitize import from_json
+from dris.core.temporaries import remove_left
+from dris.data.files import reading
+from dris.learn.engines.engine import Engine, checked_engine
+from dris.learn.engines.processes import Progress, devices_of, keep_freed_memory, run_all
+from dris.learn.store.scratch import scratch
+from experiments.cell_data import Place
+from experiments.kinds.groups import Finding, Findings
+from experiments.records import Records
+from experiments.spec import Cell
+
+Record = dict[str, Any]
+KINDS = {
+    "ensemble": "experiments.kinds.ensemble_cell",
+    "static": "experiments.kinds.static_cell",
+    "food": "experiments.kinds.food_cell",
+    "later": "experiments.kinds.later_cell",
+    "memory": "experiments.kinds.memory_cell",
+    "online": "experiments.kinds.online_cell",
+    "proved": "experiments.kinds.proved_cell",
+    "proxytypes": "experiments.kinds.proxytypes_cell",
+    "synthetic": "experiments.kinds.synthetic_cell",
+    "verdict": "experiments.kinds.verdict_cell",
+}
+
+
+def run(
+    cells: Sequence[Cell],
+    *,
+    out: Path,
+    place: Place,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    engine: Engine | str = "local",
+) -> list[Record]:
+    """The records of all cells, in their order; only those without one are computed.
+
+    On a Ray cluster every node must see `out`, the store and the data sets by the same paths.
+    """
+    # A node's task stands in a folder of its own.
+    out, place = out.absolute(), place.absolute()
+    folder = made_folder(out / "records")
+    remove_left(folder)
+    wanted = list(dict.fromkeys(cells))
+    groups: dict[Any, list[Cell]] = {}
+    for cell in missing(wanted, out):
+        groups.setdefault(cell.group, []).append(cell)
+    done = len(wanted) - sum(map(len, groups.values()))
+    for cell in wanted:
+        epochs = place.epochs_of(cell.key)
+        if epochs.exists() and _path(folder, cell).exists():  # killed before they were removed
+            with scratch(epochs):
+                pass
+    tasks = [([group], folder, place) for group in groups.values()]
+    if place.device != "cpu" and checked_engine(engine).name == "local":
+        queues = lanes(list(groups.values()), devices_of(place.device))
+        workers = len(queues) or 1  # a process for each GPU, however many cores there are
+        tasks = [(queue, folder, replace(place, device=gpu)) for gpu, queue in queues.items()]
+    if tasks:
+        run_all(
+            _groups,
+            tasks,
+            workers=workers,
+            progress=progress and (lambda n, total: progress(done + n, len(wanted))),
+            total=len(wanted) - done,
+            engine=engine,
+            folder=out,
+        )
+    return [read_record(folder, cell) for cell in cells]
+
+
+def lanes(groups: Sequence[list[Cell]], devices: Sequence[str]) -> dict[str, list[list[Cell]]]:
+    """One queue of groups for each GPU: all of a group, proxies and targets alike, is on it.
+
+    So are other kinds of cells that share its proxies. What takes long is dealt out first, each to
+    the queue that ends soonest.
+
+    >>> lanes([], ["cuda:0"])
+    {}
+    """
+    from experiments.costs import seconds_of  # which counts what is missing here
+
+    shared: dict[Any, list[list[Cell]]] = {}
+    for group in groups:
+        shared.setdefault(group[0].group[1:], []).append(group)
+    costs = {
+        key: seconds_of([cell for group in mine for cell in group], devices[0])
+        for key, mine in shared.items()
+    }
+    queues: dict[str, list[list[Cell]]] = {device: [] for device in devices}
+    ends = dict.fromkeys(devices, 0.0)
+    for key in sorted(shared, key=lambda key: -costs[key]):
+        soonest = min(ends, key=lambda device: ends[device])
+        queues[soonest] += shared[key]
+        ends[soonest] += costs[key]
+    return {device: queue for device, queue in queues.items() if queue}
+
+
+def missing(cells: Sequence[Cell], out: Path) -> list[Cell]:
+    """The cells that have no record yet."""
+    return [cell for cell in cells if not _path(out / "records", cell).exists()]
+
+
+def adopt(cells: Sequence[Cell], known: Records, out: Path) -> int:
+    """Take finished cells over from compact records; how many were new here.
+
+    Numbers there have six digits. Rows from before records had keys are not taken.
+    """
+    folder = made_folder(out / "records")
+    rows = {row["key"]: row for row in known.rows if "key" in row}
+    taken = [cell for cell in missing(cells, out) if cell.key in rows]
+    for cell in taken:
+        row = rows[cell.key]
+        _write(folder, Finding(cell, row["found"], row["seconds"]), dict(known.versions))
+    return len(taken)
+
+
+def read_record(folder: Path, cell: Cell) -> Record:
+    """A finished cell's record, with its seconds under "seconds"."""
+    path = _path(folder, cell)
+    beside = path.with_suffix(".time.json")
+    with reading(path, "record of dris; remove it, and it is computed again"):
+        record: Record = from_json(path.read_bytes())
+        seconds = from_json(beside.read_bytes()) if beside.exists() else {}
+    return {**record, "seconds": seconds}
+
+
+def _groups(
+    groups: Sequence[Sequence[Cell]], folder: Path, place: Place, tick: Callable[[], None]
+) -> list[Record]:
+    keep_freed_memory()  # one worker is this process, which nobody made fit for work
+    if place.device != "cpu":
+        from dris.learn.trainers.networks.loop import use_gpu_fully
+
+        use_gpu_fully(devices_of(place.device)[0], compiled=place.compiled)
+    return [record for cells in groups for record in _group(cells, folder, place, tick)]
+
+
+def _group(
+    cells: Sequence[Cell], folder: Path, place: Place, tick: Callable[[], None]
+) -> list[Record]:
+    kind: Findings = importlib.import_module(KINDS[cells[0].kind]).findings
+    for finding in kind(cells, place):
+        _write(folder, finding)
+        tick()
+    return [read_record(folder, cell) for cell in cells]
+
+
+def _write(folder: Path, finding: Finding, made: dict[str, str] | None = None) -> None:
+    """The seconds first: a record that is there has them."""
+    path = _path(folder, finding.cell)
+    record = {"cell": finding.cell.content, "found": finding.found, "versions": made or versions()}
+    seconds = (json.dumps(finding.seconds) + "\n").encode()
+    write_atomically(path.with_suffix(".time.json"), [seconds])
+    write_atomically(path, [(json.dumps(record, indent=1) + "\n").encode()])
+
+
+def versions() -> dict[str, str]:
+    """What a record was made with."""
+    found = {"dris": dris.__version__, "python": platform.python_version(), "numpy": np.__version__}
+    try:
+        from importlib.metadata import version
+
+        return {**found, "torch": version("torch")}
+    except ImportError:
+        return found
+
+
+def _path(folder: Path, cell: Cell) -> Path:
+    return folder / f"{cell.key}.json"

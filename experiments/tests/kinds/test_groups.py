@@ -1,0 +1,179 @@
+"""What every rule of the bench keeps: the product's rules, on the ensemble that each runs on."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dris.core.dynamics.dynamics import Dynamics
+from dris.core.errors import InputError
+from dris.core.noise.canaries import plant_canaries
+from dris.core.select.rules import choose, rule_of
+from dris.data.labelled import LabelledData
+from dris.pipeline.by_scores import decide_scored
+from dris.pipeline.scored import score_data
+from experiments import runner
+from experiments.cell_data import Loaded, Place
+from experiments.kinds import groups
+from experiments.kinds.groups import Ensembles, corrupted, kept_epochs, target_of, timed
+from experiments.own.beyond import GATED, UNGATED, VARIANTS
+from experiments.paper import food
+from experiments.paper.pruning import PRINTED, static
+from experiments.scales import scale_of
+from experiments.spec import CLEAN, Noise
+
+EVERY = tuple(dict.fromkeys((*UNGATED, *GATED, *VARIANTS, *PRINTED)))
+
+
+def world(n=400, seed=0):
+    """Proxies that see a tenth of wrong labels and three tenths of canaries for what they are."""
+    rng = np.random.default_rng(seed)
+    true, ids = np.arange(n) % 3, np.arange(n) + 5000
+    bad = rng.permutation(n) < n // 10
+    given = np.where(bad, (true + 1) % 3, true)
+    canaries = plant_canaries(given, share=0.3, rng=rng, classes=3)
+
+    def dynamics(labels, k=3):
+        z = rng.normal(size=(k, 4, n, 3)) + 8 * np.eye(3)[true]
+        return Dynamics.from_logits(z, labels, ids=ids)
+
+    parts = dynamics(given), dynamics(canaries.planted), dynamics(given, 1)
+    return Ensembles(*(lambda part=part: part for part in parts), canaries=canaries), bad
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_rule_keeps_its_share_and_gated_ones_no_canary(name):
+    told, bad = world()
+    subset = told.subset(name, 0.25, 0)
+    assert subset == told.subset(name, 0.25, 0)
+    if rule_of(name).ensemble != "planted":
+        assert len(subset) == 100
+        return
+    assert not told.canaries.mask()[subset.indices].any()
+    assert subset.parameters["chosen"] == 100
+    assert bad[subset.indices].mean() < 0.1  # the share in all the data
+
+
+def test_a_gate_is_set_by_the_choosing_half_alone():
+    told, _ = world()
+    whole = choose("gated", told.planted(), keep=0.25, choosing=told.canaries.mask(), seed=0)
+    half = told.subset("gated", 0.25, 0)
+    assert half.parameters["cut"] != whole.parameters["cut"]
+    choosing = np.zeros(400, dtype=bool)
+    choosing[told.canaries.choosing.positions] = True
+    product = choose("gated", told.planted(), keep=0.25, choosing=choosing, seed=0)
+    kept = product.indices[~told.canaries.mask()[product.indices]]
+    assert half.indices.tolist() == kept.tolist()
+
+
+def test_rules_that_prefer_the_hard_keep_the_corrupted():
+    told, bad = world()
+    assert bad[told.subset("el2n", 0.1, 0).indices].mean() > 0.8
+    assert bad[told.subset("gate:margin:0.9:el2n", 0.1, 0).indices].mean() < 0.1
+
+
+def test_confident_learning_removes_what_looks_mislabelled():
+    told, bad = world()
+    assert bad[told.subset("confident_learning_remove", 0.75, 0).indices].mean() < 0.02
+    assert bad[told.subset("random", 0.75, 0).indices].mean() > 0.05
+
+
+def test_a_noise_that_aims_hits_the_largest_norms_and_another_asks_for_none():
+    y = np.arange(8) % 2
+    aimed = corrupted(y, Noise("targeted", 0.25), seed=0, classes=2, norms=lambda: np.arange(8.0))
+    assert np.flatnonzero(aimed.flipped).tolist() == [6, 7]
+    assert corrupted(y, Noise("uniform", 0.25), seed=0, classes=2).flipped.sum() == 2
+    assert not corrupted(y, CLEAN, seed=0, classes=2).flipped.any()
+
+
+def test_a_cell_that_trains_no_target_is_told_so_where_one_is_asked_for():
+    cell = food.cells(scale_of("smoke"))[0]
+    assert target_of(cell) is cell.target
+    with pytest.raises(ValueError, match="a cell of kind food needs a target"):
+        target_of(replace(cell, target=None))
+
+
+@pytest.mark.parametrize(("model", "kept"), [("fc", True), ("sgd_log", False)])
+def test_epochs_are_kept_for_models_that_can_go_on_until_the_cell_is_done(tmp_path, model, kept):
+    cell, place = food.cells(scale_of("smoke"))[0], Place(tmp_path)
+    with kept_epochs(model, cell, place) as folder:
+        assert folder == (place.epochs_of(cell.key) if kept else None)
+        assert place.epochs_of(cell.key).exists() is kept
+    assert not place.epochs_of(cell.key).exists()
+
+
+def test_the_clock_waits_for_a_gpu_and_counts_its_time(monkeypatch):
+    torch = pytest.importorskip("torch")
+    waited, plain = [], {}
+    with timed(plain, "target"):
+        time.sleep(0.05)
+    assert plain["target cpu"] < plain["target"]  # sleeping takes no processor
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: waited.append(1))
+    seconds = {}
+    with timed(seconds, "target"):
+        time.sleep(0.05)
+    assert len(waited) == 2
+    assert seconds["target cpu"] == seconds["target"] >= 0.05
+
+
+def test_the_clock_of_a_lane_waits_for_the_gpu_of_the_lane(monkeypatch, tmp_path):
+    torch = pytest.importorskip("torch")
+    from dris.learn.trainers.networks import loop
+
+    current, waited = ["cuda:0"], []  # torch's own choice, until somebody makes another
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: current.append(device))
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: waited.append(current[-1]))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.backends.cudnn, "benchmark", False)
+    monkeypatch.setattr(loop, "_compiled", False)
+    precision = torch.get_float32_matmul_precision()
+
+    def clocked(cells, folder, place, tick):
+        with timed({}, "target"):
+            pass
+        return []
+
+    monkeypatch.setattr(runner, "_group", clocked)
+    try:
+        # The twin comes first: a lane on the CPU chooses no GPU.
+        for device, gpu in (("cpu", "cuda:0"), ("cuda:1", "cuda:1"), ("cuda", "cuda:0")):
+            waited.clear()
+            runner._groups([[]], tmp_path, Place(tmp_path, device=device), lambda: None)
+            assert waited == [gpu, gpu]
+    finally:
+        torch.set_float32_matmul_precision(precision)
+
+
+def test_the_recommended_rule_is_the_decision_and_peers_share_its_proxies():
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    data = LabelledData.of(rng.normal(size=(400, 3)) + 2 * y[:, None], y, classes=("a", "b"))
+    scored = score_data(data, workers=1, only_judged=True)
+    plain, _ = world()
+    told = replace(plain, folded=lambda: scored)
+    kept = told.subset("recommended", 0.5, 0).indices.tolist()
+    assert kept == decide_scored(scored, keep=0.5).kept.tolist()
+    dynamics = scored.dynamics
+    peer = told.subset("folded:confident_learning_remove", 0.5, 0)
+    assert peer == choose("confident_learning_remove", dynamics.unseen(), keep=0.5)
+    assert peer != choose("confident_learning_remove", dynamics, keep=0.5)  # out of fold it is
+    in_fold = told.subset("folded:aum_mean_remove", 0.5, 0)
+    assert in_fold == choose("aum_mean_remove", dynamics, keep=0.5)
+    with pytest.raises(InputError, match="recommended"):  # no proxies of the product, no decision
+        plain.subset("recommended", 0.5, 0)
+
+
+def test_the_products_proxies_read_pictures_where_the_cells_own_do(monkeypatch, tmp_path):
+    rng, asked = np.random.default_rng(0), []
+    x, y = rng.integers(0, 256, size=(60, 3, 8, 8)).astype(np.uint8), np.arange(60) % 3
+    monkeypatch.setattr(groups, "loaded", lambda *_: Loaded(x, y, x, y, 3))
+    monkeypatch.setattr(groups, "score_data", lambda data, how, **_: asked.append((data, how)))
+    for name, shape, encoder in (("mid", x.shape, "none"), ("smoke", (60, 192), None)):
+        cell = static(scale_of(name).beds[0], CLEAN, "recommended", 4)
+        groups.prepared([cell], Place(tmp_path), {})[2].folded()
+        data, how = asked.pop()
+        assert (data.x.shape, how.encoder, how.seed) == (shape, encoder, 4)
+        assert data.labels.tolist() == y.tolist()

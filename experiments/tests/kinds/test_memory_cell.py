@@ -1,0 +1,61 @@
+"""What a target learned by heart: worked by hand, and on targets that did and that did not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dris.core.noise.flips import NoisyLabels
+from dris.core.select.selection import Subset
+from dris.learn.store.target_log import TargetRun
+from experiments.cell_data import Loaded, Place
+from experiments.kinds import memory_cell, static_cell
+from experiments.kinds.memory_cell import memory
+from experiments.scales import scale_of
+from experiments.spec import Cell, Noise
+
+TRUE = np.array([0, 0, 0, 0, 1, 1])
+GIVEN = np.array([1, 1, 0, 0, 1, 0])
+NOISY = NoisyLabels(GIVEN, TRUE, {})
+BED = scale_of("smoke").beds[0]
+
+
+def test_wrong_labels_kept_and_not_kept_and_right_ones_are_counted_apart():
+    said = np.array([1, 0, 0, 1, 1, 0])  # wrong are 0, 1 and 5
+    found = memory(said, NOISY, np.array([0, 1, 2, 3]))
+    assert found == {"by_heart": 0.5, "by_chance": 1.0, "fits_right": 0.5}
+
+
+def test_who_knows_the_truth_has_nothing_by_heart():
+    assert memory(TRUE, NOISY, np.arange(6)) == {
+        "by_heart": 0.0,
+        "by_chance": None,  # no wrong label was left out
+        "fits_right": 1.0,
+    }
+    assert memory(GIVEN, NOISY, np.array([2, 3]))["by_heart"] is None
+
+
+def test_a_target_that_broke_is_not_asked():
+    run = TargetRun("diverged", 0.1, (), {}, {}, None, broke=(1, 3))
+    data = Loaded(np.zeros((6, 1)), TRUE, np.zeros((1, 1)), TRUE[:1], 2)
+    subset = Subset(np.array([0, 1]), "random", {}, 6)
+    found = memory_cell._remembered(run, data, NOISY, subset)
+    assert set(found.values()) == {None}
+
+
+def test_memory_is_measured_beside_what_static_finds_and_grows_with_the_steps(tmp_path):
+    pytest.importorskip("torch")
+    how = replace(BED.target.recipe, epochs=24)
+    long = replace(BED.target, recipe=how)
+    noise, place = Noise("uniform", 0.25), Place(tmp_path)
+
+    def cell(kind, target):
+        return Cell(kind, BED.source, noise, BED.ensemble, "random", 0.25, target, 0)
+
+    (plain,) = static_cell.findings([cell("static", BED.target)], place)
+    cells = [cell("memory", BED.target), cell("memory", long)]
+    short, later = (finding.found for finding in memory_cell.findings(cells, place))
+    assert plain.found == {name: short[name] for name in plain.found}
+    assert (short["augmented"], short["epochs"], later["epochs"]) == (False, 4, 24)
+    assert later["by_heart"] > 0.9 > short["by_heart"]
+    assert later["by_chance"] < 0.3

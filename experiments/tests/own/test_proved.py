@@ -1,0 +1,93 @@
+"""The theorems' page: what it claims, what it only shows, and what it says in words."""
+
+import pytest
+
+from experiments.own.proved import BEDS, NOISES, SHOWN, cells, claims, tables, words
+from experiments.own.quotations import POSITIVE, REJECTED, WIDEST, WORST, told
+from experiments.records import Records
+from experiments.results.claims import Claim
+from experiments.scales import SCALES
+
+_UNTOLD = ("tau", "gamma", "bulk", "v_tail", "eq6", "delta_boundary", "delta_boundary_least")
+
+
+def row(noise, seed, **numbers):
+    """A cell with two ensembles of three proxies, which cannot tell τ, and two of eight."""
+    one = {name: [numbers.get(name, 0.1), numbers.get(name, 0.1) + 0.01 * seed] for name in SHOWN}
+    mass = {"mass": 0.5, "mass_floor": 0.1, "ratio": 1.0, "ratio_floor": 0.2, "alignment": 0.4}
+    aum = {"auroc": 0.99, "guess": 0.9, "bound": numbers.get("bound", 0.05), "runs": 8}
+    return {
+        "data": "digits",
+        "noise": str(noise),
+        "seed": seed,
+        "found": {
+            "separation": {"3": one | {name: [None, None] for name in _UNTOLD}, "8": one},
+            "mass": dict.fromkeys(("el2n", "loss", "grand"), mass),
+            "aum": aum,
+        },
+    }
+
+
+def records(**numbers):
+    return Records(
+        "theorems", "cpu", tuple(row(noise, seed, **numbers) for noise in NOISES for seed in (0, 1))
+    )
+
+
+def test_what_is_proved_is_shown_and_not_claimed():
+    found = claims(records())
+    assert not [c.text for c in found if "Theorem 2" in c.text or "AUROC" in c.text]
+    assert not [c.text for c in found if "radius" in c.text]  # the paper says it is not outpaced
+    shown = {table.title for table in tables(records())}
+    assert {"Theorem 2: what magnitude scores draw", "Theorem 3: AUM beside its bound"} <= shown
+    assert any("α of loss-aligned" in name for table in tables(records()) for name in table.rows)
+
+
+def test_of_forty_per_cent_only_the_comparison_is_claimed():
+    texts = [claim.text for claim in claims(records())]
+    assert [text for text in texts if "40 %" in text] == [f"digits: {WIDEST}"]
+    assert f"digits, {NOISES[1]}: {POSITIVE}" in texts
+
+
+@pytest.mark.parametrize(("gap", "outcome"), [(0.5, "reproduced"), (-0.5, "contradicted")])
+def test_the_papers_sentence_is_about_the_sign_of_the_gap(gap, outcome):
+    found = [c for c in claims(records(delta_boundary=gap)) if c.text.endswith(POSITIVE)]
+    assert [c.outcome for c in found] == [outcome] * 2
+    assert {c.whose for c in found} == {"the paper's"}
+
+
+def test_the_words_at_the_top_say_what_the_claims_say():
+    found = records(delta_boundary=-0.5, corrupted_most=0.9, rejected=0.99)
+    answer, *_ = words(found)
+    assert f"(paired test): {told(claims(found), POSITIVE)}; of 12 ensembles" in answer
+    assert told(claims(found), POSITIVE) == "holds in 0 of 2, fails in 2"
+    assert told(claims(found), WORST) == told(claims(found), REJECTED) == "holds in 2 of 2"
+    assert "positive in 0. " in answer
+    assert "met by 0 of these" in answer
+    # The twin: another gap, another answer.
+    other, *_ = words(records(delta_boundary=0.5))
+    assert "positive in 12. " in other
+    assert "met by 12 of these" in other
+
+
+def test_a_sentence_that_nothing_tested_was_not_run():
+    assert told([Claim("x", "reproduced", "")], WORST) == "was not run"
+
+
+def test_a_bound_below_one_half_is_called_vacuous():
+    *_, third = tables(records())
+    assert any("vacuous, below 0.5, in every column" in name for name in third.rows)
+    *_, third = tables(records(bound=0.7))
+    assert not any("vacuous" in name for name in third.rows)
+
+
+def test_intervals_stand_in_theorem_one_and_cells_that_cannot_tell_stay_empty():
+    first = tables(records())[0].markdown().splitlines()
+    assert first[2].startswith("| τ̂ |  | 0.1025 [0.1000, 0.1100] (4) |")
+
+
+def test_convolutional_networks_are_among_the_beds():
+    found = {(c.source.name, c.ensemble.models[0]) for c in cells(SCALES["cpu"])}
+    assert ("cifar10", "small_cnn") in found
+    assert max(c.seed for c in cells(SCALES["cpu"]) if c.source.name == "cifar10") == 1
+    assert all(len(bed) == 4 for beds in BEDS.values() for bed in beds)

@@ -1,0 +1,283 @@
+"""What kind of wrong labels are there? Doubted labels, how plausible they are, and lost classes."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.binomial import chances_of
+from dris.core.checks.assumption_checks import Floats, Mask, too_few
+from dris.core.checks.diagnostics import Check, Outcome, auroc
+
+FEW_DOUBTED = 0.05  # fewer are put down to hard examples: clean digits have up to 0.04
+MORE_PLAUSIBLE = 0.6  # AUROC of doubted labels over planted ones; 0.5 is "alike"
+FAR_MORE_PLAUSIBLE = 0.75  # from here on no limit is given; uniform noise on digits 0.5 to 0.6
+FEWEST_OF_A_CLASS = 5
+HIDING = "labels are wrong both ways between classes"
+MILDER = "wrong labels hide no better than planted ones"
+KINDS_ALIKE = "kinds of canaries pass alike"
+ONE_WAY = 0.0001  # p below which they are not
+SURER, FEW_SURE = 0.3, 20  # of the examples taken for a class, those looked at
+
+
+def doubted_share(doubted: Mask, planted: Mask, hidden: int) -> float:
+    """The share of other examples whose label is doubted, `hidden` further canaries taken out.
+
+    Who those canaries are stays unknown; that they are doubted like the known ones is used. It
+    estimates ε from above where proxies are wrong on clean examples, and is no bound.
+
+    >>> doubted = np.array([True] * 8 + [False] * 12)
+    >>> doubted_share(doubted, np.arange(20) < 5, hidden=3)
+    0.0
+    """
+    rest = ~planted
+    expected = hidden * float(doubted[planted].mean())
+    return max(0.0, float(doubted[rest].sum()) - expected) / (int(rest.sum()) - hidden)
+
+
+def plausibility(loss: NDArray[np.floating], margin: NDArray[np.floating], classes: int) -> Floats:
+    """How plausible a proxy that prefers another label finds the given one, mean over proxies.
+
+    Larger: nearer to the runner-up. It is p_y/(1 − p_top), the label's part of what the favourite
+    leaves over: about 1/(C − 1) for a random wrong class, up to 1 for the runner-up, whether the
+    example is easy or hard. With two classes that is always 1, so there it is the margin. nan
+    where no proxy prefers another label.
+
+    >>> p = np.array([[0.7, 0.2, 0.05, 0.05], [0.7, 0.1, 0.1, 0.1]])
+    >>> loss, margin = -np.log(p[:, [1]].T), np.log(p[:, [1]] / p[:, [0]]).T
+    >>> plausibility(loss, margin, 4).round(2).tolist()
+    [0.67, 0.33]
+    """
+    own, lead = np.asarray(loss, dtype=np.float64), np.asarray(margin, dtype=np.float64)
+    against = lead <= 0
+    if classes == 2:
+        value = lead
+    else:
+        # p_top = p_y·exp(−margin); rounding may put it at 1, or the ratio above 1.
+        left_over = -np.expm1(np.minimum(-own - lead, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = np.minimum(np.exp(-own) / left_over, 1.0)
+        value = np.where(left_over > 0, value, 0.0)
+    count = against.sum(axis=0)
+    total = np.where(against, value, 0.0).sum(axis=0)
+    mean = np.full(count.shape, np.nan)
+    np.divide(total, count, out=mean, where=count > 0)
+    return mean
+
+
+def noise_like_planted(
+    doubted: Mask, plausible: Floats, planted: Mask, share: float, level: float
+) -> Check:
+    """Whether doubted labels look like planted ones; "fails" when they are more plausible.
+
+    Natural noise confuses what looks alike, and so do hard examples whose labels are right; a
+    canary stands for neither. The number is the chance that a doubted label is more plausible
+    than a doubted canary's (1/2 is alike); larger is worse. Fails when it is 0.6 or more and a
+    one-sided rank test says so at `level`. Without a sign it is "cannot tell": wrong labels that
+    every proxy believes leave none.
+
+    >>> doubted = np.ones(200, dtype=bool); planted = np.arange(200) < 50
+    >>> noise_like_planted(doubted, np.arange(200.0), planted, 0.2, 0.01).outcome
+    'fails'
+    """
+    name = "wrong labels look like planted ones"
+    found = _compared(name, doubted, plausible, planted, share)
+    if isinstance(found, Check):
+        return found
+    number, p = found
+    if number >= MORE_PLAUSIBLE and p <= level:
+        reason = (
+            f"{share:.0%} of the labels are doubted and more plausible than planted ones (rank "
+            f"test at {level:.2g}, p = {p:.2g}): natural noise, or hard examples"
+        )
+        return Check(name, "fails", number, MORE_PLAUSIBLE, reason)
+    reason = (
+        f"no sign of natural noise (rank test at {level:.2g}, p = {p:.2g}), but wrong labels that "
+        "all proxies believe leave none; plant a second kind of canaries, or audit"
+    )
+    return Check(name, "cannot tell", number, MORE_PLAUSIBLE, reason)
+
+
+def no_milder_than_planted(
+    doubted: Mask, detector: Floats, planted: Mask, share: float, level: float
+) -> Check:
+    """Whether the detector sees doubted labels as clearly as planted ones.
+
+    Larger values of the detector mean cleaner. The number is the chance that a doubted label
+    looks cleaner than a doubted canary (1/2 is alike); larger is worse. Fails when it is 0.6 or
+    more and a one-sided rank test says so at `level`: wrong labels then sit on hard examples,
+    as a targeted attacker puts them, and limits read off these canaries are too good. For proxies
+    without folds: hard examples whose labels are right set it off as well.
+
+    >>> doubted = np.ones(200, dtype=bool); planted = np.arange(200) < 50
+    >>> no_milder_than_planted(doubted, -np.arange(200.0), planted, 0.2, 0.01).outcome
+    'holds'
+    """
+    found = _compared(MILDER, doubted, detector, planted, share)
+    if isinstance(found, Check):
+        return found
+    number, p = found
+    outcome: Outcome = "fails" if number >= MORE_PLAUSIBLE and p <= level else "holds"
+    reason = (
+        f"chance that a doubted label looks cleaner than a doubted canary; rank test at "
+        f"{level:.2g}, p = {p:.2g}"
+    )
+    if outcome == "fails":
+        reason += "; limits from these canaries are too good, plant some on hard examples"
+    return Check(MILDER, outcome, number, MORE_PLAUSIBLE, reason)
+
+
+def errors_go_both_ways(
+    probabilities: Floats | None, labels: NDArray[np.int64], planted: Mask
+) -> Check:
+    """Whether labels are as often wrong from one class to another as the other way round.
+
+    Random errors are, and so are hard examples, mostly. Of the examples that out-of-fold proxies
+    take for a class, the surest three tenths are looked at; for each pair, those of each class that
+    carry the other's label are counted, canaries aside. The number is the smallest two-sided
+    binomial p of all pairs, times their count; fails at 0.0001 or less: wrong labels then follow a
+    habit that no canary has, and limits read off canaries are too good. Errors that go both ways
+    between classes that look alike it seldom sees.
+
+    >>> p = np.repeat([[0.9, 0.1], [0.1, 0.9]], 100, axis=0)
+    >>> y = np.repeat([0, 1], 100); y[:30] = 1
+    >>> errors_go_both_ways(p, y, np.zeros(200, dtype=bool)).outcome
+    'fails'
+    """
+    if probabilities is None:
+        reason = "it takes proxies that judge examples they did not train on; train with folds"
+        return Check(HIDING, "cannot tell", 1.0, ONE_WAY, reason)
+    classes = probabilities.shape[1]
+    seen = np.where(planted, -1, probabilities.argmax(axis=1))
+    looked, carried = np.zeros(classes, dtype=np.int64), np.zeros((classes, classes), np.int64)
+    for c in range(classes):
+        at = np.flatnonzero(seen == c)
+        count = min(at.size, max(FEW_SURE, int(SURER * at.size)))
+        sure = at[np.argsort(-probabilities[at, c], kind="stable")[:count]]
+        looked[c] = count
+        carried[c] = np.bincount(labels[sure], minlength=classes)
+    pairs = [
+        (a, b)
+        for a in range(classes)
+        for b in range(a)
+        if looked[a] and looked[b] and carried[a, b] + carried[b, a] >= FEWEST_OF_A_CLASS
+    ]
+    if not pairs:
+        reason = "too few sure examples carry another label"
+        return Check(HIDING, "cannot tell", 1.0, ONE_WAY, reason)
+    found = [
+        binomial_p(
+            int(carried[a, b]),
+            int(carried[a, b] + carried[b, a]),
+            float(looked[a] / (looked[a] + looked[b])),
+        )
+        for a, b in pairs
+    ]
+    worst = int(np.argmin(found))
+    a, b = pairs[worst]
+    number = min(1.0, found[worst] * len(pairs))
+    outcome: Outcome = "fails" if number <= ONE_WAY else "holds"
+    reason = (
+        f"of {looked[a]} that are surely {a}, {carried[a, b]} carry {b}; of {looked[b]} that are "
+        f"surely {b}, {carried[b, a]} carry {a}; binomial test, {len(pairs)} pairs"
+    )
+    if outcome == "fails":
+        reason += "; limits from canaries are too good, audit a random sample"
+    return Check(HIDING, outcome, number, ONE_WAY, reason)
+
+
+def binomial_p(hits: int, of: int, share: float) -> float:
+    """The exact two-sided p of so many hits at that chance: all counts no likelier than this one.
+
+    >>> round(binomial_p(0, 5, 0.5), 4)
+    0.0625
+    """
+    chances = chances_of(of, share)
+    return float(min(1.0, chances[chances <= chances[hits] * (1 + 1e-7)].sum()))
+
+
+def _compared(
+    name: str, doubted: Mask, value: Floats, planted: Mask, share: float
+) -> Check | tuple[float, float]:
+    """AUROC of doubted labels over doubted canaries and its one-sided p, if enough are doubted."""
+    known, others = value[doubted & planted], value[doubted & ~planted]
+    if (few := too_few(name, doubted & planted)) is not None:
+        return few
+    if share < FEW_DOUBTED or others.size == 0:
+        reason = f"only {share:.1%} of the other labels are doubted: too few to compare"
+        return Check(name, "cannot tell", share, FEW_DOUBTED, reason)
+    both = np.r_[others, known]
+    number = auroc(both, np.arange(both.size) < others.size)
+    return number, _chance_of_more(number, others, known)
+
+
+def _chance_of_more(number: float, others: Floats, known: Floats) -> float:
+    """The one-sided p of an AUROC at least this large, were both alike (Mann and Whitney).
+
+    As in SciPy: exact for a handful without ties, else the normal limit, ties counted, a half
+    taken off.
+
+    >>> round(_chance_of_more(0.5, np.arange(20.0), np.arange(20.0)), 2)
+    0.51
+    """
+    m, n = others.size, known.size
+    ties = np.unique(np.r_[others, known], return_counts=True)[1].astype(np.float64)
+    if min(m, n) <= 8 and ties.max() == 1:
+        from scipy.stats import mannwhitneyu
+
+        return float(mannwhitneyu(others, known, alternative="greater", method="exact").pvalue)
+    tied = float((ties**3 - ties).sum()) / ((m + n) * (m + n - 1))
+    spread = math.sqrt(m * n / 12 * (m + n + 1 - tied))
+    if spread == 0:
+        return 1.0
+    return 0.5 * math.erfc((m * n * (number - 0.5) - 0.5) / spread / math.sqrt(2))
+
+
+def kinds_alike(first: tuple[int, int], second: tuple[int, int], level: float) -> Check:
+    """Whether canaries of two kinds, given as (passed, planted), pass equally often.
+
+    The number is the difference of the two shares; smaller is better. Fails when Fisher's exact
+    two-sided test says so at `level`: what is like the better-hiding kind would get through, and
+    a limit from the other kind would be too good.
+
+    >>> kinds_alike((2, 100), (30, 100), 0.01).outcome
+    'fails'
+    """
+    from scipy.stats import fisher_exact
+
+    (a, m), (b, n) = first, second
+    p = float(fisher_exact(np.array([[a, m - a], [b, n - b]])).pvalue)
+    outcome: Outcome = "fails" if p <= level else "holds"
+    reason = f"{a} of {m} and {b} of {n} pass; Fisher's exact test at {level:.2g}, p = {p:.2g}"
+    return Check(KINDS_ALIKE, outcome, abs(a / m - b / n), 0.0, reason)
+
+
+def classes_survive(labels: NDArray[np.int64], keep: float) -> Check:
+    """Whether α leaves a handful of every class; the number is α times the smallest class.
+
+    >>> classes_survive(np.arange(100) % 2, keep=0.25).number
+    12.5
+    """
+    classes, sizes = np.unique(labels, return_counts=True)
+    worst = int(sizes.argmin())
+    number = float(keep * sizes[worst])
+    outcome: Outcome = "holds" if number >= FEWEST_OF_A_CLASS else "fails"
+    reason = (
+        f"class {classes[worst]} has {sizes[worst]} examples, of which a random subset keeps "
+        f"{number:.3g}; threshold: ours, a handful"
+    )
+    return Check("no class vanishes", outcome, number, FEWEST_OF_A_CLASS, reason)
+
+
+def starved_class(kept: Mask, labels: NDArray[np.int64]) -> tuple[int, int] | None:
+    """The class that keeps least, and how many, if that is less than a handful.
+
+    >>> starved_class(np.arange(100) < 20, np.arange(100) // 20)
+    (1, 0)
+    """
+    classes = np.unique(labels)
+    counts = [int(kept[labels == c].sum()) for c in classes]
+    least = int(np.argmin(counts))
+    if counts[least] >= FEWEST_OF_A_CLASS:
+        return None
+    return int(classes[least]), counts[least]

@@ -1,0 +1,501 @@
+"""What each proxy thought of each example, epoch by epoch: where training and deciding meet.
+
+Whatever trains makes a `Dynamics`, whatever decides reads one. Axes everywhere: proxy, epoch,
+example. A score asks for two things only: `snapshot(column)`, the (K, N) values at the scored
+epoch, and `totals()`, sums over all epochs. The *summary* form keeps just those.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dris.core.dynamics.columns import (
+    PER_EXAMPLE,
+    REMEDY,
+    TRAJECTORIES,
+    checked_column,
+    checked_epochs,
+    checked_outputs,
+    checked_per_example,
+    labels_for,
+    spans,
+)
+from dris.core.dynamics.frames import FrameKind, frame_of, long_columns
+from dris.core.dynamics.trajectories import Column, Totals, TotalsAccumulator, trajectories_of
+from dris.core.errors import InputError
+from dris.core.notebook import plain_html
+from dris.core.validate import checked_count, checked_ids
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dynamics:
+    """Loss, margin, correctness and error norm of K proxies on N examples over E epochs.
+
+    Build one with `from_losses`, `from_logits`, `from_probabilities` or `from_arrays`; join
+    proxies trained apart with `merge`; `save` and `load` it as one file.
+
+    Cross-fitted proxies have a twin, `out_of_fold`: the same columns, from models that did not
+    train on the example. Scores read the columns here; whoever wants the others passes the twin.
+
+    >>> dynamics = Dynamics.from_losses([[0.1, 2.0, 0.7], [0.2, 1.0, 1.5]])
+    >>> dynamics
+    Dynamics(2 proxies, 1 epochs, 3 examples; loss; scored at epoch 1)
+    """
+
+    columns: Mapping[str, Column]
+    ids: NDArray[Any]
+    epochs: tuple[int, ...]
+    scored_epoch: int
+    labels: NDArray[np.int64] | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    stored_totals: Totals | None = None
+    out_of_fold: "Dynamics | None" = None
+
+    def __post_init__(self) -> None:
+        """Keep the out-of-fold twin in step: the same shape, and this one's ids and labels."""
+        twin = self.out_of_fold
+        if twin is None:
+            return
+        shape, own = twin.columns["loss"].shape, self.columns["loss"].shape
+        if shape != own or twin.is_summary != self.is_summary:
+            raise InputError(
+                f"out-of-fold values must be shaped like the others, {own}, got {shape}; "
+                "reorder or summarise both: dynamics.reordered(...), dynamics.summary()"
+            )
+        # Not copied: only what names the axes is shared, so that replace(ids=...) reaches both.
+        twin = replace(
+            twin,
+            ids=self.ids,
+            labels=self.labels,
+            epochs=self.epochs,
+            scored_epoch=self.scored_epoch,
+            provenance={},
+            out_of_fold=None,
+        )
+        object.__setattr__(self, "out_of_fold", twin)
+
+    # -- building ---------------------------------------------------------------------------
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        loss: ArrayLike,
+        margin: ArrayLike | None = None,
+        correct: ArrayLike | None = None,
+        error_norm: ArrayLike | None = None,
+        gradient_norm: ArrayLike | None = None,
+        rival: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+        epochs: Sequence[int] | None = None,
+        scored_epoch: int | None = None,
+        provenance: Mapping[str, Any] | None = None,
+    ) -> "Dynamics":
+        """From (K, E, N) arrays, or (K, N) ones for a single epoch.
+
+        The scored epoch is the middle one, E/2, unless given.
+
+        >>> Dynamics.from_arrays(loss=np.ones((3, 20, 5)), scored_epoch=20).scored_epoch
+        20
+        """
+        values = (loss, margin, correct, error_norm, gradient_norm, rival)
+        given = dict(zip(TRAJECTORIES, values, strict=True))
+        columns = {
+            name: checked_column(name, value) for name, value in given.items() if value is not None
+        }
+        shape = columns["loss"].shape
+        for name, column in columns.items():
+            if column.shape != shape:
+                raise InputError(
+                    f"{name} must have the shape of loss, {shape}, got {column.shape}: "
+                    "(proxy, epoch, example)"
+                )
+        if 0 in shape:
+            raise InputError(f"dynamics need a proxy, an epoch and an example, got shape {shape}")
+        at = checked_epochs(epochs, shape[1])
+        scored = at[(len(at) - 1) // 2]
+        if scored_epoch is not None:
+            scored = checked_count(scored_epoch, "scored_epoch", at_least=0)
+        if scored not in at:
+            raise InputError(f"scored_epoch {scored} was not recorded; recorded: {spans(at)}")
+        return cls(
+            columns=columns,
+            ids=checked_ids(ids, shape[2]),
+            epochs=at,
+            scored_epoch=scored,
+            labels=None if labels is None else labels_for(labels, shape[2]),
+            provenance=dict(provenance or {}),
+        )
+
+    @classmethod
+    def from_losses(cls, losses: ArrayLike, *, ids: ArrayLike | None = None) -> "Dynamics":
+        """From a (K, N) loss matrix alone; float64 losses stay float64.
+
+        >>> Dynamics.from_losses(np.eye(3)).proxies
+        3
+        """
+        return cls.from_arrays(loss=losses, ids=ids)
+
+    @classmethod
+    def from_logits(
+        cls,
+        logits: ArrayLike,
+        labels: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+        epochs: Sequence[int] | None = None,
+        scored_epoch: int | None = None,
+        provenance: Mapping[str, Any] | None = None,
+    ) -> "Dynamics":
+        """From logits (K, N, C) or (K, E, N, C) and the given labels (N,).
+
+        Loss is the softmax cross-entropy, margin the label's logit less the largest other one,
+        error norm ‖softmax − onehot‖.
+
+        >>> d = Dynamics.from_logits([[[2.0, 0.0], [0.0, 1.0]]], labels=[0, 0])
+        >>> d.column("margin").tolist(), d.column("correct").tolist()
+        ([[[2.0, -1.0]]], [[[True, False]]])
+        """
+        z = checked_outputs(logits, "logits")
+        y = labels_for(labels, z.shape[-2], z.shape[-1])
+        return cls.from_arrays(
+            **trajectories_of(z, y),
+            labels=y,
+            ids=ids,
+            epochs=epochs,
+            scored_epoch=scored_epoch,
+            provenance=provenance,
+        )
+
+    @classmethod
+    def from_probabilities(
+        cls,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+        epochs: Sequence[int] | None = None,
+        scored_epoch: int | None = None,
+        provenance: Mapping[str, Any] | None = None,
+    ) -> "Dynamics":
+        """From class probabilities (K, N, C) or (K, E, N, C); their logarithms are the logits.
+
+        Zero is read as the smallest positive normal number, so that the loss stays finite.
+
+        >>> d = Dynamics.from_probabilities([[[0.5, 0.25, 0.25]]], labels=[0])
+        >>> d.column("loss").round(4).tolist()
+        [[[0.6931]]]
+        """
+        p = checked_outputs(probabilities, "probabilities")
+        if p.size and (p.min() < 0 or np.abs(p.sum(axis=-1) - 1).max() > 1e-3):
+            raise InputError(
+                "probabilities must be non-negative and sum to 1 over the last axis; "
+                "for unnormalised outputs use Dynamics.from_logits"
+            )
+        logits = np.log(np.maximum(p, np.finfo(p.dtype).tiny))
+        return cls.from_logits(
+            logits,
+            labels,
+            ids=ids,
+            epochs=epochs,
+            scored_epoch=scored_epoch,
+            provenance=provenance,
+        )
+
+    @classmethod
+    def merge(cls, parts: "Sequence[Dynamics]") -> "Dynamics":
+        """Join proxies trained apart on the same examples, in the order given.
+
+        Examples are matched by id, so the parts may hold them in different orders; the first
+        part's order stays. Columns that not all parts have are an error, not a silent loss.
+
+        >>> one = Dynamics.from_losses([[0.1, 0.2]], ids=["a", "b"])
+        >>> two = Dynamics.from_losses([[0.4, 0.3]], ids=["b", "a"])
+        >>> Dynamics.merge([one, two]).column("loss").tolist()
+        [[[0.1, 0.2]], [[0.3, 0.4]]]
+        """
+        if not parts:
+            raise InputError("merge needs at least one Dynamics, got none")
+        from dris.core.dynamics.merge import aligned_to
+
+        first, *others = parts
+        aligned = [first, *(aligned_to(first, part, k) for k, part in enumerate(others, 1))]
+        twins = [p.out_of_fold for p in aligned if p.out_of_fold is not None]
+        columns = {
+            name: np.concatenate([p.columns[name] for p in aligned])
+            if name in TRAJECTORIES
+            else first.columns[name]
+            for name in first.columns
+        }
+        return replace(
+            first,
+            columns=columns,
+            provenance={**first.provenance, "proxies": [e for p in aligned for e in _made(p)]},
+            stored_totals=Totals.join([p.totals() for p in aligned]) if first.is_summary else None,
+            out_of_fold=cls.merge(twins) if twins else None,
+        )
+
+    def with_columns(self, **columns: ArrayLike) -> "Dynamics":
+        """The same dynamics with per-example columns added: reference_loss, features, ….
+
+        >>> d = Dynamics.from_losses(np.eye(2)).with_columns(reference_loss=[0.0, 0.5])
+        >>> sorted(d.columns)
+        ['loss', 'reference_loss']
+        """
+        checked = {n: checked_per_example(n, value, self.examples) for n, value in columns.items()}
+        return replace(self, columns={**self.columns, **checked})
+
+    # -- reading ----------------------------------------------------------------------------
+
+    @property
+    def proxies(self) -> int:
+        """K, the number of proxies."""
+        return int(self.columns["loss"].shape[0])
+
+    @property
+    def examples(self) -> int:
+        """N, the number of examples."""
+        return int(self.columns["loss"].shape[2])
+
+    @property
+    def loss(self) -> Column:
+        """Loss as (proxy, epoch, example)."""
+        return self.column("loss")
+
+    @property
+    def margin(self) -> Column:
+        """Margin as (proxy, epoch, example)."""
+        return self.column("margin")
+
+    @property
+    def correct(self) -> Column:
+        """Whether the prediction was the given label, as (proxy, epoch, example)."""
+        return self.column("correct")
+
+    @property
+    def error_norm(self) -> Column:
+        """‖p − onehot(label)‖ as (proxy, epoch, example)."""
+        return self.column("error_norm")
+
+    @property
+    def is_summary(self) -> bool:
+        """Whether only the scored epoch and the totals are held."""
+        return self.stored_totals is not None
+
+    def column(self, name: str) -> Column:
+        """A column by name, or an error naming what is missing and how to get it.
+
+        >>> Dynamics.from_losses(np.eye(2)).column("margin")
+        Traceback (most recent call last):
+        ...
+        dris.core.errors.InputError: this needs margin, which these dynamics do not hold; \
+build the Dynamics from logits or probabilities, or pass margin=
+        """
+        if name not in self.columns:
+            remedy = REMEDY.get(name, f"known columns: {', '.join(TRAJECTORIES + PER_EXAMPLE)}")
+            raise InputError(f"this needs {name}, which these dynamics do not hold; {remedy}")
+        return self.columns[name]
+
+    def unseen(self) -> "Dynamics":
+        """The values out of fold, or an error saying how to get them.
+
+        >>> Dynamics.from_losses(np.eye(2)).unseen()
+        Traceback (most recent call last):
+        ...
+        dris.core.errors.InputError: this needs values out of fold, which these dynamics do not \
+hold; train with folds: train_proxies(..., cross_fit=4)
+        """
+        if self.out_of_fold is None:
+            raise InputError(
+                "this needs values out of fold, which these dynamics do not hold; "
+                "train with folds: train_proxies(..., cross_fit=4)"
+            )
+        return self.out_of_fold
+
+    def snapshot(self, name: str) -> Column:
+        """A (K, N) column at the scored epoch.
+
+        >>> Dynamics.from_losses(np.eye(2)).snapshot("loss").shape
+        (2, 2)
+        """
+        values: Column = self.column(name)[:, self.epochs.index(self.scored_epoch)]
+        return values
+
+    def at(self, epoch: int) -> "Dynamics":
+        """The same dynamics scored at another recorded epoch; nothing is copied.
+
+        >>> Dynamics.from_arrays(loss=np.ones((2, 4, 3))).at(3).scored_epoch
+        3
+        """
+        if epoch not in self.epochs:
+            what = "this summary holds" if self.is_summary else "recorded:"
+            raise InputError(f"epoch {epoch} is not held; {what} {spans(self.epochs)}")
+        return replace(self, scored_epoch=int(epoch))
+
+    def until(self, epoch: int) -> "Dynamics":
+        """The same dynamics up to a recorded epoch, scored there; nothing is copied.
+
+        >>> Dynamics.from_arrays(loss=np.ones((2, 4, 3))).until(3).epochs
+        (1, 2, 3)
+        """
+        end = self.epochs.index(self.at(epoch).scored_epoch) + 1
+        return replace(
+            self,
+            columns={n: c[:, :end] if n in TRAJECTORIES else c for n, c in self.columns.items()},
+            epochs=self.epochs[:end],
+            scored_epoch=int(epoch),
+            out_of_fold=None if self.out_of_fold is None else self.out_of_fold.until(epoch),
+        )
+
+    def totals(self) -> Totals:
+        """Sums over all recorded epochs, stored in a summary, added up here otherwise.
+
+        >>> d = Dynamics.from_logits(np.zeros((1, 2, 3, 2)), labels=[0, 0, 1])
+        >>> d.totals().epochs
+        2
+        """
+        if self.stored_totals is not None:
+            return self.stored_totals
+        running = TotalsAccumulator(self.proxies, self.examples)
+        margin, correct = self.columns.get("margin"), self.columns.get("correct")
+        for e in range(len(self.epochs)):
+            running.add(
+                None if margin is None else margin[:, e], None if correct is None else correct[:, e]
+            )
+        return running.totals()
+
+    def summary(self) -> "Dynamics":
+        """Only what the scores need, O(K·N) instead of O(K·E·N); same scores to the last bit.
+
+        >>> d = Dynamics.from_arrays(loss=np.ones((2, 10, 3)))
+        >>> d.summary().column("loss").shape
+        (2, 1, 3)
+        """
+        if self.is_summary:
+            return self
+        e = self.epochs.index(self.scored_epoch)
+        kept = {
+            name: np.array(column[:, e : e + 1]) if name in TRAJECTORIES else column
+            for name, column in self.columns.items()
+        }
+        return replace(
+            self,
+            columns=kept,
+            epochs=(self.scored_epoch,),
+            stored_totals=self.totals(),
+            out_of_fold=None if self.out_of_fold is None else self.out_of_fold.summary(),
+        )
+
+    def only(self, proxies: Sequence[int]) -> "Dynamics":
+        """The dynamics of some proxies, in the order given (nested ensembles, halves).
+
+        >>> Dynamics.from_losses(np.eye(3)).only([2, 0]).snapshot("loss").tolist()
+        [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+        """
+        chosen = list(proxies)
+        if not chosen or not all(0 <= k < self.proxies for k in chosen):
+            raise InputError(f"proxies must be among 0..{self.proxies - 1}, got {chosen}")
+        made = _made(self)
+        return replace(
+            self,
+            columns={n: c[chosen] if n in TRAJECTORIES else c for n, c in self.columns.items()},
+            provenance={**self.provenance, "proxies": [made[k] for k in chosen]},
+            stored_totals=self.stored_totals.pick(chosen) if self.stored_totals else None,
+            out_of_fold=None if self.out_of_fold is None else self.out_of_fold.only(chosen),
+        )
+
+    def reordered(self, order: ArrayLike) -> "Dynamics":
+        """The examples at these positions, in this order; everything that belongs to them follows.
+
+        >>> Dynamics.from_losses([[1.0, 2.0, 3.0]], ids=["a", "b", "c"]).reordered([2, 0]).ids
+        array(['c', 'a'], dtype='<U1')
+        """
+        at = np.asarray(order, dtype=np.intp)
+        totals, twin = self.stored_totals, self.out_of_fold
+        return replace(
+            self,
+            columns={
+                n: c[:, :, at] if n in TRAJECTORIES else c[at] for n, c in self.columns.items()
+            },
+            ids=self.ids[at],
+            labels=None if self.labels is None else self.labels[at],
+            stored_totals=None if totals is None else totals.pick((slice(None), at)),
+            out_of_fold=None if twin is None else twin.reordered(at),
+        )
+
+    # -- keeping ----------------------------------------------------------------------------
+
+    def to_frame(self, kind: FrameKind = "pandas") -> Any:
+        """A row per proxy, epoch and example with every recorded column, for pandas or polars.
+
+        >>> frame = Dynamics.from_losses([[0.1, 2.0]], ids=["a", "b"]).to_frame()
+        >>> frame["id"].tolist(), frame["epoch"].tolist()
+        (['a', 'b'], [1, 1])
+        """
+        marks = {"proxy": np.arange(self.proxies), "epoch": np.array(self.epochs), "id": self.ids}
+        shape = (self.proxies, len(self.epochs), len(self.ids))
+        whole = {n: v for n, v in self.columns.items() if np.shape(v) == shape}
+        return frame_of(long_columns(whole, **marks), kind)
+
+    def save(self, path: str | Path) -> Path:
+        """Write one checksummed file, atomically: the old one stays until the new is complete.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Dynamics.from_losses(np.eye(2)).save(folder + "/run.dynamics")
+        ...     Dynamics.load(path).proxies
+        2
+        """
+        from dris.core.dynamics.dynamics_file import write_dynamics
+
+        return write_dynamics(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Dynamics":
+        """Read what `save` wrote, memory-mapped; a damaged or foreign file is refused.
+
+        >>> Dynamics.load("absent.dynamics")
+        Traceback (most recent call last):
+        ...
+        dris.core.errors.InputError: absent.dynamics: no such file
+        """
+        from dris.core.dynamics.dynamics_file import read_dynamics
+
+        return read_dynamics(Path(path))
+
+    def __repr__(self) -> str:
+        form = "summary of " if self.is_summary else ""
+        folds = "" if self.out_of_fold is None else ", in fold and out of fold"
+        return (
+            f"Dynamics({self.proxies} proxies, {form}{self.totals_epochs} epochs, "
+            f"{self.examples} examples; {', '.join(self.columns)}{folds}; "
+            f"scored at epoch {self.scored_epoch})"
+        )
+
+    def _repr_html_(self) -> str:
+        pairs = [
+            ("proxies", f"{self.proxies:,}"),
+            ("epochs", f"{self.totals_epochs:,}, scored at {self.scored_epoch:,}"),
+            ("examples", f"{self.examples:,}"),
+            ("columns", ", ".join(self.columns)),
+            ("out of fold", "no" if self.out_of_fold is None else "yes, as well"),
+        ]
+        return plain_html("Dynamics", pairs)
+
+    @property
+    def totals_epochs(self) -> int:
+        """How many epochs the totals run over."""
+        return self.stored_totals.epochs if self.stored_totals else len(self.epochs)
+
+
+def _made(dynamics: Dynamics) -> list[Any]:
+    """How each proxy was made: one entry per proxy, empty where nobody said."""
+    entries = dynamics.provenance.get("proxies")
+    if isinstance(entries, list | tuple) and len(entries) == dynamics.proxies:
+        return list(entries)
+    return [{} for _ in range(dynamics.proxies)]

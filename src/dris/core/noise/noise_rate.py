@@ -1,0 +1,154 @@
+"""How many labels are wrong: a range with both ends explained, not a number that pretends."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.noise.random_errors import RandomErrors, random_errors
+
+SUREST = 0.2  # of all examples, those that out-of-fold proxies are surest of
+SUREST_OF_TWO = 0.15  # the same with two classes; as many again as are contradicted no more join
+RING, WIDEST = 0.05, 0.8  # how many join at a time, and of how many at most
+FEWEST, FEWEST_MORE = 30, 15  # examples at first, and at a time
+FAR = 0.34  # of the other classes, those that a class is least mixed up with
+ERRORS = 1.282  # standard errors by which the lower end is moved outwards: right in nine of ten
+ERRORS_ABOVE = 2.0  # and the upper
+APART, BLURRED = 0.35, 0.5  # overlap up to which classes are apart, above which they are blurred
+MARGIN = 0.01  # by which the lower end is moved down, however many rows: no curve fits exactly
+HALF = 0.5  # of the labels; that fewer are wrong is assumed throughout (paper, assumption 1)
+
+Labels = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class WrongShare:
+    """A share of wrong labels from `low` to `high`, and why each end is where it is.
+
+    `low` is the least that fits if errors fall at random; it is too low where wrong labels can be
+    predicted from the features, and zero where classes overlap too much to tell. `high` is the
+    share that strangers contradict; it is too high where classes overlap. Each is moved outwards by
+    its uncertainty. `likely` fits best if errors fall at random, None where much else fits as
+    well. `surest` counts among the examples that strangers are surest of, where a wrong label
+    stands out, less its uncertainty: what to be wary by.
+    """
+
+    low: float
+    high: float
+    likely: float | None = None
+    surest: float = 0.0
+
+    @property
+    def width(self) -> float:
+        """How far the two ends are apart."""
+        return self.high - self.low
+
+    def __str__(self) -> str:
+        about = "" if self.likely is None else f", about {self.likely:.1%} if errors fall at random"
+        return (
+            f"between {self.low:.1%} and {self.high:.1%} are{about} (the first is the least that "
+            "fits random errors, the second what proxies contradict, too many where classes "
+            "overlap; both are too few where errors follow the features)"
+        )
+
+
+def wrong_share(probabilities: NDArray[np.floating], labels: Labels) -> WrongShare:
+    """The range of the share of wrong labels, from out-of-fold probabilities (N, C).
+
+    The lower end is zero where it would be half or more: then nothing can be told.
+
+    >>> rng = np.random.default_rng(0)
+    >>> odds = rng.normal(0, 4, 4000)
+    >>> p = 1 / (1 + np.exp([odds, -odds])).T
+    >>> y = (odds > 0) ^ (rng.random(4000) < 0.2 + 0.3 * np.exp(-np.abs(odds)))  # one in five
+    >>> share = wrong_share(p, y.astype(np.int64))
+    >>> round(share.low, 2), round(share.likely, 2), round(share.high, 2)
+    (0.18, 0.21, 0.27)
+    """
+    contradicted = float((probabilities.argmax(axis=1) != labels).mean())
+    high = min(1.0, contradicted + ERRORS_ABOVE * _error(contradicted, labels.size))
+    surest = min(surest_share(probabilities, labels), high)
+    fits = random_errors(probabilities, labels)
+    known = fits.overlap <= APART and fits.narrow and surest <= fits.most
+    likely = min(fits.best, high) if known else None
+    return WrongShare(min(_least(fits, surest), high), high, likely, surest)
+
+
+def surest_share(probabilities: NDArray[np.floating], labels: Labels) -> float:
+    """How many are wrong at least among those that strangers are surest of, half or more as zero.
+
+    >>> p = np.repeat([[0.9, 0.1], [0.2, 0.8]], 50, axis=0)
+    >>> surest_share(p, np.repeat([0, 1], 50)), surest_share(p, np.repeat([1, 0], 50))
+    (0.0, 0.0)
+    """
+    seen, sure = probabilities.argmax(axis=1), probabilities.max(axis=1)
+    order = np.argsort(-sure, kind="stable")
+    if probabilities.shape[1] == 2:
+        share = _level((seen != labels)[order])
+    else:
+        share = _spread(seen[order], labels[order], probabilities.shape[1])
+    return 0.0 if share >= HALF else share
+
+
+def _least(fits: RandomErrors, surest: float) -> float:
+    """The least share that is wrong: both ways of telling where classes overlap, else either."""
+    if fits.overlap > BLURRED:
+        return 0.0
+    either = max(fits.least, min(fits.less, surest))
+    least = either if fits.overlap <= APART else min(fits.least, surest)
+    return 0.0 if least >= HALF else max(0.0, least - MARGIN)
+
+
+def _level(other: NDArray[np.bool_]) -> float:
+    """How often the surest carry the other of two labels, less its uncertainty.
+
+    Wrong labels are as frequent among the sure as among the less sure, hard examples are not: as
+    long as the next are contradicted no more often, they count too, and what is seen is surer.
+    """
+    n = other.size
+    count = min(n, max(FEWEST, int(np.ceil(SUREST_OF_TWO * n))))
+    more = max(FEWEST_MORE, int(RING * n))
+    while count + more <= WIDEST * n and other[count : count + more].mean() <= other[:count].mean():
+        count += more
+    share = float(other[:count].mean())
+    return max(0.0, share - ERRORS * _error(share, count))
+
+
+def _spread(seen: Labels, labels: Labels, classes: int) -> float:
+    """How many of the surest carry a wrong label, by labels that no likeness explains.
+
+    Where classes overlap the sure too carry a neighbour's label now and then. So labels of those
+    classes are counted that a class is hardly ever taken for among the less sure, and multiplied
+    up; where that is more than all other labels come to, these are counted.
+
+    Args:
+        seen: The likeliest class of each example, the surest example first.
+        labels: The given ones.
+        classes: How many there are.
+    """
+    n = labels.size
+    count = min(n, max(FEWEST, int(np.ceil(SUREST * n))))
+    far = max(1, int(FAR * (classes - 1)))
+    times = _far_apart(seen[count:], labels[count:], classes, far) * (classes - 1) / far
+    seen, labels = seen[:count], labels[:count]
+    wrong, apart = seen != labels, times[seen, labels]
+    every = float(wrong.mean())
+    few = float(apart.mean() - ERRORS * np.sqrt(apart.var() / count))
+    return max(0.0, min(few, every - ERRORS * _error(every, count)))
+
+
+def _far_apart(seen: Labels, labels: Labels, classes: int, far: int) -> NDArray[np.bool_]:
+    """Of each class, the `far` others with which it is least mixed up among these, (C, C)."""
+    joint = np.zeros((classes, classes))
+    np.add.at(joint, (seen, labels), 1.0)
+    both = joint + joint.T + 0.5
+    mixed = both / (joint.sum(axis=1)[:, None] + joint.sum(axis=0)[None] + 1)
+    np.fill_diagonal(mixed, np.inf)
+    found = np.zeros((classes, classes), dtype=np.bool_)
+    np.put_along_axis(found, np.argsort(mixed, axis=1, kind="stable")[:, :far], True, axis=1)
+    return found
+
+
+def _error(share: float, count: int) -> float:
+    """The standard error of a share."""
+    return float(np.sqrt(share * (1 - share) / count))

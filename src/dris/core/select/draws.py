@@ -1,0 +1,112 @@
+"""Independent draws from q with replacement: exact to float64, fast, any number of examples.
+
+The draws are counted first and ordered afterwards. Examples stand in blocks; how many draws fall
+into each block follows from binomials down a tree of halves, and inside a block the draws are
+found in its own cumulative sum. No cumulative sum runs over all of q, so rounding does not grow
+with the number of examples. At last a uniform permutation puts all draws into random order, which
+makes them independent again.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dris.core.errors import InputError
+from dris.core.validate import checked_count, numeric
+
+_BLOCK = 4096  # a block's cumulative sum and its uniforms stay in the fastest cache
+_PART = 1 << 20
+
+
+def draw(probabilities: ArrayLike, count: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Positions of `count` independent draws, each falling on i with probability q_i / Σq.
+
+    An example with q = 0 is never drawn. Takes up to 20 bytes per draw, of which 8 remain.
+
+    >>> rng = np.random.default_rng(0)
+    >>> (np.bincount(draw([0.6, 0.0, 0.4], 10_000, rng=rng)) / 10_000).round(1).tolist()
+    [0.6, 0.0, 0.4]
+    """
+    q = numeric(probabilities, "probabilities")
+    count = checked_count(count, "count", at_least=1)
+    if q.ndim != 1 or q.size == 0:
+        raise InputError(f"probabilities must be one per example, got shape {q.shape}")
+    masses = _block_sums(q)
+    if not (q.min() >= 0 and 0 < masses.sum() < np.inf):
+        raise InputError(
+            "probabilities must be 0 or more, finite and not all 0, "
+            f"got a smallest of {q.min()} and a sum of {masses.sum()}"
+        )
+    counts = split_counts(masses, count, rng=rng)
+    drawn = np.empty(count, dtype=np.int64)
+    end = 0
+    for block in np.flatnonzero(counts).tolist():
+        begin, end, first = end, end + int(counts[block]), block * _BLOCK
+        reached = np.cumsum(q[first : first + _BLOCK])
+        at = rng.random(end - begin)
+        at *= reached[-1]  # stays below the total: the largest uniform is 1 - 2^-53
+        at.sort()  # neighbours are found close together: twice as fast as in any order
+        np.add(reached.searchsorted(at, side="right"), first, out=drawn[begin:end])
+    shuffle(drawn, below=q.size, rng=rng)
+    return drawn
+
+
+def split_counts(
+    masses: NDArray[np.float64], count: int, *, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """How many of `count` draws fall on each mass: one multinomial draw, by halves of halves.
+
+    Each binomial compares two neighbouring sums, so that rounding does not add up along the
+    masses, however many there are; a mass of 0 gets none.
+
+    >>> split_counts(np.array([0.0, 2.0, 0.0]), 7, rng=np.random.default_rng(0)).tolist()
+    [0, 7, 0]
+    """
+    levels = []
+    level = masses
+    while level.size > 1:
+        level = np.append(level, 0.0) if level.size % 2 else level
+        levels.append(level)
+        level = level[0::2] + level[1::2]
+    counts = np.array([count], dtype=np.int64)
+    for level in reversed(levels):
+        left, both = level[0::2], level[0::2] + level[1::2]
+        share = np.divide(left, both, out=np.zeros_like(left), where=both > 0)
+        # The level above may have been padded by one: its last count is 0.
+        to_left = rng.binomial(counts[: left.size], share)
+        counts = np.column_stack([to_left, counts[: left.size] - to_left]).ravel()
+    return counts[: masses.size]
+
+
+def shuffle(values: NDArray[np.int64], *, below: int, rng: np.random.Generator) -> None:
+    """Put values in 0..below-1 into a uniformly random order, in place.
+
+    Sorts them by random keys: each word holds a value in its low bits and chance in the others.
+    Sorting walks through memory where a Fisher-Yates shuffle jumps, and takes half the time.
+
+    >>> values = np.arange(5)
+    >>> shuffle(values, below=5, rng=np.random.default_rng(0))
+    >>> sorted(values.tolist())
+    [0, 1, 2, 3, 4]
+    """
+    bits = np.uint64((below - 1).bit_length())
+    words = values.view(np.uint64)
+    for start in range(0, words.size, _PART):
+        part = words[start : start + _PART]
+        part |= rng.integers(0, 2**64, part.size, dtype=np.uint64) << bits
+    words.sort()
+    # Equal keys were put in the order of their values: let chance decide there as well.
+    keys = words >> bits
+    equal = keys[1:] == keys[:-1]
+    tied = np.zeros(words.size, dtype=np.bool_)
+    tied[1:] |= equal
+    tied[:-1] |= equal
+    at = np.flatnonzero(tied)
+    words[at] = words[at[np.lexsort((rng.random(at.size), keys[at]))]]
+    words &= (np.uint64(1) << bits) - np.uint64(1)
+
+
+def _block_sums(q: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sum of every block, the last of which may be short."""
+    whole = q.size // _BLOCK * _BLOCK
+    sums = q[:whole].reshape(-1, _BLOCK).sum(axis=1)
+    return sums if whole == q.size else np.append(sums, q[whole:].sum())

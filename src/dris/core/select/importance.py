@@ -1,0 +1,198 @@
+"""Sampling probabilities q from a score, the weights that undo them, and what they cost."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dris.core.errors import InputError
+from dris.core.frozen import read_only, same_value
+from dris.core.validate import checked_score, exact, numeric
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Importance:
+    """How often to draw each example, and how much each draw counts.
+
+    Attributes:
+        probabilities: q, one per example, sums to 1, read-only.
+        rule: The name of the rule.
+        parameters: What the rule was given, as values that JSON can hold.
+        exponent: Between 0 (draws count alike: a shifted objective) and 1 (unbiased).
+        weights: (1 / (Nq)) ** exponent, 0 where q is 0; for batches take mean(weight · loss).
+
+    >>> plan = Importance(np.array([0.5, 0.25, 0.25]), "by hand", {})
+    >>> [round(w, 3) for w in plan.weights.tolist()], plan.unbiased
+    ([0.667, 1.333, 1.333], True)
+    """
+
+    probabilities: NDArray[np.float64]
+    rule: str
+    parameters: Mapping[str, Any]
+    exponent: float = 1.0
+    weights: NDArray[np.float64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        q = numeric(self.probabilities, "probabilities")
+        if q.ndim != 1 or q.size == 0:
+            raise InputError(f"probabilities must be one per example, got shape {q.shape}")
+        if not (q.min() >= 0 and abs(q.sum() - 1) <= 1e-9):
+            raise InputError(
+                f"probabilities must be 0 or more and sum to 1, "
+                f"got a smallest of {q.min()} and a sum of {q.sum()}"
+            )
+        exponent = float(exact(self.exponent, "weight_exponent"))
+        if not 0 <= exponent <= 1:
+            raise InputError(f"weight_exponent must be in [0, 1], got {self.exponent}")
+        weights = _inverse(q) ** exponent
+        weights[q == 0] = 0.0
+        object.__setattr__(self, "probabilities", read_only(self.probabilities, np.float64))
+        object.__setattr__(self, "parameters", dict(self.parameters))
+        object.__setattr__(self, "exponent", exponent)
+        object.__setattr__(self, "weights", read_only(weights, np.float64))
+
+    def __eq__(self, other: object) -> bool:
+        return same_value(self, other)
+
+    @property
+    def effective_size(self) -> float:
+        """N³ / Σ(1/q): the uniform draws that N weighted ones are worth; 0 when some q is 0."""
+        inverse = _inverse(self.probabilities)
+        if not inverse.all():
+            return 0.0
+        # Scaled by the largest: a sum of weights may overflow where no weight does.
+        largest = inverse.max()
+        return float(inverse.size / largest / np.mean(inverse / largest))
+
+    @property
+    def concentration_size(self) -> float:
+        """1 / Σq²: how many examples carry the draws; far below N is the alarm for collapse."""
+        return float(1 / np.sum(self.probabilities**2))
+
+    @property
+    def largest_weight(self) -> float:
+        """The largest weight: one draw of that example counts this many times."""
+        return float(self.weights.max())
+
+    @property
+    def support(self) -> int:
+        """How many examples can be drawn at all."""
+        return int(np.count_nonzero(self.probabilities))
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether the weighted mean over draws estimates the mean over all examples."""
+        return self.support == self.probabilities.size and self.exponent == 1.0
+
+    def mass(self, examples: ArrayLike) -> float:
+        """The probability that a draw falls on these examples: a boolean mask, or positions.
+
+        >>> Importance(np.array([0.5, 0.25, 0.25]), "by hand", {}).mass([0, 2])
+        0.75
+        """
+        n, chosen = self.probabilities.size, np.asarray(examples)
+        if chosen.dtype == np.bool_:
+            if chosen.shape != (n,):
+                raise InputError(f"a mask must have {n} entries, got shape {chosen.shape}")
+            return float(self.probabilities[chosen].sum())
+        if chosen.size == 0:
+            return 0.0
+        if chosen.dtype.kind not in "iu" or chosen.ndim != 1:
+            raise InputError(
+                f"examples must be a boolean mask or whole-number positions, "
+                f"got {chosen.dtype} of shape {chosen.shape}"
+            )
+        if int(chosen.min()) < 0 or int(chosen.max()) >= n:
+            raise InputError(
+                f"positions must be in 0..{n - 1}, got {chosen.min()} to {chosen.max()}"
+            )
+        return float(self.probabilities[np.unique(chosen)].sum())
+
+
+def importance(
+    score: ArrayLike, *, smoothing: float = 0.1, weight_exponent: float = 1.0
+) -> Importance:
+    """Draw with q ∝ s + ξ·mean(s) (paper, eq. 7); larger scores are drawn more often.
+
+    The smoothing ξ keeps every probability above zero, and no weight above 1 + 1/ξ.
+
+    >>> importance([0, 1, 2], smoothing=1.0).probabilities.round(3).tolist()
+    [0.167, 0.333, 0.5]
+    """
+    xi = float(exact(smoothing, "smoothing"))
+    if xi <= 0:
+        raise InputError(
+            f"smoothing must be above 0, got {smoothing}; "
+            "0.1 is the paper's, proportional(score) has none"
+        )
+    q = _mixture(score, uniform=xi / (1 + xi), scored=1 / (1 + xi))
+    parameters = {"smoothing": xi, "weight_exponent": weight_exponent}
+    return _plan(q, "importance", parameters)
+
+
+def uniform_hybrid(score: ArrayLike, *, share: float, weight_exponent: float = 1.0) -> Importance:
+    """Draw with q = (1 − k)/N + k·s/Σs, where k is the share given to the score.
+
+    The family of `importance` under another name: ξ = 1/k − 1.
+
+    >>> uniform_hybrid([0, 1, 2], share=0.5).probabilities.round(3).tolist()
+    [0.167, 0.333, 0.5]
+    """
+    k = exact(share, "share")
+    if not 0 < k < 1:
+        raise InputError(
+            f"share must be between 0 and 1, both excluded, got {share}; "
+            "for 1 use proportional(score)"
+        )
+    q = _mixture(score, uniform=float(1 - k), scored=float(k))
+    return _plan(q, "uniform_hybrid", {"share": float(k), "weight_exponent": weight_exponent})
+
+
+def proportional(score: ArrayLike, *, weight_exponent: float = 1.0) -> Importance:
+    """Draw with q ∝ s (paper, eq. 1); an example that scores 0 is never drawn.
+
+    >>> proportional([0, 1, 3]).probabilities.tolist()
+    [0.0, 0.25, 0.75]
+    """
+    q = _mixture(score, uniform=0.0, scored=1.0)
+    return _plan(q, "proportional", {"weight_exponent": weight_exponent})
+
+
+def _mixture(score: ArrayLike, *, uniform: float, scored: float) -> NDArray[np.float64]:
+    """The one family behind all three rules: q = uniform/N + scored·s/Σs."""
+    s = checked_score(score)
+    if s.min() < 0:
+        raise InputError(
+            f"score must be 0 or more to become a probability, got {s.min()}; "
+            "shift it, or choose with keep_top(score, ...)"
+        )
+    if s.max() == 0:
+        raise InputError(
+            f"cannot tell: the score is 0 for all {s.size} examples and distinguishes none; "
+            "train more or more diverse proxies, or sample uniformly"
+        )
+    # Scaled by the largest: sums of huge scores overflow, shares of them do not.
+    s = s / s.max()
+    q: NDArray[np.float64] = uniform / s.size + scored * (s / s.sum())
+    q /= q.sum()
+    return q
+
+
+def _inverse(q: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 / (Nq), and 0 where q is 0."""
+    with np.errstate(divide="ignore", over="ignore"):
+        inverse = np.where(q > 0, 1 / (q.size * q), 0.0)
+    if np.isinf(inverse).any():
+        raise InputError(
+            f"a probability of {q[q > 0].min():.3g} gives a weight past the largest float; "
+            "use importance(score, smoothing=0.1)"
+        )
+    return inverse
+
+
+def _plan(q: NDArray[np.float64], rule: str, parameters: Mapping[str, Any]) -> Importance:
+    q.flags.writeable = False
+    exponent = float(exact(parameters["weight_exponent"], "weight_exponent"))
+    return Importance(q, rule, {**parameters, "weight_exponent": exponent}, exponent)

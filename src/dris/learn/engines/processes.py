@@ -1,0 +1,231 @@
+"""Work spread over processes, with progress that crosses them through a growing file."""
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from dris.core.errors import InputError
+from dris.core.temporaries import temporary_place
+from dris.core.validate import checked_count
+from dris.learn.engines.engine import Engine, checked_engine
+from dris.learn.store.visible_folder import marked
+
+Progress = Callable[[int, int], None]
+NOTES = "DRIS_NOTES"  # in the environment of a command's workers
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -2, -3, -4  # of mallopt(3)
+
+
+class Ticker:
+    """Adds one byte to a file per call: the cheapest counter that many processes can share."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path = path
+
+    def __call__(self) -> None:
+        """Count one."""
+        if self._path is not None:
+            with open(self._path, "ab") as file:
+                file.write(b".")
+
+
+def run_all(
+    work: Callable[..., Any],
+    tasks: Sequence[tuple[Any, ...]],
+    *,
+    workers: int | None,
+    progress: Progress | None = None,
+    total: int = 0,
+    engine: Engine | str = "local",
+    folder: Path | None = None,
+) -> list[Any]:
+    """`work(*task, tick)` for every task, in processes; the results in the order of the tasks.
+
+    One worker means this process. Arrays are shared between processes through memory maps, on
+    Ray through its object store. `folder`, if given, is what tasks read and write by this very
+    path: the nodes of a cluster must see it.
+
+    >>> run_all(lambda a, tick: a + 1, [(1,), (2,)], workers=1)
+    [2, 3]
+    """
+    if workers is not None:
+        checked_count(workers, "workers", at_least=1)
+    if (where := checked_engine(engine)).name == "ray":
+        from dris.learn.engines.ray_tasks import run_on_ray
+
+        with marked(folder) if folder is not None else nullcontext() as mark:
+            return run_on_ray(
+                work,
+                tasks,
+                engine=where,
+                workers=workers,
+                progress=progress,
+                total=total,
+                mark=mark,
+            )
+    count = min(len(tasks), workers or os.cpu_count() or 1)
+    if count <= 1:
+        with _counting(progress, total) as ticker:
+            return [work(*task, ticker) for task in tasks]
+    from joblib import delayed
+
+    with _counting(progress, total) as ticker:
+        home = os.getpid()
+        each = (delayed(_at_work)(home, sys.path, work, *task, ticker) for task in tasks)
+        with _told_of_killed(count):
+            results: list[Any] = _pool(count, home)(each)
+    return results
+
+
+def _pool(workers: int, home: int) -> Any:
+    """Joblib's processes, which watch for the end of this one from their first moment on."""
+    from joblib import Parallel
+
+    return Parallel(n_jobs=workers, initializer=_follow, initargs=(home,))
+
+
+@contextmanager
+def _told_of_killed(workers: int) -> Iterator[None]:
+    """Say what a worker that is gone means: mostly, that the system took its memory back."""
+    from joblib.externals.loky import BrokenProcessPool
+
+    try:
+        yield
+    except BrokenProcessPool:
+        fewer = "--workers 1" if workers == 2 else f"fewer than {workers}, such as --workers 1"
+        raise InputError(
+            f"one of {workers} worker processes was killed, most likely since the memory of this "
+            f"machine ran out; what is finished is kept, so do the same again with fewer workers "
+            f"({fewer}), or with less data"
+        ) from None
+
+
+@cache
+def _follow(home: int) -> None:
+    """End this worker soon after the process that it works for, however that one ended."""
+
+    def watch() -> None:
+        while os.getppid() == home:
+            time.sleep(0.5)
+        os._exit(1)
+
+    if os.name == "posix" and os.getpid() != home:
+        threading.Thread(target=watch, daemon=True).start()
+
+
+def _at_work(home: int, path: Sequence[str], work: Callable[..., Any], *arguments: Any) -> Any:
+    """Work, maybe in a process of its own."""
+    if os.getpid() != home:
+        _follow(home)
+        settle(path)
+    return work(*arguments)
+
+
+def settle(path: Sequence[str]) -> None:
+    """Make a process fit for work: it may be older than the caller's import folders."""
+    sys.path.extend(folder for folder in path if folder not in sys.path)
+    if NOTES in os.environ:
+        _show_notes()
+    keep_freed_memory()
+
+
+def _show_notes() -> None:
+    """Let a worker of a command say what the command itself would, such as whom it waits for."""
+    log = logging.getLogger("dris")
+    if not log.handlers:
+        shown = logging.StreamHandler()
+        shown.setFormatter(logging.Formatter("dris: %(message)s"))
+        log.addHandler(shown)
+    logging.getLogger("dris.store").setLevel(logging.INFO)
+
+
+def keep_freed_memory() -> None:
+    """Let a process that only trains reuse its memory instead of handing it back at every step.
+
+    Networks allocate and free the same hundreds of megabytes at each step; returning them to the
+    system takes a good part of MobileNetV2's time. Only glibc has these switches.
+    """
+    _glibc("mallopt", _MMAP_MAX, 0)
+    _glibc("mallopt", _TRIM_THRESHOLD, 2**31 - 1)
+    _glibc("mallopt", _TOP_PAD, 2**28)
+
+
+def give_back_memory() -> None:
+    """Hand memory back to the system as soon as it is freed, for a process that trains no more.
+
+    Many arrays of a few megabytes leave gaps behind that the next ones do not fit: a quarter of
+    all that scoring a million rows took.
+    """
+    _glibc("mallopt", _MMAP_THRESHOLD, 1 << 20)
+    _glibc("malloc_trim", 0)
+
+
+def _glibc(name: str, *arguments: int) -> None:
+    """Call a function that other C libraries lack; nothing where no library has no name."""
+    import ctypes
+
+    try:
+        function = getattr(ctypes.CDLL(None), name, None)
+    except (TypeError, OSError):  # Windows
+        return
+    if function is not None:
+        function(*arguments)
+
+
+@contextmanager
+def _counting(progress: Progress | None, total: int) -> Iterator[Ticker]:
+    """Report the counter while work goes on, and once more at its end."""
+    if progress is None:
+        yield Ticker(None)
+        return
+    with temporary_place() as path:
+        path.touch()
+        with _watched(path, progress, total):
+            yield Ticker(str(path))
+
+
+@contextmanager
+def _watched(path: Path, progress: Progress, total: int) -> Iterator[None]:
+    over = threading.Event()
+
+    def tell() -> None:
+        with suppress(FileNotFoundError):  # whoever cleans up old temporary files costs a bar only
+            progress(os.path.getsize(path), total)
+
+    def watch() -> None:
+        while not over.wait(0.2):
+            tell()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+        tell()
+
+
+def devices_of(device: str) -> list[str]:
+    """The devices that jobs are dealt out to: "cuda" means every GPU that is visible.
+
+    >>> devices_of("cpu")
+    ['cpu']
+    """
+    if device == "cpu":
+        return ["cpu"]
+    if not device.startswith("cuda"):
+        raise InputError(f"device must be cpu, cuda or cuda:<number>, got {device!r}")
+    from dris.learn.extras import require
+
+    torch = require("torch", "torch")
+    count = torch.cuda.device_count()
+    if count == 0:
+        raise InputError("no CUDA device is visible; use device='cpu'")
+    return [device] if ":" in device else [f"cuda:{i}" for i in range(count)]

@@ -1,0 +1,89 @@
+"""Train jobs on a Ray cluster and keep them in a store, whether or not the nodes see its disk.
+
+A node that sees the store's folder trains as a local process does: under the run's lock, every
+epoch of a network kept, killed work going on from there. A node that does not sends the finished
+dynamics back, and this process writes them down as they arrive. Either way what is done in the
+store is not sent out at all.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+
+from dris.learn.engines.engine import Engine
+from dris.learn.engines.processes import Progress
+from dris.learn.engines.ray_tasks import run_on_ray
+from dris.learn.jobs.job_keys import key_of
+from dris.learn.jobs.jobs import Data, Job, Trained, epochs_of
+from dris.learn.store.run_store import Store
+from dris.learn.store.runs import Run
+from dris.learn.store.visible_folder import Mark, marked
+
+Attempt = Callable[[Job, Data, Store | None, Callable[[], None]], Trained]
+
+
+def train_on_ray(
+    attempt: Attempt,
+    tasks: Sequence[tuple[Job, Data]],
+    store: Store | None,
+    *,
+    engine: Engine,
+    workers: int | None,
+    progress: Progress | None,
+    total: int,
+) -> list[Trained]:
+    """`attempt(*task, store, tick)` for every task, but for those that the store holds."""
+    runs = [None if store is None else store.run(key_of(*task)) for task in tasks]
+    held = {i: run.found() for i, run in enumerate(runs) if run is not None}
+    found = {i: Trained(d, found=True) for i, d in held.items() if d is not None}
+    left = [i for i in range(len(tasks)) if i not in found]
+    before = sum(epochs_of(tasks[i][0]) for i in found)
+
+    def told(done: int, total: int) -> None:
+        if progress is not None:
+            progress(before + done, total)
+
+    told(0, total)
+    if not left:  # and nobody asks whether the cluster is there
+        return list(found.values())
+    # A process elsewhere has another working folder.
+    there = None if store is None else Store(store.root.absolute())
+    with nullcontext() if there is None else marked(there.root) as mark:
+        trained = run_on_ray(
+            _on_node,
+            [(attempt, mark, *tasks[i], there) for i in left],
+            engine=engine,
+            workers=workers,
+            progress=told,
+            total=total,
+            arrived=lambda i, result: _kept(runs[left[i]], *result),
+        )
+    results = {**found, **dict(zip(left, trained, strict=True))}
+    return [results[i] for i in range(len(tasks))]
+
+
+def _on_node(
+    attempt: Attempt,
+    mark: Mark | None,
+    job: Job,
+    data: Data,
+    store: Store | None,
+    tick: Callable[[], None],
+) -> tuple[Trained | None, float]:
+    """What a job gives, None for dynamics that are in the store by now; and the seconds it took."""
+    begin = time.monotonic()
+    seen = store if mark is not None and mark.seen() else None
+    result = attempt(job, data, seen, tick)
+    sent = None if seen is not None and result.whole else result
+    return sent, time.monotonic() - begin
+
+
+def _kept(run: Run | None, result: Trained | None, seconds: float) -> Trained | None:
+    """The result, from the disk where it is: dynamics in memory are those of one run at a time."""
+    if run is None or (result is not None and not result.whole):
+        return result
+    if result is not None and result.dynamics is not None:
+        with run.locked():
+            if not run.done:
+                run.finish(result.dynamics, seconds=seconds)
+    return Trained(run.load())

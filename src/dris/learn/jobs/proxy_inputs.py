@@ -1,0 +1,139 @@
+"""What a user passes to train on, checked once at the door."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dris.core.dynamics.columns import labels_for, refuse_not_finite
+from dris.core.errors import InputError
+from dris.core.large.mapped import let_go, roomy
+from dris.core.validate import checked_count, count_of
+from dris.learn.record.array_like import refuse_other_index
+
+
+def checked_inputs(x: Any) -> Any:
+    """Features or images as an array, or a torch Dataset as it is.
+
+    >>> checked_inputs([[1, 2], [3, 4]]).shape
+    (2, 2)
+    """
+    if any(base.__module__.startswith("torch.utils.data") for base in type(x).__mro__):
+        if not hasattr(x, "__len__") or not len(x):
+            raise InputError(
+                f"x must be a map-style Dataset with examples, {type(x).__name__} has no length "
+                "or is empty; read its examples into arrays first"
+            )
+        return x
+    if hasattr(x, "tocsr"):
+        return _checked_sparse(x)
+    a = np.asarray(x)
+    if a.dtype.kind not in "fiub":
+        raise InputError(f"x must be numbers, got {a.dtype}; encode text and categories first")
+    if a.ndim not in (2, 4) or 0 in a.shape:
+        raise InputError(
+            "x must be (examples, features) or images (examples, channels, height, width) and not "
+            f"empty, got shape {a.shape}"
+        )
+    if a.ndim == 4 and a.shape[1] == a.shape[2] > 4 >= a.shape[3]:
+        raise InputError(
+            f"x looks like images with their channels last, {a.shape}; "
+            "pass x.transpose(0, 3, 1, 2): (examples, channels, height, width)"
+        )
+    if a.dtype.kind == "f":
+        refuse_not_finite(a.reshape(len(a), -1), "x")
+    return a
+
+
+def _checked_sparse(x: Any) -> Any:
+    rows = x.tocsr()
+    if rows.dtype.kind not in "fiub":
+        raise InputError(f"x must be numbers, got {rows.dtype}; encode text and categories first")
+    if 0 in rows.shape:
+        raise InputError(f"x must be (examples, features) and not empty, got shape {rows.shape}")
+    if not np.isfinite(rows.data).all():
+        raise InputError("x must be finite, a sparse matrix holds NaN or infinity; remove them")
+    return rows
+
+
+def count_rows(x: Any) -> int:
+    """N, of an array, a sparse matrix or a Dataset.
+
+    >>> count_rows(np.zeros((3, 2)))
+    3
+    """
+    return int(x.shape[0]) if hasattr(x, "indptr") else len(x)
+
+
+def rows_at(x: Any, positions: NDArray[np.int64]) -> Any:
+    """Some examples of an array, a sparse matrix or a Dataset, in the order given.
+
+    >>> rows_at(np.array([[1.0], [2.0]]), np.array([1, 0])).tolist()
+    [[2.0], [1.0]]
+    """
+    if isinstance(x, np.ndarray):
+        some = roomy((len(positions), *x.shape[1:]), x.dtype)
+        np.take(x, positions, axis=0, out=some, mode="wrap")  # "raise" would make a copy first
+        let_go(x)
+        return some
+    if hasattr(x, "indptr"):
+        return x[positions]
+    from torch.utils.data import Subset
+
+    return Subset(x, positions.tolist())
+
+
+def checked_test(
+    test: tuple[Any, ArrayLike] | None, data: Any
+) -> tuple[Any, NDArray[np.int64] | None]:
+    """Held-out examples shaped like the data, and their labels; (None, None) for none.
+
+    >>> checked_test(None, np.zeros((2, 3)))
+    (None, None)
+    """
+    if test is None:
+        return None, None
+    x = checked_inputs(test[0])
+    refuse_other_index(*test)
+    if hasattr(x, "shape") != hasattr(data, "shape") or hasattr(x, "indptr") != hasattr(
+        data, "indptr"
+    ):
+        raise InputError("test must be an array where x is one and a Dataset where x is one")
+    if hasattr(x, "shape") and x.shape[1:] != data.shape[1:]:
+        raise InputError(
+            f"test must be shaped like x, {data.shape[1:]} an example, got {x.shape[1:]}"
+        )
+    return x, labels_for(test[1], count_rows(x))
+
+
+def check_ways(
+    bag: float | None, cross_fit: int | None, record: str, n: int, *, stacked: bool = False
+) -> None:
+    """Refuse ways to train that do not exist for `n` examples, or not together."""
+    if bag is not None:
+        count_of(bag, n, "bag")
+    if cross_fit is not None and checked_count(cross_fit, "cross_fit", at_least=2) > n:
+        raise InputError(f"cross_fit must be at most N = {n}, got {cross_fit}")
+    if bag is not None and cross_fit is not None:
+        raise InputError("bag and cross_fit cannot be combined; choose one")
+    if record == "scored" and not stacked and (bag is not None or cross_fit is not None):
+        raise InputError(
+            'record="scored" reads the training batches, which a bag or a fold '
+            'does not fill; use record="all"'
+        )
+
+
+def check_held_out(pick: bool, patience: int | None, cross_fit: int | None) -> None:
+    """Refuse to pick an epoch, or to stop, by a loss that nobody measures."""
+    if pick and cross_fit is None:
+        raise InputError(
+            'scored_epoch="held_out" reads losses out of fold; ask for folds: cross_fit=4'
+        )
+    if patience is None:
+        return
+    checked_count(patience, "patience", at_least=1)
+    if not pick:
+        raise InputError(
+            "patience stops proxies by the loss out of fold; use it with cross_fit=4 and "
+            'scored_epoch="held_out"'
+        )

@@ -1,0 +1,178 @@
+"""Features as tables want them: float32 rows, each column with mean 0 and deviation 1.
+
+Large data are standardised straight into a temporary file, which every worker maps: beside the
+data itself there is no second copy in memory, and none for each worker.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from dris.core.errors import InputError
+from dris.core.large.mapped import let_go
+from dris.learn.jobs.jobs import Columns, Data, Normalize, Stretch, Untangled
+from dris.learn.record.array_like import divisor_of
+
+HEAVIEST = 16  # columns; found on texts and categories that nothing was tested on
+IN_MEMORY = 1 << 25  # bytes of features that stay in memory; more go into a file
+WIDEST = 600  # columns that are untangled; more cost more than they would save
+LOOKED_AT = 20_000  # rows, by which correlations are known well enough
+DAMPED = 0.1  # of a standardised column's variance: what varies less is rather noise, stays faint
+FEW_ROWS = 4.0  # times columns / rows more: of few rows each would stand alone, like no other
+
+
+def as_table(
+    data: Data, normalize: Normalize, folder: Path | None = None, *, constant: bool = False
+) -> Data:
+    """The data as a table: float32 rows, images flattened, features standardized.
+
+    With a folder, x that is large becomes a file there, mapped read-only. `constant` adds a last
+    column of ones, which a bias multiplies. `normalize` may be the widths of stretches of columns
+    that are one thing, such as the components of a text: each stretch is divided by one number,
+    after which it varies as much as its columns would, at most as sixteen, or as many as stand
+    beside the width: (6, 1) are six that weigh as one. Each for itself, the
+    faintest components would be as loud as the first, and hundreds of them louder than all else.
+    `Untangled` columns are then made nearly uncorrelated, each varying as it did.
+
+    >>> as_table(Data(np.array([[1.0, 5.0], [3.0, 5.0]]), np.array([0, 1])), True).x.tolist()
+    [[-1.0, 0.0], [1.0, 0.0]]
+    """
+    if not isinstance(data.x, np.ndarray):
+        sparse = hasattr(data.x, "indptr")
+        raise InputError(
+            "this model needs an array, got a sparse matrix; use a stacked one or x.toarray()"
+            if sparse
+            else "this model needs an array, got a Dataset; use a torch model"
+        )
+    flat = data.x.reshape(len(data.x), -1)
+    columns = normalize.columns if isinstance(normalize, Untangled) else normalize
+    mean, scale = _mean_and_scale(flat, columns) if columns else (0.0, 1.0)
+    apart = None
+    if isinstance(normalize, Untangled):
+        some = flat[:: -(-len(flat) // LOOKED_AT)]
+        with threadpool_limits(limits=1):  # so that no bit depends on how many there are
+            apart = _untangling((some - mean) / scale)
+
+    def prepared(x: NDArray[Any], folder: Path | None = None) -> NDArray[np.float32]:
+        rows = x.reshape(len(x), -1)
+        if not columns and not constant:
+            return as_single(rows)
+
+        def scaled(rows: NDArray[Any]) -> NDArray[Any]:
+            even = (rows - mean) / scale if columns else rows
+            if apart is None:
+                return even
+            with threadpool_limits(limits=1):
+                return np.asarray(even @ apart)
+
+        parts = (as_single(scaled(rows[block])) for block in _blocks(rows))
+        shape = (len(rows), rows.shape[1] + constant)
+        if constant:
+            parts = (np.pad(part, ((0, 0), (0, 1)), constant_values=1) for part in parts)
+        if folder is not None and 4 * rows.size > IN_MEMORY:
+            name = "features" if apart is None else "untangled"
+            return _in_file(parts, shape, folder / f"{name}.f32")
+        out = np.empty(shape, dtype=np.float32)
+        for block, part in zip(_blocks(rows), parts, strict=True):
+            out[block] = part  # worked out in double precision, but never all of it at once
+        return out
+
+    test = None if data.test_x is None else prepared(data.test_x)
+    made = replace(data, x=prepared(flat, folder), test_x=test)
+    let_go(flat)  # models read what was made of it
+    return made
+
+
+def can_be_untangled(x: Any) -> bool:
+    """Whether columns are few enough to be made uncorrelated, and an array.
+
+    >>> can_be_untangled(np.ones((9, 600))), can_be_untangled(np.ones((9, 3, 16, 16)))
+    (True, False)
+    """
+    return isinstance(x, np.ndarray) and int(np.prod(x.shape[1:])) <= WIDEST
+
+
+def as_single(x: NDArray[Any]) -> NDArray[np.float32]:
+    """Features in single precision, in which proxies train; refused when they do not fit.
+
+    >>> as_single(np.array([[1, 2]])).dtype
+    dtype('float32')
+    """
+    if np.abs(x).max() > np.finfo(np.float32).max:
+        raise InputError(f"x does not fit single precision, up to {np.abs(x).max():g}; rescale it")
+    return x.astype(np.float32, copy=False)
+
+
+def _in_file(
+    parts: Iterator[NDArray[np.float32]], shape: tuple[int, ...], path: Path
+) -> NDArray[np.float32]:
+    try:
+        with path.open("wb") as file:
+            for part in parts:
+                file.write(np.ascontiguousarray(part).data)
+    except OSError as error:
+        raise InputError(
+            f"cannot write {4 * shape[0] * shape[1] / 1e9:.1f} GB of features to {path.parent} "
+            f"({error.strerror}); name another folder in TMPDIR"
+        ) from None
+    return np.memmap(path, dtype=np.float32, mode="r", shape=shape)
+
+
+def _untangling(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The matrix that makes columns of mean 0 nearly uncorrelated, each still near to itself.
+
+    With the eigenvectors U and eigenvalues v of their covariance, U·diag(1/√(v + d))·Uᵀ, where
+    d = 0.1 + 4·columns/rows; each column is then given back the variance it had.
+
+    >>> x = np.array([[3.0, 1.0], [1.0, 3.0], [-3.0, -1.0], [-1.0, -3.0]])
+    >>> apart = x @ _untangling(x)
+    >>> np.corrcoef(x.T)[0, 1].round(2), np.corrcoef(apart.T)[0, 1].round(2)
+    (np.float64(0.6), np.float64(0.24))
+    """
+    rows, columns = x.shape
+    covariance = x.T @ x / rows
+    values, vectors = np.linalg.eigh(covariance)
+    damped = DAMPED + FEW_ROWS * columns / rows
+    made = (vectors / np.sqrt(np.maximum(values, 0) + damped)) @ vectors.T
+    before, after = np.diag(covariance), ((covariance @ made) * made).sum(axis=0)
+    # A column that is the same in all of these rows, though not in others, stays as it is.
+    back = np.where(before > 0, np.sqrt(before / np.maximum(after, 1e-12)), np.sqrt(damped))
+    return np.asarray(made * back)
+
+
+def _mean_and_scale(x: NDArray[Any], normalize: Columns) -> tuple[Any, Any]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = x.mean(axis=0, dtype=np.float64)
+        squares = sum(((x[block] - mean) ** 2).sum(axis=0) for block in _blocks(x))
+        spread = np.sqrt(squares / len(x))
+        if not isinstance(normalize, bool):
+            spread = _together(spread, normalize)
+    if not np.isfinite(spread).all():
+        raise InputError(f"x is too large to standardize, up to {np.abs(x).max():g}; rescale it")
+    return mean, divisor_of(spread, mean)
+
+
+def _together(spread: NDArray[Any], stretches: tuple[Stretch, ...]) -> NDArray[np.float64]:
+    """One deviation for each stretch of columns, so that none weighs more than it should."""
+    pairs = [(s, min(s, HEAVIEST)) if isinstance(s, int) else s for s in stretches]
+    widths = [width for width, _ in pairs]
+    if sum(widths) != len(spread):
+        raise InputError(
+            f"the stretches of columns must add up to all {len(spread)}, got {sum(widths)}; "
+            "name the width of each"
+        )
+    wide, weight = np.array(widths), np.array([weight for _, weight in pairs])
+    whose = np.repeat(np.arange(len(wide)), wide)
+    total = np.bincount(whose, weights=spread**2, minlength=len(wide))
+    return np.asarray(np.sqrt(total / weight)[whose])
+
+
+def _blocks(x: NDArray[Any]) -> Iterator[slice]:
+    """Consecutive rows, a few megabytes at a time."""
+    step = max(1, (1 << 20) // x.shape[1])
+    return (slice(start, start + step) for start in range(0, len(x), step))

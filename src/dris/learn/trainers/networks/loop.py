@@ -1,0 +1,340 @@
+"""One training loop for every network: proxies, the attacker, targets.
+
+Which batches an epoch has is its schedule's business. Orders, crops and dropout of an epoch come
+from streams named by that epoch, so the state that a resumed run needs is the weights, the
+optimizer's momentum and the epoch's number.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from dris.core.errors import InputError
+from dris.core.streams import rng_for, seed_for
+from dris.learn.recipe import Recipe, cosine
+from dris.learn.trainers.networks.models import Classifier, build_model
+from dris.learn.trainers.networks.schedules import Passes, Schedule
+from dris.learn.trainers.networks.sources import (
+    PADDING,
+    Positions,
+    Source,
+    crop_and_flip,
+    drawn_crops,
+    on_device,
+)
+
+_MEASURED_AT_ONCE = 512
+_STEPS_UNSEEN = 32  # on a GPU, which waits whenever somebody looks
+_FORMS = 1024  # networks × sizes of batches × modes that one process may compile
+OnBatch = Callable[[Positions, Tensor], None]
+
+
+_compiled = False
+
+
+def use_gpu_fully(device: str, *, compiled: bool = False) -> None:
+    """Let this process, which trains on one GPU and does nothing else, take what it gives.
+
+    The fastest convolutions are looked for (cuDNN's benchmark) and float32 products may be TF32;
+    which of them is fastest is measured anew, so results may differ in their last digits from run
+    to run. With `compiled`, networks are compiled when they are built.
+    """
+    global _compiled
+    torch.cuda.set_device(device)  # whoever names no GPU means this one, as the clocks do
+    torch.backends.cudnn.benchmark = True
+    torch.set_float32_matmul_precision("high")
+    _compiled = compiled
+    if compiled:
+        import torch._dynamo.config as dynamo
+
+        # All networks share one `forward`, and with it what is compiled of it: those of the same
+        # layers nothing twice. After eight forms the others would silently run as they are.
+        # Newer torch calls these recompile limits, and takes both names.
+        dynamo.cache_size_limit = dynamo.accumulated_cache_size_limit = _FORMS
+
+
+def forward_of(model: nn.Module, device: torch.device) -> Callable[[Tensor], Tensor]:
+    """How a network is called: compiled on a GPU where the process said so, else as it is."""
+    if _compiled and device.type == "cuda":
+        compiled: Callable[[Tensor], Tensor] = torch.compile(model)
+        return compiled
+    return model
+
+
+class BrokenLossError(InputError):
+    """A loss, or a weight after it, that is not finite; `step` counts from 1 in its epoch."""
+
+    step: int = 0
+
+
+class Network:
+    """A network in training: `train_epoch`, `measure`, `state` and `restore`.
+
+    Its schedule says what an epoch trains on, passes over everything unless given; another may
+    be set between epochs, of as many steps.
+
+    >>> import numpy as np
+    >>> from dris.learn.trainers.networks.sources import TensorSource
+    >>> source = TensorSource(np.array([[-1.0], [1.0]] * 8), torch.device("cpu"))
+    >>> recipe = Recipe(epochs=4, batch_size=4, learning_rate=0.5)
+    >>> network = Network("linear", source, np.array([0, 1] * 8), 2, recipe, seed=0, stream=("x",))
+    >>> for epoch in range(1, 5):
+    ...     loss = network.train_epoch(epoch)
+    >>> loss < 0.1, network.measure(np.arange(2))[0].argmax(axis=1).tolist()
+    (True, [0, 1])
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        source: Source,
+        labels: NDArray[np.int64],
+        classes: int,
+        recipe: Recipe,
+        *,
+        seed: int,
+        stream: tuple[str | int, ...],
+        schedule: Schedule | None = None,
+        device: torch.device | None = None,
+    ) -> None:
+        if recipe.augment and len(source.shape) == 3 and min(source.shape[1:]) <= PADDING:
+            raise InputError(
+                f"crops need images of more than {PADDING} pixels a side, got {source.shape}; "
+                "use Recipe(..., augment=False)"
+            )
+        self.recipe, self._source, self._seed, self._stream = recipe, source, seed, stream
+        self._classes = classes
+        self._device = device or torch.device("cpu")
+        built = build_model(model, source.shape, classes, seed=seed_for(seed, *stream, "model"))
+        self.model: nn.Module = built.to(self._device)
+        if len(source.shape) == 3:
+            self.model = self.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        # Compiled or not, `self.model` holds the weights, so states and keys are the same.
+        self._forward = forward_of(self.model, self._device)
+        self._labels = torch.from_numpy(np.array(labels)).to(self._device)
+        self.schedule = schedule or Passes(
+            np.arange(len(source)), recipe.batch_size, seed=seed, stream=stream
+        )
+        self._optimizer = torch.optim.SGD(
+            self.model.parameters(),
+            lr=recipe.learning_rate,
+            momentum=recipe.momentum,
+            weight_decay=recipe.weight_decay,
+        )
+
+    @property
+    def schedule(self) -> Schedule:
+        """What an epoch trains on."""
+        return self._schedule
+
+    @schedule.setter
+    def schedule(self, schedule: Schedule) -> None:
+        self._schedule = schedule
+        weights = schedule.weights
+        self._weights = None if weights is None else torch.from_numpy(weights).to(self._device)
+
+    def train_epoch(self, epoch: int, on_batch: OnBatch | None = None) -> float:
+        """The schedule's batches of an epoch, one step each; the mean of the steps' losses.
+
+        `on_batch` sees positions and logits of every training batch, on a GPU of several at once.
+        """
+        batches = self._schedule.batches(epoch)
+        # What the steps need of the host is moved before them: a step that copies waits for it.
+        where, crops = on_device(batches, self._device), self._crops(epoch, batches)
+        often = _STEPS_UNSEEN if _waits(self._device) else 1
+        first, total = (epoch - 1) * len(batches), 0.0
+        self.model.train()
+        with torch.random.fork_rng(devices=_cuda(self._device)):
+            self._seed_dropout(epoch)
+            losses: list[Tensor] = []
+            said: list[Tensor] = []
+            for step, (at, x) in enumerate(zip(where, self._source.batches(batches), strict=True)):
+                if crops is not None:
+                    x = crop_and_flip(x, crops[step])
+                logits, loss = self._step(at, x, first + step)
+                losses.append(loss)
+                if on_batch is not None:
+                    said.append(logits)
+                done = step + 1
+                if done % often == 0 or done == len(batches):
+                    total += _sum_of_finite(losses, epoch, done)
+                    if on_batch is not None:
+                        _hand_on(batches[done - len(said) : done], said, on_batch)
+        return total / len(batches)
+
+    def refuse_broken_weights(self) -> None:
+        """Stop when the last step has left a weight or a buffer that is not finite."""
+        state = self.model.state_dict()
+        # One wait for all of them.
+        finite = torch.stack([torch.isfinite(tensor).all() for tensor in state.values()]).tolist()
+        for name, whole in zip(state, finite, strict=True):
+            if not whole:
+                error = BrokenLossError(
+                    f"the weights must be finite, {name} is not after the epoch's last step; "
+                    "lower its learning rate"
+                )
+                error.step = self._schedule.steps
+                raise error
+
+    def _step(self, at: Tensor, x: Tensor, step: int) -> tuple[Tensor, Tensor]:
+        for group in self._optimizer.param_groups:
+            group["lr"] = cosine(self.recipe, step, self.recipe.epochs * self._schedule.steps)
+        self._optimizer.zero_grad(set_to_none=True)
+        with self._precision():
+            logits = self._called(x)
+        logits = logits.float()
+        if logits.shape != (len(at), self._classes):
+            raise InputError(
+                f"a model for {self._classes} classes must give logits of shape "
+                f"{(len(at), self._classes)} here, got {tuple(logits.shape)}; build its last "
+                "layer with the number of classes it is called with"
+            )
+        if self._weights is None:
+            loss = cross_entropy(logits, self._labels[at])
+        else:
+            # The mean of w·loss; divided by the sum of w it would be biased.
+            each = cross_entropy(logits, self._labels[at], reduction="none")
+            loss = (self._weights[at] * each).mean()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._optimizer.step()
+        return logits.detach(), loss.detach()
+
+    def _called(self, x: Tensor) -> Tensor:
+        try:
+            logits: Tensor = self._forward(x)
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            raise InputError(
+                f"{type(self.model).__name__} failed on a batch of shape {tuple(x.shape)}: "
+                f"{error}; build it for examples of shape {self._source.shape}"
+            ) from error
+        return logits
+
+    def portions(self, positions: Positions) -> list[Positions]:
+        """The examples to measure, all at once: `measure` takes a batch after the other."""
+        return [positions]
+
+    def measure(
+        self, positions: Positions, *, hidden: bool = False
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+        """Logits (and penultimate features) in eval mode, without augmentation."""
+        if hidden and not isinstance(self.model, Classifier):
+            raise InputError(
+                f"{type(self.model).__name__} does not say what its last layer reads, so it has no "
+                "gradient norm; wrap it: dris.learn.trainers.networks.models.Classifier(body, head)"
+            )
+        if hidden and isinstance(self.model, Classifier) and self.model.head.bias is None:
+            raise InputError(
+                "the gradient norm is that of a last layer with a bias, this one has none; "
+                "build it with bias=True"
+            )
+        self.model.eval()
+        parts: list[tuple[Tensor, Tensor | None]] = []
+        pieces = np.array_split(positions, -(-len(positions) // _MEASURED_AT_ONCE))
+        with torch.inference_mode():
+            for x in self._source.batches(pieces):
+                if hidden and isinstance(self.model, Classifier):
+                    features = self.model.features(x)
+                    parts.append((self.model.head(features), features))
+                else:
+                    parts.append((self._called(x), None))
+        logits = torch.cat([p[0].float().cpu() for p in parts]).numpy()
+        if not hidden:
+            return logits, None
+        return logits, torch.cat([p[1].float().cpu() for p in parts if p[1] is not None]).numpy()
+
+    def accuracy(self, x: NDArray[Any], y: NDArray[np.int64]) -> float:
+        """The share of other examples, normalised like the training data, that it gets right."""
+        kept, self._source = self._source, self._source.like(x)
+        try:
+            logits, _ = self.measure(np.arange(len(x)))
+        finally:
+            self._source = kept
+        return float((logits.argmax(axis=1) == y).mean())
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Weights, buffers and momentum, copied: all that a later epoch depends on."""
+        out = {f"model.{n}": _copied(t) for n, t in self.model.state_dict().items()}
+        for i, parameter in enumerate(self.model.parameters()):
+            momentum = self._optimizer.state.get(parameter, {}).get("momentum_buffer")
+            if momentum is not None:
+                out[f"momentum.{i}"] = _copied(momentum)
+        return out
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Go on from what `state` gave."""
+        weights = {
+            n.removeprefix("model."): torch.from_numpy(np.array(a))
+            for n, a in state.items()
+            if n.startswith("model.")
+        }
+        self.model.load_state_dict(weights)
+        for i, parameter in enumerate(self.model.parameters()):
+            if f"momentum.{i}" in state:
+                momentum = torch.empty_like(parameter)
+                momentum.copy_(torch.from_numpy(np.array(state[f"momentum.{i}"])))
+                self._optimizer.state[parameter]["momentum_buffer"] = momentum
+
+    def _seed_dropout(self, epoch: int) -> None:
+        """Only the generators that fork_rng restores; torch.manual_seed would reseed every GPU."""
+        seed = seed_for(self._seed, *self._stream, "dropout", epoch)
+        torch.default_generator.manual_seed(seed)
+        for index in _cuda(self._device):
+            torch.cuda.default_generators[index].manual_seed(seed)
+
+    def _crops(self, epoch: int, batches: list[Positions]) -> tuple[Tensor, ...] | None:
+        if not self.recipe.augment or len(self._source.shape) != 3:
+            return None
+        rng = rng_for(self._seed, *self._stream, "augment", epoch)
+        return drawn_crops([len(at) for at in batches], self._device, rng=rng)
+
+    def _precision(self) -> Any:
+        """bfloat16 for a step; losses that are ranked are measured in float32, where few tie."""
+        mixed = self.recipe.mixed_precision
+        on = mixed == "everywhere" or (mixed and self._device.type == "cuda")
+        return torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=on)
+
+
+def _waits(device: torch.device) -> bool:
+    """Whether looking at a number makes a device wait that would otherwise work ahead."""
+    return device.type != "cpu"
+
+
+def _sum_of_finite(losses: list[Tensor], epoch: int, step: int) -> float:
+    """Stop at the first loss that is not finite; `losses` are those not looked at yet."""
+    values: list[float] = torch.stack(losses).tolist()
+    losses.clear()
+    for i, value in enumerate(values):
+        if not math.isfinite(value):
+            at = step - len(values) + i + 1
+            error = BrokenLossError(
+                f"the loss must be finite, it is {value} at step {at} of epoch {epoch}; "
+                "lower its learning rate"
+            )
+            error.step = at
+            raise error
+    return math.fsum(values)
+
+
+def _hand_on(batches: list[Positions], said: list[Tensor], on_batch: OnBatch) -> None:
+    """The logits of some steps by one copy; `said` are those not handed on yet."""
+    logits = torch.split(torch.cat(said).cpu(), [len(at) for at in batches])
+    said.clear()
+    for at, each in zip(batches, logits, strict=True):
+        on_batch(at, each)
+
+
+def _copied(tensor: Tensor) -> NDArray[Any]:
+    """An array of its own; on a CPU `numpy` alone would share memory with what is trained."""
+    return np.array(tensor.detach().cpu().numpy())
+
+
+def _cuda(device: torch.device) -> list[int]:
+    return [device.index or 0] if device.type == "cuda" else []

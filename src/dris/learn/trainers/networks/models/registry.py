@@ -1,0 +1,146 @@
+"""Models by name, by the user's own function, or by import path; weights drawn from a seed."""
+
+import importlib
+import inspect
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from dris.core.errors import InputError
+from dris.core.streams import seed_for
+from dris.core.validate import checked_count
+from dris.learn.trainers.networks.models.dense import fully_connected, linear
+from dris.learn.trainers.networks.models.mobilenet import mobilenet_v2_x0_5
+from dris.learn.trainers.networks.models.resnet import resnet18, resnet20
+from dris.learn.trainers.networks.models.shufflenet import shufflenet_v2_x0_5
+from dris.learn.trainers.networks.models.small_cnn import small_cnn
+from dris.learn.trainers.networks.models.vgg import vgg19_bn
+
+Builder = Callable[[tuple[int, ...], int], nn.Module]
+"""What makes a model: (input_shape, classes) to a fresh `nn.Module`.
+
+`input_shape` is one example's: (channels, height, width), or (features,).
+"""
+
+MODELS: dict[str, Builder] = {
+    "fc": fully_connected,
+    "linear": linear,
+    "mobilenet_v2_x0_5": mobilenet_v2_x0_5,
+    "resnet18": resnet18,
+    "resnet20": resnet20,
+    "shufflenet_v2_x0_5": shufflenet_v2_x0_5,
+    "small_cnn": small_cnn,
+    "vgg19_bn": vgg19_bn,
+}
+
+
+def build_model(
+    spec: str | Builder, input_shape: Sequence[int], classes: int, *, seed: int
+) -> nn.Module:
+    """A freshly initialised model: one of `MODELS`, a function, or "package.module:function".
+
+    The weights depend on the seed alone, and torch's own random state is left as it was. The
+    model is built on the CPU, so that every device starts from the same bytes; a function that
+    draws on a GPU by itself is outside this promise.
+
+    >>> a, b = (build_model("fc", (20,), 2, seed=0) for _ in range(2))
+    >>> bool((a.head.weight == b.head.weight).all())
+    True
+    """
+    builder, name = builder_of(spec)
+    shape, count = _checked_shape(input_shape), checked_count(classes, "classes", at_least=2)
+    _check_takes_two(builder, name)
+    state = seed_for(seed, "initial weights")
+    with torch.random.fork_rng(devices=[]), torch.device("cpu"):
+        # Not torch.manual_seed: that would reseed the GPUs too, which nothing here restores.
+        torch.default_generator.manual_seed(state)
+        model = builder(shape, count)
+    if not isinstance(model, nn.Module):
+        raise InputError(
+            f"the model function {name} must return an nn.Module, got {type(model).__name__}"
+        )
+    return model
+
+
+def checked_spec(spec: Any) -> Any:
+    """A model's spec, once it is known to mean a function that builds one.
+
+    >>> checked_spec("resnet20")
+    'resnet20'
+    """
+    builder, name = builder_of(spec)
+    _check_takes_two(builder, name)
+    return spec
+
+
+def builder_of(spec: Any) -> tuple[Builder, str]:
+    """The function that a spec means, and what to call it in a message.
+
+    >>> builder_of("linear")[1]
+    'linear'
+    """
+    if isinstance(spec, nn.Module):
+        raise InputError(
+            f"model must be a function that builds it, got a built {type(spec).__name__}; "
+            "pass its class or a function of (input_shape, classes)"
+        )
+    if isinstance(spec, str):
+        return (_imported(spec) if ":" in spec else _named(spec)), spec
+    if not callable(spec):
+        raise InputError(f"model must be a name or a function, got {spec!r}")
+    return spec, getattr(spec, "__qualname__", repr(spec))
+
+
+def _named(name: str) -> Builder:
+    if name not in MODELS:
+        raise InputError(
+            f"model must be one of {', '.join(sorted(MODELS))}, or package.module:function, "
+            f"got {name!r}"
+        )
+    return MODELS[name]
+
+
+def _imported(path: str) -> Builder:
+    module_name, _, attribute = path.partition(":")
+    try:
+        found = operator.attrgetter(attribute)(importlib.import_module(module_name))
+    except Exception as error:  # importing runs the user's code: anything may come out of it
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise InputError(
+            f"model {path!r} cannot be imported ({reason}); "
+            "it must read package.module:function and be on the Python path"
+        ) from error
+    if isinstance(found, nn.Module) or not callable(found):
+        raise InputError(f"model {path!r} must name a function, got {type(found).__name__}")
+    return found  # type: ignore[no-any-return]
+
+
+def _check_takes_two(builder: Builder, name: str) -> None:
+    """Refuse a function that cannot take (input_shape, classes), before it runs."""
+    try:
+        signature = inspect.signature(builder)
+    except (TypeError, ValueError):
+        return  # written in C, say: calling it will tell
+    try:
+        signature.bind((1,), 2)
+    except TypeError:
+        raise InputError(
+            f"the model function {name} must take (input_shape, classes), its signature is "
+            f"{signature}; wrap it: lambda input_shape, classes: ..."
+        ) from None
+
+
+def _checked_shape(input_shape: Any) -> tuple[int, ...]:
+    try:
+        shape = tuple(operator.index(size) for size in input_shape)
+    except TypeError:
+        shape = ()
+    if not shape or min(shape) < 1:
+        raise InputError(
+            "input_shape must be (channels, height, width) or (features,), whole numbers of "
+            f"1 or more, got {input_shape!r}"
+        )
+    return shape

@@ -1,0 +1,306 @@
+"""What to do about each example and why: the noun that every door shows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.certify.data_limit import CorruptionLimit
+from dris.core.certify.subset_limit import ContaminationLimit, widest
+from dris.core.checks.judgement import TOO_GOOD, Judgement
+from dris.core.dynamics.frames import FrameKind, frame_of
+from dris.core.errors import InputError, meant
+from dris.core.frozen import read_only
+from dris.core.noise.noise_rate import WrongShare
+from dris.core.notebook import plain_html
+from dris.core.scores.formulas import SCORES
+from dris.core.select.importance import Importance, importance
+from dris.core.select.selection import Subset
+from dris.data.labelled import LabelledData
+from dris.pipeline.choice import EVERYTHING, Choice, choice_of
+from dris.pipeline.harm import Harm
+from dris.pipeline.scored import Scored
+from dris.pipeline.suspects import Suspects
+from dris.pipeline.unlabelled import labels_to_consider
+
+BLIND = (
+    "errors that follow the features, such as one kind of row that is always labelled wrong, look "
+    "right to every model; a random audit sees them (dris audit draw)"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """What to train on, which labels to look at, and how much may still be wrong.
+
+    Attributes:
+        data: What was decided about.
+        kept: Positions of the examples to train on, sorted.
+        suspicion: How much each given label looks wrong, float64, larger is more.
+        suspects: The labels to look at, the most suspicious first; dropped or not.
+        rule: The rule that was used: "clean", where models lose by that "everything", or one of
+            `dris rules`.
+        keep: α as it was asked for; None to drop suspects only.
+        judgement: What the canaries say of the data; None without canaries.
+        limits: On wrong labels among exactly the kept, one per kind of canaries.
+        corruption: On wrong labels in all of the data, likewise.
+        harm: Whether following the advice helps; None where it was not measured.
+        wrong: How many labels are wrong, as a range; None without folds.
+        contested: Share of the kept labels that strangers find less likely than another.
+        fixed: The labels with suggested ones where proxies are sure; None unless asked for.
+        notes: What a person should know, a sentence each.
+        short: How many fewer than asked for pass a gate.
+        scored: The proxies behind it; None where there was too little data to train any.
+
+    >>> import dris
+    >>> few = LabelledData.of(np.eye(2), [0, 1], classes=("cat", "dog"))
+    >>> print(dris.decide(few))
+    found  0 of 2 labels look wrong
+    kept   2 of 2 by everything
+    change nothing: every row stays as it is
+    note   2 examples cannot show wrong labels (two classes and 50 examples are the least)
+    """
+
+    data: LabelledData
+    kept: NDArray[np.int64]
+    suspicion: NDArray[np.float64]
+    suspects: Suspects | None
+    rule: str
+    keep: float | None
+    judgement: Judgement | None = None
+    limits: tuple[ContaminationLimit, ...] = ()
+    corruption: tuple[CorruptionLimit, ...] = ()
+    harm: Harm | None = None
+    wrong: WrongShare | None = None
+    contested: float = 0.0
+    fixed: NDArray[np.int64] | None = None
+    notes: tuple[str, ...] = ()
+    short: int = 0
+    scored: Scored | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kept", read_only(self.kept, np.int64))
+        object.__setattr__(self, "suspicion", read_only(self.suspicion, np.float64))
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    @property
+    def mask(self) -> NDArray[np.bool_]:
+        """True for the examples to train on, one entry per example."""
+        mask = np.zeros(len(self.data), dtype=np.bool_)
+        mask[self.kept] = True
+        return mask
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """The labels to train on, 0..C-1: the given ones, but for those that were fixed."""
+        return self.data.labels if self.fixed is None else self.fixed
+
+    @property
+    def changed(self) -> NDArray[np.bool_]:
+        """True where a label was fixed."""
+        return np.asarray(self.labels != self.data.labels)
+
+    @property
+    def as_given(self) -> bool:
+        """Whether every row stays with the label that it came with."""
+        return self.kept.size == len(self.data) and self.fixed is None
+
+    @property
+    def limit(self) -> ContaminationLimit | None:
+        """The limit to state, the widest of all kinds of canaries; None where it is withdrawn."""
+        return widest(self.limits) if self.limit_says == "something" else None
+
+    @property
+    def stated(self) -> Judgement | None:
+        """The judgement, without limits that are withdrawn."""
+        if self.judgement is None or self.limit is not None:
+            return self.judgement
+        untrue = self.limit_says == "not to be trusted"
+        return replace(
+            self.judgement,
+            certificates=(),
+            corruption=() if untrue else self.judgement.corruption,
+        )
+
+    @property
+    def limit_says(self) -> Literal["something", "nothing", "not to be trusted"]:
+        """Whether the limit is of use, and whether the data contradict its condition.
+
+        Of no use: above the limit on all of the data, or below the share of kept labels that
+        strangers contradict, for hard ones cannot be told from wrong ones. Not to be trusted:
+        more is wrong at least than the limit on all of the data allows, or a check fails.
+        """
+        most = max((c.share for c in self.corruption), default=1.0)
+        if not self.limits:
+            return "nothing"
+        limit = widest(self.limits)
+        if limit.vacuous or limit.share >= most:
+            return "nothing"
+        hides = self.judgement is not None and self.judgement.hides
+        if hides or (self.wrong is not None and max(self.wrong.low, self.wrong.surest) > most):
+            return "not to be trusted"
+        return "nothing" if limit.share < self.contested else "something"
+
+    @property
+    def subset(self) -> Subset:
+        """The kept rows as what every trainer takes."""
+        given: dict[str, Any] = {} if self.keep is None else {"fraction": self.keep}
+        return Subset(self.kept, self.rule, given, len(self.data))
+
+    def classes(self) -> dict[str, tuple[int, int]]:
+        """Of each class, how many there are and how many are kept."""
+        size = len(self.data.classes)
+        before = np.bincount(self.data.labels, minlength=size)
+        after = np.bincount(self.data.labels[self.kept], minlength=size)
+        return {
+            name: (int(b), int(a))
+            for name, b, a in zip(self.data.names, before, after, strict=True)
+        }
+
+    def weights(
+        self,
+        score: str = "rank_variance",
+        *,
+        smoothing: float = 0.1,
+        exponent: float = 1.0,
+        of: Literal["kept", "all"] = "kept",
+    ) -> tuple[Importance, NDArray[np.int64]]:
+        """Sampling probabilities and weights of the kept, or of all but canaries, by a score.
+
+        Returns the plan and the positions it is over (paper, eq. 7).
+        """
+        if self.scored is None:
+            raise InputError("no proxy trained on so little data, so that nothing can be weighted")
+        if score not in SCORES:
+            near = meant(score, SCORES)
+            raise InputError(
+                f"weights need a score, one of {', '.join(SCORES)}, got {score!r}{near}"
+            )
+        at = self.kept if of == "kept" else np.flatnonzero(~self.scored.planted())
+        values = SCORES[score](self.scored.dynamics)[at]
+        return importance(values, smoothing=smoothing, weight_exponent=exponent), at
+
+    def at(self, keep: float) -> Choice:
+        """What the same rule would keep of another share, and the limits on that."""
+        if self.scored is None:
+            raise InputError("no proxy trained on so little data, so that there is no other share")
+        rule = "rank_variance" if self.rule == EVERYTHING else self.rule
+        return choice_of(
+            self.scored, self.judgement, keep=keep, rule=rule, corruption=self.corruption
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The decision as plain values, ready for JSON; what every command prints with --json."""
+        return {
+            "examples": len(self.data),
+            "kept": int(self.kept.size),
+            "keep": self.keep,
+            "rule": self.rule,
+            "short": self.short,
+            "trusted": int(self.data.trusted.sum()),
+            "suspects": 0 if self.suspects is None else len(self.suspects),
+            "dropped": len(self.data) - int(self.kept.size),
+            "fixed": int(self.changed.sum()),
+            "limits": [] if self.limit is None else [limit.to_dict() for limit in self.limits],
+            "limit_says": self.limit_says,
+            "judgement": None if self.stated is None else self.stated.to_dict(),
+            "harm": None if self.harm is None else self.harm.to_dict(),
+            "wrong": None if self.wrong is None else [self.wrong.low, self.wrong.high],
+            "likely": None if self.wrong is None else self.wrong.likely,
+            "classes": {name: list(counts) for name, counts in self.classes().items()},
+            "unlabelled": 0 if self.data.unlabelled is None else len(self.data.unlabelled),
+            "notes": list(self.notes),
+        }
+
+    def unlabelled(self) -> dict[str, Any]:
+        """The rows that have no label: their ids, and for each a label to consider, "" if none.
+
+        A linear model and one with a hidden layer, trained on what is kept, must agree on it.
+        """
+        aside = self.data.unlabelled
+        ids = [] if aside is None else aside.ids.tolist()
+        names = (*self.data.names, "")  # the last is where nothing is suggested
+        suggested = labels_to_consider(self).tolist()
+        return {"id": ids, "suggested": [names[label] for label in suggested]}
+
+    def to_frame(self, kind: FrameKind = "pandas") -> Any:
+        """A row per example: id, given label, the suggested one, suspicion, suspect and kept."""
+        given = self.data.written().astype(object)
+        suspect, suggested = np.zeros(len(given), dtype=bool), given.copy()
+        if self.suspects is not None:
+            at = self.suspects.positions
+            suspect[at] = True
+            suggested[at] = [one.suggested for one in self.suspects]
+        columns = {
+            "id": self.data.ids,
+            "given": given,
+            "suggested": suggested,
+            "suspicion": self.suspicion,
+            "suspect": suspect,
+            "kept": self.mask,
+        }
+        return frame_of(columns, kind)
+
+    def recipe(self) -> dict[str, Any]:
+        """Everything needed to do it again, as values that JSON can hold."""
+        made: Mapping[str, Any] = {} if self.scored is None else self.scored.recipe()
+        return {**made, "keep": self.keep, "rule": self.rule}
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def __repr__(self) -> str:
+        return f"Decision({self.kept.size:,} of {len(self.data):,} kept by {self.rule})"
+
+    def _repr_html_(self) -> str:
+        pairs = [(line[:7].strip(), line[7:].strip()) for line in self.lines()]
+        first = [] if self.suspects is None else list(islice(self.suspects, 5))
+        rows = [(str(one.id), one.given, one.suggested, one.why) for one in first]
+        header = ("most suspicious", "given", "suggested", "why") if rows else ()
+        return plain_html("Decision", pairs, header=header, rows=rows)
+
+    def lines(self) -> list[str]:
+        """What was found, what was done, what that changes, what nobody can know from here.
+
+        Then, where there is more to say: what is certified and under which condition, the reason
+        for the rule, and notes.
+        """
+        n, found = len(self.data), self.suspects
+        looks = f"{0 if found is None else len(found):,} of {n:,} labels look wrong"
+        most = None if found is None else found.commonest()
+        if most is not None:
+            looks += f", most often {most[0]} that should be {most[1]} ({most[2]:,})"
+        if self.wrong is not None:
+            looks += f"; {self.wrong}"
+        trusted = int(self.data.trusted.sum())
+        stays = f", all {trusted:,} trusted among them" if trusted else ""
+        said = [f"found  {looks}", f"kept   {self.kept.size:,} of {n:,} by {self.rule}{stays}"]
+        if self.fixed is not None:
+            said[1] += f", {int(self.changed.sum()):,} of them with the suggested label"
+        if self.keep is not None and found is not None:
+            said[1] += f"; dris clean would drop {len(found):,} at most"
+        if self.short:
+            said.append(f"short  {self.short:,} fewer than asked for pass the gate")
+        if self.harm is not None:
+            said.append(f"change {self.harm.says}: {self.harm}")
+        elif self.as_given:
+            said.append("change nothing: every row stays as it is")
+        if found is not None:
+            said.append(f"blind  {BLIND}")
+        limit = self.limit
+        if limit is not None:
+            said.append(
+                f"limit  at most {limit.share:.2%} of them are wrong ({limit.wrong:,} of "
+                f"{limit.left:,}) with probability {1 - limit.delta:g}, if {limit.conditions[0]}"
+            )
+        elif self.limits:
+            why = f": {TOO_GOOD}" if self.limit_says == "not to be trusted" else ""
+            said.append(f"limit  nothing of use is certified about what is kept{why}")
+        if self.judgement is not None:
+            said.append(f"why    {self.judgement.looks}: {self.judgement.reason}")
+        return [*said, *(f"note   {note}" for note in self.notes)]

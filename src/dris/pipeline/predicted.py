@@ -1,0 +1,177 @@
+"""Probabilities that somebody else's cross-validated model gives, in place of our proxies.
+
+A matrix with a row for each example and a column for each class: in memory, as .npy in the order of
+the data and its classes, or as .csv or .parquet whose columns are named like the classes, with the
+column id where the rows are in another order.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.dynamics.dynamics import Dynamics
+from dris.core.errors import InputError
+from dris.core.ids import alignment
+from dris.data.files import listed, reading
+from dris.data.labelled import LabelledData
+from dris.data.options import INDEX_COLUMNS
+from dris.data.tables.numpy_files import stored_npy
+from dris.pipeline.scored import Scored, scored_from
+from dris.pipeline.settings import DEFAULTS, Settings
+
+SUMS = 1e-3  # how far from 1 a row's sum may be
+ID = "id"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Predicted:
+    """Probabilities (N, C), and the names of rows and columns where they have any."""
+
+    values: NDArray[np.float64]
+    classes: tuple[str, ...] | None = None
+    ids: NDArray[np.generic] | None = None
+
+
+def predicted_in(paths: Sequence[Path], classes: Sequence[str] = ()) -> Predicted | None:
+    """The probabilities in a file; None where it holds something else, such as losses.
+
+    A CSV file whose columns are named like the `classes` holds them, however wrong its numbers are,
+    and so does an array with a column for each.
+    """
+    if len(paths) != 1 or not paths[0].is_file():
+        return None
+    path = paths[0]
+    if path.suffix == ".parquet":
+        with reading(path, "table of probabilities"):
+            from pyarrow.parquet import read_table
+
+            return _of_table(read_table(path), path)
+    if path.suffix == ".csv":
+        with reading(path, "table of probabilities"):
+            from pyarrow import csv
+
+            table = csv.read_csv(path)
+            meant = bool(classes) and {*table.column_names} - {ID} == {*classes}
+            try:
+                found = _of_table(table, path)
+            except InputError:
+                if meant:
+                    raise
+                return None  # words: the other reader says which
+            return found if meant or _sum_to_one(found.values) else None
+    if path.suffix != ".npy":
+        return None
+    values = stored_npy(path).whole()
+    tall = values.ndim == 2 and values.shape[0] > values.shape[1] > 1
+    meant = tall and values.shape[1] == len(classes)
+    if not meant and not (tall and _sum_to_one(values.astype(np.float64))):
+        return None
+    return Predicted(values.astype(np.float64))
+
+
+def as_predicted(values: Any) -> Predicted:
+    """What is in memory: an array (N, C), or a frame whose columns are named like the classes.
+
+    >>> as_predicted([[0.5, 0.5]]).classes is None
+    True
+    """
+    if isinstance(values, Predicted):
+        return values
+    columns = getattr(values, "columns", None)
+    if columns is None:
+        return Predicted(np.asarray(values, dtype=np.float64))
+    names = [str(name) for name in columns]
+    ids = np.asarray(values[ID]) if ID in names else None
+    kept = [name for name in columns if str(name) not in (ID, *INDEX_COLUMNS)]
+    matrix = np.column_stack([np.asarray(values[name], dtype=np.float64) for name in kept])
+    return Predicted(matrix, tuple(map(str, kept)), ids)
+
+
+def scored_by(data: LabelledData, predicted: Any, settings: Settings = DEFAULTS) -> Scored:
+    """The data as one model sees it which did not train on the rows it is asked about.
+
+    >>> data = LabelledData.of(np.eye(2), [0, 1], classes=("a", "b"))
+    >>> scored_by(data, [[0.9, 0.1], [0.8, 0.2]]).unseen().round(2).tolist()
+    [[0.9, 0.1], [0.8, 0.2]]
+    """
+    p = _checked(data, as_predicted(predicted))
+    one = Dynamics.from_probabilities(p[None], data.labels, ids=data.ids)
+    others = p.copy()
+    np.put_along_axis(others, data.labels[:, None], -np.inf, axis=1)
+    rival = others.argmax(axis=1).astype(np.int32)
+    columns = {**one.columns, "rival": rival[None, None]}
+    twin = replace(one, columns=columns)
+    found = scored_from(data, replace(twin, out_of_fold=twin), settings)
+    notes = [
+        "one model's probabilities were imported: no limit and no rank variance; they tell "
+        "something only of rows that it did not train on"
+    ]
+    right = float((p.argmax(axis=1) == data.labels).mean())
+    if right < 1 / len(data.classes):
+        notes.append(
+            f"they foretell {right:.0%} of the labels, fewer than by chance: are the columns "
+            f"{_in_order(data)}?"
+        )
+    return replace(found, notes=(*data.notes, *notes))
+
+
+def _in_order(data: LabelledData) -> str:
+    return f"in the order of the classes {listed(list(data.names))}"
+
+
+def _checked(data: LabelledData, found: Predicted) -> NDArray[np.float64]:
+    """The matrix with rows and columns in the order of the data, or what is wrong with it."""
+    p, n, classes = found.values, len(data), len(data.classes)
+    aside = data.unlabelled
+    if aside is not None and found.ids is None and p.ndim == 2 and len(p) == aside.total:
+        p = p[data.rows]  # given for rows without a label as well
+    if p.ndim != 2 or p.shape[0] != n or p.shape[1] != classes:
+        raise InputError(
+            f"probabilities must be {n} rows by {classes} classes, as the data, got {p.shape}"
+        )
+    if not np.isfinite(p).all() or not _sum_to_one(p):
+        raise InputError(
+            "probabilities must be finite, not negative and sum to 1 in every row; "
+            "pass what predict_proba gives"
+        )
+    if found.classes is not None:
+        known = {name: place for place, name in enumerate(data.names)}
+        unknown = [name for name in found.classes if name not in known]
+        if unknown:
+            raise InputError(
+                f"probabilities name the classes {listed(list(found.classes))}, the data has "
+                f"{listed(list(data.names))}; name the columns like the labels"
+            )
+        p = p[:, np.argsort([known[name] for name in found.classes])]
+    if found.ids is not None:
+        order = alignment(np.asarray(found.ids).astype(data.ids.dtype), data.ids)
+        if order is None:
+            raise InputError(
+                "the ids of the probabilities are not those of the data; "
+                "name the data's column of the same ids with --id"
+            )
+        p = p[order]
+    if not (p.argmax(axis=1) == data.labels).any():
+        raise InputError(f"probabilities contradict every label; give columns {_in_order(data)}")
+    return p
+
+
+def _of_table(table: Any, path: Path) -> Predicted:
+    names = [name for name in table.column_names if name not in (ID, *INDEX_COLUMNS)]
+    try:
+        columns = [table.column(name).to_numpy().astype(np.float64) for name in names]
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{path} must hold a column of numbers for each class, and maybe {ID}; its columns "
+            f"are {listed(table.column_names)}"
+        ) from None
+    ids = table.column(ID).to_numpy() if ID in table.column_names else None
+    return Predicted(np.column_stack(columns), tuple(names), ids)
+
+
+def _sum_to_one(p: NDArray[np.float64]) -> bool:
+    return bool(p.size and p.min() >= 0 and np.abs(p.sum(axis=1) - 1).max() <= SUMS)

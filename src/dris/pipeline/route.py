@@ -1,0 +1,124 @@
+"""The one way from data to a decision."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dris.core.dynamics.dynamics import Dynamics
+from dris.core.errors import InputError
+from dris.core.select.rules import CLEAN, LEAN, RECOMMENDED
+from dris.data.findings.uninformative import telling
+from dris.data.labelled import LabelledData
+from dris.learn.engines.engine import Engine
+from dris.learn.engines.processes import Progress
+from dris.learn.store.run_store import Store
+from dris.pipeline.by_scores import decide_scored
+from dris.pipeline.choice import EVERYTHING, FEW, LITTLE, check_rule
+from dris.pipeline.decision import Decision
+from dris.pipeline.harm_fallback import with_harm
+from dris.pipeline.predicted import scored_by
+from dris.pipeline.scored import score_data, scored_from
+from dris.pipeline.settings import Settings
+
+# Rules that need not know what proxies learned by heart.
+_OUT_OF_FOLD = (RECOMMENDED, CLEAN, LEAN)
+FEWEST = 20  # examples; with fewer, or one class, no proxy can be trained
+
+
+def decide(
+    data: LabelledData,
+    *,
+    keep: float | None = None,
+    rule: str = RECOMMENDED,
+    seed: int = 0,
+    settings: Settings | None = None,
+    dynamics: Dynamics | None = None,
+    probabilities: Any = None,
+    workers: int | None = None,
+    device: str = "cpu",
+    store: Store | str | Path | None = None,
+    engine: Engine | str = "local",
+    progress: Progress | None = None,
+    check_harm: bool = True,
+    estimator: Any = None,
+    fix: bool = False,
+) -> Decision:
+    """Decide what to train on, which labels to look at, and what can be promised.
+
+    Args:
+        data: What `dris.read_data` returned.
+        keep: α, the largest share of the examples to keep; None drops only what looks wrong.
+        rule: "recommended" by the data, or one that `dris rules` lists.
+        seed: Of everything random, unless `settings` hold another.
+        settings: Of proxies and canaries, `dris.Settings`; the defaults suit most data.
+        dynamics: What a `Recorder` filled or a file holds, in place of training proxies; its ids
+            must be those of the data. There are no canaries then, and no limit.
+        probabilities: Of your own cross-validated model in place of proxies, (N, C) in the order
+            of `data.classes`, or a frame with a column for each; no limit, no rank variance.
+            Whether following it helps is still asked of models and proxies of our own, and of
+            what these probabilities drop, which flatters: they know the labels held out.
+        workers: Processes to train in, all cores unless given.
+        device: "cpu", "cuda" or "cuda:1".
+        store: Folder that keeps finished proxies.
+        engine: "local" or "ray".
+        progress: Called with (epochs done, epochs in all).
+        check_harm: Measure whether following the advice helps; where models lose by it, drop
+            nothing.
+        estimator: A scikit-learn classifier to ask as well, for that measure.
+        fix: Keep the dropped whose right label the proxies are sure of, with that label
+            (`decision.labels`); not with `keep`, and no limit covers a changed label.
+
+    >>> import dris
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(400) % 2
+    >>> x = rng.normal(size=(400, 3)) + 4 * y[:, None]
+    >>> given = np.where(np.arange(400) < 40, 1 - y, y)  # a tenth is wrong
+    >>> decision = decide(LabelledData.of(x, given, classes=("cat", "dog")), workers=1)
+    >>> bool((given != y)[decision.kept].mean() < 0.02)
+    True
+    """
+    if not isinstance(data, LabelledData):
+        raise InputError(
+            f"data must be what dris.read_data returns, got {type(data).__name__}; "
+            "dris.read_data(x, y) takes arrays"
+        )
+    how = replace(Settings(), seed=seed) if settings is None else settings
+    if fix and (keep is not None or rule not in (RECOMMENDED, CLEAN)):
+        raise InputError("fix is for clean; leave keep and rule out")
+    if dynamics is not None and probabilities is not None:
+        raise InputError("dynamics and probabilities both replace proxies; pass one")
+    data = telling(data)
+    ours = dynamics is None and probabilities is None
+    certified = ours and bool(how.canaries)
+    check_rule(rule, keep, canaries=certified, n=len(data))
+    few = len(data.classes) < 2 or len(data) < FEWEST
+    if few and (ours or len(data.classes) < 2):
+        what = "one class" if len(data.classes) < 2 else f"{len(data)} examples"
+        note = f"{what} cannot show wrong labels (two classes and {FEW} examples are the least)"
+        everyone = np.arange(len(data))
+        nothing = np.zeros(len(data))
+        return Decision(data, everyone, nothing, None, EVERYTHING, keep, notes=(note,))
+    if dynamics is not None or probabilities is not None:
+        foreign = (
+            scored_by(data, probabilities, how)
+            if dynamics is None
+            else scored_from(data, dynamics, how)
+        )
+        found = decide_scored(foreign, keep=keep, rule=rule, fix=fix)
+        return with_harm(found, estimator=estimator) if check_harm else found
+    if len(data) < LITTLE and rule == RECOMMENDED:
+        how = replace(how, canaries=(), matrix=None)
+    scored = score_data(
+        data,
+        how,
+        workers=workers,
+        device=device,
+        store=store,
+        engine=engine,
+        progress=progress,
+        only_judged=rule in _OUT_OF_FOLD,
+    )
+    found = decide_scored(scored, keep=keep, rule=rule, fix=fix)
+    return with_harm(found, estimator=estimator) if check_harm else found

@@ -1,0 +1,47 @@
+"""What a decision says of every example, as columns of a file: the one place to add one."""
+
+from typing import Any
+
+from dris.core.errors import InputError
+from dris.data.interchange.scorefile import ScoreFile
+from dris.pipeline.decision import Decision
+
+
+def score_file(decision: Decision) -> ScoreFile:
+    """Every score, mark and label that there is: what `dris score` writes and `audit` reads.
+
+    >>> import numpy as np
+    >>> from dris.core.dynamics.dynamics import Dynamics
+    >>> from dris.data.labelled import LabelledData
+    >>> from dris.pipeline.route import decide
+    >>> data = LabelledData.of(np.eye(2), [0, 1], classes=("a", "b"), ids=["p", "q"])
+    >>> loss = Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]], ids=["q", "p"])
+    >>> file = score_file(decide(data, dynamics=loss))
+    >>> file.score("loss").tolist(), list(file.flags), list(file.texts)
+    ([2.5, 1.25], ['canary', 'trusted'], ['given'])
+    """
+    data, scored = decision.data, decision.scored
+    if scored is None:
+        raise InputError(f"there is nothing to score: {decision.notes[0]}")
+    flags = {"canary": scored.planted(), "trusted": data.trusted}
+    flags |= {f"canary_{kind.kind}": kind.mask() for kind in scored.canaries}
+    texts = {"given": data.written()}
+    if "rival" in scored.dynamics.columns:
+        texts["suggested"] = data.written(scored.suggested())
+    found = {**scored.scores(), "suspicion": decision.suspicion}
+    note = {"fingerprint": data.origin.fingerprint, "seed": scored.settings.seed}
+    return ScoreFile(data.ids, found, flags, note, texts)
+
+
+def kept_columns(decision: Decision) -> dict[str, Any]:
+    """Whether each example is kept, and its score where the rule has one: `prune --as column`."""
+    found: dict[str, Any] = {"dris_kept": decision.mask}
+    scores = {} if decision.scored is None else decision.scored.scores()
+    if decision.rule in scores:
+        found[f"dris_{decision.rule}"] = scores[decision.rule]
+    return found
+
+
+def fixed_columns(decision: Decision) -> dict[str, Any]:
+    """Whether each label was changed: the mark that `clean --fix` writes beside the data."""
+    return {"dris_fixed": decision.changed}

@@ -1,0 +1,421 @@
+"""From a user's data to dynamics with canaries in them: what every command about data begins with.
+
+Canaries are planted first, in the given labels that nobody vouches for. Where every example is
+also judged by proxies that never saw it, that is all: the proxies train on the given labels, and
+who judges a canary has seen its row under no label, as with any other row. Without folds, or for a
+rule that reads what proxies say of their own training data, they train on the planted labels and
+never see the others.
+"""
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.certify.protocol import planted_by
+from dris.core.dynamics.dynamics import Dynamics
+from dris.core.errors import InputError
+from dris.core.ids import alignment
+from dris.core.noise.canaries import Canaries, plant_canaries
+from dris.core.scores.formulas import SCORES
+from dris.core.scores.suggestions import pilot_views, suggested_labels
+from dris.core.scores.suspicion import unseen_probabilities
+from dris.core.streams import rng_for
+from dris.data.labelled import LabelledData
+from dris.learn.engines.engine import Engine
+from dris.learn.engines.processes import Progress
+from dris.learn.extras import require
+from dris.learn.jobs.jobs import Columns
+from dris.learn.proxies import default_recipe, train_proxies
+from dris.learn.store.run_store import Store
+from dris.learn.trainers.registry import kind_of
+from dris.pipeline.settings import DEFAULTS, NO_ENCODER, Settings
+
+LARGE = 5_000_000  # values per column (K·E·N) above which only the scored epoch is kept
+PATIENCE = 4  # epochs without a smaller held-out loss before proxies stop
+SMALL_PICTURE = 24  # pixels of a side below which a crop or a flip makes another picture
+MANY = 200_000  # examples above which proxies that nobody named are few models
+FEW_FOLDS = 2  # where there are many examples, or every fold is the training of a network
+ENOUGH, MOST_SHARE = 290, 0.1  # canaries of a kind on small data, but never more than this share
+HALF = 0.5  # of the pictures' labels, below which proxies can hardly read them
+_PILOTED = ("hard", "confusable")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """Data, the dynamics of proxies that trained on its planted labels, and the canaries.
+
+    Attributes:
+        data: As it was read.
+        dynamics: Of K proxies, with each label's rival.
+        canaries: One entry per kind; empty when none were planted.
+        settings: What was asked for, with the models that were chosen.
+        notes: What the user should know, a sentence each.
+        features: What an encoder made of images, if one did.
+        only_judged: Whether proxies trained on the given labels and canaries were only judged, out
+            of fold.
+        imported: Whether others' models judge, not proxies that were trained here.
+    """
+
+    data: LabelledData
+    dynamics: Dynamics
+    canaries: tuple[Canaries, ...]
+    settings: Settings
+    notes: tuple[str, ...] = ()
+    features: NDArray[np.float32] | None = None
+    only_judged: bool = False
+    imported: bool = False
+
+    @property
+    def view(self) -> Dynamics:
+        """What choosing and certifying may look at: where a canary is one example among others.
+
+        Canaries that nobody trained on are that out of fold only.
+        """
+        twin = self.dynamics.out_of_fold
+        if twin is None or not self.only_judged:
+            return self.dynamics
+        return replace(twin, out_of_fold=twin)
+
+    @property
+    def table(self) -> Any:
+        """What the proxies learned from, as a table: features where an encoder made some.
+
+        Images are one where stacked proxies read them as such.
+        """
+        x = self.data.x if self.features is None else self.features
+        stacked = all(kind_of(model).train is not None for model in self.settings.models)
+        return x.reshape(len(x), -1) if x.ndim == 4 and stacked and self.settings.models else x
+
+    @property
+    def trained(self) -> int:
+        """How many proxies finished for this, those of a pilot included."""
+        kinds = [kind.kind for kind in self.canaries]
+        pilots = self.settings.proxies if any(kind in _PILOTED for kind in kinds) else 0
+        return self.dynamics.proxies + pilots
+
+    def planted(self) -> NDArray[np.bool_]:
+        """True for every canary of any kind."""
+        return planted_by(self.canaries, len(self.data))
+
+    def unseen(self) -> NDArray[np.float64] | None:
+        """How probable strangers find each class, (N, C).
+
+        Strangers are proxies that did not train on the example; None without folds.
+        """
+        return unseen_probabilities(self.dynamics, len(self.data.classes))
+
+    def suggested(self) -> NDArray[np.int64]:
+        """The label that the proxies would give each example."""
+        likely = self.unseen()
+        if likely is None:
+            return suggested_labels(self.dynamics)
+        return np.asarray(likely.argmax(axis=1), dtype=np.int64)
+
+    def scores(self) -> dict[str, NDArray[np.float64]]:
+        """Every score that these dynamics can give, by name."""
+        return scores_of(self.dynamics)
+
+    def choosing(self) -> NDArray[np.bool_] | None:
+        """The canaries that may be looked at, of the first kind, which set a gate; None without."""
+        if not self.canaries:
+            return None
+        mask = np.zeros(len(self.data), dtype=np.bool_)
+        mask[self.canaries[0].choosing.positions] = True
+        return mask
+
+    def recipe(self) -> dict[str, Any]:
+        """Everything needed to do it again, as values that JSON can hold."""
+        from dris import __version__
+
+        return {
+            "dris": __version__,
+            "data": self.data.to_dict(),
+            "settings": asdict(self.settings),
+            "proxies": list(self.dynamics.provenance.get("proxies", [])),
+            "notes": list(self.notes),
+        }
+
+
+def scores_of(dynamics: Dynamics) -> dict[str, NDArray[np.float64]]:
+    """Every score that these dynamics can give, by name, each read-only.
+
+    >>> list(scores_of(Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]])))
+    ['rank_variance', 'consensus', 'loss', 'self_confidence', 'random']
+    """
+    found = {}
+    for name, score in SCORES.items():
+        try:
+            found[name] = score(dynamics)
+        except InputError:  # needs a column that was not recorded
+            continue
+        found[name].flags.writeable = False  # so that a score file need not copy it
+    return found
+
+
+def scored_from(data: LabelledData, dynamics: Dynamics, settings: Settings = DEFAULTS) -> Scored:
+    """Dynamics that somebody else recorded on this data, in the order of the data; no canaries.
+
+    >>> data = LabelledData.of(np.eye(2), [0, 1], classes=("a", "b"), ids=["p", "q"])
+    >>> loss = Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]], ids=["q", "p"])
+    >>> scored_from(data, loss).dynamics.loss[:, 0].tolist()
+    [[2.0, 1.0], [3.0, 1.5]]
+    """
+    order = alignment(dynamics.ids, data.ids)
+    if order is None:
+        there, wanted = dynamics.ids, data.ids
+        raise InputError(
+            f"the imported dynamics are of {there.size} examples, such as {there[0]}, and the data "
+            f"has {wanted.size}, such as {wanted[0]}; name the data's column of the same ids "
+            "with --id"
+        )
+    own = dynamics.reordered(order)
+    notes = ["dynamics were imported: no certificate"]
+    others = 0 if own.labels is None else int((own.labels != data.labels).sum())
+    if others:
+        notes.append(f"{others:,} of {len(data):,} labels were other ones when they were recorded")
+    chosen = replace(settings, proxies=max(2, dynamics.proxies), canaries=())
+    ours = replace(own, labels=data.labels)
+    return Scored(data, ours, (), chosen, (*data.notes, *notes), imported=True)
+
+
+def score_data(
+    data: LabelledData,
+    settings: Settings = DEFAULTS,
+    *,
+    workers: int | None = None,
+    device: str = "cpu",
+    store: Store | str | Path | None = None,
+    progress: Progress | None = None,
+    engine: Engine | str = "local",
+    only_judged: bool = False,
+) -> Scored:
+    """Plant canaries, train proxies, and hold on to both.
+
+    With `only_judged`, and folds, proxies train on the given labels and are asked about the
+    planted ones; otherwise they train on the planted ones.
+
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(400) % 2
+    >>> data = LabelledData.of(rng.normal(size=(400, 3)) + 4 * y[:, None], y, classes=("a", "b"))
+    >>> scored = score_data(data, Settings(epochs=4, models=("sgd_log",)), workers=1)
+    >>> len(scored.canaries[0]), scored.dynamics.proxies
+    (40, 3)
+    """
+    features, said = _encoded(data, settings, device, store)
+    heads = _heads(settings) if only_judged else ("mlp",)
+    models, notes = _models(data, settings, heads) if features is None else (heads, said)
+    chosen = replace(settings, models=models)
+    piloted = [kind for kind in chosen.canaries if kind in _PILOTED]
+    how: dict[str, Any] = {
+        "proxies": chosen.proxies,
+        "epochs": chosen.epochs,
+        "model": list(models),
+        "classes": len(data.classes),
+        "ids": data.ids,
+        "rival": True,
+        "workers": workers,
+        "device": device,
+        "store": store,
+        "engine": engine,
+    }
+    how["standardize"] = scaling(data, features)
+    if chosen.scored_epoch is not None:
+        how["scored_epoch"] = chosen.scored_epoch
+    large = chosen.proxies * chosen.epochs * len(data) > LARGE
+    if large:
+        how["record"] = "scored"
+    if models == ("small_cnn",) and not settings.models and min(data.x.shape[2:]) < SMALL_PICTURE:
+        plain = default_recipe("small_cnn", chosen.epochs, scored_epoch=chosen.scored_epoch)
+        how["recipe"] = replace(plain, augment=False)
+    folds = chosen.folds
+    if folds is not None and not settings.models and len(data) > MANY:
+        folds = min(folds, FEW_FOLDS)
+    folds = _folds(models, folds, named=bool(settings.models), large=large)
+    if folds is not None:
+        how["cross_fit"] = min(folds, len(data))
+        if chosen.scored_epoch is None:
+            how |= {"scored_epoch": "held_out", "patience": PATIENCE}
+    x = data.x if features is None else features
+    half = _share(progress, 2, 0) if piloted else progress
+    pilot = None
+    if piloted:
+        pilot = train_proxies(x, data.labels, seed=chosen.seed + 1, progress=half, **how)
+        half = _share(progress, 2, 1)
+    planted = _planted(data, chosen, pilot)
+    labels = planted[-1].planted if planted else data.labels
+    stacked = all(kind_of(model).train is not None for model in models)
+    apart = only_judged and stacked and folds is not None
+    if apart and planted:
+        labels, how["judged"] = data.labels, labels
+    dynamics = train_proxies(x, labels, seed=chosen.seed, progress=half, **how)
+    said = (*data.notes, *notes)
+    found = Scored(data, dynamics, planted, chosen, said, features, only_judged=apart)
+    right = foretold(dynamics)
+    if features is not None and right is not None and right < HALF:
+        note = (
+            f"the proxies foretell {right:.0%} of the labels of pictures that they did not see, so "
+            "much of what they doubt is right: look at the list before you drop anything"
+        )
+        found = replace(found, notes=(*said, note))
+    return found
+
+
+def foretold(dynamics: Dynamics) -> float | None:
+    """The share of labels that proxies get right without having seen the example; None if unknown.
+
+    >>> foretold(Dynamics.from_losses(np.eye(2))) is None
+    True
+    """
+    twin = dynamics.out_of_fold
+    if twin is None or "correct" not in twin.columns:
+        return None
+    return float(twin.snapshot("correct").mean())
+
+
+def scaling(data: LabelledData, features: Any = None) -> Columns:
+    """How the proxies' table is standardised: what one column became is scaled as one."""
+    own = features is None and data.x.ndim == 2
+    return data.stretches if own and any(s != 1 for s in data.stretches) else True
+
+
+def _planted(
+    data: LabelledData, settings: Settings, pilot: Dynamics | None
+) -> tuple[Canaries, ...]:
+    """Canaries of every kind, one after the other, none on another or on a trusted label."""
+    found: list[Canaries] = []
+    # In the order of the ids: the same rows in another order get the same canaries.
+    order = np.argsort(data.ids, kind="stable")
+    labels, avoid = data.labels[order], np.array(data.trusted[order])
+    for kind in settings.canaries:
+        given: dict[str, Any] = {}
+        if pilot is not None and kind in _PILOTED:
+            gap, top_two = (view[order] for view in pilot_views(pilot))
+            given = {"top_two": top_two} if kind == "confusable" else {"gap": gap, "hardest": 0.25}
+        if kind == "matrix":
+            given = {"matrix": settings.matrix}
+        canaries = plant_canaries(
+            labels,
+            share=_share_for(settings, int((~avoid).sum())),
+            kind=kind,
+            rng=rng_for(settings.seed, "canaries", kind),
+            classes=len(data.classes),
+            avoid=avoid if avoid.any() else None,
+            **given,
+        )
+        found.append(canaries.reordered(np.argsort(order)))
+        labels, avoid = canaries.planted, avoid | canaries.mask()
+    return tuple(found)
+
+
+def _share_for(settings: Settings, places: int) -> float:
+    """The share asked for; on small data more, so that a few stray canaries do not set the gate."""
+    return max(settings.share, min(MOST_SHARE, ENOUGH / places)) if places else settings.share
+
+
+def _encoded(
+    data: LabelledData, settings: Settings, device: str, store: Store | str | Path | None
+) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
+    """Fixed features of images, of an encoder or without torch, where no model was named."""
+    colour = data.x.ndim == 4 and data.x.shape[1] == 3
+    asked = None if settings.encoder == NO_ENCODER else settings.encoder
+    if asked is not None and settings.models:
+        raise InputError("a model or an encoder reads the pictures, not both; name one")
+    if asked is not None and not colour:
+        raise InputError(
+            "an encoder reads pictures in colour, and the data are not; leave encoder out"
+        )
+    if data.x.ndim != 4 or settings.models:
+        return None, ()
+    if asked is not None:
+        require("torch", "images")
+    if importlib.util.find_spec("torch") is None:
+        from dris.data.images.gradient_features import gradient_features
+
+        return gradient_features(data.x), (
+            "torch is not installed, so the proxies learn from the pictures' edges and colours; "
+            "pip install 'dris[images]' has a pretrained network read them, which finds far more",
+        )
+    from dris.learn.trainers.networks.encoders import (
+        SIDE,
+        PictureFiles,
+        installed_encoder,
+        named_encoder,
+    )
+    from dris.learn.trainers.networks.features import AT_ONCE, extract_features
+
+    if settings.encoder == NO_ENCODER or not colour:
+        return None, ()
+    found = installed_encoder() if asked is None else named_encoder(asked)
+    if found is None:
+        return None, ()
+    name, encoder = found
+    how: dict[str, Any] = {"batch_size": 64, "device": device, "store": store}
+    if data.made_small and data.paths is not None:  # what x holds is too little for an encoder
+        how["mark"] = f"{data.origin.fingerprint} at {SIDE}"
+        how["batch_size"] = AT_ONCE if device == "cpu" else 64
+        features = extract_features(encoder, PictureFiles(data.paths.tolist()), **how)
+        at = f", at {SIDE} × {SIDE} pixels"
+    else:
+        features, at = extract_features(encoder, data.x, **how), ""
+    return features, (f"images are read once by {name}{at}, and proxies learn from its features",)
+
+
+def _models(
+    data: LabelledData, settings: Settings, heads: tuple[str, ...]
+) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    """The models named, or those that suit the data, and a sentence where that was a choice."""
+    if settings.models:
+        return settings.models, ()
+    if data.x.ndim == 4:
+        better = (
+            "; pip install 'dris[images]' has a pretrained network read them once, which takes "
+        )
+        better += "minutes less and finds more"
+        if data.x.shape[1] != 3 or settings.encoder == NO_ENCODER:  # no encoder reads them
+            return ("small_cnn",), ("small CNNs learn from the pictures",)
+        from dris.learn.trainers.networks.encoders import lacking_weights
+
+        lacking = lacking_weights()
+        better = f"; {lacking}" if lacking else better
+        return ("small_cnn",), ("small CNNs learn from the pictures" + better,)
+    if settings.folds is None or settings.proxies * settings.epochs * len(data) > LARGE:
+        return ("mlp",), ()
+    return heads, ()
+
+
+def _heads(settings: Settings) -> tuple[str, ...]:
+    """Models for a table: hidden layers, and one linear, which is right more often on small ones.
+
+    Every other hidden layer, and the linear model, reads untangled columns: on small data with
+    columns that say the same, models that do not are far from done. For rules that judge out of
+    fold; those that read how much proxies differ want them of a kind. Linear models that have
+    converged are copies of each other, so there is one at most.
+    """
+    hidden = ("mlp", "untangled_mlp") * (settings.proxies // 2)
+    return (*hidden[: settings.proxies - 1], "untangled_linear")
+
+
+def _folds(models: Sequence[Any], asked: int | None, *, named: bool, large: bool) -> int | None:
+    """How many folds: those asked for where models are stacked, fewer where each costs minutes.
+
+    A network that somebody named trains on everything, as in the paper.
+    """
+    if asked is None or all(kind_of(model).train is not None for model in models):
+        return asked
+    return None if named or large else min(asked, FEW_FOLDS)
+
+
+def _share(progress: Progress | None, parts: int, part: int) -> Progress | None:
+    """The progress of one of several equal parts."""
+    if progress is None:
+        return None
+
+    def told(done: int, total: int) -> None:
+        progress(part * total + done, parts * total)
+
+    return told

@@ -1,0 +1,48 @@
+"""A label to consider for rows that have none."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.core.streams import rng_for
+from dris.learn.jobs.jobs import Data
+from dris.learn.trainers.stacked.feature_table import as_features
+from dris.learn.trainers.stacked.row_models import guesses_after
+from dris.pipeline.harm import HEADS
+from dris.pipeline.scored import scaling
+
+if TYPE_CHECKING:
+    from dris.pipeline.decision import Decision
+
+MOST = 20_000  # kept rows that are learned from
+NONE = -1
+
+
+def labels_to_consider(decision: "Decision") -> NDArray[np.int64]:
+    """What models trained on the kept rows call those without a label, 0..C-1.
+
+    -1 where a linear model and one with a hidden layer disagree, and where the data is pictures
+    or too little to train on.
+    """
+    data, scored = decision.data, decision.scored
+    aside = data.unlabelled
+    if aside is None:
+        return np.zeros(0, dtype=np.int64)
+    nothing = np.full(len(aside), NONE, dtype=np.int64)
+    if scored is None or scored.features is not None or scored.table.ndim != 2:
+        return nothing
+    kept = decision.kept
+    if len(kept) > MOST:
+        lot = rng_for(scored.settings.seed, "unlabelled", "rows").permutation(len(kept))
+        kept = np.sort(kept[lot[:MOST]])
+    own = scored.table[kept]
+    x = np.concatenate((own, aside.x.reshape(len(aside), -1)))
+    y = np.concatenate((decision.labels[kept], np.zeros(len(aside), dtype=np.int64)))
+    table = as_features(Data(x, y), scaling(data)).x
+    every = [
+        guesses_after(table, y, len(data.classes), [np.arange(len(own))], head=head)[0, len(own) :]
+        for head in HEADS.values()
+    ]
+    alike = np.all([guess == every[0] for guess in every], axis=0)
+    return np.where(alike, every[0], NONE)

@@ -1,0 +1,412 @@
+"""What `judge` looks at and what it does not, what it refuses, and how it reads."""
+
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pytest
+
+import dris
+from dris.core.checks.judgement import _recommended
+from dris.core.checks.noise_checks import doubted_share, kinds_alike
+from dris.core.checks.regimes import Assessment, assess
+from dris.core.noise.canaries import plant_canaries
+from dris.core.scores.suggestions import doubted_labels
+
+N, C = 2000, 5
+
+
+def world(seed=0, strength=4.0, noise=0.0, share=0.08, proxies=3, **kinds):
+    """Proxies that see the truth through noise of their own, and canaries they never believe."""
+    rng = np.random.default_rng(seed)
+    true = np.arange(N) % C
+    given = dris.flip_labels(true, noise, seed=seed).given if noise else true
+    canaries = plant_canaries(given, share=share, rng=rng, **kinds)
+    shared = rng.normal(size=(1, N, C))
+    logits = strength * np.eye(C)[true] + shared + 0.5 * rng.normal(size=(proxies, N, C))
+    return logits, canaries, true
+
+
+def judged(logits, canaries, **more):
+    dynamics = dris.Dynamics.from_logits(logits, canaries.planted)
+    return dris.judge(dynamics, canaries, keep=0.25, **more)
+
+
+def test_clean_data_are_clean_and_noisy_data_noisy():
+    assert judged(*world()[:2]).regime == "clean"
+    found = judged(*world(noise=0.2)[:2])
+    assert (found.regime, found.rule) == ("moderate noise", "gated")
+    assert judged(*world(noise=0.4)[:2]).regime == "heavy noise"
+
+
+def test_no_canary_is_in_the_subset_and_the_limits_hold():
+    logits, canaries, true = world(noise=0.2)
+    found = judged(logits, canaries)
+    assert not found.subset.mask()[canaries.positions].any()
+    wrong = canaries.given != true
+    assert found.certificate.wrong >= wrong[found.subset.indices].sum()
+    assert found.limit.corrupted >= wrong.sum()
+
+
+def test_checks_and_rule_do_not_look_at_who_certifies():
+    """Another certifying canary with the same planted labels changes nothing but the limits."""
+    logits, canaries, _ = world(noise=0.2)
+    at = canaries.positions[canaries.certifies]
+    free = np.setdiff1d(np.arange(N), canaries.positions)[: at.size]
+    moved = np.sort(np.r_[canaries.choosing.positions, free])
+    other = replace(canaries, positions=moved, certifies=np.isin(moved, free))
+    one, two = judged(logits, canaries), judged(logits, other)
+    assert one.checks == two.checks
+    assert (one.regime, one.rule, one.doubted) == (two.regime, two.rule, two.doubted)
+    assert one.limit != two.limit
+
+
+def test_moving_a_choosing_canary_is_seen():
+    logits, canaries, _ = world(noise=0.2)
+    turned = replace(canaries, certifies=~canaries.certifies)
+    assert judged(logits, canaries).checks != judged(logits, turned).checks
+
+
+def test_a_copied_proxy_a_shuffled_one_and_a_reversed_one_need_other_proxies():
+    logits, canaries, _ = world()
+    rng = np.random.default_rng(1)
+    for broken in (logits[0], rng.permutation(logits[1]), -logits[1]):
+        rows = np.array([logits[0], broken, logits[2]])
+        found = judged(rows, canaries)
+        assert found.rule == "train other proxies"
+        assert found.subset is None
+        assert found.certificate is None
+    assert judged(logits, canaries).rule == "rank_variance"
+
+
+def test_few_choosing_canaries_take_aum_in_place_of_the_gate():
+    found = judged(*world(noise=0.2, share=0.027)[:2])
+    assert found.rule == "aum_mean"
+    assert "gate needs 29" in found.reason
+
+
+def test_a_class_that_rank_variance_starves_is_kept_by_class():
+    logits, canaries, _ = world()
+    logits[:, canaries.planted == 4, 4] += 50  # class 4 is easy: its ranks do not move
+    logits[:, canaries.planted == 4, 4] += np.linspace(0, 50, (canaries.planted == 4).sum())
+    found = judged(logits, canaries)
+    assert found.rule == "rank_variance_per_class"
+    assert np.bincount(canaries.given[found.subset.indices])[4] > 50
+
+
+def test_two_kinds_give_two_limits_and_the_widest_is_the_headline():
+    rng = np.random.default_rng(5)
+    true = np.arange(N) % C
+    easy = plant_canaries(true, share=0.06, rng=rng)
+    top_two = np.stack([true, (true + 1) % C], axis=1)
+    hard = plant_canaries(
+        easy.planted, share=0.06, kind="confusable", top_two=top_two, avoid=easy.mask(), rng=rng
+    )
+    logits = 4 * np.eye(C)[true] + 3.5 * np.eye(C)[(true + 1) % C]
+    logits = logits + rng.normal(size=(1, N, C)) + 0.3 * rng.normal(size=(3, N, C))
+    dynamics = dris.Dynamics.from_logits(logits, hard.planted)
+    found = dris.judge(dynamics, [easy, hard], keep=0.25)
+    assert [c.kind for c in found.certificates] == ["uniform", "confusable"]
+    assert found.certificate.share == max(c.share for c in found.certificates)
+    assert found.checks["uniform and confusable"].outcome == "fails"
+    assert not found.subset.mask()[np.r_[easy.positions, hard.positions]].any()
+
+
+def test_without_certifying_canaries_there_is_a_verdict_and_no_limit():
+    logits, canaries, _ = world()
+    every = replace(canaries, certifies=np.zeros(len(canaries), dtype=bool))
+    found = judged(logits, every)
+    assert (found.regime, found.certificates, found.limit) == ("clean", (), None)
+
+
+def test_a_judgement_is_frozen_repeatable_and_reads_as_a_block():
+    found = judged(*world(noise=0.2)[:2])
+    with pytest.raises(FrozenInstanceError):
+        found.regime = "clean"
+    lines = str(found).splitlines()
+    assert lines[0] == "moderate noise: use gated"
+    assert lines[1].startswith("  why ")
+    assert (
+        len([line for line in lines if line[:14].strip() in ("holds", "fails", "cannot tell")])
+        == 13
+    )
+    assert str(judged(*world(noise=0.2)[:2])) == str(found)
+
+
+def test_regimes_come_in_order_of_what_makes_the_rest_meaningless():
+    dynamics = dris.Dynamics.from_logits(world()[0], world()[1].planted)
+    good = assess(dynamics, world()[1].mask(), world()[1].given, keep=0.25)
+
+    def with_failing(*names):
+        checks = {
+            name: replace(check, outcome="fails") if name in names else check
+            for name, check in good.checks.items()
+        }
+        return Assessment(checks, 0.4).regime
+
+    assert with_failing() == "heavy noise"
+    assert with_failing("natural") == "natural noise"
+    assert with_failing("natural", "contested") == "too easy"
+    assert with_failing("contested", "agree") == "proxies unusable"
+    assert with_failing("agree", "inversion") == "inverted"
+    assert with_failing("inversion", "memorised") == "memorised"
+    assert with_failing("memorised", "differ") == "proxies unusable"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d, c: (replace(d, labels=None), c), "needs labels"),
+        (lambda d, c: (replace(d, labels=c.given), c), "did not train on the planted labels"),
+        (lambda d, c: (d, []), "no canaries"),
+        (lambda d, c: (d, replace(c, certifies=np.ones(len(c), dtype=bool))), "no choosing"),
+        (lambda d, c: (dris.Dynamics.from_losses(np.eye(3)), c), "labels"),
+        (lambda d, c: (d.only([0]), c), "prox"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(change, message):
+    logits, canaries, _ = world()
+    dynamics = dris.Dynamics.from_logits(logits, canaries.planted)
+    with pytest.raises(dris.InputError, match=message):
+        dris.judge(*change(dynamics, canaries), keep=0.25)
+
+
+@pytest.mark.parametrize("more", [{"keep": 0.0}, {"keep": 1.5}, {"keep": 0.25, "level": 0.0}])
+def test_numbers_out_of_range_are_refused(more):
+    logits, canaries, _ = world()
+    dynamics = dris.Dynamics.from_logits(logits, canaries.planted)
+    with pytest.raises(dris.InputError, match="must be in"):
+        dris.judge(dynamics, canaries, **more)
+
+
+def two_kinds(noise=0.2):
+    logits, first, true = world(noise=noise)
+    rng = np.random.default_rng(9)
+    second = plant_canaries(first.planted, share=0.06, rng=rng, classes=C, avoid=first.mask())
+    second = replace(second, kind="hard")
+    dynamics = dris.Dynamics.from_logits(logits, second.planted)
+    return dynamics, (first, second), true
+
+
+def test_every_kind_of_canaries_shares_the_level_with_the_tests():
+    """Four tests and one more for each further kind: level/4, then level/5."""
+    dynamics, kinds, _ = two_kinds()
+    found = dris.judge(dynamics, kinds, keep=0.25, level=0.5).checks
+    assert "Fisher's exact test at 0.1," in found["uniform and hard"].reason
+    assert "exact one-sided test at 0.1" in found["memorised"].reason
+    assert "rank test at 0.1," in found["natural"].reason
+    first = dris.Dynamics.from_logits(world(noise=0.2)[0], kinds[0].planted)
+    alone = dris.judge(first, kinds[0], keep=0.25, level=0.5).checks
+    assert "exact one-sided test at 0.12" in alone["memorised"].reason
+    assert "uniform and hard" not in alone
+
+
+def test_delta_is_that_of_both_limits_together():
+    dynamics, kinds, _ = two_kinds()
+    for delta in (0.05, 0.2):
+        found = dris.judge(dynamics, kinds, keep=0.25, delta=delta)
+        assert [limit.delta for limit in found.certificates] == [delta, delta]
+        assert [limit.delta for limit in found.corruption] == [delta / 2, delta / 2]
+    assert dris.judge(dynamics, kinds, keep=0.25).certificate.delta == 0.05
+    told = dris.judge(dynamics, kinds, keep=0.25, at_most=0.3)
+    assert [limit.at_most for limit in told.corruption] == [0.3, 0.3]
+
+
+def test_canaries_of_no_kind_are_in_the_subset_or_in_its_limit():
+    dynamics, kinds, true = two_kinds()
+    found = dris.judge(dynamics, kinds, keep=0.25)
+    assert not found.subset.mask()[np.r_[kinds[0].positions, kinds[1].positions]].any()
+    assert [limit.left for limit in found.certificates] == [len(found.subset)] * 2
+    wrong = kinds[0].given != true
+    for limit in found.certificates:
+        assert wrong[found.subset.indices].sum() <= limit.wrong
+
+
+def test_hidden_canaries_do_not_count_as_doubted_labels():
+    dynamics, kinds, _ = two_kinds(noise=0.0)
+    found = dris.judge(dynamics, kinds, keep=0.25)
+    assert found.doubted < 0.02  # all canaries are doubted: a tenth, were they counted
+    assert found.regime == "clean"
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0])
+def test_a_level_is_strictly_between_0_and_1(level):
+    dynamics, kinds, _ = two_kinds()
+    with pytest.raises(dris.InputError, match=r"level must be in \(0, 1\)"):
+        dris.judge(dynamics, kinds, keep=0.25, level=level)
+
+
+# -- what is recommended, and why ----------------------------------------------------------------
+
+
+def recommended(doubted=0.1, canaries=40, earlier=False, **failing):
+    """The rule for an assessment in which these checks fail, and its reason."""
+    dynamics = dris.Dynamics.from_logits(world()[0], world()[1].planted)
+    good = assess(dynamics, world()[1].mask(), world()[1].given, keep=0.25)
+    names = {name.replace(" ", "_"): name for name in good.checks}
+    fails = {names[name] for name in failing}
+    checks = {
+        name: replace(check, outcome="fails" if name in fails else "holds")
+        for name, check in good.checks.items()
+    }
+    mark = np.arange(dynamics.examples) < canaries
+    if earlier:
+        right = np.ones((3, 2, dynamics.examples), dtype=bool)
+        right[:, 0, mark] = False
+        loss = np.ones(right.shape)
+        dynamics = dris.Dynamics.from_arrays(loss=loss, correct=right, scored_epoch=2)
+    return _recommended(dynamics, mark, Assessment(checks, doubted))
+
+
+def test_every_regime_has_a_rule_and_a_reason_of_its_own():
+    assert recommended(doubted=0.01) == (
+        "rank_variance",
+        "nothing to drop, and rank variance does not collect wrong labels",
+    )
+    assert recommended(doubted=0.1) == (
+        "gated",
+        "about 10% of the labels are doubted; drop them first, then choose",
+    )
+    rule, why = recommended(doubted=0.4)
+    assert rule == "gated"
+    assert "past what rank variance can reject" in why
+    rule, why = recommended(natural=True)
+    assert rule == "gated"
+    assert "more plausible than planted ones: natural noise or hard examples" in why
+    rule, why = recommended(inversion=True)
+    assert rule == "gated"
+    assert why.startswith("rank variance collects wrong labels here")
+    assert recommended(contested=True)[0] == "random"
+    assert recommended(doubted=0.01, classes=True)[0] == "rank_variance_per_class"
+    rule, why = recommended(differ=True)
+    assert rule == "train other proxies"
+    assert why.startswith("proxies differ: no; ")
+
+
+def test_known_by_heart_says_which_epoch_to_score_where_one_is_left():
+    assert recommended(memorised=True)[1].endswith("by heart; train shorter")
+    assert recommended(memorised=True, earlier=True)[1].endswith("score epoch 1, or train shorter")
+
+
+@pytest.mark.parametrize(("canaries", "rule"), [(28, "aum_mean"), (29, "gated")])
+def test_a_gate_takes_29_choosing_canaries(canaries, rule):
+    found, why = recommended(canaries=canaries)
+    assert found == rule
+    assert ("a gate needs 29 choosing canaries, there are 28" in why) == (rule == "aum_mean")
+    assert recommended(canaries=canaries, contested=True)[0] == "random"  # needs none
+
+
+# -- how it reads --------------------------------------------------------------------------------
+
+
+def test_words_name_limits_doubts_and_the_reason_of_whatever_does_not_hold():
+    found = judged(*world(noise=0.2)[:2])
+    lines = str(found).splitlines()
+    assert f"  left     {found.certificate}" in lines
+    assert f"  in all   {found.limit}" in lines
+    for name, check in found.checks.items():
+        at = next(k for k, line in enumerate(lines) if f" {check.name} (" in line)
+        assert lines[at].split("  ")[1] == check.outcome, name
+        said = at + 1 < len(lines) and lines[at + 1].strip() == check.reason
+        assert said == (check.outcome != "holds"), name
+    bare = replace(found, certificates=(), corruption=())
+    assert "  left     nothing of use is certified about what is kept" in str(bare)
+    assert "  in all  " not in str(bare)
+    unusable = replace(found, subset=None, rule="train other proxies")
+    assert str(unusable).splitlines()[0] == "moderate noise: train other proxies"
+
+
+def test_where_labels_hide_or_are_known_by_heart_no_limit_is_given():
+    found = judged(*world(noise=0.2)[:2])
+    assert not found.hides
+    assert "too good to trust" not in str(found)
+    hiding = replace(found.checks["hiding"], outcome="fails")
+    other = replace(found, checks={**found.checks, "hiding": hiding})
+    assert other.hides
+    by_heart = replace(found, regime="memorised")
+    for withdrawn in (other, by_heart):
+        assert "left     no limit is given: it would be too good to trust" in str(withdrawn)
+        assert "at most" not in str(withdrawn)
+        assert "  in all  " not in str(withdrawn)
+        values = withdrawn.to_dict()
+        assert (values["certificates"], values["corruption"]) == ([], [])
+    assert found.to_dict()["certificates"]  # the twin
+    assert f"if {found.certificate.conditions[0]}" in str(found)
+    for number, outcome, hides in (
+        (0.75, "fails", True),
+        (0.74, "fails", False),
+        (0.9, "cannot tell", False),
+    ):
+        natural = replace(found.checks["natural"], outcome=outcome, number=number)
+        assert replace(found, checks={**found.checks, "natural": natural}).hides == hides
+
+
+def test_warnings_are_the_checks_that_fail():
+    found = judged(*world(noise=0.2)[:2])
+    failing = [check for check in found.checks.values() if check.outcome == "fails"]
+    assert list(found.warnings) == failing
+    worse = replace(found.checks["spread"], outcome="fails")
+    assert worse in replace(found, checks={**found.checks, "spread": worse}).warnings
+
+
+def test_json_holds_numbers_that_are_finite_and_none_where_one_is_not():
+    found = judged(*world(noise=0.2)[:2])
+    odd = replace(found.checks["spread"], number=float("nan"), threshold=float("inf"))
+    values = replace(found, checks={**found.checks, "spread": odd}).to_dict()
+    assert (values["checks"]["spread"]["number"], values["checks"]["spread"]["threshold"]) == (
+        None,
+        None,
+    )
+    differ = found.checks["differ"]
+    assert values["checks"]["differ"]["number"] == differ.number
+    assert values["checks"]["differ"]["outcome"] == differ.outcome
+    assert values["kept"] == len(found.subset)
+    assert replace(found, subset=None).to_dict()["kept"] is None
+
+
+def test_defaults_are_5_percent_at_most_half_wrong_and_seed_0():
+    logits, canaries, _ = world(noise=0.2)
+    found = judged(logits, canaries)
+    same = judged(logits, canaries, level=0.05, delta=0.05, at_most=0.5, seed=0)
+    assert found.checks == same.checks
+    assert found.certificates == same.certificates
+    assert found.subset == same.subset
+    assert judged(logits, canaries, seed=1).subset != found.subset
+
+
+def test_the_share_of_doubted_labels_leaves_all_canaries_out():
+    logits, canaries, _ = world(noise=0.2)
+    dynamics = dris.Dynamics.from_logits(logits, canaries.planted)
+    found = dris.judge(dynamics, canaries, keep=0.25)
+    mark = np.zeros(N, dtype=bool)
+    mark[canaries.choosing.positions] = True
+    doubted = doubted_labels(dynamics.snapshot("correct"))
+    hidden = len(canaries) - int(mark.sum())
+    assert found.doubted == doubted_share(doubted, mark, hidden)
+
+
+def test_kinds_are_compared_by_how_many_of_their_choosing_canaries_go_undoubted():
+    dynamics, kinds, _ = two_kinds()
+    doubted = doubted_labels(dynamics.snapshot("correct"))
+    known = kinds[1].choosing.positions[:20]  # twenty of the second kind are believed
+    logits = np.array(world(noise=0.2)[0])
+    logits[:, known, kinds[1].planted[known]] += 50
+    believing = dris.Dynamics.from_logits(logits, kinds[1].planted)
+    found = dris.judge(believing, kinds, keep=0.25).checks["uniform and hard"]
+    right = ~doubted_labels(believing.snapshot("correct"))
+    first, second = (kind.choosing.positions for kind in kinds)
+    assert found == kinds_alike(
+        (int(right[first].sum()), first.size), (int(right[second].sum()), second.size), 0.01
+    )
+    assert found.outcome == "fails"
+    assert dris.judge(dynamics, kinds, keep=0.25).checks["uniform and hard"].outcome == "holds"
+    assert doubted[known].all()
+
+
+def test_a_gate_through_which_only_canaries_pass_is_closed():
+    logits, canaries, _ = world(noise=0.2)
+    best = canaries.choosing.positions[:6]
+    logits[:, best, canaries.planted[best]] += 60  # above every other example
+    found = judged(logits, canaries)
+    assert found.rule == "aum_mean"
+    assert "nothing passes the gate, so take the largest margins" in found.reason
+    assert len(found.subset) > 400

@@ -1,0 +1,412 @@
+"""The gate: a recall that holds with its confidence; the choice behind it: exact, blind, fair."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import oracles_gating as oracle
+from dris.core.dynamics.dynamics import Dynamics
+from dris.core.errors import InputError
+from dris.core.select.gate import (
+    CHOOSERS,
+    DEFAULT_GATED,
+    DETECTORS,
+    Gate,
+    GatedRule,
+    best_gate,
+    calibrate_gate,
+    canaries_needed,
+    gated,
+)
+from dris.core.select.rules import choose
+
+few = st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0])  # so that ties abound
+
+
+def gate_at(detector, cut):
+    """A gate with a given cut, whatever it promises."""
+    return Gate(np.asarray(detector, dtype=float), cut, 0.9, 0.9, 0.9, 1, 1)
+
+
+def toy(n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    return Dynamics.from_logits(rng.normal(size=(3, 4, n, 3)), rng.permutation(np.arange(n) % 3))
+
+
+def permuted(d, order):
+    columns = {name: c[..., order] for name, c in d.columns.items()}
+    return replace(d, columns=columns, ids=d.ids[order], labels=d.labels[order])
+
+
+# -- the cut -------------------------------------------------------------------------------------
+
+
+def test_fifty_nine_canaries_are_the_fewest_for_95_and_95():
+    # 1 − 0.95^59 = 0.9515, 1 − 0.95^58 = 0.9490.
+    values = np.r_[np.arange(59.0), 100.0]
+    gate = calibrate_gate(values, values < 100)
+    assert (gate.cut, gate.canaries, gate.rejected) == (58.0, 59, 59)
+    assert gate.achieved == pytest.approx(1 - 0.95**59)
+    with pytest.raises(InputError, match=r"58 canaries cannot tell .* plant at least 59"):
+        calibrate_gate(values[1:], values[1:] < 100)
+
+
+def test_what_equals_the_cut_is_rejected():
+    values = np.r_[np.zeros(100), np.zeros(5), np.ones(5)]
+    gate = calibrate_gate(values, np.arange(110) < 100)
+    assert gate.passed.tolist() == [False] * 105 + [True] * 5
+    assert gate.rejected == 100
+
+
+def test_the_cut_does_not_depend_on_what_is_no_canary():
+    rng = np.random.default_rng(0)
+    values, canaries = rng.normal(size=400), np.arange(400) < 100
+    other = np.where(canaries, values, values + 7)
+    assert calibrate_gate(values, canaries).cut == calibrate_gate(other, canaries).cut
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(few, min_size=3, max_size=40),
+    st.sampled_from([0.5, 0.8, 0.9]),
+    st.sampled_from([0.55, 0.9]),  # no binomial tail equals these: rounding decides nothing
+)
+def test_the_cut_equals_its_slow_version(values, recall, confidence):
+    detector = np.r_[values, 9.0]
+    expected = oracle.cut(values, recall, confidence)
+    if expected is None:
+        assert canaries_needed(recall, confidence) > len(values)
+        with pytest.raises(InputError, match="cannot tell"):
+            calibrate_gate(detector, detector < 9, recall=recall, confidence=confidence)
+        return
+    gate = calibrate_gate(detector, detector < 9, recall=recall, confidence=confidence)
+    assert gate.cut == expected
+    assert confidence <= gate.achieved
+    assert canaries_needed(recall, confidence) <= len(values)
+
+
+def violations(cut_of, *, draws, canaries, recall, seed):
+    """How often a cut rejects less than `recall` of the distribution its canaries came from."""
+    rng = np.random.default_rng(seed)
+    cuts = np.array([cut_of(rng.random(canaries)) for _ in range(draws)])
+    return int((cuts < recall).sum())  # uniform values: the share at or below a cut is the cut
+
+
+def exact_cut(values):
+    detector = np.r_[values, 2.0]
+    return calibrate_gate(detector, detector < 2, recall=0.9, confidence=0.95).cut
+
+
+def plain_quantile(values):
+    return float(np.quantile(values, 0.9, method="higher"))
+
+
+def test_the_recall_holds_with_its_confidence_and_a_plain_quantile_violates_it():
+    asked = {"draws": 5000, "canaries": 150, "recall": 0.9, "seed": 1}
+    # At most Binomial(5000, 0.05): more than 319 violations have probability below 1e-5.
+    assert violations(exact_cut, **asked) <= 319
+    assert violations(plain_quantile, **asked) > 1500
+
+
+def test_ties_make_the_recall_larger_not_smaller():
+    rng = np.random.default_rng(2)
+    missed = 0
+    for _ in range(2000):  # ten equally likely values: P(value ≤ v) = (v + 1)/10
+        values = rng.integers(0, 10, size=80).astype(float)
+        detector = np.r_[values, 11.0]
+        cut = calibrate_gate(detector, detector < 11, recall=0.85, confidence=0.9).cut
+        missed += (cut + 1) / 10 < 0.85
+    # Binomial(2000, 0.1) exceeds 259 with probability below 1e-5.
+    assert missed <= 259
+
+
+# -- the best of several detectors -----------------------------------------------------------------
+
+
+def promised_to_the_best(doubt_shared, *, draws):
+    """How often the gate that lets most pass, of four alike, rejects too few of the canaries' kind.
+
+    Its detectors are as good as coin flips on everybody: a cut that happens to be low lets more
+    pass, so that looking for the best finds the unlucky ones.
+    """
+    rng = np.random.default_rng(4)
+    recall, confidence, missed = 0.9, 0.9, 0
+    for _ in range(draws):
+        values = rng.random((4, 400))
+        planted = np.arange(400) < 100
+        if doubt_shared:
+            best = best_gate(values, planted, recall=recall, confidence=confidence)
+        else:
+            gates = [
+                calibrate_gate(v, planted, recall=recall, confidence=confidence) for v in values
+            ]
+            best = max(gates, key=lambda gate: gate.passed.sum())
+        missed += best.cut < recall  # uniform values: the share at or below a cut is the cut
+    return missed
+
+
+def test_the_recall_holds_for_the_best_of_four_and_without_sharing_the_doubt_it_does_not():
+    # At most Binomial(2000, 0.1): more than 259 have probability below 1e-5.
+    assert promised_to_the_best(True, draws=2000) <= 259
+    assert promised_to_the_best(False, draws=2000) > 300
+
+
+def test_proxies_that_come_to_know_their_labels_by_heart_are_judged_by_their_first_epochs():
+    rng = np.random.default_rng(0)
+    n, wrong = 1000, np.arange(1000) < 400
+    early = np.where(wrong, -2.0, 2.0) + rng.normal(size=(2, 2, n))
+    late = 9 + 4 * rng.normal(size=(2, 14, n))  # everything is learned, as it happens
+    margin = np.concatenate((early, late), axis=1)
+    d = Dynamics.from_arrays(loss=-margin, margin=margin)
+    planted = np.arange(n) % 2 == 0
+    found = {
+        name: GatedRule(name, 0.9, 0.95, "uniform").gate(d, wrong & planted).passed
+        for name in ("margin", "early_margin")
+    }
+    right = {name: passed[~wrong].mean() for name, passed in found.items()}
+    assert right["early_margin"] > 0.95
+    assert right["margin"] < 0.3
+
+
+@pytest.mark.parametrize(
+    # 1 − 0.9^29 = 0.953, 1 − 0.9^36 = 0.977, 3 × 39 for three and 3 × 42 for four.
+    ("canaries", "tried"),
+    [(29, 1), (35, 1), (36, 2), (116, 2), (117, 3), (125, 3), (126, 4), (200, 4)],
+)
+def test_few_canaries_try_fewer_variants(canaries, tried):
+    d = Dynamics.from_logits(np.random.default_rng(0).normal(size=(2, 8, 300, 3)), [0] * 300)
+    planted = np.arange(300) < canaries
+    variants = DETECTORS["early_margin"](d)
+    gates = [best_gate(variants[:j], planted, recall=0.9, confidence=0.95) for j in (tried, 1)]
+    assert DEFAULT_GATED.gate(d, planted) == gates[0]
+    assert replace(DEFAULT_GATED, detector="margin").gate(d, planted) == gates[1]
+
+
+def test_too_few_canaries_for_one_variant_are_too_few():
+    d = Dynamics.from_logits(np.zeros((1, 8, 300, 3)), [0] * 300)
+    with pytest.raises(InputError, match="plant at least 29"):
+        DEFAULT_GATED.gate(d, np.arange(300) < 28)
+
+
+# -- choosing behind it --------------------------------------------------------------------------
+
+
+def test_the_best_scores_among_what_passes_are_kept():
+    gate = gate_at([0, 0, 1, 1, 1, 1], 0.0)
+    subset = gated(gate, [9, 8, 1, 4, 3, 2], fraction=0.34)
+    assert subset.indices.tolist() == [3, 4]
+    assert subset.parameters["passed"] == 4
+    assert subset.parameters["short"] == subset.parameters["dropped"] == 0
+
+
+def test_too_few_are_returned_with_a_warning_unless_filled():
+    gate = gate_at([0.1, 0.3, 0.2, 1, 1, 0], 0.5)
+    with pytest.warns(UserWarning, match="2 of 6 examples pass the gate, fewer than the 4"):
+        subset = gated(gate, np.zeros(6), fraction=0.67)
+    assert subset.indices.tolist() == [3, 4]
+    assert (subset.parameters["short"], subset.parameters["filled"]) == (2, 0)
+    full = gated(gate, np.zeros(6), fraction=0.67, fill=True)
+    assert full.indices.tolist() == [1, 2, 3, 4]
+    assert (full.parameters["short"], full.parameters["filled"]) == (0, 2)
+
+
+def test_the_rule_gated_filled_keeps_as_many_as_asked_for_and_gated_does_not():
+    logits = np.zeros((2, 1, 400, 2))
+    logits[..., 0] = np.where(np.arange(400) < 100, 6, 0) + np.arange(400) / 1000
+    flipped = np.arange(400) >= 340
+    dynamics = Dynamics.from_logits(logits, flipped.astype(int))
+    short, full = (
+        choose(rule, dynamics, keep=0.9, choosing=flipped) for rule in ("gated", "gated_filled")
+    )
+    assert short.parameters["short"] > 0
+    assert (len(full), full.parameters["filled"]) == (360, short.parameters["short"])
+    assert set(short.indices) < set(full.indices)
+
+
+def test_canaries_are_dropped_after_a_choice_that_did_not_know_them():
+    rng = np.random.default_rng(0)
+    detector, score = rng.normal(size=200), rng.normal(size=200)
+    canaries = rng.permutation(200) < 60
+    gate = gate_at(detector, -0.5)
+    blind = gated(gate, score, fraction=0.3)
+    clean = gated(gate, score, fraction=0.3, drop=canaries)
+    assert len(blind) == 60
+    assert set(clean.indices) == set(blind.indices) - set(np.flatnonzero(canaries))
+    assert clean.parameters["chosen"] == 60
+    assert clean.parameters["dropped"] == 60 - len(clean) > 0
+
+
+@settings(deadline=None, max_examples=80)
+@given(st.data(), st.integers(8, 30), st.booleans(), st.integers(0, 3))
+def test_gated_equals_its_slow_version_wherever_the_examples_stand(data, n, fill, seed):
+    detector, score = (data.draw(st.lists(few, min_size=n, max_size=n)) for _ in range(2))
+    rng = np.random.default_rng(seed)
+    ids, canaries = rng.permutation(10 * n)[:n], rng.permutation(n) < 2
+    kept = oracle.gated(detector, score, 0.0, n // 2, canaries, fill, ids, seed)
+    if not kept or (not fill and sum(v > 0 for v in detector) < n // 2):
+        return
+    order = rng.permutation(n)
+    asked = {"fraction": 0.5, "fill": fill, "seed": seed}
+    one = gated(gate_at(detector, 0.0), score, drop=canaries, ids=ids, **asked)
+    assert set(one.indices) == kept
+    moved = gate_at(np.array(detector)[order], 0.0)
+    two = gated(moved, np.array(score)[order], drop=canaries[order], ids=ids[order], **asked)
+    assert set(ids[order][two.indices]) == set(ids[one.indices])
+    assert one.tied == two.tied
+
+
+def test_a_choice_that_knew_the_canaries_would_be_caught():
+    detector, score = np.ones(20), np.arange(20.0)
+    canaries = np.arange(20) >= 15
+    ours = gated(gate_at(detector, 0.0), score, fraction=0.5, drop=canaries)
+    knowing = np.argsort(np.where(canaries, -1.0, score))[-10:]
+    slow = oracle.gated(detector, score, 0.0, 10, canaries, False, np.arange(20), 0)
+    assert set(ours.indices) == slow
+    assert set(knowing) != slow
+
+
+# -- detectors and choosers ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+def test_every_detector_puts_a_wrong_label_below_a_right_one(name):
+    z = np.zeros((2, 3, 6, 3))
+    labels = np.array([0, 1, 2, 0, 1, 2])
+    z[:, :, np.arange(6), labels] = 4.0
+    z[:, :, 5] = [4.0, 0.0, 0.0]  # labelled 2, looks like 0
+    for score in DETECTORS[name](Dynamics.from_logits(z, labels)):
+        assert score.argmin() == 5
+        assert (np.delete(score, 5) > score[5]).all()
+
+
+def test_the_combined_detector_equals_its_slow_version():
+    d = toy()
+    margin, rank, both = (DETECTORS[n](d)[0] for n in ("margin", "mean_rank", "margin_and_rank"))
+    assert both == pytest.approx(oracle.margin_and_rank(margin.tolist(), rank.tolist()))
+
+
+def test_early_margins_are_of_the_first_epochs_and_a_summary_has_but_the_sum():
+    rng = np.random.default_rng(0)
+    d = Dynamics.from_logits(rng.normal(size=(2, 9, 5, 3)), [0, 1, 2, 0, 1])
+    expected = [d.margin[:, :end].mean(axis=(0, 1)) for end in (9, 2, 4, 1)]
+    np.testing.assert_allclose(DETECTORS["early_margin"](d), expected, atol=1e-12)
+    (whole,) = DETECTORS["early_margin"](d.summary())
+    assert whole.tolist() == DETECTORS["margin"](d)[0].tolist()
+    assert len(DETECTORS["early_margin"](Dynamics.from_logits(np.zeros((1, 4, 2)), [0] * 4))) == 1
+
+
+@pytest.mark.parametrize("name", CHOOSERS)
+def test_choosers_follow_the_examples_and_not_their_places(name):
+    d, order = toy(), np.random.default_rng(3).permutation(40)
+    among = d.ids % 4 > 0
+    score = CHOOSERS[name](d, among, 1)
+    assert score.shape == (40,)
+    assert np.isfinite(score).all()
+    assert CHOOSERS[name](permuted(d, order), among[order], 1).tolist() == score[order].tolist()
+
+
+@pytest.mark.parametrize("name", ["uniform", "class_balanced"])
+def test_random_choosers_follow_the_seed(name):
+    d, among = toy(), np.ones(40, dtype=bool)
+    one, again, other = (CHOOSERS[name](d, among, seed) for seed in (1, 1, 2))
+    assert one.tolist() == again.tolist() != other.tolist()
+
+
+@pytest.mark.parametrize(("sizes", "count"), [((20, 10, 4), 9), ((20, 10, 4), 21), ((3, 9, 9), 6)])
+def test_the_class_balanced_chooser_takes_equally_many_of_every_class(sizes, count):
+    labels = np.repeat(np.arange(3), sizes)
+    n = 2 * labels.size  # as many again fail the gate
+    labels = np.r_[labels, labels]
+    d = Dynamics.from_logits(np.zeros((1, n, 3)), labels)
+    passed = np.arange(n) < n // 2
+    gate = gate_at(passed.astype(float), 0.5)
+    score = CHOOSERS["class_balanced"](d, gate.passed, 0)
+    kept = gated(gate, score, fraction=f"{count}/{n}").indices
+    counts = np.bincount(labels[kept], minlength=3)
+    expected = oracle.class_balanced_counts(sizes, count)
+    assert sorted(counts) == sorted(expected)
+    assert np.abs(counts - expected).max() <= 1  # who gets the odd one is a draw
+
+
+def test_half_el2n_prefers_the_hard_and_does_not_leave_out_the_easy():
+    n = 900
+    z = np.zeros((1, n, 2))
+    z[0, :, 0] = np.linspace(-3, 3, n)  # labelled 0: hard first, easy last
+    d = Dynamics.from_logits(z, np.zeros(n, dtype=int))
+    gate = gate_at(np.ones(n), 0.0)
+    kept = gated(gate, CHOOSERS["half_el2n"](d, gate.passed, 0), fraction=0.5).indices
+    # Rank + uniform above 1 keeps rank r with probability r: thirds keep 5/6, 1/2, 1/6 of 300.
+    # Each count has an sd below 8; within 45 of its mean by 5.6 sd, tail below 1e-7.
+    assert np.abs(np.bincount(kept // 300) - [250, 150, 50]).max() < 45
+    top = gated(gate, CHOOSERS["el2n"](d, gate.passed, 0), fraction=0.5).indices
+    assert np.bincount(top // 300, minlength=3).tolist() == [300, 150, 0]
+
+
+# -- the rule in one call ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chooser", CHOOSERS)
+@pytest.mark.parametrize("detector", DETECTORS)
+def test_one_call_is_the_three_steps(detector, chooser):
+    d, canaries = toy(300), np.random.default_rng(5).permutation(300) < 60
+    gate = best_gate(DETECTORS[detector](d), canaries, recall=0.5, confidence=0.95)
+    score = CHOOSERS[chooser](d, gate.passed, 3)
+    steps = gated(gate, score, fraction=0.2, seed=3, ids=d.ids)
+    whole = choose(f"gate:{detector}:0.5:{chooser}", d, keep=0.2, choosing=canaries, seed=3)
+    assert whole.indices.tolist() == steps.indices.tolist()
+
+
+def test_the_default_is_frozen():
+    # Chosen on digits and Fashion-MNIST alone: do not tune it.
+    assert GatedRule("early_margin", 0.9, 0.95, "half_el2n") == DEFAULT_GATED
+
+
+# -- bad input -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: calibrate_gate([1.0, np.nan], [True, False]), "nan at position 1"),
+        (lambda: calibrate_gate([1.0, 2.0], [1, 0]), "canaries must be a boolean mask"),
+        (lambda: calibrate_gate([1.0, 2.0], [True, True]), "leave some"),
+        (lambda: calibrate_gate([1.0, 2.0], [True, False], recall=1), "recall must be in"),
+        (lambda: calibrate_gate([1.0, 2.0], [True, False], recall="x"), "finite number"),
+        (lambda: calibrate_gate([1.0, 2.0], [True, False], confidence=0), "confidence must be"),
+        (lambda: best_gate([], [True, False]), "one or more, got none"),
+        (lambda: gated(gate_at([0, 1], 0.5), [1.0], fraction=1), "one per example of the gate: 2"),
+        (lambda: gated(gate_at([0, 1], 0.5), [1.0, 2.0], fraction=2), "fraction must be in"),
+        (lambda: gated(gate_at([0, 1], 0.5), [1, 2], fraction=0.5, drop=[1, 0]), "drop must be"),
+        (lambda: gated(gate_at([0, 1], 0.5), [1, 2], fraction=0.5, seed=-1), "seed"),
+        (lambda: gated(gate_at([0, 1], 0.5), [1, 2], fraction=0.5, ids=[3, 3]), "unique"),
+        (
+            lambda: gated(gate_at([0, 1], 0.5), [1, 2], fraction=0.5, drop=[False, True]),
+            "no example is left: 1 of 2 pass",
+        ),
+        (lambda: GatedRule("loss", 0.9, 0.95, "el2n"), "detector must be one of early_margin"),
+        (lambda: GatedRule("margin", 0.9, 0.95, "aum"), "chooser must be one of rank_variance"),
+        (
+            lambda: CHOOSERS["class_balanced"](
+                Dynamics.from_losses(np.eye(2)), np.ones(2, dtype=bool), 0
+            ),
+            "needs labels",
+        ),
+    ],
+)
+def test_bad_input_is_refused_in_a_sentence(call, says):
+    with pytest.raises(InputError, match=says):
+        call()
+
+
+def test_a_gate_is_a_value_that_nobody_can_write_to():
+    detector = np.arange(100.0)
+    gate = calibrate_gate(detector, detector < 70)
+    assert gate == calibrate_gate(detector, detector < 70)
+    assert gate != calibrate_gate(detector, detector < 80)
+    with pytest.raises(ValueError, match="read-only"):
+        gate.detector[0] = 5
+    detector[0] = 50.0
+    assert gate.detector[0] == 0.0

@@ -1,0 +1,198 @@
+"""The registry: every rule is what its name says, the same whoever asks."""
+
+import numpy as np
+import pytest
+
+from dris.core.dynamics.dynamics import Dynamics
+from dris.core.errors import InputError
+from dris.core.scores.formulas import SCORES, aum, aum_mean, hybrid, rank_variance
+from dris.core.scores.suggestions import doubted_labels
+from dris.core.scores.suspicion import suspicion
+from dris.core.select.gate import DEFAULT_GATED, canaries_needed
+from dris.core.select.rules import CLEAN, RECOMMENDED, RULES, choose, rule_of
+from dris.core.select.selection import keep_top, keep_top_per_class, remove_bottom
+
+N = 400
+
+
+@pytest.fixture(scope="module")
+def dynamics():
+    rng = np.random.default_rng(0)
+    truth = np.arange(N) % 4
+    given = np.where(rng.random(N) < 0.2, (truth + 1) % 4, truth)
+    logits = 2 * np.eye(4)[truth] + rng.normal(size=(3, 5, N, 4))
+    made = Dynamics.from_logits(logits, given)
+    columns = {name: made.column(name) for name in made.columns}
+    norm = rng.random((3, 5, N))
+    return Dynamics.from_arrays(**columns, labels=given, gradient_norm=norm)
+
+
+@pytest.fixture(scope="module")
+def canaries():
+    return np.arange(N) < 40
+
+
+def same(one, two):
+    return one.indices.tolist() == two.indices.tolist()
+
+
+@pytest.mark.parametrize("name", [name for name in RULES if name in SCORES])
+def test_a_rule_with_the_name_of_a_score_keeps_its_largest(dynamics, name):
+    try:
+        score = SCORES[name](dynamics)
+    except InputError:
+        with pytest.raises(InputError):
+            choose(name, dynamics, keep=0.3)
+        return
+    assert same(choose(name, dynamics, keep=0.3), keep_top(score, fraction=0.3))
+
+
+def test_removing_by_aum_looks_at_one_proxy_and_by_its_mean_at_all(dynamics):
+    """One name meant two things once: a mean of K in the product, one proxy in the experiments."""
+    one, mean = (choose(name, dynamics, keep=0.5) for name in ("aum_remove", "aum_mean_remove"))
+    assert same(one, remove_bottom(aum(dynamics), fraction=0.5))
+    assert same(mean, remove_bottom(aum_mean(dynamics), fraction=0.5))
+    assert not same(one, mean)
+
+
+def test_per_class_keeps_the_share_of_every_class(dynamics):
+    found = choose("rank_variance_per_class", dynamics, keep=0.25)
+    expected = keep_top_per_class(rank_variance(dynamics), dynamics.labels, fraction=0.25)
+    assert same(found, expected)
+    with pytest.raises(InputError, match="needs labels"):
+        choose("rank_variance_per_class", Dynamics.from_losses(np.eye(3)), keep=0.5)
+
+
+def test_confident_learning_drops_no_more_than_look_mislabelled(dynamics):
+    score = SCORES["confident_learning"](dynamics)
+    margin = dynamics.snapshot("margin").mean(axis=0)
+    issues = (score < 0) & (margin < 0)
+    found = choose("confident_learning_remove", dynamics, keep=0.5).mask()
+    lowest = np.argsort(score, kind="stable")[: issues.sum()]
+    assert not found[lowest].any()
+    assert found.sum() == N // 2
+
+
+def test_clean_drops_what_the_gate_rejects_and_most_proxies_contradict(dynamics, canaries):
+    suspect = doubted_labels(dynamics.snapshot("correct"))
+    passed = DEFAULT_GATED.gate(dynamics, canaries).passed
+    found = choose(CLEAN, dynamics, keep=1.0, choosing=canaries)
+    assert found.mask().tolist() == (~(suspect & ~passed)).tolist()
+    assert found.parameters["suspects"] == (suspect & ~passed).sum()
+    for none in (None, np.zeros(N, dtype=bool)):
+        bare = choose(CLEAN, dynamics, keep=1.0, choosing=none)
+        assert bare.mask().tolist() == (~suspect).tolist()
+    smaller = choose(CLEAN, dynamics, keep=0.25)
+    wary = np.where(suspect, np.inf, suspicion(dynamics))
+    assert sorted(smaller.indices) == sorted(np.argsort(wary)[: N // 4].tolist())
+
+
+def test_clean_asks_a_gate_as_soon_as_there_are_enough_canaries_for_one(dynamics):
+    need = canaries_needed(DEFAULT_GATED.recall, DEFAULT_GATED.confidence)
+    suspect = doubted_labels(dynamics.snapshot("correct"))
+    sizes = [
+        len(choose(CLEAN, dynamics, keep=1.0, choosing=np.arange(N) < count))
+        for count in (need - 1, need)
+    ]
+    assert sizes[0] == (~suspect).sum()
+    passed = DEFAULT_GATED.gate(dynamics, np.arange(N) < need).passed
+    assert sizes[1] == (~(suspect & ~passed)).sum()
+
+
+def test_labels_that_are_all_suspect_are_refused():
+    wrong = Dynamics.from_arrays(loss=np.ones((2, 3)), correct=np.zeros((2, 3), dtype=bool))
+    with pytest.raises(InputError, match="every label is suspect"):
+        choose(CLEAN, wrong, keep=1.0)
+
+
+@pytest.mark.parametrize("name", [n for n, rule in RULES.items() if rule.needs_canaries])
+def test_a_gate_needs_canaries_and_keeps_no_more_than_asked_for(dynamics, canaries, name):
+    for none in (None, np.zeros(N, dtype=bool)):
+        with pytest.raises(InputError, match="needs canaries to set its gate"):
+            choose(name, dynamics, keep=0.5, choosing=none)
+    found = choose(name, dynamics, keep=0.9, choosing=canaries)
+    assert len(found) <= 0.9 * N
+    assert RULES[name].ensemble == "planted"
+    if name == "gated_filled":
+        assert len(found) == 0.9 * N
+    else:
+        assert found.parameters["short"] == 0.9 * N - len(found) > 0
+
+
+def test_names_carry_parameters(dynamics, canaries):
+    half = choose("hybrid:0.25", dynamics, keep=0.3)
+    assert same(half, keep_top(hybrid(dynamics, beta=0.25), fraction=0.3))
+    early = choose("rank_variance@2", dynamics, keep=0.3)
+    assert same(early, keep_top(SCORES["rank_variance"](dynamics.at(2)), fraction=0.3))
+    assert rule_of("rank_variance@2").title == "DR-IS at epoch 2"
+    even = choose("hybrid_scaled:0.25", dynamics, keep=0.3)
+    assert same(even, keep_top(hybrid(dynamics, beta=0.25, scaled=True), fraction=0.3))
+    assert not same(even, half)
+    mixed = choose("uniform_hybrid:0.5", dynamics, keep=0.3)
+    assert len(mixed) == 0.3 * N
+    assert not same(mixed, choose("rank_variance", dynamics, keep=0.3))
+    gate = f"gate:{DEFAULT_GATED.detector}:{DEFAULT_GATED.recall}:{DEFAULT_GATED.chooser}"
+    full = choose(gate, dynamics, keep=0.5, choosing=canaries)
+    assert same(full, choose("gated", dynamics, keep=0.5, choosing=canaries))
+    filled = choose(f"{gate}:fill", dynamics, keep=0.9, choosing=canaries)
+    assert same(filled, choose("gated_filled", dynamics, keep=0.9, choosing=canaries))
+    assert rule_of(gate).needs_canaries
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "best",
+        RECOMMENDED,
+        "hybrid:x",
+        "hybrid_scaled:",
+        "hybrid_drawn:x",
+        "uniform_hybrid:",
+        "gate:margin",
+        "nonsense@3",
+        "aum@x",
+    ],
+)
+def test_a_name_that_is_none_lists_those_there_are(name):
+    with pytest.raises(InputError, match=r"rule must be one of clean, clean_lean, .* dris rules"):
+        rule_of(name)
+
+
+def test_a_slip_of_the_pen_is_answered_with_the_name_that_was_meant_and_nonsense_is_not():
+    with pytest.raises(InputError, match=r"got 'gatd' \(did you mean gated\?\); dris rules"):
+        rule_of("gatd")
+    with pytest.raises(InputError, match=r"got 'best'; dris rules"):
+        rule_of("best")
+
+
+def test_a_seed_decides_between_equals_and_what_is_drawn(dynamics):
+    one, two, again = (choose("random", dynamics, keep=0.5, seed=s) for s in (0, 1, 0))
+    assert same(one, again)
+    ties = [choose("aum_remove", dynamics, keep=0.3, seed=s) for s in (0, 1)]
+    assert not same(*ties)
+    assert len(two) == N // 2
+
+
+def test_every_rule_says_in_a_line_what_it_does():
+    for name, rule in RULES.items():
+        assert rule.name == name
+        assert rule.title
+        assert 10 < len(rule.about) < 100
+        assert not rule.about.endswith(".")
+
+
+def test_a_drawn_hybrid_draws_in_proportion_to_its_score():
+    """The first of many draws of one example falls on each with probability q; the top does not."""
+    losses = np.array([[0.1, 0.2, 0.3, 0.4], [0.4, 0.2, 0.3, 0.1]])
+    dynamics = Dynamics.from_arrays(
+        loss=losses, gradient_norm=np.tile([1.0, 2.0, 3.0, 4.0], (2, 1))
+    )
+    q = hybrid(dynamics, beta=0.5)
+    drawn = [
+        choose("hybrid_drawn:0.5", dynamics, keep=0.25, seed=s).indices[0] for s in range(2_000)
+    ]
+    shares = np.bincount(drawn, minlength=4) / 2_000
+    assert np.abs(shares - q / q.sum()).max() < 5 * np.sqrt(0.25 / 2_000)
+    assert choose("hybrid:0.5", dynamics, keep=0.25).indices.tolist() == [3]
+    # What has no score is drawn last: two examples that the proxies agree about.
+    assert choose("hybrid_drawn:0", dynamics, keep=0.5).indices.tolist() == [0, 3]

@@ -1,0 +1,365 @@
+"""Subsets: exact sizes, no say for the file order, every rule against its slow version."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import oracles_choosing as oracle
+from dris.core.errors import InputError
+from dris.core.select import selection
+from dris.core.select.selection import (
+    keep_top,
+    keep_top_per_class,
+    mix_uniform,
+    quotas,
+    remove_bottom,
+    stratified,
+)
+
+RULES = {
+    "keep_top": keep_top,
+    "remove_bottom": remove_bottom,
+    "mix_uniform": lambda s, **k: mix_uniform(s, share=0.5, **k),
+    "stratified": lambda s, **k: stratified(s, bins=4, drop=0.1, **k),
+    "keep_top_per_class": lambda s, **k: keep_top_per_class(s, by_id(len(s), **k), **k),
+}
+
+
+def by_id(n, ids=None, **_):
+    """Three classes that travel with the ids."""
+    return (np.arange(n) if ids is None else np.asarray(ids)) % 3
+
+
+# Few values, so that ties abound; both zeros, which must tie.
+scores = st.lists(st.sampled_from([-2.0, -0.0, 0.0, 0.5, 1.0, 3.0]), min_size=9, max_size=40)
+fractions = st.sampled_from([0.4, 0.5, 0.77, 0.9])
+seeds = st.integers(0, 5)
+
+
+def shuffled_ids(n, seed):
+    return np.random.default_rng(seed).permutation(10 * n)[:n]
+
+
+# Worked by hand
+
+
+def test_keep_top_keeps_the_highest_scores_in_the_order_of_the_data():
+    subset = keep_top([5, 1, 4, 2, 3], fraction=0.6)
+    assert subset.indices.tolist() == [0, 2, 4]
+    assert (subset.tied, subset.total, len(subset)) == (0, 5, 3)
+
+
+def test_the_subset_has_the_exact_size_where_floats_would_lose_one():
+    assert len(keep_top(np.arange(50_000), fraction=0.29)) == 14_500
+    assert int(0.29 * 50_000) == 14_499  # The twin: what plain floats give.
+
+
+def test_a_fraction_of_one_keeps_everything():
+    for rule in RULES.values():
+        if rule is not RULES["stratified"]:
+            assert rule(np.zeros(7), fraction=1).indices.tolist() == list(range(7))
+
+
+def test_tied_counts_only_those_who_beat_an_equal():
+    assert keep_top([1, 1, 1, 0], fraction=0.5).tied == 2
+    assert keep_top([1, 1, 0, 0], fraction=0.5).tied == 0
+    assert keep_top([2, 1, 1, 0], fraction=0.5).tied == 1
+
+
+def test_negative_zero_ties_with_zero():
+    subset = keep_top([0.0, -0.0, 0.0, -0.0], fraction=0.5)
+    assert subset.tied == 2
+    kept = {tuple(keep_top([-0.0, 0.0] * 8, fraction=0.25, seed=s).indices) for s in range(20)}
+    assert len(kept) > 10
+    assert any(i % 2 == 0 for k in kept for i in k)
+
+
+def test_remove_bottom_never_keeps_what_it_removed_and_ignores_the_score_of_the_rest():
+    score = np.arange(100.0)
+    subset = remove_bottom(score, fraction=0.25)
+    assert subset.parameters == {"fraction": 0.25, "remove": 0.25, "seed": 0}
+    assert subset.indices.min() >= 25
+    assert subset.indices.min() < 60  # keep_top would start at 75
+    other = remove_bottom(np.r_[np.arange(25.0), np.arange(100.0, 25, -1)], fraction=0.25)
+    assert other == subset
+
+
+def test_remove_defaults_to_one_minus_the_fraction_above_a_half():
+    subset = remove_bottom(np.arange(10.0), fraction=0.8)
+    assert subset.parameters["remove"] == 0.2
+    assert subset.indices.tolist() == list(range(2, 10))
+
+
+def test_per_class_keeps_the_best_of_each_class_in_proportion():
+    score = [1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4]
+    labels = [0] * 8 + [1] * 4
+    subset = keep_top_per_class(score, labels, fraction=0.5)
+    assert subset.indices.tolist() == [4, 5, 6, 7, 10, 11]
+
+
+def test_per_class_adds_up_the_ties_of_all_classes():
+    score, labels = [1, 1, 1, 1, 2, 1, 1, 0], [0, 0, 0, 0, 1, 1, 1, 1]
+    assert keep_top_per_class(score, labels, fraction=0.5).tied == 3
+
+
+def test_per_class_keeps_a_rare_class_that_plain_top_would_lose():
+    score, labels = np.r_[np.arange(1.0, 99), 0, 0], np.r_[np.zeros(98, int), 1, 2]
+    assert set(labels[keep_top_per_class(score, labels, fraction=0.1).indices]) == {0, 1, 2}
+    assert set(labels[keep_top(score, fraction=0.1).indices]) == {0}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "count", "expected"),
+    [
+        ([50, 30, 20], 10, [5, 3, 2]),
+        ([96, 3, 1], 10, [8, 1, 1]),
+        ([4, 4, 4], 4, [2, 1, 1]),  # equal remainders: the lower label first
+        ([41, 34, 25], 10, [4, 3, 3]),
+        ([1, 1, 1], 3, [1, 1, 1]),
+        ([1000, 1, 1, 1], 4, [1, 1, 1, 1]),
+    ],
+)
+def test_quotas_by_hand(sizes, count, expected):
+    assert quotas(sizes, count) == expected
+
+
+def test_mix_uniform_takes_its_share_from_the_top():
+    subset = mix_uniform(np.arange(1000.0), fraction=0.1, share=0.3)
+    assert len(subset) == 100
+    assert set(range(970, 1000)) <= set(subset.indices.tolist())
+    assert np.median(subset.indices) < 900  # the rest comes from everywhere
+    assert mix_uniform(range(9), fraction=0.5, share=1).indices.tolist() == [5, 6, 7, 8]
+
+
+def test_stratified_hands_out_evenly_from_the_smallest_bin():
+    # Bins of 2, 4 and 94 examples, a budget of 30: all 2, all 4, and 24 of the large one.
+    score = np.r_[np.full(94, 0.1), np.full(4, 0.5), np.full(2, 0.9)]
+    subset = stratified(score, fraction=0.3, bins=3)
+    assert np.bincount((score[subset.indices] * 3).astype(int)).tolist() == [24, 4, 2]
+    even = stratified(np.repeat([0.0, 1.0, 2.0], 30), fraction=0.5, bins=3)
+    assert np.bincount(even.indices // 30).tolist() == [15, 15, 15]
+
+
+def test_stratified_drops_the_lowest_first():
+    assert stratified(np.arange(100.0), fraction=0.5, drop=0.3, bins=7).indices.min() >= 30
+
+
+def test_stratified_survives_one_value_and_the_whole_range_of_floats():
+    assert len(stratified(np.ones(10), fraction=0.5)) == 5
+    wide = np.array([-1.7e308, 1.7e308, 0.0, 1.0])
+    assert stratified(wide, fraction=0.75, bins=3, seed=1).indices.tolist()[:2] == [0, 1]
+    assert len(stratified(np.array([0.0, 5e-324, 1e-323]), fraction=0.67, bins=10**15)) == 2
+
+
+# Against the slow versions
+
+
+@settings(deadline=None, max_examples=60)
+@given(scores, fractions, seeds)
+def test_every_rule_equals_its_slow_version(score, fraction, seed):
+    n = len(score)
+    ids = shuffled_ids(n, seed)
+    count = oracle.flips(fraction, n)
+    asked = {"fraction": fraction, "seed": seed, "ids": ids}
+
+    top = keep_top(score, **asked)
+    kept = oracle.keep_top(score, count, ids, seed)
+    assert set(top.indices) == kept
+    assert top.tied == oracle.tied_at_the_cut(score, kept)
+
+    removed = oracle.flips(min(Fraction(str(fraction)), 1 - Fraction(str(fraction))), n)
+    expected = oracle.remove_bottom(score, count, removed, ids, seed)
+    assert set(remove_bottom(score, **asked).indices) == expected
+
+    expected = oracle.mix_uniform(score, count, oracle.flips(0.3, count), ids, seed)
+    assert set(mix_uniform(score, share=0.3, **asked).indices) == expected
+
+    expected = oracle.stratified(score, count, 3, oracle.flips(0.1, n), ids, seed)
+    assert set(stratified(score, bins=3, drop=0.1, **asked).indices) == expected
+
+    y = ids % 3
+    if len(set(y)) > 1:
+        groups = [np.flatnonzero(y == c) for c in np.unique(y)]
+        shares = quotas([g.size for g in groups], count)
+        expected = set()
+        for g, quota in zip(groups, shares, strict=True):
+            best = oracle.keep_top([score[i] for i in g], quota, ids[g], seed)
+            expected |= {int(g[j]) for j in best}
+        assert set(keep_top_per_class(score, y, **asked).indices) == expected
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.integers(1, 6), min_size=2, max_size=4), st.data())
+def test_quotas_are_the_closest_to_proportion_when_no_class_is_too_small(sizes, data):
+    count = data.draw(st.integers(len(sizes), sum(sizes)))
+    shared = quotas(sizes, count)
+    assert sum(shared) == count
+    assert all(1 <= q <= size for q, size in zip(shared, sizes, strict=True))
+    shares = [Fraction(count * size, sum(sizes)) for size in sizes]
+    if min(shares) >= 1:
+        best = oracle.smallest_distance_to_proportion(sizes, count)
+        assert oracle.distance(shared, shares) == best
+
+
+# Properties of all rules
+
+
+@pytest.mark.parametrize("name", RULES)
+@settings(deadline=None, max_examples=30)
+@given(score=scores, fraction=fractions, seed=seeds)
+def test_permuting_scores_and_ids_together_keeps_the_same_ids(name, score, fraction, seed):
+    score, ids = np.array(score), shuffled_ids(len(score), seed)
+    order = np.random.default_rng(seed + 1).permutation(len(score))
+    if name == "keep_top_per_class" and len(set(ids % 3)) == 1:
+        return
+    one = RULES[name](score, fraction=fraction, seed=seed, ids=ids)
+    two = RULES[name](score[order], fraction=fraction, seed=seed, ids=ids[order])
+    assert set(ids[one.indices]) == set(ids[order][two.indices])
+    assert one.tied == two.tied
+    assert len(one) == oracle.flips(fraction, len(score))
+
+
+def test_a_rule_that_breaks_ties_by_position_would_be_caught():
+    score, ids, order = np.zeros(20), np.arange(20), np.random.default_rng(0).permutation(20)
+    one, two = (ids[np.argsort(-s, kind="stable")[:5]] for s, ids in ((score, ids), (score, order)))
+    assert set(one) != set(two)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_text_ids_break_ties_as_well_as_numbers(name):
+    n = 30
+    ids = np.array([f"img-{i:03d}" for i in range(n)])
+    rule = RULES[name]
+    if name == "keep_top_per_class":
+        y = np.arange(n) % 3
+
+        def rule(s, *, ids, **k):
+            return keep_top_per_class(s, y if ids[0] == "img-000" else y[::-1], ids=ids, **k)
+
+    one = rule(np.zeros(n), fraction=0.5, seed=3, ids=ids)
+    two = rule(np.zeros(n), fraction=0.5, seed=3, ids=ids[::-1])
+    assert set(ids[one.indices]) == set(ids[::-1][two.indices])
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_seeds_decide_ties_reproducibly_and_the_input_is_left_alone(name):
+    score = np.zeros(60)
+    score.flags.writeable = False
+    one, again, other = (RULES[name](score, fraction=0.5, seed=s) for s in (1, 1, 2))
+    assert one == again
+    assert one != other
+    assert one.parameters["seed"] == 1
+    assert one.parameters["fraction"] == 0.5
+
+
+def test_uniform_draws_do_not_follow_the_tie_break():
+    score = np.zeros(2000)
+    ties = set(keep_top(score, fraction=0.5).indices)
+    # All equal: both are uniform halves. Under one salt they would be the same half.
+    drawn = set(mix_uniform(score, fraction=0.5, share=0).indices)
+    # Hypergeometric, mean 500, sd 11.2: outside 6 sd has a tail below 1e-8.
+    assert abs(len(ties & drawn) - 500) < 67
+
+
+def test_ties_fall_on_every_position_alike():
+    score, hits = np.zeros(20), np.zeros(20)
+    for seed in range(2000):
+        hits[keep_top(score, fraction=0.5, seed=seed).indices] += 1
+    # Each is Binomial(2000, 1/2), sd 22.4: any of 20 outside 6 sd has a tail below 1e-7.
+    assert np.abs(hits - 1000).max() < 135
+    first = np.zeros(20)
+    first[:10] = 2000  # The twin: position decides.
+    assert np.abs(first - 1000).max() >= 135
+
+
+def test_only_the_ids_tied_at_the_cut_are_hashed(monkeypatch):
+    hashed = []
+
+    def spy(ids, seed):
+        hashed.append(ids.size)
+        return np.asarray(ids, dtype=np.uint64)
+
+    monkeypatch.setattr(selection, "hashed_order", spy)
+    keep_top(np.arange(1000.0), fraction=0.3)
+    assert hashed == []
+    keep_top(np.r_[np.zeros(500), 1, 1, 1, 2, 2], fraction=3 / 505)
+    assert hashed == [3]
+
+
+# Bad input
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize(
+    ("score", "fraction", "says"),
+    [
+        ([1, 2, 3], 0, "fraction must be in"),
+        ([1, 2, 3], -0.1, "fraction must be in"),
+        ([1, 2, 3], 1.5, "fraction must be in"),
+        ([1, 2, 3], float("nan"), "finite number"),
+        ([1, 2, 3], None, "finite number"),
+        ([1, 2, 3], 0.3, "is none"),
+        ([], 0.5, "empty"),
+        ([[1, 2, 3]], 0.5, "one number per example"),
+        ([1, float("nan"), 3], 0.5, "nan at position 1"),
+        ([1, 2, float("-inf")], 0.5, "-inf at position 2"),
+        ([float("inf"), 1, float("-inf")], 0.5, "inf at position 0"),
+        (["a", "b", "c"], 0.5, "must be numbers"),
+    ],
+)
+def test_bad_scores_and_fractions_are_refused(name, score, fraction, says):
+    rule = RULES[name]
+    if name == "keep_top_per_class":
+
+        def rule(s, **k):
+            return keep_top_per_class(s, [0, 1, 2], **k)
+
+    with pytest.raises(InputError, match=says):
+        rule(score, fraction=fraction)
+
+
+def test_finite_scores_whose_sum_overflows_are_fine():
+    assert keep_top([1.7e308, 1.7e308, -1.0], fraction=0.67).indices.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("rule", RULES.values())
+@pytest.mark.parametrize("seed", [-1, 1.5, "a", None])
+def test_bad_seeds_are_refused_even_without_ties(rule, seed):
+    with pytest.raises(InputError, match="seed"):
+        rule(np.arange(10.0), fraction=0.5, seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("ids", "says"),
+    [([0, 1, 1], "unique"), ([0, 1], "one per example"), ([0.5, 1.5, 2.5], "whole numbers")],
+)
+def test_bad_ids_are_refused_even_without_ties(ids, says):
+    with pytest.raises(InputError, match=says):
+        keep_top([1, 2, 3], fraction=0.5, ids=ids)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda s: remove_bottom(s, fraction=0.5, remove=0.6), "leaves 4 of 10"),
+        (lambda s: remove_bottom(s, fraction=0.5, remove=1.1), "remove must be in"),
+        (lambda s: remove_bottom(s, fraction=0.5, remove=-0.1), "remove must be in"),
+        (lambda s: mix_uniform(s, fraction=0.5, share=1.1), "share must be in"),
+        (lambda s: mix_uniform(s, fraction=0.5, share=-1), "share must be in"),
+        (lambda s: mix_uniform(s, fraction=0.5, share="x"), "share must be a finite"),
+        (lambda s: stratified(s, fraction=0.5, drop=0.6), "leaves 4 of 10"),
+        (lambda s: stratified(s, fraction=0.5, drop=2), "drop must be in"),
+        (lambda s: stratified(s, fraction=0.5, bins=0), "at least 1"),
+        (lambda s: stratified(s, fraction=0.5, bins=2.5), "whole number"),
+        (lambda s: keep_top_per_class(s, [0, 1], fraction=0.5), "10 scores, 2 labels"),
+        (lambda s: keep_top_per_class(s, [0] * 10, fraction=0.5), "two classes"),
+        (lambda s: keep_top_per_class(s, range(10), fraction=0.5), "cover 10 classes"),
+        (lambda s: keep_top_per_class(s, [0.5] * 10, fraction=0.5), "integers"),
+    ],
+)
+def test_arguments_of_one_rule_are_checked(call, says):
+    with pytest.raises(InputError, match=says):
+        call(np.arange(10.0))

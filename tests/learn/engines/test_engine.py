@@ -1,0 +1,136 @@
+"""Engines without a cluster: wishes are checked, what is missing is said in a sentence."""
+
+import socket
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from dris import train_proxies
+from dris.cli import main
+from dris.core.errors import InputError
+from dris.learn.engines.cluster import connected
+from dris.learn.engines.engine import Engine, checked_engine
+from dris.learn.engines.processes import run_all
+from dris.learn.store.visible_folder import marked
+
+NOBODY = "127.0.0.1:1"
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"name": "spark"}, "engine must be one of local, ray, got 'spark'"),
+        ({"address": NOBODY}, "are for Ray, the engine is local"),
+        ({"gpus": 1}, "are for Ray, the engine is local"),
+        ({"name": "ray", "cpus": 0}, "cpus must be above 0, got 0"),
+        ({"name": "ray", "cpus": float("nan")}, "cpus must be above 0"),
+        ({"name": "ray", "gpus": 1.5}, "gpus must be a share of one or a whole number, got 1.5"),
+        ({"name": "ray", "gpus": -1}, "gpus must be"),
+        ({"name": "ray", "retries": -1}, "retries must"),
+    ],
+)
+def test_what_is_asked_of_an_engine_is_checked(asked, says):
+    with pytest.raises(InputError, match=says):
+        Engine(**asked)
+
+
+def test_sound_wishes_are_taken():
+    assert Engine("ray", NOBODY, cpus=0.5, gpus=0.25, retries=0).address == NOBODY
+    assert Engine("ray", gpus=2).gpus == 2
+    assert checked_engine("local") == Engine()
+
+
+def test_devices_on_ray_are_those_that_a_task_sees():
+    assert Engine("ray").devices("cpu") == ["cpu"]
+    assert Engine("ray", gpus=1).devices("cuda") == ["cuda:0"]
+    with pytest.raises(InputError, match="ask for gpus=1"):
+        Engine("ray").devices("cuda")
+    with pytest.raises(InputError, match="device must be cpu or cuda on Ray"):
+        Engine("ray", gpus=1).devices("cuda:1")
+
+
+def test_the_local_engine_needs_no_ray_and_a_missing_ray_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert run_all(lambda a, tick: a + 1, [(1,)], workers=1, engine="local") == [2]
+    with pytest.raises(InputError) as caught:
+        run_all(lambda a, tick: a + 1, [(1,)], workers=1, engine="ray")
+    assert str(caught.value) == 'ray is not installed; get it with: pip install "dris[ray]"'
+
+
+@pytest.fixture
+def pretended(monkeypatch):
+    """A Ray that is installed and fails the test when it is asked to connect."""
+
+    class Pretended:
+        def is_initialized(self):
+            return False
+
+        def init(self, **how):
+            raise AssertionError("the address was to be refused before")
+
+    monkeypatch.setitem(sys.modules, "ray", Pretended())
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+
+
+@pytest.mark.parametrize("address", ["nonsense", "host:", ":6379", "host:port", "1.2.3.4:99999"])
+def test_an_address_that_is_none_is_an_error(pretended, address):
+    with pytest.raises(InputError, match="address must be host:port, ray://host:port or auto"):
+        connected(Engine("ray", address))
+
+
+@pytest.mark.parametrize("address", [NOBODY, f"ray://{NOBODY}"])
+def test_an_address_where_nobody_answers_is_said_soon(pretended, address):
+    begin = time.monotonic()
+    with pytest.raises(InputError, match=f"no Ray cluster can be reached at {address} .Connection"):
+        connected(Engine("ray", address))
+    assert time.monotonic() - begin < 10
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_http2"), [(b"SSH-2.0-x\r\n", False), (b"\0\0\0\4\0" * 2, True)]
+)
+def test_a_port_where_something_else_answers_is_said_and_http2_passes(pretended, answer, is_http2):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+
+        def serve():
+            talk, _ = server.accept()
+            with talk:
+                talk.recv(100)
+                talk.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with pytest.raises(InputError) as caught:
+            connected(Engine("ray", address))
+        thread.join()
+    said = "the address was to be refused before" if is_http2 else "something else answers there"
+    assert said in str(caught.value)
+
+
+def test_the_command_line_says_it_in_a_sentence_before_it_reads_the_data(
+    pretended, monkeypatch, capsys, tmp_path
+):
+    words = ["score", "absent.csv", "--engine", "ray", "--address", NOBODY, "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["dris", *words])
+    with pytest.raises(SystemExit) as end:
+        main()
+    said = capsys.readouterr().err
+    assert end.value.code == 1
+    assert said.startswith(f"dris: no Ray cluster can be reached at {NOBODY}")
+    assert said.count("\n") == 1
+
+
+def test_an_unknown_engine_is_refused_by_train_proxies():
+    with pytest.raises(InputError, match="engine must be one of"):
+        train_proxies(np.eye(4), [0, 1, 0, 1], engine="spark")
+
+
+def test_a_mark_is_seen_while_it_is_there(tmp_path):
+    with marked(tmp_path) as mark:
+        assert mark.seen()
+    assert not mark.seen()
+    assert list(tmp_path.iterdir()) == []

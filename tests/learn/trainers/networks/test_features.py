@@ -1,0 +1,359 @@
+"""Features: one pass that leaves no trace, kept so that nothing stale is ever taken for fresh."""
+
+import logging
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
+
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.utils.data import Dataset, IterableDataset  # noqa: E402
+
+from dris.core.errors import InputError  # noqa: E402
+from dris.learn.recipe import Recipe  # noqa: E402
+from dris.learn.store.run_store import Store  # noqa: E402
+from dris.learn.trainers.networks import features as module  # noqa: E402
+from dris.learn.trainers.networks.features import extract_features  # noqa: E402
+from dris.learn.trainers.networks.models import Classifier, build_model  # noqa: E402
+from dris.learn.trainers.stacked.heads import train_heads  # noqa: E402
+
+
+def images(n=10, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, 3, 4, 4)).astype(np.float32)
+
+
+def network(seed=0, inside=nn.ReLU):
+    """Convolution, BatchNorm, dropout and a mean: all that eval mode changes."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        layers = (nn.Conv2d(3, 5, 3), nn.BatchNorm2d(5), inside(), nn.Dropout(0.5))
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1))
+
+
+class Pictures(Dataset):
+    def __init__(self, x, labels=None):
+        self.x, self.labels = x, labels
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, i):
+        return self.x[i] if self.labels is None else (self.x[i], self.labels[i])
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(images())
+
+
+# --- what is computed
+
+
+def test_the_features_of_a_fixed_linear_map_are_those_worked_out_by_hand():
+    layer = nn.Linear(2, 2, bias=False)
+    layer.weight.data = torch.tensor([[1.0, 2.0], [0.0, -1.0]])
+    assert extract_features(layer, [[1, 1], [3, 0]]).tolist() == [[3.0, -1.0], [3.0, 0.0]]
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 10, 256])
+def test_features_are_those_of_each_example_alone_in_eval_mode(batch_size):
+    x, net = images(), network()
+    got = extract_features(net, x, batch_size=batch_size)
+    net.eval()
+    with torch.no_grad():
+        alone = [net(torch.from_numpy(x[i : i + 1])).flatten().numpy() for i in range(10)]
+    assert got.shape == (10, 5)
+    assert got.dtype == np.float32
+    assert np.abs(got - np.stack(alone)).max() < 1e-5
+    net.train()
+    with torch.no_grad():
+        trained = net(torch.from_numpy(x)).flatten(1).numpy()
+    assert np.abs(got - trained).max() > 0.01  # the check can tell training mode
+
+
+def test_a_classifier_gives_what_its_head_reads():
+    x = images()
+    model = Classifier(nn.Sequential(nn.Flatten(), nn.Linear(48, 7)), nn.Linear(7, 2))
+    got = extract_features(model, x)
+    assert got.shape == (10, 7)
+    with torch.no_grad():
+        assert np.allclose(got, model.features(torch.from_numpy(x)).numpy(), atol=1e-6)
+    named = build_model("small_cnn", (3, 8, 8), 4, seed=0)
+    assert extract_features(named, np.zeros((2, 3, 8, 8))).shape == (2, named.head.in_features)
+
+
+@pytest.mark.parametrize("as_numpy", [True, False])
+def test_any_function_from_a_batch_to_features_will_do(as_numpy):
+    def mean(batch):
+        value = batch.mean((2, 3))
+        return value.numpy() if as_numpy else value
+
+    x = images()
+    assert np.allclose(extract_features(mean, x), x.mean(axis=(2, 3)), atol=1e-6)
+
+
+def test_bytes_are_taken_as_the_numbers_they_are():
+    x = np.arange(2 * 3 * 2 * 2, dtype=np.uint8).reshape(2, 3, 2, 2)
+    assert np.array_equal(extract_features(nn.Flatten(), x), x.reshape(2, 12))
+
+
+def test_images_reach_the_backbone_in_channels_last_order():
+    seen = []
+
+    def spy(batch):
+        seen.append(batch.is_contiguous(memory_format=torch.channels_last))
+        return batch.mean((2, 3))
+
+    extract_features(spy, images())
+    assert seen == [True, True]  # eight pictures at once on a CPU, however many were asked for
+    extract_features(spy, Pictures(images()))
+    assert seen == [True, True, True]
+
+
+@pytest.mark.parametrize("labels", [None, list(range(10))])
+def test_a_dataset_gives_the_features_of_its_array(labels):
+    x, net = images(), network()
+    a = extract_features(net, Pictures(x, labels), batch_size=4)
+    assert np.array_equal(a, extract_features(net, x, batch_size=4))
+
+
+def test_a_list_of_backbones_gives_a_list_for_the_heads():
+    x = images(n=40)
+    y = np.arange(40) % 2
+    some = extract_features([network(), nn.Flatten(), network(1)], x)
+    assert [f.shape[1] for f in some] == [5, 48, 5]
+    recipe = Recipe(epochs=2, batch_size=8, learning_rate=0.1)
+    assert train_heads(some, y, recipe=recipe).proxies == 3
+
+
+@settings(max_examples=25, deadline=None)
+@given(n=st.integers(1, 12), batch=st.integers(1, 15), width=st.integers(1, 4))
+def test_every_example_comes_once_and_in_order(n, batch, width):
+    x = np.arange(n * width, dtype=np.float32).reshape(n, width)
+    assert np.array_equal(extract_features(lambda b: b * 2, x, batch_size=batch), 2 * x)
+
+
+def test_progress_counts_examples():
+    seen = []
+    extract_features(
+        nn.Flatten(), images(), batch_size=4, progress=lambda done, of: seen.append((done, of))
+    )
+    assert seen == [(4, 10), (8, 10), (10, 10)]
+
+
+# --- no trace is left
+
+
+@pytest.mark.parametrize("data", [images, lambda: Pictures(images())], ids=["array", "dataset"])
+@pytest.mark.parametrize("kept", [True, False])
+def test_random_state_and_modes_and_weights_are_left_alone(data, kept, tmp_path):
+    net = network().train()
+    net[1].eval()  # a frozen BatchNorm inside a network in training
+    modes = [m.training for m in net.modules()]
+    weights = {n: t.clone() for n, t in net.state_dict().items()}
+    torch.manual_seed(3)
+    before, also = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    extract_features(net, data(), store=tmp_path if kept else None)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert np.array_equal(np.random.get_state()[1], also)  # noqa: NPY002
+    assert [m.training for m in net.modules()] == modes
+    assert all(torch.equal(weights[n], t) for n, t in net.state_dict().items())
+
+
+def test_a_data_loader_alone_would_have_moved_the_random_state():
+    before = torch.get_rng_state()
+    list(torch.utils.data.DataLoader(Pictures(images()), batch_size=3))
+    assert not torch.equal(torch.get_rng_state(), before)
+
+
+def test_modes_are_restored_when_the_backbone_fails():
+    class Fails(nn.Module):
+        def forward(self, x):
+            raise RuntimeError("no")
+
+    net = nn.Sequential(Fails()).train()
+    with pytest.raises(RuntimeError, match="no"):
+        extract_features(net, images())
+    assert net.training
+    assert net[0].training
+
+
+# --- bad inputs
+
+
+@pytest.mark.parametrize(
+    ("backbone", "x", "how", "message"),
+    [
+        (3, np.eye(2), {}, "backbone must be an nn.Module or a function, got int"),
+        (nn.Identity(), images(), {}, r"got float32 of shape \(8, 3, 4, 4\); pool maps"),
+        (lambda b: b[:1], np.eye(2), {}, r"for 2 examples, got float32 of shape \(1, 2\)"),
+        (lambda b: b.sum(), np.eye(2), {}, r"got float32 of shape \(\)"),
+        (lambda b: b.log(), np.eye(2), {}, "features of example 0 are not finite"),
+        (lambda b: b[:, : len(b)], np.eye(3), {"batch_size": 2}, "gave 2 features at first and 1"),
+        (nn.Identity(), np.empty((0, 3)), {}, "not empty"),
+        (nn.Identity(), Pictures([]), {}, "map-style Dataset with examples"),
+        (nn.Identity(), Stream(), {}, "map-style Dataset"),
+        (nn.Identity(), np.eye(2), {"batch_size": 0}, "batch_size"),
+        (nn.Identity(), np.eye(2), {"device": "tpu"}, "device must be"),
+        (nn.Identity(), [["a"]], {}, "x must be numbers"),
+    ],
+)
+def test_bad_inputs_are_refused_with_a_sentence(backbone, x, how, message):
+    with pytest.raises(InputError, match=message):
+        extract_features(backbone, x, **how)
+
+
+def test_the_example_that_is_not_finite_is_named_across_batches():
+    x = np.ones((5, 2), dtype=np.float32)
+    x[4] = 0
+    with pytest.raises(InputError, match="example 4 are not finite"):
+        extract_features(lambda b: 1 / b, x, batch_size=2)
+
+
+# --- kept in the store
+
+
+def refuse(*_):
+    raise AssertionError("computed although the features were kept")
+
+
+def test_a_second_call_maps_the_file_and_runs_nothing(tmp_path, monkeypatch):
+    x, net = images(), network()
+    first = extract_features(net, x, store=tmp_path)
+    monkeypatch.setattr(module, "_computed", refuse)
+    seen = []
+    again = extract_features(
+        net, x.copy(), store=Store(tmp_path), batch_size=3, progress=lambda *p: seen.append(p)
+    )
+    assert np.array_equal(first, again)
+    assert np.array_equal(first, extract_features(net.train(), x, store=str(tmp_path)))
+    assert seen == [(10, 10)]
+    for kept in (first, again):
+        assert not kept.flags.writeable
+        assert kept.base is not None  # a view of the mapped file
+
+
+def test_kept_features_are_those_computed_without_a_store(tmp_path):
+    x, net = images(), network()
+    assert np.array_equal(extract_features(net, x, store=tmp_path), extract_features(net, x))
+
+
+def changed_weight(net):
+    with torch.no_grad():
+        net[0].weight[0, 0, 0, 0] += 1e-3
+    return net
+
+
+def changed_buffer(net):
+    net[1].running_mean += 1e-3
+    return net
+
+
+@pytest.mark.parametrize(
+    ("net", "x"),
+    [
+        (changed_weight(network()), images()),
+        (changed_buffer(network()), images()),
+        (network(inside=nn.Tanh), images()),
+        (network(seed=1), images()),
+        (network(), images(seed=1)),
+        (network(), images()[::-1]),
+        (network(), images(n=9)),
+        (network(), Pictures(images(seed=1))),
+        (network().double().float().bfloat16().float(), images()),
+    ],
+)
+def test_other_weights_layers_or_data_are_computed_anew(tmp_path, monkeypatch, net, x):
+    extract_features(network(), images(), store=tmp_path)
+    monkeypatch.setattr(module, "_computed", refuse)
+    with pytest.raises(AssertionError, match="computed although"):
+        extract_features(net, x, store=tmp_path)
+
+
+def test_a_dataset_is_known_by_what_it_holds_whatever_the_batch_size(tmp_path, monkeypatch):
+    net, data = network(), Pictures(images())
+    first = extract_features(net, data, store=tmp_path, batch_size=4)
+    monkeypatch.setattr(module, "_computed", refuse)
+    again = extract_features(net, Pictures(images()), store=tmp_path, batch_size=7)
+    assert np.array_equal(first, again)
+    other = images()
+    other[9, 2, 3, 3] += 1
+    with pytest.raises(AssertionError, match="computed although"):
+        extract_features(net, Pictures(other), store=tmp_path)
+
+
+def test_features_of_a_function_cannot_be_kept(tmp_path):
+    with pytest.raises(InputError, match="plain function cannot be kept"):
+        extract_features(lambda b: b, np.eye(2), store=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["data", "header", "end", "empty"])
+def test_a_damaged_file_is_set_aside_and_computed_again(tmp_path, caplog, place):
+    x, net = images(), network()
+    first = np.array(extract_features(net, x, store=tmp_path))
+    (path,) = (tmp_path / "features").iterdir()
+    raw = bytearray(path.read_bytes())
+    whole = bytes(raw)
+    if place == "end":
+        raw = raw[:-5]
+    elif place == "empty":
+        raw = bytearray()
+    else:
+        raw[-2 if place == "data" else 40] ^= 4
+    path.unlink()  # the first features still map the old file
+    path.write_bytes(raw)
+    with caplog.at_level(logging.WARNING, logger="dris"):
+        again = extract_features(net, x, store=tmp_path)
+    assert np.array_equal(first, again)
+    assert "set aside" in caplog.text
+    assert path.read_bytes() == whole
+    assert path.with_name(path.name + ".damaged").read_bytes() == bytes(raw)
+
+
+def test_a_file_under_the_name_of_another_is_not_believed(tmp_path, caplog):
+    x = images()
+    extract_features(network(), x, store=tmp_path)
+    (mine,) = (tmp_path / "features").iterdir()
+    extract_features(network(1), x, store=tmp_path)
+    (other,) = set((tmp_path / "features").iterdir()) - {mine}
+    other.replace(mine)
+    with caplog.at_level(logging.WARNING, logger="dris"):
+        again = extract_features(network(), x, store=tmp_path)
+    assert "named after" in caplog.text
+    assert np.array_equal(again, extract_features(network(), x))
+
+
+def test_the_same_features_give_the_same_bytes(tmp_path):
+    for folder in ("a", "b"):
+        extract_features(network(), images(), store=tmp_path / folder)
+    a, b = (next((tmp_path / f / "features").iterdir()) for f in ("a", "b"))
+    assert a.name == b.name
+    assert a.read_bytes() == b.read_bytes()
+
+
+def test_the_stores_runs_and_cleaning_leave_features_alone(tmp_path):
+    extract_features(network(), images(), store=tmp_path)
+    store = Store(tmp_path)
+    assert store.runs() == []
+    store.clean(unfinished=True)
+    assert len(list((tmp_path / "features").iterdir())) == 1
+
+
+def test_the_device_may_be_some_batches_ahead_of_what_is_copied():
+    made = []
+
+    def batches():
+        for i in range(5):
+            made.append(i)
+            yield i
+
+    def seen(many):
+        made.clear()
+        return [(i, len(made)) for i in module._ahead(batches(), many)]
+
+    assert seen(2) == [(0, 3), (1, 4), (2, 5), (3, 5), (4, 5)]
+    assert seen(0) == [(i, i + 1) for i in range(5)]

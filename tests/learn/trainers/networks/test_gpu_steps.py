@@ -1,0 +1,138 @@
+"""Steps on a GPU that is not there: what is copied to it, when it is looked at, what compiles."""
+
+from contextlib import nullcontext
+
+import pytest
+
+from oracles_networks import images
+
+torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
+
+from torch import nn  # noqa: E402
+from torch._dynamo import config, reset  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+from torch.utils._pytree import tree_leaves  # noqa: E402
+
+from dris.learn.recipe import Recipe  # noqa: E402
+from dris.learn.trainers.networks import loop  # noqa: E402
+from dris.learn.trainers.networks.loop import Network  # noqa: E402
+from dris.learn.trainers.networks.models import Classifier  # noqa: E402
+from dris.learn.trainers.networks.sources import TensorSource  # noqa: E402
+
+CPU = torch.device("cpu")
+# A device without memory stands for a GPU: it takes copies, and nothing can be read from it.
+META = torch.device("meta")
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """A process that may say that it uses a GPU fully, and is as before at the end."""
+    precision = torch.get_float32_matmul_precision()
+    monkeypatch.setattr(loop, "_compiled", False)
+    monkeypatch.setattr(torch.backends.cudnn, "benchmark", False)
+    chosen = []
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    yield chosen
+    torch.set_float32_matmul_precision(precision)
+
+
+def test_networks_are_compiled_on_a_gpu_and_only_where_the_process_says_so(monkeypatch, gpu):
+    monkeypatch.setattr(torch, "compile", lambda model: "compiled")
+    model, device = nn.Linear(1, 1), torch.device("cuda")
+    loop.use_gpu_fully("cuda:1")
+    assert loop.forward_of(model, device) is model
+    with config.patch(cache_size_limit=8, accumulated_cache_size_limit=256):
+        loop.use_gpu_fully("cuda:1", compiled=True)
+    assert gpu == ["cuda:1", "cuda:1"]
+    assert torch.backends.cudnn.benchmark
+    assert loop.forward_of(model, device) == "compiled"
+    assert loop.forward_of(model, CPU) is model
+
+
+@pytest.mark.parametrize("limits", ["ours", "torch's"])
+def test_the_ninth_network_of_a_process_is_compiled_too(monkeypatch, gpu, limits):
+    real, compiled = torch.compile, []
+
+    def backend(graph, inputs):
+        compiled.append(graph)
+        return graph.forward
+
+    monkeypatch.setattr(torch, "compile", lambda model: real(model, backend=backend))
+
+    def used(width):
+        body = nn.Sequential(nn.Linear(4, width), nn.ReLU())
+        built = Classifier(body, nn.Linear(width, 3))
+        loop.forward_of(built, torch.device("cuda"))(torch.zeros(5, 4))
+        return len(compiled)
+
+    reset()
+    with config.patch(cache_size_limit=8, accumulated_cache_size_limit=256):
+        loop.use_gpu_fully("cuda:0", compiled=True)
+        if limits == "torch's":  # the twin: what it comes with is eight
+            config.cache_size_limit = 8
+        counts = [used(width) for width in range(2, 12)]
+        if limits == "ours":
+            assert counts == list(range(1, 11))
+            assert used(2) == 10  # of the same layers: nothing is compiled again
+        else:
+            assert counts[8:] == [8, 8]
+    reset()
+
+
+class Copies(TorchDispatchMode):
+    """Counts what reads a tensor of the host and gives one of the device."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        out = function(*args, **(kwargs or {}))
+        read, given = (
+            {t.device.type for t in tree_leaves(each) if isinstance(t, torch.Tensor)}
+            for each in ((args, kwargs), out)
+        )
+        self.count += "cpu" in read and "meta" in given
+        return out
+
+
+def followed(monkeypatch, batch, source=None, **how):
+    """Copies to the device in an epoch of 90 images, and the steps after which it was looked at."""
+    x, y = images(n=90, size=12)
+    recipe = Recipe(1, batch, 0.1, **how)
+    source = (source or TensorSource)(x, META)
+    trained = Network("linear", source, y, 3, recipe, seed=0, stream=("x",), device=META)
+    looked = []
+
+    def look(losses, epoch, step):
+        looked.append(step)
+        losses.clear()
+        return 0.0
+
+    monkeypatch.setattr(loop, "_sum_of_finite", look)
+    monkeypatch.setattr(trained, "_precision", nullcontext)  # no autocast for such a device
+    with Copies() as copies:
+        trained.train_epoch(1)
+    return copies.count, looked
+
+
+class StepByStep(TensorSource):
+    """The twin: positions moved batch by batch."""
+
+    def batches(self, positions):
+        for at in positions:
+            yield from super().batches([at])
+
+
+@pytest.mark.parametrize(("augment", "copies"), [(True, 3), (False, 2)])
+def test_what_an_epoch_needs_is_moved_to_a_gpu_at_once_however_many_steps_it_has(
+    monkeypatch, augment, copies
+):
+    for batch, steps in ((45, 2), (2, 45)):
+        assert followed(monkeypatch, batch, augment=augment)[0] == copies
+        twin = followed(monkeypatch, batch, StepByStep, augment=augment)[0]
+        assert twin == copies - 1 + steps
+
+
+def test_a_gpu_is_looked_at_every_32_steps_and_at_the_end(monkeypatch):
+    assert followed(monkeypatch, 2)[1] == [32, 45]
+    monkeypatch.setattr(loop, "_STEPS_UNSEEN", 1)  # the twin
+    assert followed(monkeypatch, 2)[1] == list(range(1, 46))

@@ -1,0 +1,426 @@
+"""The loop: steps, rates and gradients by hand, measuring that touches nothing, exact resuming."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oracles_networks import images, sgd_on_a_linear_model, softmax, table
+
+torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
+
+from torch import nn  # noqa: E402
+from torch.nn.functional import cross_entropy  # noqa: E402
+from torch.utils.data import TensorDataset  # noqa: E402
+
+from dris.core.errors import InputError  # noqa: E402
+from dris.learn.recipe import Recipe  # noqa: E402
+from dris.learn.trainers.networks import loop  # noqa: E402
+from dris.learn.trainers.networks.loop import Network, cosine  # noqa: E402
+from dris.learn.trainers.networks.models import Classifier  # noqa: E402
+from dris.learn.trainers.networks.schedules import Passes  # noqa: E402
+from dris.learn.trainers.networks.sources import DatasetSource, TensorSource  # noqa: E402
+
+CPU = torch.device("cpu")
+
+
+def with_dropout(shape, classes):
+    body = nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), 8), nn.ReLU(), nn.Dropout(0.5))
+    return Classifier(body, nn.Linear(8, classes))
+
+
+def with_batch_norm(shape, classes):
+    body = nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), 8), nn.BatchNorm1d(8), nn.ReLU())
+    return Classifier(body, nn.Linear(8, classes))
+
+
+def network(model="linear", data=None, *, recipe=None, source=None, rows=None, seed=0, **how):
+    x, y = table() if data is None else data
+    recipe = recipe or Recipe(**{"epochs": 3, "batch_size": 16, "learning_rate": 0.1, **how})
+    source = source or TensorSource(x, CPU)
+    schedule = None if rows is None else Passes(rows, recipe.batch_size, seed, ("proxy", 0))
+    return Network(model, source, y, 3, recipe, seed=seed, stream=("proxy", 0), schedule=schedule)
+
+
+def watched(trained, epochs):
+    """Positions and logits of every batch, epoch by epoch."""
+    seen = []
+    for epoch in range(1, epochs + 1):
+        seen.append([])
+        trained.train_epoch(
+            epoch, lambda at, logits, s=seen[-1]: s.append((at.copy(), logits.numpy().copy()))
+        )
+    return seen
+
+
+def bytes_of(trained):
+    return {name: np.array(a).tobytes() for name, a in trained.state().items()}
+
+
+# --- batches
+
+
+@settings(max_examples=60, deadline=None)
+@given(n=st.integers(2, 90), batch=st.integers(1, 100))
+def test_an_epoch_is_every_example_once_in_nearly_equal_batches(n, batch):
+    x, y = table(n=n)
+    trained = network(data=(x, y), batch_size=batch)
+    (seen,) = watched(trained, 1)
+    sizes = [len(at) for at, _ in seen]
+    assert len(sizes) == trained.schedule.steps == math.ceil(n / batch)
+    assert max(sizes) <= batch
+    assert max(sizes) - min(sizes) <= 1
+    assert sorted(np.concatenate([at for at, _ in seen]).tolist()) == list(range(n))
+    if n > batch > 2:  # three examples in batches of at most two leave one alone
+        assert min(sizes) > 1
+
+
+def test_only_the_given_rows_are_trained_on():
+    rows = np.array([3, 4, 8, 20, 41, 59])
+    for epoch in watched(network(rows=rows, batch_size=4), 2):
+        assert sorted(np.concatenate([at for at, _ in epoch]).tolist()) == rows.tolist()
+
+
+def test_orders_differ_between_epochs_seeds_and_streams():
+    first, second = ([at for at, _ in e] for e in watched(network(batch_size=60), 2))
+    other = watched(network(batch_size=60, seed=1), 1)[0][0][0]
+    assert not np.array_equal(first[0], second[0])
+    assert not np.array_equal(first[0], other)
+
+
+def test_augmentation_does_not_change_the_order_of_the_data():
+    orders = [
+        [at.tolist() for e in watched(network(data=images(), augment=augment), 2) for at, _ in e]
+        for augment in (True, False)
+    ]
+    assert orders[0] == orders[1]
+
+
+def test_augmentation_changes_what_the_network_sees():
+    logits = [
+        watched(network(data=images(), augment=augment), 1)[0][0][1] for augment in (True, False)
+    ]
+    assert not np.allclose(logits[0], logits[1])
+
+
+# --- steps
+
+
+def test_the_learning_rate_of_every_step_is_the_cosines(monkeypatch):
+    trained = network(epochs=4, stop_epoch=2, batch_size=16, learning_rate=0.3)
+    rates, step = [], trained._optimizer.step
+    monkeypatch.setattr(
+        trained._optimizer,
+        "step",
+        lambda: (rates.append(trained._optimizer.param_groups[0]["lr"]), step()),
+    )
+    watched(trained, 2)
+    steps = 4 * math.ceil(60 / 16)
+    wanted = [0.15 * (1 + math.cos(math.pi * t / steps)) for t in range(steps // 2)]
+    assert rates == pytest.approx(wanted, rel=1e-12)
+    assert rates[0] == 0.3
+
+
+def test_the_cosine_ends_at_zero():
+    assert cosine(Recipe(2, 1, 0.4), 8, 8) == pytest.approx(0, abs=1e-15)
+
+
+@pytest.mark.parametrize("wrong", [None, "momentum", "decay", "rate"])
+def test_training_is_sgd_on_the_mean_cross_entropy_with_momentum_and_weight_decay(wrong):
+    x, y = table()
+    trained = network(momentum=0.9, weight_decay=0.01, learning_rate=0.5)
+    weight, bias = (p.detach().numpy().copy() for p in trained.model.head.parameters())
+    batches = [[at for at, _ in epoch] for epoch in watched(trained, 3)]
+    given = {"rate": 0.5, "momentum": 0.9, "decay": 0.01}
+    if wrong is not None:  # the twin: a little off is seen
+        given[wrong] *= 0.98
+    z = (x - x.mean(axis=0)) / x.std(axis=0)
+    w, b = sgd_on_a_linear_model(z, y, weight, bias, batches, epochs=3, **given)
+    got = [p.detach().numpy() for p in trained.model.head.parameters()]
+    same = np.allclose(got[0], w, atol=2e-5) and np.allclose(got[1], b, atol=2e-5)
+    assert same == (wrong is None)
+
+
+def test_batch_logits_are_those_before_the_step():
+    x, _ = table()
+    trained = network(batch_size=60)
+    weight, bias = (p.detach().numpy().copy() for p in trained.model.head.parameters())
+    ((at, logits),) = watched(trained, 1)[0]
+    z = (x - x.mean(axis=0)) / x.std(axis=0)
+    np.testing.assert_allclose(logits, z[at] @ weight.T + bias, atol=1e-5)
+
+
+# --- measuring
+
+
+@pytest.mark.parametrize("model", ["small_cnn", with_batch_norm, with_dropout])
+def test_measuring_changes_nothing(model):
+    plain, measured = network(model, images()), network(model, images())
+    for epoch in (1, 2):
+        for trained in (plain, measured):
+            trained.train_epoch(epoch)
+        before = bytes_of(measured)
+        a = measured.measure(np.arange(40), hidden=True)
+        assert bytes_of(measured) == before
+        b = measured.measure(np.arange(40), hidden=True)
+        assert all((x == y).all() for x, y in zip(a, b, strict=True))
+    assert bytes_of(plain) == bytes_of(measured)
+
+
+def test_measuring_an_example_does_not_depend_on_its_company():
+    trained = network(with_batch_norm)
+    trained.train_epoch(1)
+    logits, hidden = trained.measure(np.arange(60), hidden=True)
+    assert hidden.shape == (60, 8)
+    some = np.array([17, 3, 3, 59])
+    np.testing.assert_allclose(trained.measure(some)[0], logits[some], atol=1e-6)
+    assert trained.measure(some)[1] is None
+
+
+def test_what_is_measured_at_once_and_in_pieces_stands_in_the_order_asked_for(monkeypatch):
+    trained = network()
+    order = np.random.default_rng(0).permutation(60)
+    whole = trained.measure(order)[0]
+    monkeypatch.setattr("dris.learn.trainers.networks.loop._MEASURED_AT_ONCE", 7)
+    np.testing.assert_allclose(trained.measure(order)[0], whole, atol=1e-6)
+
+
+def test_logits_are_the_heads_of_the_hidden_features():
+    trained = network("small_cnn", images())
+    trained.train_epoch(1)
+    logits, hidden = trained.measure(np.arange(40), hidden=True)
+    head = trained.model.head
+    wanted = hidden @ head.weight.detach().numpy().T + head.bias.detach().numpy()
+    np.testing.assert_allclose(logits, wanted, atol=1e-5)
+    np.testing.assert_array_equal(logits, trained.measure(np.arange(40))[0])
+
+
+@pytest.mark.parametrize("model", ["linear", "fc", "small_cnn"])
+def test_the_gradient_norm_is_that_of_the_last_layer_by_autograd(model):
+    x, y = images(n=12)
+    trained = network(model, (x, y), batch_size=6)
+    trained.train_epoch(1)
+    logits, hidden = trained.measure(np.arange(12), hidden=True)
+    p = softmax(logits.astype(np.float64))
+    p[np.arange(12), y] -= 1
+    formula = np.linalg.norm(p, axis=1) * np.sqrt(1 + (hidden.astype(np.float64) ** 2).sum(axis=1))
+    trained.model.eval()
+    for i, batch in enumerate(trained._source.batches([np.array([i]) for i in range(12)])):
+        loss = cross_entropy(trained.model(batch), torch.tensor([y[i]]))
+        parts = torch.autograd.grad(loss, list(trained.model.head.parameters()))
+        assert formula[i] == pytest.approx(
+            math.sqrt(sum(float((g**2).sum()) for g in parts)), rel=1e-3, abs=1e-6
+        )
+
+
+def test_a_network_without_a_known_last_layer_has_no_gradient_norm():
+    trained = network(lambda shape, classes: nn.Sequential(nn.Flatten(), nn.Linear(5, classes)))
+    with pytest.raises(InputError, match=r"Sequential does not say .* wrap it"):
+        trained.measure(np.arange(3), hidden=True)
+
+
+def test_a_head_without_bias_has_no_gradient_norm_of_the_known_form():
+    def bare(shape, classes):
+        return Classifier(nn.Flatten(), nn.Linear(5, classes, bias=False))
+
+    trained = network(bare)
+    trained.measure(np.arange(3))
+    with pytest.raises(InputError, match="bias"):
+        trained.measure(np.arange(3), hidden=True)
+
+
+def test_accuracy_counts_other_examples_under_the_training_datas_normalisation():
+    x, y = table(n=200)
+    trained = network(data=(x[:150], y[:150]), epochs=10)
+    for epoch in range(1, 11):
+        trained.train_epoch(epoch)
+    z = (x[150:] - x[:150].mean(axis=0)) / x[:150].std(axis=0)
+    weight, bias = (p.detach().numpy() for p in trained.model.head.parameters())
+    wanted = ((z @ weight.T + bias).argmax(axis=1) == y[150:]).mean()
+    before = bytes_of(trained)
+    assert trained.accuracy(x[150:], y[150:]) == wanted
+    assert bytes_of(trained) == before
+    assert len(trained.measure(np.arange(150))[0]) == 150  # back on its own data
+
+
+# --- randomness
+
+
+@pytest.mark.parametrize("of", ["tensor", "dataset"])
+def test_no_global_random_state_is_used_or_changed(of):
+    def run():
+        x, y = images()
+        data = TensorDataset(torch.from_numpy(x))
+        source = TensorSource(x, CPU) if of == "tensor" else DatasetSource(data, CPU)
+        trained = network(with_dropout, (x, y), source=source)
+        trained.train_epoch(1)
+        trained.measure(np.arange(40))
+        return bytes_of(trained)
+
+    torch.manual_seed(1)
+    one = run()
+    torch.manual_seed(2)
+    np.random.seed(2)  # noqa: NPY002
+    state, legacy = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    assert run() == one
+    assert torch.equal(torch.get_rng_state(), state)
+    assert (np.random.get_state()[1] == legacy).all()  # noqa: NPY002
+
+
+def test_dropout_differs_between_epochs_and_seeds():
+    a = network(with_dropout, learning_rate=1e-30, weight_decay=0, batch_size=60)
+    one, two = ({int(i): z for i, z in zip(*e[0], strict=True)} for e in watched(a, 2))
+    assert any(not np.allclose(one[i], two[i]) for i in range(60))
+
+
+# --- going on
+
+
+@pytest.mark.parametrize("model", ["linear", "small_cnn", with_dropout, with_batch_norm])
+@pytest.mark.parametrize("cut", [0, 1, 2])
+def test_going_on_from_a_state_gives_the_bytes_of_no_interruption(model, cut):
+    whole, begun = network(model, images()), network(model, images())
+    for epoch in (1, 2, 3):
+        whole.train_epoch(epoch)
+    for epoch in range(1, cut + 1):
+        begun.train_epoch(epoch)
+    held = begun.state()
+    for epoch in range(cut + 1, 4):  # what is trained later must not reach into a held state
+        begun.train_epoch(epoch)
+    resumed = network(model, images())
+    resumed.restore(held)
+    for epoch in range(cut + 1, 4):
+        resumed.train_epoch(epoch)
+    assert bytes_of(resumed) == bytes_of(whole)
+    logits = [t.measure(np.arange(40))[0].tobytes() for t in (whole, resumed)]
+    assert logits[0] == logits[1]
+
+
+def test_the_momentum_is_part_of_the_state():
+    whole, resumed = network(), network()
+    whole.train_epoch(1)
+    resumed.restore({n: a for n, a in whole.state().items() if n.startswith("model.")})
+    for trained in (whole, resumed):
+        trained.train_epoch(2)
+    assert bytes_of(resumed) != bytes_of(whole)  # the twin: without it the bytes differ
+
+
+# --- devices and formats
+
+
+def test_mixed_precision_is_for_gpus_and_changes_nothing_here():
+    states = []
+    for mixed in (True, False):
+        trained = network("small_cnn", images(), mixed_precision=mixed)
+        trained.train_epoch(1)
+        states.append(bytes_of(trained))
+    assert states[0] == states[1]
+
+
+def test_mixed_precision_everywhere_trains_otherwise_and_measures_in_full():
+    plain, mixed = (
+        network("small_cnn", images(), mixed_precision=mixed) for mixed in (False, "everywhere")
+    )
+    for trained in (plain, mixed):
+        trained.train_epoch(1)
+    assert bytes_of(plain) != bytes_of(mixed)
+    plain.restore(mixed.state())
+    at = np.arange(8)
+    assert np.array_equal(plain.measure(at)[0], mixed.measure(at)[0])
+    with pytest.raises(InputError, match=r"mixed_precision must be .* got 'half'"):
+        Recipe(1, 1, 0.1, mixed_precision="half")
+
+
+@pytest.mark.parametrize("steps", [1, 3, 100])
+def test_logits_handed_on_several_at_once_are_those_of_every_step(monkeypatch, steps):
+    wanted = watched(network("small_cnn", images(), batch_size=4), 2)
+    handed, trained = [], network("small_cnn", images(), batch_size=4)
+    real = loop._hand_on
+    monkeypatch.setattr(
+        loop, "_hand_on", lambda b, said, f: (handed.append(len(said)), real(b, said, f))
+    )
+    monkeypatch.setattr(loop, "_STEPS_UNSEEN", steps)
+    monkeypatch.setattr(loop, "_waits", lambda device: True)  # as if on a GPU
+    found = watched(trained, 2)
+    for one, other in zip(wanted, found, strict=True):
+        for (at, z), (again, same) in zip(one, other, strict=True):
+            assert np.array_equal(at, again)
+            assert z.tobytes() == same.tobytes()
+    assert handed == {1: [1] * 20, 3: [3, 3, 3, 1] * 2, 100: [10, 10]}[steps]
+
+
+def test_convolutions_are_held_channels_last():
+    model = network("small_cnn", images()).model
+    (first, *_) = [m for m in model.modules() if isinstance(m, nn.Conv2d)]
+    assert first.weight.is_contiguous(memory_format=torch.channels_last)
+
+
+@pytest.mark.parametrize(
+    ("model", "data"),
+    [
+        ("fc", images()),
+        (with_dropout, images()),
+        ("small_cnn", images()),
+        ("fc", table()),
+        (with_dropout, table()),
+    ],
+)
+def test_a_data_set_gives_the_same_training_as_its_tensor(model, data):
+    x, y = data
+    small = (x / 255).astype(np.float32) if x.ndim == 4 else x.astype(np.float32)
+    tensor = TensorSource(small, CPU, normalize=False)
+    user = DatasetSource(TensorDataset(torch.from_numpy(small), torch.from_numpy(y)), CPU)
+    results = []
+    for source in (tensor, user):
+        trained = network(model, (small, y), source=source)
+        trained.train_epoch(1)
+        results.append((bytes_of(trained), trained.measure(np.arange(len(y)))[0].tobytes()))
+    assert results[0] == results[1]
+
+
+# --- what goes wrong
+
+
+def test_a_loss_that_is_not_finite_names_epoch_and_step():
+    trained = network("fc", learning_rate=1e30)
+    with pytest.raises(
+        InputError, match=r"the loss must be finite, it is (nan|inf) at step \d+ of epoch 1; lower"
+    ):
+        trained.train_epoch(1)
+
+
+def test_the_step_named_is_the_first_that_is_not_finite():
+    losses = []
+    trained = network("fc", learning_rate=1e30, batch_size=6)
+    step = trained._step
+    trained._step = lambda *a: (out := step(*a), losses.append(float(out[1])))[0]
+    with pytest.raises(InputError) as caught:
+        trained.train_epoch(1)
+    first = next(i for i, loss in enumerate(losses, 1) if not math.isfinite(loss))
+    assert int(re.search(r"step (\d+)", str(caught.value))[1]) == first
+
+
+def test_a_broken_batch_is_named_before_its_logits_are_handed_on():
+    finite = []
+    trained = network("fc", learning_rate=1e30, batch_size=6)
+    with pytest.raises(InputError, match="step"):
+        trained.train_epoch(1, lambda at, z: finite.append(bool(z.isfinite().all())))
+    assert finite
+    assert all(finite)
+
+
+@pytest.mark.parametrize("outputs", [2, 4])
+def test_a_model_with_another_number_of_outputs_is_refused(outputs):
+    trained = network(lambda shape, classes: nn.Sequential(nn.Flatten(), nn.Linear(5, outputs)))
+    with pytest.raises(InputError, match=rf"3 classes.*\(16, {outputs}\)|\(15, {outputs}\)"):
+        trained.train_epoch(1)
+
+
+def test_images_too_small_to_crop_are_refused_unless_they_are_not_augmented():
+    x, y = images(size=4)
+    with pytest.raises(InputError, match=r"augment=False"):
+        network("linear", (x, y))
+    network("linear", (x, y), augment=False).train_epoch(1)

@@ -1,0 +1,436 @@
+"""Models: sizes as published, the same bytes from the same seed, features and head agree."""
+
+import re
+import sys
+from functools import partial
+
+import pytest
+
+torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
+
+import torch.nn.functional as F  # noqa: E402, N812
+from torch import nn  # noqa: E402
+
+from dris.core.errors import InputError  # noqa: E402
+from dris.learn.trainers.networks.models import (  # noqa: E402
+    MODELS,
+    Classifier,
+    build_model,
+    count_parameters,
+    multiply_adds,
+)
+from dris.learn.trainers.networks.models.count import values_written  # noqa: E402
+from dris.learn.trainers.networks.models.dense import fully_connected  # noqa: E402
+
+RGB, GREY = (3, 32, 32), (1, 28, 28)
+CONVOLUTIONAL = sorted(set(MODELS) - {"linear", "fc"})
+SHAPES = [(name, shape) for name in sorted(MODELS) for shape in (RGB, GREY)]
+
+
+def batch(shape, n=4):
+    return torch.randn((n, *shape), generator=torch.Generator().manual_seed(n))
+
+
+# --- sizes
+
+
+def conv_weights(*layers):
+    """Weights of k×k convolutions without bias, BatchNorm's two vectors beside each."""
+    return sum(k * k * i * o + 2 * o for k, i, o in layers)
+
+
+def test_resnet20_has_the_272474_parameters_summed_by_hand():
+    stem = conv_weights((3, 3, 16))
+    one = 6 * conv_weights((3, 16, 16))
+    two = conv_weights((3, 16, 32), (1, 16, 32)) + 5 * conv_weights((3, 32, 32))
+    three = conv_weights((3, 32, 64), (1, 32, 64)) + 5 * conv_weights((3, 64, 64))
+    by_hand = stem + one + two + three + 64 * 10 + 10
+    assert by_hand == 272_474
+    assert count_parameters(build_model("resnet20", RGB, 10, seed=0)) == by_hand
+
+
+def test_resnet20_multiply_adds_are_those_summed_by_hand():
+    # Per stage: 3×3 convolutions, and one 1×1 projection of as many products in stages 2 and 3.
+    stem = 9 * 3 * 16 * 32**2
+    one = 6 * 9 * 16 * 16 * 32**2
+    two = (9 * 16 * 32 + 16 * 32 + 5 * 9 * 32 * 32) * 16**2
+    three = (9 * 32 * 64 + 32 * 64 + 5 * 9 * 64 * 64) * 8**2
+    by_hand = stem + one + two + three + 64 * 10
+    assert multiply_adds(build_model("resnet20", RGB, 10, seed=0), RGB) == by_hand
+
+
+# Millions of parameters and of multiply-adds, as published for 32×32 and ten classes.
+PUBLISHED = {
+    "resnet20": (0.27, 40.81),
+    "mobilenet_v2_x0_5": (0.70, 27.97),
+    "shufflenet_v2_x0_5": (0.35, 10.90),
+    "vgg19_bn": (20.04, 398.14),
+    "resnet18": (11.17, 555.42),
+}
+
+
+@pytest.mark.parametrize("name", sorted(PUBLISHED))
+def test_sizes_agree_with_the_published_ones(name):
+    model = build_model(name, RGB, 10, seed=0)
+    millions = (count_parameters(model) / 1e6, multiply_adds(model, RGB) / 1e6)
+    assert tuple(round(m, 2) for m in millions) == PUBLISHED[name]
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_the_docstring_states_the_true_sizes(name):
+    text = " ".join(MODELS[name].__doc__.split())
+    found = re.search(
+        r"([\d,]+) parameters, ([\d,]+) multiply-adds on (\d+)×(\d+)×(\d+) with 10 classes", text
+    )
+    assert found, f"{name} does not state its size"
+    parameters, products, *shape = (int(g.replace(",", "")) for g in found.groups())
+    model = build_model(name, shape, 10, seed=0)
+    assert (count_parameters(model), multiply_adds(model, tuple(shape))) == (parameters, products)
+
+
+def test_multiply_adds_of_a_grouped_strided_convolution_are_counted_by_hand():
+    # 8 outputs × 3×3 positions, each a sum of 5×5 pixels over 4/2 channels.
+    assert multiply_adds(nn.Conv2d(4, 8, 5, 2, padding=2, groups=2), (4, 6, 6)) == 8 * 9 * 25 * 2
+
+
+def test_multiply_adds_counts_a_layer_as_often_as_it_runs():
+    layer = nn.Linear(5, 5)
+    assert multiply_adds(nn.Sequential(layer, nn.ReLU(), layer), (5,)) == 50
+    assert count_parameters(nn.Sequential(layer, layer)) == 30
+
+
+def test_multiply_adds_counts_a_layer_whose_weight_is_made_by_another():
+    layer = nn.utils.parametrizations.weight_norm(nn.Linear(5, 3))
+    assert multiply_adds(nn.Sequential(layer), (5,)) == 15
+
+
+def test_values_written_are_those_of_every_layer_but_not_of_what_holds_it():
+    convolution = nn.Conv2d(4, 8, 3, padding=1, groups=4)  # 8 × 6×6 values, however few products
+    inner = nn.Sequential(convolution, nn.BatchNorm2d(8))
+    assert values_written(nn.Sequential(inner, nn.ReLU()), (4, 6, 6)) == 3 * 8 * 36
+
+
+def test_multiply_adds_leaves_the_model_as_it_was():
+    model = build_model("small_cnn", RGB, 10, seed=0).train()
+    model.body[0].eval()
+    modes = [m.training for m in model.modules()]
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    multiply_adds(model, RGB)
+    assert [m.training for m in model.modules()] == modes
+    assert all(torch.equal(v, before[k]) for k, v in model.state_dict().items())
+    assert not any(m._forward_hooks for m in model.modules())
+
+
+def test_multiply_adds_restores_the_model_when_the_shape_is_wrong():
+    model = build_model("small_cnn", RGB, 10, seed=0).train()
+    with pytest.raises(RuntimeError):
+        multiply_adds(model, (4, 32, 32))
+    assert model.training
+    assert not any(m._forward_hooks for m in model.modules())
+
+
+# --- shapes, features, gradients
+
+
+@pytest.mark.parametrize(("name", "shape"), SHAPES)
+def test_features_then_head_are_the_logits(name, shape):
+    model = build_model(name, shape, 7, seed=0).eval()
+    x = batch(shape)
+    with torch.no_grad():
+        features = model.features(x)
+        assert isinstance(model, Classifier)
+        assert features.shape == (4, model.head.in_features)
+        assert torch.equal(model.head(features), model(x))
+        assert model(x).shape == (4, 7)
+
+
+@pytest.mark.parametrize(("name", "shape"), SHAPES)
+def test_one_example_alone_gets_the_logits_it_gets_in_a_batch(name, shape):
+    model = build_model(name, shape, 10, seed=0).eval()
+    x = batch(shape)
+    with torch.no_grad():
+        torch.testing.assert_close(model(x[:1]), model(x)[:1], rtol=1e-4, atol=1e-4)
+
+
+def unreached(model, shape):
+    """The parameters to which no finite gradient other than zero comes back."""
+    F.cross_entropy(model.train()(batch(shape)), torch.arange(4)).backward()
+    return [
+        name
+        for name, parameter in model.named_parameters()
+        if parameter.grad is None or not 0 < float(parameter.grad.norm()) < float("inf")
+    ]
+
+
+@pytest.mark.parametrize(("name", "shape"), SHAPES)
+def test_the_gradient_reaches_every_parameter(name, shape):
+    assert unreached(build_model(name, shape, 10, seed=0), shape) == []
+
+
+def test_a_layer_cut_off_from_the_loss_is_found():
+    class Cut(nn.Linear):
+        def forward(self, x):
+            return super().forward(x).detach()
+
+    model = Classifier(Cut(6, 5), nn.Linear(5, 10))
+    assert unreached(model, (6,)) == ["body.weight", "body.bias"]
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_logits_start_at_a_sane_scale(name):
+    model = build_model(name, RGB, 10, seed=0).train()
+    with torch.no_grad():
+        logits = model(batch(RGB, 8))
+    assert 0.01 < logits.std() < 3
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONAL)
+def test_channels_last_changes_no_logit(name):
+    model = build_model(name, RGB, 10, seed=0).eval()
+    x = batch(RGB)
+    with torch.no_grad():
+        plain = model(x)
+        model = model.to(memory_format=torch.channels_last)
+        last = model(x.contiguous(memory_format=torch.channels_last))
+    torch.testing.assert_close(last, plain, rtol=1e-3, atol=1e-3)
+
+
+# CPUs without bfloat16 emulate it, slowly: small images, and not the two large networks, which
+# are made of the same layers as resnet20 and small_cnn.
+@pytest.mark.parametrize("name", sorted(set(MODELS) - {"resnet18", "vgg19_bn"}))
+def test_autocast_runs_forward_and_backward(name):
+    small = (1, 8, 8)
+    model = build_model(name, small, 10, seed=0).train()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = F.cross_entropy(model(batch(small)), torch.arange(4))
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert all(torch.isfinite(p.grad).all() for p in model.parameters())
+
+
+def gradients_by_vmap(models, x, y):
+    stacked, buffers = torch.func.stack_module_state(models)
+
+    def loss(parameters, buffers):
+        logits = torch.func.functional_call(models[0], (parameters, buffers), (x,))
+        return F.cross_entropy(logits, y)
+
+    return torch.func.vmap(torch.func.grad(loss))(stacked, buffers)
+
+
+@pytest.mark.parametrize("name", ["linear", "fc"])
+def test_vmap_over_stacked_models_equals_one_after_the_other(name):
+    models = [build_model(name, GREY, 10, seed=s) for s in range(3)]
+    x, y = batch(GREY), torch.arange(4)
+    together = gradients_by_vmap(models, x, y)
+    for position, model in enumerate(models):
+        F.cross_entropy(model(x), y).backward()
+        for key, parameter in model.named_parameters():
+            torch.testing.assert_close(together[key][position], parameter.grad)
+
+
+def test_vmap_refuses_a_model_that_writes_in_place():
+    class Writing(OwnNet):
+        def forward(self, x):
+            logits = torch.zeros(len(x), 10)
+            logits += self.out(x)
+            return logits
+
+    models = [build_model(Writing, (6,), 10, seed=s) for s in range(2)]
+    with pytest.raises(RuntimeError, match="broadcast shape"):
+        gradients_by_vmap(models, batch((6,)), torch.arange(4))
+
+
+def test_dense_models_read_vectors_and_mlp_takes_any_widths():
+    assert build_model("linear", (20,), 2, seed=0)(batch((20,))).shape == (4, 2)
+    model = build_model(partial(fully_connected, hidden=(32, 16, 8)), (20,), 2, seed=0)
+    assert [m.out_features for m in model.modules() if isinstance(m, nn.Linear)] == [32, 16, 8, 2]
+
+
+def test_hidden_widths_below_one_are_refused():
+    with pytest.raises(InputError, match=r"hidden widths must be 1 or more, got \(8, 0\)"):
+        fully_connected((20,), 2, hidden=(8, 0))
+
+
+def test_shuffled_channels_are_a_concatenation_then_a_shuffle_of_two_groups():
+    from dris.learn.trainers.networks.models.shufflenet import _interleaved
+
+    left, right = torch.arange(3.0).view(1, 3, 1, 1), torch.arange(10.0, 13.0).view(1, 3, 1, 1)
+    shuffled = F.channel_shuffle(torch.cat((left, right), 1), 2)
+    assert _interleaved(left, right).flatten().tolist() == [0, 10, 1, 11, 2, 12]
+    assert not torch.equal(torch.cat((left, right), 1), shuffled)
+    assert torch.equal(_interleaved(left, right), shuffled)
+
+
+def test_small_cnn_learns_a_rule_no_average_pixel_shows():
+    """Horizontal against vertical stripes: same pixels, other order; chance is one half."""
+    generator = torch.Generator().manual_seed(0)
+    y = torch.randint(2, (256,), generator=generator)
+    stripes = torch.tensor([1.0, -1.0]).repeat(16).view(1, 1, 32).expand(3, 32, 32)
+    clean = torch.where(y.view(-1, 1, 1, 1) == 1, stripes, stripes.transpose(1, 2))
+    x = clean + torch.randn(clean.shape, generator=generator)
+    model = build_model("small_cnn", RGB, 2, seed=0)
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    for step in range(8):
+        rows = slice(32 * (step % 4), 32 * (step % 4 + 1))
+        optimiser.zero_grad()
+        F.cross_entropy(model(x[rows]), y[rows]).backward()
+        optimiser.step()
+    correct = int((model(x[128:]).argmax(1) == y[128:]).sum())
+    assert correct > 100  # of 128; a coin passes with probability below 1e-10
+
+
+# --- random numbers
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(name):
+    torch.rand(3)  # where the global stream stands must not matter
+    first, again, other = (build_model(name, RGB, 10, seed=s).state_dict() for s in (1, 1, 2))
+    assert all(first[k].numpy().tobytes() == again[k].numpy().tobytes() for k in first)
+    assert not torch.equal(first["head.weight"], other["head.weight"])
+
+
+def reseeding(input_shape, classes):
+    torch.manual_seed(5)
+    return nn.Linear(input_shape[0], classes)
+
+
+def test_the_global_random_state_is_left_exactly_as_it_was():
+    for spec in [*MODELS, reseeding]:
+        before = torch.get_rng_state()
+        build_model(spec, RGB, 10, seed=0)
+        assert torch.equal(torch.get_rng_state(), before), spec
+
+
+def test_the_global_random_state_survives_a_builder_that_fails():
+    def failing(input_shape, classes):
+        torch.rand(1)
+        raise OSError("no disk")
+
+    before = torch.get_rng_state()
+    with pytest.raises(OSError, match="no disk"):
+        build_model(failing, RGB, 10, seed=0)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_building_without_the_fork_would_move_the_global_state():
+    before = torch.get_rng_state()
+    MODELS["linear"](RGB, 10)
+    assert not torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_default_device_elsewhere_does_not_reach_the_model():
+    with torch.device("meta"):
+        model = build_model("linear", (4,), 2, seed=0)
+    assert model.head.weight.device.type == "cpu"
+
+
+# --- the user's own
+
+
+class OwnNet(nn.Module):
+    def __init__(self, input_shape, classes):
+        super().__init__()
+        self.out = nn.Linear(input_shape[0], classes)
+
+    def forward(self, x):
+        return self.out(x)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [OwnNet, lambda shape, classes: OwnNet(shape, classes), lambda *a: nn.Linear(a[0][0], a[1])],
+)
+def test_any_callable_that_returns_a_module_is_a_model(spec):
+    model = build_model(spec, (6,), 3, seed=0)
+    assert model(torch.zeros(2, 6)).shape == (2, 3)
+    assert count_parameters(model) == 21
+
+
+def test_an_import_path_is_a_model(tmp_path, monkeypatch):
+    (tmp_path / "own_models_a.py").write_text(
+        "from torch import nn\n"
+        "class Zoo:\n"
+        "    @staticmethod\n"
+        "    def tiny(shape, classes):\n"
+        "        return nn.Linear(shape[0], classes)\n"
+        "tiny = Zoo.tiny\n",
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    for path in ("own_models_a:tiny", "own_models_a:Zoo.tiny"):
+        assert count_parameters(build_model(path, (6,), 3, seed=0)) == 21
+    assert isinstance(
+        build_model("dris.learn.trainers.networks.models.resnet:resnet20", RGB, 10, seed=0),
+        Classifier,
+    )
+    monkeypatch.delitem(sys.modules, "own_models_a")
+
+
+def test_a_network_of_ones_own_becomes_a_classifier_by_wrapping():
+    model = Classifier(OwnNet((6,), 5), nn.Linear(5, 3))
+    x = batch((6,))
+    assert torch.equal(model(x), model.head(model.features(x)))
+
+
+# --- bad input
+
+
+def fails(message, spec="linear", shape=(4,), classes=2, seed=0):
+    with pytest.raises(InputError, match=message) as caught:
+        build_model(spec, shape, classes, seed=seed)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_wrong_name_lists_the_choices():
+    fails(rf"one of {', '.join(sorted(MODELS))}, .*got 'resnet21'", spec="resnet21")
+
+
+def test_what_is_no_model_is_refused():
+    fails("a name or a function, got 3", spec=3)
+    fails("got a built Linear", spec=nn.Linear(4, 2))
+    fails("must return an nn.Module, got str", spec=lambda shape, classes: "net")
+    fails("must return an nn.Module, got type", spec=lambda shape, classes: OwnNet)
+    fails(
+        r"must take \(input_shape, classes\), its signature is \(\)", spec=lambda: nn.Linear(4, 2)
+    )
+
+
+def test_an_import_path_that_fails_is_one_sentence(tmp_path, monkeypatch):
+    (tmp_path / "own_models_b.py").write_text(
+        "from torch import nn\nnet, three = nn.ReLU(), 3\n", encoding="utf-8"
+    )
+    (tmp_path / "own_models_c.py").write_text("raise OSError('two\\nlines')\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    fails("cannot be imported .ModuleNotFoundError: No module named 'no_such", spec="no_such:net")
+    fails("cannot be imported .AttributeError.*absent", spec="own_models_b:absent")
+    fails("cannot be imported .OSError: two lines", spec="own_models_c:net")
+    for path in (":net", "own_models_b:", "own_models_b:net:net", "..:net"):
+        fails("cannot be imported", spec=path)
+    fails("must name a function, got int", spec="own_models_b:three")
+    fails("must name a function, got ReLU", spec="own_models_b:net")
+    monkeypatch.delitem(sys.modules, "own_models_b")
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, -1, 32), (1.5,), 4, "ab", None])
+def test_a_bad_input_shape_is_refused(shape):
+    fails("input_shape must be", shape=shape)
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONAL)
+@pytest.mark.parametrize("shape", [(20,), (32, 32), (1, 3, 32, 32)])
+def test_a_convolutional_network_refuses_what_is_no_image(name, shape):
+    fails(r"needs input_shape \(channels, height, width\)", spec=name, shape=shape)
+
+
+def test_bad_classes_and_seeds_are_refused():
+    fails("classes must be at least 2, got 1", classes=1)
+    fails("classes must be a whole number, got 2.5", classes=2.5)
+    fails("seed must be at least 0, got -1", seed=-1)
+    fails("seed must be a whole number, got 'a'", seed="a")
+
+
+def test_a_head_that_is_not_linear_is_refused():
+    with pytest.raises(InputError, match=r"head must be an nn\.Linear, got ReLU"):
+        Classifier(nn.Flatten(), nn.ReLU())

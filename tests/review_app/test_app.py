@@ -1,0 +1,279 @@
+"""The app behind its door: who is let in, what is answered, what a browser may do with it."""
+
+import asyncio
+import errno
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dris.core.errors import InputError
+from dris.data.reader import read_data
+from dris.data.writer import Writer
+from dris.review_app.journal import Journal
+from dris.review_app.serve import bound
+from dris.review_app.session import Desk, Finishing
+from dris.review_app.worklist import worklist_of
+from made_review import made_decision, made_desk
+
+pytestmark = pytest.mark.frameworks
+
+TOKEN, PORT = "a-token-nobody-guesses", 4321
+HOST = f"127.0.0.1:{PORT}"
+OWN = {"host": HOST, "origin": f"http://{HOST}"}
+
+
+class Asked:
+    """An app to ask without a network: status, headers and body of each answer."""
+
+    def __init__(self, app):
+        self.app = app
+
+    def __call__(self, path, *, method="GET", sent=None, token=TOKEN, headers=None):
+        target, _, query = path.partition("?")
+        body = (
+            b"" if sent is None else sent if isinstance(sent, bytes) else json.dumps(sent).encode()
+        )
+        given = dict(OWN if headers is None else headers)
+        given.setdefault("content-type", "application/json")
+        scope = {
+            "type": "http",
+            "method": "POST" if sent is not None else method,
+            "path": f"/{token}{target}",
+            "raw_path": f"/{token}{target}".encode(),
+            "query_string": query.encode(),
+            "headers": [(k.encode(), v.encode()) for k, v in given.items()],
+            "server": ("127.0.0.1", PORT),
+            "scheme": "http",
+            "http_version": "1.1",
+            "root_path": "",
+        }
+        parts = []
+
+        async def receive():
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message):
+            parts.append(message)
+
+        asyncio.run(self.app(scope, receive, send))
+        self.headers = {k.decode(): v.decode() for k, v in parts[0]["headers"]}
+        self.body = b"".join(p.get("body", b"") for p in parts[1:])
+        return parts[0]["status"], self.body
+
+    def json(self, path, **how):
+        status, body = self(path, **how)
+        assert status == 200, body
+        return json.loads(body)
+
+
+@pytest.fixture
+def desk(tmp_path):
+    made = made_desk(tmp_path, suspects=120, sample=10)
+    yield made
+    made.journal.close()
+
+
+@pytest.fixture
+def ask(desk, tmp_path):
+    from dris.review_app.app import review_app
+
+    def write():
+        path = tmp_path / "corrected.csv"
+        return path, desk.finish(path, trusted=None, writer=Writer(force=True))
+
+    finishing = Finishing(write, lambda path, done: ["found nothing more"])
+    return Asked(review_app(desk, title="animals", who="ana", token=TOKEN, finishing=finishing))
+
+
+# -- who is let in ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "how", "why"),
+    [
+        ("/opening", {"token": "another-token-altogeth"}, "another token"),
+        ("/opening", {"token": ""}, "another token"),
+        ("/opening", {"headers": {"host": "evil.example"}}, "127.0.0.1 only"),
+        ("/opening", {"headers": {"host": f"127.0.0.1:{PORT + 1}"}}, "127.0.0.1 only"),
+        ("/opening", {"headers": {}}, "127.0.0.1 only"),
+        ("/opening", {"headers": {**OWN, "origin": "https://evil.example"}}, "another page"),
+        ("/opening", {"headers": {**OWN, "origin": "null"}}, "another page"),
+        ("/opening", {"headers": {**OWN, "sec-fetch-site": "cross-site"}}, "another page"),
+        ("/tick", {"sent": {}, "headers": {"host": HOST}}, "another page"),
+        ("/tick", {"sent": {}, "headers": {**OWN, "origin": "http://localhost:1"}}, "another page"),
+    ],
+)
+def test_strangers_get_nothing_but_the_reason(ask, desk, path, how, why):
+    before = desk.journal.path.read_bytes()
+    status, body = ask(path, **how)
+    assert status == 403
+    assert why.encode() in body
+    assert b"cat" not in body
+    assert desk.journal.path.read_bytes() == before
+
+
+def test_the_owner_is_let_in_by_either_name_of_this_machine(ask):
+    local = f"localhost:{PORT}"
+    for host in (HOST, local):
+        assert ask("/opening", headers={"host": host})[0] == 200
+    assert ask("/undo", sent={}, headers={"host": local, "origin": f"http://{local}"})[0] == 200
+
+
+def test_every_answer_forbids_what_is_not_its_own(ask):
+    for path in ("/", "/review.js", "/review.css", "/opening", "/nowhere"):
+        ask(path)
+        policy = ask.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+        assert "unsafe" not in policy
+        assert ask.headers["x-content-type-options"] == "nosniff"
+        assert ask.headers["referrer-policy"] == "no-referrer"
+
+
+def test_the_page_holds_nothing_of_the_data(ask):
+    _, page = ask("/")
+    assert b"word1" not in page
+    assert b"<script>" not in page
+    assert b"style=" not in page
+
+
+def test_only_this_machine_can_be_listened_on():
+    with bound(0) as one:
+        assert one.getsockname()[0] == "127.0.0.1"
+        with pytest.raises(InputError, match="cannot be had"):
+            bound(one.getsockname()[1])
+    with pytest.raises(InputError, match="--port must be 0"):
+        bound(70_000)
+
+
+# -- what is answered ------------------------------------------------------------------------------
+
+
+def test_a_tick_moves_the_counts_and_is_in_the_file(ask, desk):
+    at = int(desk.worklist.positions[0])
+    told = ask.json("/tick?who=ben", sent={"at": at, "verdict": "right"})
+    assert (told["left"], told["mine"], told["people"]) == (129, 1, {"ben": 1})
+    assert '"who":"ben"' in desk.journal.path.read_text(encoding="utf-8")
+    assert ask.json("/said?who=ben")["said"][0] == [["right", -1], "right"]
+    assert ask.json("/said?who=ana")["said"][0] == [None, "right"]
+    assert ask.json("/undo?who=ben", sent={})["gone"] == [at]
+
+
+@pytest.mark.parametrize(
+    ("path", "sent"),
+    [
+        ("/tick", {"at": "x", "verdict": "right"}),
+        ("/tick", {"at": 10**9, "verdict": "right"}),
+        ("/tick", {"at": 0, "verdict": "<script>"}),
+        ("/tick", {"at": True, "verdict": "right"}),
+        ("/tick", [1, 2]),
+        ("/tick", b"{"),
+        ("/tick", b"[" + b" " * 2_000_000),
+        ("/tick", b"[" * 100_000),
+        ("/accept", {"given": 0, "suggested": 0}),
+        ("/finish", {}),
+        ("/cards?at=x", None),
+        ("/similar?at=1000000", None),
+        ("/similar?at=1,2", None),
+        ("/similar?at=", None),
+        ("/check?cell=0,0", None),
+        ("/check?cell=0", None),
+        ("/check", None),
+        ("/export/pickle", None),
+        ("/picture/0/320", None),
+    ],
+)
+def test_nonsense_is_refused_in_a_sentence_and_nothing_is_written(ask, desk, path, sent):
+    before = desk.journal.path.read_bytes()
+    status, body = ask(path, sent=sent)
+    assert status == 400
+    assert json.loads(body)["error"]
+    assert desk.journal.path.read_bytes() == before
+
+
+def test_what_is_posted_must_be_json(ask):
+    status, body = ask("/undo", sent=b"", headers=OWN)
+    assert status == 200
+    status, body = ask("/tick", sent=b"at=1", headers={**OWN, "content-type": "text/plain"})
+    assert (status, json.loads(body)["error"]) == (400, "send JSON")
+
+
+def test_a_cell_is_checked_then_accepted_then_given_back(ask, desk):
+    now = ask.json("/check?cell=0,1")
+    assert (now["checked"], now["ready"], now["most"]) == (0, False, None)
+    for at in now["drawn"]:
+        ask.json("/tick", sent={"at": at, "verdict": "wrong", "label": 1})
+    now = ask.json("/check?cell=0,1")
+    assert now["ready"]
+    assert 0 < now["share"] <= 0.2
+    told = ask.json("/accept", sent={"given": 0, "suggested": 1})
+    assert told["accepted"] == now["open"]
+    assert len(ask.json("/undo", sent={})["gone"]) == now["open"]
+
+
+def test_cards_search_and_similar_examples(ask):
+    (card,) = ask.json("/cards?at=5")
+    assert card["fields"][0] == ["says", "word5 of row 5"]
+    assert 5 in ask.json("/search?words=row%205")
+    assert ask.json("/similar?at=5") != []
+
+
+def test_finish_writes_a_new_file_and_decides_again_where_that_is_wished(ask, desk, tmp_path):
+    at = int(desk.worklist.suspects[0])
+    ask.json("/tick", sent={"at": at, "verdict": "wrong", "label": 1})
+    done = ask.json("/finish", sent={"again": True})
+    assert done["corrected"] == 1
+    assert done["again"] == ["found nothing more"]
+    assert (tmp_path / "corrected.csv").is_file()
+    assert ask.json("/finish", sent={})["again"] is None
+
+
+@pytest.mark.parametrize("kind", ["csv", "label-studio", "argilla"])
+def test_an_export_is_a_download_and_never_a_page(ask, kind):
+    assert ask(f"/export/{kind}")[0] == 200
+    assert ask.headers["content-type"] == "application/octet-stream"
+    assert ask.headers["content-disposition"].startswith("attachment")
+
+
+# -- pictures --------------------------------------------------------------------------------------
+
+
+def test_pictures_come_from_the_datas_own_folder_and_are_made_anew(tmp_path):
+    from dris.review_app.app import review_app
+
+    photos, secret = tmp_path / "photos", tmp_path / "secret.png"
+    Image.new("RGB", (20, 20), "red").save(secret)
+    for name in ("cat", "dog"):
+        (photos / name).mkdir(parents=True)
+        for i in range(4):
+            image = np.full((20, 20, 3), 40 * i, dtype=np.uint8)
+            Image.fromarray(image).save(photos / name / f"{i}.png")
+    stolen = photos / "cat" / "0.png"
+    data = read_data(photos)
+    made = worklist_of(made_decision(data, suspects=4), sample=2)
+    with Journal(tmp_path / "a.jsonl", made) as journal:
+        desk = Desk(data, journal)
+        finishing = Finishing(lambda: (_ for _ in ()).throw(InputError("no")))
+        app = review_app(desk, title="t", who="ana", token=TOKEN, finishing=finishing)
+        ask = Asked(app)
+        status, body = ask("/picture/1/320")
+        assert (status, ask.headers["content-type"]) == (200, "image/webp")
+        assert body[:4] == b"RIFF"
+        assert ask("/picture/1/5000")[0] == 400
+        assert ask("/picture/99/320")[0] == 400
+        stolen.unlink()
+        stolen.symlink_to(secret)
+        status, body = ask("/picture/0/320")
+        assert status == 400
+        assert b"outside the data's own folder" in body
+
+
+def test_a_disk_that_does_not_answer_is_a_sentence_too(ask, desk, monkeypatch):
+    def gone(positions):
+        raise OSError(errno.EIO, "Input/output error", "animals.csv")
+
+    monkeypatch.setattr(desk, "cards", gone)
+    status, body = ask("/cards?at=0")
+    assert status == 400
+    assert "animals.csv: Input/output error; that disk does not answer" in json.loads(body)["error"]

@@ -1,0 +1,377 @@
+"""The desk: acts that are on the disk at once, what is shown, what is taken away."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dris.core.errors import InputError
+from dris.data.reader import read_data
+from dris.data.writer import Writer
+from dris.review_app.journal import Journal, journal_beside
+from dris.review_app.session import Desk, beginning
+from dris.review_app.worklist import NO_LABEL, worklist_of
+from made_review import NAMES, made_decision, made_desk, made_table
+
+
+@pytest.fixture
+def desk(tmp_path):
+    made = made_desk(tmp_path)
+    yield made
+    made.journal.close()
+
+
+def first(desk, k=0):
+    return int(desk.worklist.suspects[k])
+
+
+def answers(folder):
+    with made_desk(folder).journal as journal:
+        return list(journal.acts())
+
+
+# -- acts ------------------------------------------------------------------------------------------
+
+
+def test_a_tick_is_in_the_file_before_the_call_returns(desk):
+    desk.tick("ana", first(desk), "wrong", 1)
+    last = json.loads(desk.journal.path.read_text(encoding="utf-8").splitlines()[-1])
+    assert (last["who"], last["verdict"], last["label"]) == ("ana", "wrong", 1)
+
+
+def test_whoever_opens_it_again_finds_every_answer_and_the_same_cards(desk, tmp_path):
+    desk.tick("ana", first(desk), "right")
+    desk.tick("ben", first(desk, 1), "unsure")
+    cards = desk.worklist.positions.tolist()
+    desk.journal.close()
+    again = made_desk(tmp_path)
+    assert again.worklist.positions.tolist() == cards
+    assert again.standing.verdict(first(again)) == "right"
+    assert again.summary("ana")["people"] == {"ana": 1, "ben": 1}
+    again.journal.close()
+    desk.journal = Journal(desk.journal.path)
+
+
+def test_undo_gives_back_the_last_act_of_that_person_and_what_was_before(desk):
+    at = first(desk)
+    desk.tick("ana", at, "right")
+    desk.tick("ana", at, "wrong", 1)
+    desk.tick("ben", first(desk, 1), "right")
+    assert desk.undo("ana") == [at]
+    assert desk.standing.by("ana", at).verdict == "right"
+    assert desk.undo("ana") == [at]
+    assert desk.undo("ana") == []
+    assert desk.standing.verdict(first(desk, 1)) == "right"
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (("ana", 199, "right", NO_LABEL), "not on this worklist"),
+        (("ana", 0, "maybe", NO_LABEL), "verdict must be right, wrong, unsure"),
+        (("ana", 0, "wrong", 3), "label must be 0..2 or -1, got 3"),
+        (("ana", 0, "wrong", 0), "only a wrong label has another one"),
+        (("ana", 0, "right", 1), "only a wrong label has another one"),
+        ((" ", 0, "right", NO_LABEL), "a reviewer needs a name"),
+    ],
+)
+def test_a_tick_that_makes_no_sense_is_refused_and_not_written(tmp_path, act, message):
+    desk = made_desk(tmp_path, sample=0)
+    before = desk.journal.path.read_bytes()
+    with pytest.raises(InputError, match=message):
+        desk.tick(*act)
+    assert desk.journal.path.read_bytes() == before
+    desk.journal.close()
+
+
+KILLED = """
+import sys
+sys.path[:0] = {paths!r}
+from made_review import made_desk
+desk = made_desk({folder!r})
+for k in range(10_000):
+    at = int(desk.worklist.positions[k % len(desk.worklist)])
+    desk.tick("ana", at, "right")
+    print(k, flush=True)
+"""
+
+
+def test_what_was_answered_before_a_kill_is_there_after_it(tmp_path):
+    tests = str(Path(__file__).parents[1])
+    source = str(Path(__file__).parents[2] / "src")
+    code = KILLED.format(paths=[tests, source], folder=str(tmp_path))
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, encoding="utf-8"
+    ) as child:
+        said = [child.stdout.readline() for _ in range(12)]
+        os.kill(child.pid, signal.SIGKILL)
+    found = answers(tmp_path)
+    assert len(found) >= int(said[-1]) + 1
+    assert all(act["verdict"] == "right" for act in found)
+
+
+def test_half_a_line_is_stepped_over_and_what_comes_after_it_is_whole(desk, tmp_path):
+    desk.tick("ana", first(desk), "right")
+    desk.journal.close()
+    with desk.journal.path.open("ab") as file:
+        file.write(b'{"act":"tick","who":"an')
+    again = made_desk(tmp_path)
+    again.tick("ana", first(again, 1), "unsure")
+    assert [act["verdict"] for act in again.journal.acts()] == ["right", "unsure"]
+    again.journal.close()
+    desk.journal = Journal(desk.journal.path)
+
+
+# -- the file --------------------------------------------------------------------------------------
+
+
+def test_two_processes_cannot_write_one_review(desk, tmp_path):
+    with pytest.raises(InputError, match="is open in another dris review"):
+        made_desk(tmp_path)
+
+
+def test_a_file_that_is_no_review_is_never_touched(tmp_path):
+    path = tmp_path / "mine.jsonl"
+    path.write_text("precious\n", encoding="utf-8")
+    with pytest.raises(InputError, match="never replaced"):
+        beginning(path, lambda: worklist_of(made_decision()))
+    assert path.read_text(encoding="utf-8") == "precious\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("positions", lambda values: values[:-1]),
+        ("suspicion", lambda values: [values]),
+        ("positions", lambda values: [values[0], *values[:-1]]),
+        ("positions", lambda values: [10**6, *values[1:]]),
+        ("positions", lambda values: [-3, *values[1:]]),
+        ("suggested", lambda values: [99, *values[1:]]),
+        ("sampled", lambda values: [10**9]),
+        ("rest", lambda value: -1),
+        ("seed", lambda value: {}),
+        ("classes", lambda value: 3),
+        ("positions", lambda values: [float("inf"), *values[1:]]),
+    ],
+)
+def test_a_damaged_worklist_is_said_in_a_sentence(desk, name, change):
+    desk.journal.close()
+    head, _, rest = desk.journal.path.read_bytes().partition(b"\n")
+    held = json.loads(head)
+    held["worklist"][name] = change(held["worklist"][name])
+    text = json.dumps(held).encode() + b"\n" + rest
+    desk.journal.path.write_bytes(text)
+
+    def read_it():
+        with Journal(desk.journal.path) as journal:
+            journal.worklist.check(desk.data, desk.journal.path)
+
+    with pytest.raises(InputError, match=r"no review that dris can go on with|was damaged"):
+        read_it()
+    assert desk.journal.path.read_bytes() == text
+    desk.journal.path.write_bytes(head + b"\n" + rest)
+    desk.journal = Journal(desk.journal.path)
+
+
+def test_not_even_a_line_break_is_added_to_a_file_that_is_no_review(tmp_path):
+    path = tmp_path / "notes.txt"
+    for text in (b"no break at the end", b'{"file":"dris review","work', b"[" * 100_000):
+        path.write_bytes(text)
+        with pytest.raises(InputError, match="never replaced"):
+            Journal(path)
+        assert path.read_bytes() == text
+
+
+def test_a_file_of_ticks_appears_with_its_first_line_whole_or_not_at_all(tmp_path, monkeypatch):
+    made, path = worklist_of(made_decision()), tmp_path / "a.jsonl"
+    real = os.write
+
+    def full(handle, line):
+        if len(line) > 1000:
+            return real(handle, line[:1000])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(InputError, match=r"cannot be written \(No space left on device\); free"):
+        Journal(path, made)
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == []
+    Journal(path, made).close()
+    assert [p.name for p in tmp_path.iterdir()] == ["a.jsonl"]
+
+
+def test_an_answer_that_does_not_fit_on_the_disk_spoils_none_that_comes_after(desk, monkeypatch):
+    real, before = os.write, desk.journal.path.read_bytes()
+
+    def full(handle, line):
+        if len(line) > 20:
+            return real(handle, line[:20])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(InputError, match="No space left on device"):
+        desk.tick("ana", first(desk), "right")
+    monkeypatch.undo()
+    assert desk.journal.path.read_bytes() == before
+    assert not desk.standing.verdict(first(desk))
+    desk.tick("ana", first(desk, 1), "right")
+    assert [act["at"] for act in desk.journal.acts()] == [first(desk, 1)]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "nowhere"])
+def test_where_no_answers_can_be_written_nothing_is_decided(tmp_path, kind):
+    path = tmp_path / "ticks.jsonl"
+    if kind == "pipe":
+        if not hasattr(os, "mkfifo"):
+            pytest.skip("needs pipes with names")
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path = tmp_path / "absent" / "ticks.jsonl"
+    with pytest.raises(InputError, match=r"pipe|folder"):
+        beginning(path, lambda: pytest.fail("it was decided"))
+
+
+def test_an_empty_file_and_a_link_to_nothing_can_hold_a_review(tmp_path):
+    made = worklist_of(made_decision())
+    (tmp_path / "empty").touch()
+    (tmp_path / "link").symlink_to("target")
+    for name in ("empty", "link"):
+        Journal(tmp_path / name, made).close()
+        Journal(tmp_path / name).close()
+    assert (tmp_path / "link").is_symlink()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["empty", "link", "target"]
+
+
+def test_a_review_of_other_data_is_refused(desk, tmp_path):
+    desk.journal.close()
+    made_table(tmp_path, n=199)
+    data = read_data(tmp_path / "animals.csv", label="kind", id="name")
+    with Journal(desk.journal.path) as journal, pytest.raises(InputError, match="has changed"):
+        Desk(data, journal)
+    desk.journal = Journal(desk.journal.path)
+
+
+def test_another_column_of_labels_is_refused(tmp_path):
+    made = worklist_of(made_decision())
+    other = made_decision(names=("x", "y", "z")).data
+    with pytest.raises(InputError, match="read it the same way"):
+        made.check(other, "a")
+
+
+def test_ticks_lie_beside_a_folder_and_never_in_it(tmp_path):
+    assert journal_beside(tmp_path).parent == tmp_path.parent
+
+
+def test_a_review_that_was_begun_decides_nothing_again(desk):
+    desk.journal.close()
+
+    def never():
+        raise AssertionError("decided again")
+
+    journal, going_on = beginning(desk.journal.path, never)
+    assert going_on
+    desk.journal = journal
+
+
+# -- what is shown ---------------------------------------------------------------------------------
+
+
+def test_cards_show_every_column_as_it_was_written(desk):
+    (card,) = desk.cards([first(desk)])
+    assert card["id"] == "r0"
+    assert card["fields"] == [("says", "word0 of row 0"), ("mass", "0.0")]
+
+
+def test_search_finds_words_of_any_column_and_of_ids(desk):
+    assert desk.faces.found("WORD3 r17 4.25") == [17]
+    assert 17 in desk.faces.found("row 17")
+    assert desk.faces.found("nowhere") == []
+
+
+def test_nothing_on_a_card_tells_the_sample_from_the_suspects(desk):
+    opening = desk.opening("ana")
+    assert "sampled" not in opening
+    given, other = np.array(opening["given"]), np.array(opening["suggested"])
+    assert (other != NO_LABEL).all()
+    assert (given != other).all()
+
+
+def test_similar_examples_come_nearest_first_and_a_copy_has_distance_zero(tmp_path):
+    path = made_table(tmp_path)
+    data = read_data(path, label="kind", id="name", features=["mass"])
+    made = worklist_of(made_decision(data))
+    with Journal(tmp_path / "a.jsonl", made) as journal:
+        features = np.r_[data.x[:1], data.x[:1], data.x[2:]]
+        near = Desk(data, journal, features=features).similar(0)
+    assert near[0]["id"] == "r1"
+    assert near[0]["far"] == 0
+    assert [one["far"] for one in near] == sorted(one["far"] for one in near)
+
+
+# -- what is taken away ----------------------------------------------------------------------------
+
+
+def test_finish_writes_corrected_and_trusted_labels_and_leaves_the_original_alone(desk, tmp_path):
+    before = (tmp_path / "animals.csv").read_bytes()
+    a, b, c, d = (first(desk, k) for k in range(4))
+    desk.tick("ana", a, "wrong", 1)
+    desk.tick("ana", b, "right")
+    desk.tick("ana", c, "wrong")
+    desk.tick("ana", d, "right")
+    desk.tick("ben", d, "wrong", 2)
+    done = desk.finish(tmp_path / "new.csv", trusted=None, writer=Writer())
+    assert (done.corrected, done.trusted, done.dropped, done.unsure) == (1, 2, 1, 1)
+    lines = (tmp_path / "new.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0].endswith("kind,trusted")
+    assert lines[1].startswith("r0,")
+    assert ",dog," in lines[1]
+    assert not any(line.startswith("r2,") for line in lines)
+    assert (tmp_path / "animals.csv").read_bytes() == before
+    again = read_data(tmp_path / "new.csv", label="kind", id="name", trusted="trusted")
+    assert again.trusted.sum() == 2
+
+
+def test_finish_never_writes_over_the_data(desk, tmp_path):
+    desk.tick("ana", first(desk), "right")
+    with pytest.raises(InputError, match="never replaced"):
+        desk.finish(tmp_path / "animals.csv", trusted=None, writer=Writer(force=True))
+    desk.undo("ana")
+    with pytest.raises(InputError, match="nothing is ticked"):
+        desk.finish(tmp_path / "b.csv", trusted=None, writer=Writer())
+
+
+def test_labels_that_were_accepted_unseen_are_corrected_and_not_trusted(tmp_path):
+    desk = made_desk(tmp_path, suspects=120, sample=0)
+    cell = desk.cell(0, 1)
+    for at in cell.sample:
+        desk.tick("ana", at, "wrong", 1)
+    count = desk.accept("ana", 0, 1)
+    assert count == len(cell.members) - 20
+    done = desk.finish(tmp_path / "new.csv", trusted=None, writer=Writer())
+    assert (done.corrected, done.trusted) == (len(cell.members), 20)
+    assert desk.undo("ana") == [at for at in cell.members if at not in cell.sample]
+    desk.journal.close()
+
+
+def test_a_cell_is_accepted_only_after_its_sample_was_checked(tmp_path):
+    desk = made_desk(tmp_path, suspects=120, sample=0)
+    cell = desk.cell(0, 1)
+    for at in cell.sample[:-1]:
+        desk.tick("ana", at, "wrong", 1)
+    with pytest.raises(InputError, match="1 of the 20 drawn are not checked yet"):
+        desk.accept("ana", 0, 1)
+    desk.journal.close()
+
+
+def test_a_cell_that_is_not_there_is_named_so(desk):
+    with pytest.raises(InputError, match="no suspect has these two labels"):
+        desk.check(0, 0)
+    assert NAMES[0] == "cat"

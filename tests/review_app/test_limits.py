@@ -1,0 +1,190 @@
+"""What follows from the answers: exact limits, agreement, and the draw they rest on."""
+
+import numpy as np
+import pytest
+
+from dris.core.certify.random_audit import audit_limit
+from dris.core.streams import rng_for
+from dris.review_app.cells import cell_standing, cells_of
+from dris.review_app.state import Standing
+from dris.review_app.worklist import EVERY, Worklist, worklist_of
+from made_review import made_decision
+
+
+def tick(who, at, verdict, label=-1):
+    return {"act": "tick", "who": who, "at": int(at), "verdict": verdict, "label": label}
+
+
+@pytest.fixture(scope="module")
+def made():
+    return worklist_of(made_decision(n=1000, suspects=60), sample=50)
+
+
+# -- the draw --------------------------------------------------------------------------------------
+
+
+def test_the_sample_is_of_labels_that_do_not_look_wrong_and_the_suspects_keep_their_order(made):
+    assert made.suspects.tolist() == list(range(60))
+    assert made.sample.min() >= 60
+    assert made.rest == 940
+    assert np.unique(made.positions).size == 110
+
+
+def test_the_sample_is_mixed_in_early_and_at_no_fixed_place():
+    many = worklist_of(made_decision(n=3000, suspects=1500), sample=60)
+    assert np.flatnonzero(many.sampled).max() < 60 * EVERY
+    assert np.unique(np.flatnonzero(many.sampled) % EVERY).size > 1
+
+
+def test_few_suspects_leave_room_for_the_whole_sample(made):
+    for suspects in (0, 1, 7, 300):
+        found = worklist_of(made_decision(n=400, suspects=suspects), sample=60)
+        assert (found.sampled.sum(), found.suspects.size) == (60, suspects)
+
+
+def test_trusted_labels_are_never_drawn():
+    decision = made_decision(n=100, suspects=5)
+    trusted = np.arange(100) % 2 == 1
+    object.__setattr__(decision.data, "trusted", trusted)
+    found = worklist_of(decision, sample=40)
+    assert not trusted[found.sample].any()
+
+
+def test_a_worklist_comes_back_from_its_plain_values(made):
+    back = Worklist.from_dict(made.to_dict())
+    for name in ("positions", "suggested", "contradicted", "sampled"):
+        assert np.array_equal(getattr(back, name), getattr(made, name))
+    assert (back.rest, back.seed, back.classes) == (made.rest, made.seed, made.classes)
+
+
+# -- the limit on the rest -------------------------------------------------------------------------
+
+
+def limit_after(made, sample="", suspects=""):
+    verdicts = {"r": ("right", -1), "w": ("wrong", 0), "u": ("unsure", -1)}
+    acts = [tick("ana", at, *verdicts[v]) for at, v in zip(made.sample, sample, strict=False)]
+    acts += [tick("ana", at, *verdicts[v]) for at, v in zip(made.suspects, suspects, strict=False)]
+    return Standing.of(acts).rest_limit(made)
+
+
+def test_before_the_first_answer_everything_may_be_wrong(made):
+    now = limit_after(made)
+    assert (now.unsettled, now.most, now.checked) == (1000, 1000, 0)
+    assert now.hoped == 60 + audit_limit(size=940, checked=50, wrong=0).limit
+
+
+def test_a_clean_sample_and_settled_suspects_leave_the_limit_of_the_audit(made):
+    now = limit_after(made, "r" * 50, "w" * 60)
+    assert now.most == now.hoped == audit_limit(size=940, checked=50, wrong=0).limit
+    assert now.unsettled == 1000 - 110
+
+
+def test_open_and_unsure_cards_of_the_sample_count_as_wrong(made):
+    now = limit_after(made, "r" * 45 + "uu", "r" * 60)
+    assert now.most == audit_limit(size=940, checked=50, wrong=5).limit
+    assert now.hoped == audit_limit(size=940, checked=50, wrong=2).limit
+
+
+def test_what_was_found_wrong_and_corrected_is_no_longer_left(made):
+    now = limit_after(made, "r" * 48 + "ww", "r" * 60)
+    assert now.most == audit_limit(size=940, checked=50, wrong=2).limit - 2
+
+
+def test_the_limit_holds_as_often_as_it_says_whenever_one_stops():
+    """True errors are drawn; over 400 worlds the limit may fail in 5 %.
+
+    Chance that a rule which fails in 5 % is seen to fail more than 36 times of 400: 3 in 10,000.
+    """
+    failed = 0
+    for seed in range(400):
+        rng = rng_for(seed, "world")
+        made = worklist_of(made_decision(n=300, suspects=20), sample=30, seed=seed)
+        wrong = rng.random(300) < 0.1
+        acts = [tick("a", at, "wrong" if wrong[at] else "right", -1) for at in made.sample]
+        stop = rng.integers(20)
+        acts += [tick("a", at, "right") for at in made.suspects[:stop]]
+        now = Standing.of(acts).rest_limit(made)
+        seen = {act["at"] for act in acts}
+        left = sum(wrong[at] for at in range(300) if at not in seen)
+        failed += left > now.most
+    assert failed <= 36
+
+
+def test_the_check_of_the_limit_would_see_one_that_is_too_low():
+    from scipy.stats import binom
+
+    assert binom.sf(36, 400, 0.05) < 5e-4
+    assert binom.cdf(36, 400, 0.15) < 5e-4
+
+
+# -- several people --------------------------------------------------------------------------------
+
+
+def test_people_who_disagree_leave_a_label_disputed_and_unsettled():
+    standing = Standing.of([tick("ana", 3, "right"), tick("ben", 3, "wrong", 1)])
+    assert standing.verdict(3) == "disputed"
+    assert standing.settled(3) is None
+    standing.act(tick("ben", 3, "right"))
+    assert standing.verdict(3) == "right"
+
+
+def test_agreement_counts_what_both_saw_by_hand():
+    acts = [tick("ana", at, "right") for at in range(4)]
+    acts += [tick("ben", 0, "right"), tick("ben", 1, "right"), tick("ben", 2, "wrong", 1)]
+    (found,) = Standing.of(acts).agreements()
+    assert (found.first, found.second, found.both, found.same) == ("ana", "ben", 3, 2)
+    assert found.kappa == 0  # ana says the same of all: no more than chance
+
+
+def test_kappa_by_hand():
+    said = [("right", "right")] * 4 + [("unsure", "unsure")] * 4 + [("right", "unsure")] * 2
+    acts = []
+    for at, (one, other) in enumerate(said):
+        acts += [tick("ana", at, one), tick("ben", at, other)]
+    (found,) = Standing.of(acts).agreements()
+    assert found.kappa == pytest.approx((0.8 - 0.48) / (1 - 0.48))
+
+
+def test_an_act_that_is_none_is_an_error():
+    from dris.core.errors import InputError
+
+    with pytest.raises(InputError, match="an act that is none"):
+        Standing.of([{"act": "burn", "who": "ana"}])
+
+
+# -- cells -----------------------------------------------------------------------------------------
+
+
+def test_a_cell_holds_the_suspects_of_its_two_labels_and_a_sample_of_twenty():
+    decision = made_decision(n=900, suspects=300)
+    made = worklist_of(decision)
+    cells = cells_of(made, decision.data.labels)
+    assert {key: len(cell.members) for key, cell in cells.items()} == {
+        (0, 1): 100,
+        (1, 2): 100,
+        (2, 0): 100,
+    }
+    assert all(len(cell.sample) == 20 for cell in cells.values())
+    assert cells == cells_of(made, decision.data.labels)
+
+
+def test_the_limit_on_the_rest_of_a_cell_is_the_audits_less_what_is_known():
+    decision = made_decision(n=900, suspects=300)
+    cell = cells_of(worklist_of(decision), decision.data.labels)[0, 1]
+    acts = [tick("a", at, "wrong", 1) for at in cell.sample[:18]]
+    acts += [tick("a", cell.sample[18], "right"), tick("a", cell.sample[19], "wrong", 2)]
+    now = cell_standing(cell, Standing.of(acts))
+    assert now.ready
+    assert (now.checked, now.other, len(now.open)) == (20, 2, 80)
+    assert now.most == audit_limit(size=100, checked=20, wrong=2).limit - 2
+    more = next(at for at in cell.members if at not in cell.sample)
+    later = cell_standing(cell, Standing.of([*acts, tick("a", more, "right")]))
+    assert (later.most, len(later.open)) == (now.most - 1, 79)
+
+
+def test_a_small_cell_is_checked_whole():
+    decision = made_decision(n=90, suspects=9)
+    cell = cells_of(worklist_of(decision), decision.data.labels)[0, 1]
+    assert sorted(cell.sample) == sorted(cell.members)
+    now = cell_standing(cell, Standing.of(tick("a", at, "wrong", 1) for at in cell.members))
+    assert (now.open, now.most, now.ready) == ((), 0, False)
