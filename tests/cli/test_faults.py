@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from dris.cli import _ended, talk
+from dris.cli import _ended
+from dris.cli import output as talk
 from dris.cli.output import ended_like_ctrl_c, notes_shown
 from dris.core.errors import InputError
 from dris.core.temporaries import is_left, temporary_folder, temporary_for
