@@ -159,8 +159,6 @@ CALLS = (
     Call(f"audit queue data.csv {COLUMNS} --scores scored --out o/q.csv", ("scored",)),
     Call(f"audit queue data.csv {COLUMNS} --scores scored --out o/q.csv", ("data.csv",)),
     Call(f"audit apply data.csv review.csv {COLUMNS} --out o/c.csv", ("review.csv",)),
-    Call("compare scored scored/scores.parquet --keep 0.5", ("scored",)),
-    Call("compare scored scored --truth truth.csv:flipped --id name", ("truth.csv",)),
     Call("rank losses --workers 1 --keep 0.5 --out o", ("losses",)),
     Call("rank losses --workers 1 --exact --out o", ("losses",)),
     Call("rank losses --workers 1 --keep 0.5 --out ranked", ("ranked",)),
@@ -188,7 +186,6 @@ WARM = (
     f"score data.csv {COLUMNS} --model nothing --out o",  # which asks torch for its names
     f"clean words.csv --label kind {PLAIN} --out o",
     f"corrupt data.csv {COLUMNS} --kind targeted --out o/n.csv",
-    "compare scored scored",
     "rank losses --workers 1 --keep 0.5 --out o",
     "reproduce times --scale smoke --records records --out o",
     "reproduce pruning --scale smoke --dry-run --out made",
@@ -290,10 +287,6 @@ def made_world(root: Path, *, outputs: bool = True) -> Path:
         encoding="utf-8",
     )
     root.joinpath("m.csv").write_text("kind,cat,dog\ncat,0.8,0.2\ndog,0.1,0.9\n", encoding="utf-8")
-    flips = [f"{name},{str(i % 7 == 0).lower()}" for i, name in enumerate(rows["name"])]
-    root.joinpath("truth.csv").write_text(
-        "\n".join(["name,flipped", *flips]) + "\n", encoding="utf-8"
-    )
     write_shards(root / "losses", losses_of(90), shards=2)
     (root / "records").mkdir()
     for name in ("significance", "times"):

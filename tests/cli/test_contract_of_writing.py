@@ -163,7 +163,6 @@ KEEPS = {"judge", "runs", "data"}
 SILENT = {
     "certify": "certify",
     "rules": "rules",
-    "compare": "compare scored scored",
     "audit read": "audit read audit.csv",
 }
 

@@ -376,7 +376,7 @@ def test_an_npz_of_embeddings_becomes_a_smaller_npz_and_a_report(dris, tmp_path)
 EVERY_COMMAND = (
     *("clean", "prune", "score", "weights", "judge", "report", "rules"),
     "review",
-    *("trial", "corrupt", "compare"),
+    *("trial", "corrupt"),
     *("audit draw", "audit read", "audit queue", "audit apply"),
     *("demo", "certify", "runs", "data"),
 )

@@ -6,7 +6,7 @@ Exit codes: 0 done, 1 an input breaks a rule (one sentence on stderr), 2 wrong u
 In reading order: `options` (one name, one meaning), `recipes` (the options of a run as a file),
 `help_pages` (groups and panels), `requests` (what all commands about data begin with),
 `data_commands` (clean, prune, score, weights, judge, report, rules), `review_command`,
-`audit_command`, `corrupt_command`, `trial_command`, `compare_command`, `rank_command`,
+`audit_command`, `corrupt_command`, `trial_command`, `rank_command`,
 `reproduce_command`, `talk`.
 """
 
@@ -19,7 +19,6 @@ from typing import Annotated
 import typer
 
 from dris.cli import audit_command as audit
-from dris.cli import compare_command as compare
 from dris.cli import corrupt_command as corrupt
 from dris.cli import data_commands as scoring
 from dris.cli import rank_command as ranking
@@ -128,7 +127,7 @@ def runs(
     show_runs(store, clean=clean, unfinished=unfinished)
 
 
-for part in (scoring, review, audit, corrupt, compare, ranking):
+for part in (scoring, review, audit, corrupt, ranking):
     part.register(app)
 for each in (app, audit.audit):
     for command in each.registered_commands:

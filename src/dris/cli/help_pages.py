@@ -7,7 +7,7 @@ from typer.core import TyperCommand, TyperGroup
 
 GROUPS = {
     "Your data": ("clean", "review", "prune", "weights", "report", "judge", "audit", "rules"),
-    "A closer look": ("score", "compare", "trial", "corrupt"),
+    "A closer look": ("score", "trial", "corrupt"),
     "Scale": ("rank", "runs"),
     "The paper": ("demo", "reproduce", "certify", "data"),
 }

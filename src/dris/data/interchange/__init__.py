@@ -1,6 +1,5 @@
 """Scores of ours for others, and of others for us.
 
-In reading order: `scorefile` (a file of scores), `score_comparison` (two of them beside each
-other), `foreign_records` (what other tools wrote), `transition_matrix` (which class is taken for
-which, from a file).
+In reading order: `scorefile` (a file of scores), `foreign_records` (what other tools wrote),
+`transition_matrix` (which class is taken for which, from a file).
 """
