@@ -11,8 +11,8 @@ from rich.table import Table
 
 from dris.cli import guarded_main
 from dris.cli.help_pages import PanelledHelp
+from dris.cli.runs_table import plain_console
 from dris.core.sanitize import printable
-from dris.report_page.terminal import plain_console
 from experiments import reproduce_command, trial_command
 from experiments.datasets.catalogue import load, status
 

@@ -10,7 +10,7 @@ from made_report import made, with_sample
 
 
 def written() -> set[str]:
-    folder = files("dris.report").joinpath("page_files")
+    folder = files("dris.report_page").joinpath("page_files")
     return {f.name for f in folder.iterdir() if f.name.startswith("panel_")}
 
 

@@ -7,7 +7,7 @@ In reading order: `options` (one name, one meaning), `recipes` (the options of a
 `help_pages` (groups and panels), `requests` (what all commands about data begin with),
 `data_commands` (clean, prune, score, weights, judge, report, rules), `review_command`,
 `audit_command`, `corrupt_command`, `trial_command`, `rank_command`,
-`reproduce_command`, `talk`.
+`reproduce_command`, `runs_table`, `talk`.
 """
 
 import io
@@ -122,7 +122,7 @@ def runs(
 
     Example: dris runs --store runs --clean
     """
-    from dris.report_page.terminal import show_runs
+    from dris.cli.runs_table import show_runs
 
     show_runs(store, clean=clean, unfinished=unfinished)
 

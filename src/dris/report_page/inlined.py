@@ -6,7 +6,7 @@ from importlib.resources import files
 
 def part(name: str) -> str:
     """A file of `page_files` as it is."""
-    return files("dris.report").joinpath("page_files", name).read_text(encoding="utf-8")
+    return files("dris.report_page").joinpath("page_files", name).read_text(encoding="utf-8")
 
 
 def one_script(texts: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""What commands print on a terminal: kept runs."""
+"""The kept runs as a table, which `dris runs` prints."""
 
 import sys
 from pathlib import Path
