@@ -10,8 +10,7 @@ pretrained too but for its last layer. Weights come with packages that only thes
 import torch
 from torch import Tensor, nn
 
-from dris.learn.trainers.networks.encoders import Centred, Enlarged, lite, pooled_lite
-from dris.learn.trainers.networks.models.registry import builder_of
+from experiments.dris_torch import Centred, Enlarged, builder_of, lite, pooled_lite
 
 
 def efficientnet_lite0(input_shape: tuple[int, ...], classes: int) -> nn.Module:

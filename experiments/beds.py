@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from dris.learn.recipe import (
+from experiments.dris_internals import (
     PAPER_FOOD_PROBE,
     PAPER_FOOD_TARGET_ATTACKED,
     PAPER_FOOD_TARGET_NATURAL,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.errors import InputError
-from dris.core.streams import rng_for
+from dris import InputError
 from experiments.datasets.catalogue import load
+from experiments.dris_internals import rng_for
 from experiments.spec import Source
 
 
@@ -87,7 +87,7 @@ def _prepared(x: Any, source: Source, place: Place) -> Any:
         x = halved(x, source.side)
     if source.backbone is None:
         return x
-    from dris.learn.trainers.networks.models.registry import builder_of
+    from experiments.dris_torch import builder_of
     from experiments.kinds.pictures import seen_by
 
     network = builder_of(source.backbone)[0](np.shape(x[0]), 0)

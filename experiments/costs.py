@@ -6,8 +6,8 @@ from functools import cache
 from math import prod
 from pathlib import Path
 
-from dris.core.errors import InputError
-from dris.learn.recipe import Recipe
+from dris import InputError
+from experiments.dris_internals import Recipe
 from experiments.runner import Record, missing, read_record
 from experiments.spec import CLEAN, Cell, Source
 
@@ -124,10 +124,8 @@ def _adds(cell: Cell, model: str, recipe: Recipe, kind: str) -> float:
 
 @cache
 def _forward(model: str, shape: tuple[int, ...], classes: int, value: int) -> float:
-    from dris.learn.trainers.estimators.staged import ESTIMATORS
-    from dris.learn.trainers.networks.models.count import multiply_adds, values_written
-    from dris.learn.trainers.networks.models.registry import build_model
-    from dris.learn.trainers.stacked.head_models import HEADS
+    from experiments.dris_internals import ESTIMATORS, HEADS
+    from experiments.dris_torch import build_model, multiply_adds, values_written
 
     if model in ESTIMATORS:
         return float(classes)

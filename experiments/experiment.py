@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, cast
 
-from dris.core.errors import InputError
+from dris import InputError
 from experiments.records import Records
 from experiments.results.claims import Claim
 from experiments.results.table import Table

@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from dris.learn.trainers.networks.models.dense import fully_connected
+from experiments.dris_torch import fully_connected
 
 
 def one_hidden_narrow(input_shape: tuple[int, ...], classes: int) -> nn.Module:

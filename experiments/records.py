@@ -7,11 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dris.core.errors import InputError
-from dris.core.sanitize import from_json
-from dris.data.files import reading
-from dris.data.writer import OWN, Writer
-from dris.learn.recipe import Recipe
+from dris import InputError
+from experiments.dris_internals import OWN, Recipe, Writer, from_json, reading
 from experiments.spec import Ensemble, Noise, key_of
 
 Row = dict[str, Any]

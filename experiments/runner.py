@@ -15,14 +15,21 @@ from typing import Any
 import numpy as np
 
 import dris
-from dris.core.files import made_folder, write_atomically
-from dris.core.sanitize import from_json
-from dris.core.temporaries import remove_left
-from dris.data.files import reading
-from dris.learn.engines.engine import Engine, checked_engine
-from dris.learn.engines.processes import Progress, devices_of, keep_freed_memory, run_all
-from dris.learn.store.scratch import scratch
 from experiments.cell_data import Place
+from experiments.dris_internals import (
+    Engine,
+    Progress,
+    checked_engine,
+    devices_of,
+    from_json,
+    keep_freed_memory,
+    made_folder,
+    reading,
+    remove_left,
+    run_all,
+    scratch,
+    write_atomically,
+)
 from experiments.kinds.groups import Finding, Findings
 from experiments.records import Records
 from experiments.spec import Cell
@@ -148,7 +155,7 @@ def _groups(
 ) -> list[Record]:
     keep_freed_memory()  # one worker is this process, which nobody made fit for work
     if place.device != "cpu":
-        from dris.learn.trainers.networks.loop import use_gpu_fully
+        from experiments.dris_torch import use_gpu_fully
 
         use_gpu_fully(devices_of(place.device)[0], compiled=place.compiled)
     return [record for cells in groups for record in _group(cells, folder, place, tick)]

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, replace
 
-from dris.core.errors import InputError
-from dris.core.select.rules import RECOMMENDED
-from dris.learn.recipe import (
+from dris import InputError
+from experiments.dris_internals import (
     PAPER_CIFAR10_TARGET,
     PAPER_CIFAR100_TARGET,
     PAPER_CIFAR_ATTACKER,
     PAPER_CIFAR_PROXY,
+    RECOMMENDED,
     Recipe,
 )
 from experiments.spec import Ensemble, Source, Target

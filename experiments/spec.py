@@ -5,7 +5,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dris.learn.recipe import Recipe
+from experiments.dris_internals import Recipe
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from dris.core.errors import InputError
-from dris.core.validate import checked_count, checked_mask, checked_score, exact
+from dris import InputError
+from experiments.dris_internals import checked_count, checked_mask, checked_score, exact
 
 _ROUNDING = 1e-12  # relative; a pairwise sum of 10^8 numbers errs by less than 1e-14
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from dris.core.errors import InputError
-from dris.core.temporaries import temporary_folder
+from dris import InputError
+from experiments.dris_internals import temporary_folder
 
 # What a tree of images may hold; anything else in its archive is left inside.
 _TREE_FILE = re.compile(r"(images/[\w-]+/[\w-]+\.jpg|meta/[\w-]+\.(txt|json)|[\w-]+\.txt)")

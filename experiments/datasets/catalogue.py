@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.errors import InputError
+from dris import InputError
 from experiments.datasets.archives import Found, check_packed, find, search_folders
 from experiments.datasets.download import Progress, absent, fetch
 from experiments.datasets.official_formats import Examples

@@ -6,10 +6,9 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-from dris.core.errors import InputError
-from dris.core.temporaries import temporary_folder
-from dris.data.writer import place_new
+from dris import InputError
 from experiments.datasets.archives import Found, Published, check_packed, read_parts
+from experiments.dris_internals import place_new, temporary_folder
 
 # Called with the file's name, the bytes so far and the bytes in all (None: not announced).
 Progress = Callable[[str, int, int | None], None]

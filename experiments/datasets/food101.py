@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.errors import InputError
-from dris.core.sanitize import from_json
-from dris.data.images.pixels import decoded
+from dris import InputError
 from experiments.datasets.official_formats import Splits
+from experiments.dris_internals import decoded, from_json
 
 _CLASSES, _TRAIN, _TEST = 101, 75_750, 25_250  # of the whole data set
 _LISTED = re.compile(r"([\w-]+)/[\w-]+")  # class/id, as in meta/train.txt

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.errors import InputError
-from dris.core.streams import rng_for
-from dris.core.validate import count_of
+from dris import InputError
+from experiments.dris_internals import count_of, rng_for
 
 
 @dataclass(frozen=True, slots=True)

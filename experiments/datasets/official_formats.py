@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.errors import InputError
+from dris import InputError
 
 # Images as (N, C, H, W) bytes, a table as (N, D) float32, or the paths of images to decode.
 Examples = NDArray[np.uint8] | NDArray[np.float32] | NDArray[np.str_]

@@ -6,12 +6,12 @@ from functools import partial
 
 import numpy as np
 
-from dris.core.streams import rng_for
 from experiments.datasets import class_names
 from experiments.datasets.archives import Found, Published, read_parts, unpack_tree
 from experiments.datasets.food101 import read_food101
 from experiments.datasets.mixture import two_cluster_mixture
 from experiments.datasets.official_formats import Splits, cifar_splits, idx_splits
+from experiments.dris_internals import rng_for
 
 
 @dataclass(frozen=True, slots=True)

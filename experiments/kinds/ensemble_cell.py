@@ -11,19 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.certify.separation import certify
-from dris.core.checks.diagnostics import (
+from dris import SCORES, Dynamics, certify, keep_top
+from experiments.cell_data import Place
+from experiments.dris_internals import (
+    TRAJECTORIES,
+    NothingPassesError,
     auroc,
     boundary_disagreement,
     contamination,
     corrupted_disagreement,
 )
-from dris.core.dynamics.columns import TRAJECTORIES
-from dris.core.dynamics.dynamics import Dynamics
-from dris.core.scores.formulas import SCORES
-from dris.core.select.gate import NothingPassesError
-from dris.core.select.selection import keep_top
-from experiments.cell_data import Place
 from experiments.kinds.groups import Ensembles, Finding, prepared, timed
 from experiments.spec import Cell
 

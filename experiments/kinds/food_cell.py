@@ -15,18 +15,19 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from dris.core.dynamics.dynamics import Dynamics
-from dris.core.noise.flips import NoisyLabels
-from dris.core.select.gate import NothingPassesError
-from dris.core.streams import rng_for, seed_for
-from dris.learn.store.target_log import TargetRun
-from dris.learn.targets import train_target
-from dris.learn.trainers.networks.models import build_model
-from dris.learn.trainers.networks.sources import DatasetSource, TensorSource
-from dris.learn.trainers.stacked.heads import train_heads
+from dris import Dynamics, train_target
 from experiments.backbones import PARTS, fine_tuned
 from experiments.cell_data import Loaded, Place
 from experiments.datasets.catalogue import load
+from experiments.dris_internals import (
+    NoisyLabels,
+    NothingPassesError,
+    TargetRun,
+    rng_for,
+    seed_for,
+    train_heads,
+)
+from experiments.dris_torch import DatasetSource, TensorSource, build_model
 from experiments.kinds.groups import (
     Ensembles,
     Finding,

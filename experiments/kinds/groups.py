@@ -12,22 +12,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.dynamics.dynamics import Dynamics
-from dris.core.noise.canaries import Canaries, plant_canaries, without_canaries
-from dris.core.noise.flips import NoisyLabels, flip_labels
-from dris.core.select.rules import RECOMMENDED, choose, rule_of
-from dris.core.select.selection import Subset
-from dris.core.streams import rng_for
-from dris.data.labelled import LabelledData
-from dris.learn.attack import attacker_norms
-from dris.learn.proxies import train_proxies
-from dris.learn.store.scratch import scratch
-from dris.learn.store.target_log import TargetRun
-from dris.learn.trainers.registry import kind_of
-from dris.pipeline.by_scores import decide_scored
-from dris.pipeline.scored import Scored, score_data
-from dris.pipeline.settings import NO_ENCODER, Settings
+from dris import Dynamics, Settings, flip_labels, plant_canaries, train_proxies
 from experiments.cell_data import Loaded, Place, loaded
+from experiments.dris_internals import (
+    NO_ENCODER,
+    RECOMMENDED,
+    Canaries,
+    LabelledData,
+    NoisyLabels,
+    Scored,
+    Subset,
+    TargetRun,
+    attacker_norms,
+    choose,
+    decide_scored,
+    kind_of,
+    rng_for,
+    rule_of,
+    score_data,
+    scratch,
+    without_canaries,
+)
 from experiments.spec import CLEAN, Cell, Noise, Target
 
 Labels = NDArray[np.int64]

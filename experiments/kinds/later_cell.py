@@ -12,12 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.checks.diagnostics import contamination
-from dris.core.dynamics.best_epoch import best_epoch
-from dris.core.dynamics.dynamics import Dynamics
-from dris.core.select.rules import choose
-from dris.core.streams import rng_for, seed_for
+from dris import Dynamics
 from experiments.cell_data import Loaded, Place, loaded
+from experiments.dris_internals import best_epoch, choose, contamination, rng_for, seed_for
 from experiments.kinds.ensemble_cell import until
 from experiments.kinds.groups import Finding, corrupted_cell, proxies_of, timed
 from experiments.kinds.proved_cell import flat
@@ -133,7 +130,7 @@ def _right(model: Any, data: Loaded, place: Place) -> Mask:
     """Which test examples a trained target gets right."""
     import torch
 
-    from dris.learn.trainers.networks.sources import TensorSource
+    from experiments.dris_torch import TensorSource
 
     device = next(model.parameters()).device
     source = TensorSource(data.x, device).like(data.test_x)

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.noise.flips import NoisyLabels
-from dris.core.select.selection import Subset
-from dris.learn.store.target_log import TargetRun
 from experiments.cell_data import Loaded, Place
+from experiments.dris_internals import NoisyLabels, Subset, TargetRun
 from experiments.kinds import static_cell
 from experiments.kinds.groups import Finding
 from experiments.spec import Cell
@@ -60,7 +58,7 @@ def _said(model: Any, data: Loaded) -> Labels:
     """The class that a trained network gives every training example."""
     import torch
 
-    from dris.learn.trainers.networks.sources import TensorSource
+    from experiments.dris_torch import TensorSource
 
     source = TensorSource(data.x, next(model.parameters()).device)
     pieces = np.array_split(np.arange(len(data.y)), -(-len(data.y) // _AT_ONCE))

@@ -12,18 +12,18 @@ from functools import cache, partial
 
 import numpy as np
 
-from dris.core.dynamics.dynamics import Dynamics
-from dris.core.noise.flips import NoisyLabels
-from dris.core.scores.formulas import rank_variance
-from dris.core.select.importance import Importance, importance
-from dris.core.streams import rng_for
-from dris.learn.online import train_online
-from dris.learn.proxies import train_proxies
-from dris.learn.recipe import PAPER_RHO_REFERENCE
-from dris.learn.sampling.plans import SMOOTHING
-from dris.learn.store.target_log import TargetRun
+from dris import Dynamics, importance, train_online, train_proxies
 from experiments.cell_data import Loaded, Place
 from experiments.datasets.catalogue import load
+from experiments.dris_internals import (
+    PAPER_RHO_REFERENCE,
+    SMOOTHING,
+    Importance,
+    NoisyLabels,
+    TargetRun,
+    rank_variance_of,
+    rng_for,
+)
 from experiments.kinds.groups import Finding, clocked, corrupted_cell, prepared, target_of, timed
 from experiments.scales import SCALES
 from experiments.spec import Cell
@@ -131,7 +131,7 @@ def plan_of(rule: str, proxies: Dynamics) -> tuple[str | Importance, float | Non
     if float(smoothing) == SMOOTHING:
         return name, float(exponent)
     plan = importance(
-        rank_variance(proxies), smoothing=float(smoothing), weight_exponent=float(exponent)
+        rank_variance_of(proxies), smoothing=float(smoothing), weight_exponent=float(exponent)
     )
     return plan, None
 

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.utils.data import Dataset
 
-from dris.learn.store.locks import folder_lock
-from dris.learn.store.run_store import fingerprint
-from dris.learn.trainers.networks.features import extract_features
 from experiments.datasets.food101 import decode_images
+from experiments.dris_internals import fingerprint, folder_lock
+from experiments.dris_torch import extract_features
 
 AT_ONCE = 2 << 30  # bytes of pictures or maps that are held in memory
 _PORTION = 256  # pictures decoded before they are written

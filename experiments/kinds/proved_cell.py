@@ -10,14 +10,17 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.checks.diagnostics import auroc, boundary_set, contamination, estimate_assumptions
-from dris.core.dynamics.dynamics import Dynamics
-from dris.core.scores.formulas import SCORES
-from dris.core.select.selection import keep_top
-from dris.core.streams import rng_for
-from dris.core.validate import part_of
-from dris.learn.trainers.stacked.head_models import is_head
+from dris import SCORES, Dynamics, keep_top
 from experiments.cell_data import Loaded, Place, loaded
+from experiments.dris_internals import (
+    auroc,
+    boundary_set,
+    contamination,
+    estimate_assumptions,
+    is_head,
+    part_of,
+    rng_for,
+)
 from experiments.kinds.ensemble_cell import radii
 from experiments.kinds.groups import Finding, corrupted_cell, proxies_of, timed
 from experiments.spec import Cell

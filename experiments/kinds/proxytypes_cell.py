@@ -6,12 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.checks.diagnostics import auroc, contamination, empirical_gap
-from dris.core.dynamics.dynamics import Dynamics
-from dris.core.scores.formulas import SCORES
-from dris.core.scores.ranks import rank_variance
-from dris.core.select.selection import keep_top
+from dris import SCORES, Dynamics, keep_top, rank_variance
 from experiments.cell_data import Place, loaded
+from experiments.dris_internals import auroc, contamination, empirical_gap
 from experiments.kinds.groups import Finding, corrupted_cell, proxies_of, timed
 from experiments.spec import Cell
 

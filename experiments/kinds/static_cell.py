@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.noise.flips import NoisyLabels
-from dris.core.select.gate import NothingPassesError
-from dris.core.select.selection import Subset
-from dris.learn.store.target_log import TargetRun
-from dris.learn.targets import train_target
+from dris import train_target
 from experiments.cell_data import Loaded, Place
+from experiments.dris_internals import NoisyLabels, NothingPassesError, Subset, TargetRun
 from experiments.kinds.groups import (
     Finding,
     clocked,

@@ -9,28 +9,27 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.checks.diagnostics import contamination
-from dris.core.noise.flips import NoisyLabels
-from dris.core.scores.ranks import rank_variance
-from dris.core.select.importance import Importance, importance
-from dris.core.select.selection import keep_top
-from dris.core.streams import seed_for
-from dris.learn.recipe import Recipe
-from dris.learn.trainers.estimators.hinge import (
+from dris import importance, keep_top, rank_variance
+from experiments.cell_data import Place
+from experiments.datasets.mixture import hyperplane_mixture
+from experiments.dris_internals import (
     Floats,
     HingeRecipe,
+    Importance,
+    NoisyLabels,
     Plans,
+    Recipe,
     Visits,
     by_plan,
+    contamination,
     descend,
     gradient_norms,
     in_passes,
     losses,
     margins,
+    seed_for,
     together,
 )
-from experiments.cell_data import Place
-from experiments.datasets.mixture import hyperplane_mixture
 from experiments.kinds.groups import Finding, corrupted, timed
 from experiments.spec import CLEAN, Cell, Noise
 

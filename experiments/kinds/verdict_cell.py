@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from dris.core.checks.judgement import judge
 from experiments.cell_data import Place
+from experiments.dris_internals import judge
 from experiments.kinds.groups import Finding, prepared
 from experiments.spec import Cell
 

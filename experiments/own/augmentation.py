@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dris.core.select.rules import title_of
+from experiments.dris_internals import title_of
 from experiments.paper.pruning import ATTACK, KEEP, data_of, orderings, static
 from experiments.records import Records, Row, counts
 from experiments.results.claims import Claim, above

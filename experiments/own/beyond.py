@@ -19,9 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dris.core.select.gate import CHOOSERS
-from dris.core.select.rules import RECOMMENDED, title_of
-from dris.learn.recipe import Recipe
+from experiments.dris_internals import CHOOSERS, RECOMMENDED, Recipe, title_of
 from experiments.records import Records, counts
 from experiments.results.claims import BySeed, Claim, above
 from experiments.results.curves import Panel, curve_panels

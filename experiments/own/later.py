@@ -16,8 +16,7 @@ them.
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dris.core.select.rules import title_of
-from dris.learn.recipe import Recipe
+from experiments.dris_internals import Recipe, title_of
 from experiments.kinds.later_cell import RULES
 from experiments.paper.pruning import KEEP, data_of
 from experiments.records import Records, counts

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dris.core.select.rules import title_of
-from dris.learn.recipe import Recipe
+from experiments.dris_internals import Recipe, title_of
 from experiments.kinds.proved_cell import MAGNITUDES
 from experiments.own.quotations import POSITIVE, PREDICTED, REJECTED, WIDEST, WORST, paragraphs
 from experiments.paper.pruning import KEEP, data_of

@@ -12,17 +12,22 @@ from pathlib import Path
 
 import numpy as np
 
-from dris.core.errors import InputError
-from dris.core.select.gate import DEFAULT_GATED, canaries_needed
-from dris.core.select.rules import title_of
-from dris.core.streams import rng_for
-from dris.core.validate import checked_count, count_of, exact
-from dris.data.labelled import LabelledData
-from dris.learn.engines.engine import Engine
-from dris.learn.engines.processes import Progress
-from dris.learn.recipe import Recipe
-from dris.learn.store.run_store import fingerprint
+from dris import InputError
 from experiments.cell_data import Loaded, Place
+from experiments.dris_internals import (
+    DEFAULT_GATED,
+    Engine,
+    LabelledData,
+    Progress,
+    Recipe,
+    canaries_needed,
+    checked_count,
+    count_of,
+    exact,
+    fingerprint,
+    rng_for,
+    title_of,
+)
 from experiments.records import Records, gather
 from experiments.results.statistics import Compared, compare, mean_std
 from experiments.runner import run

@@ -5,9 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from dris.core.select.rules import title_of
-from dris.core.validate import count_of
-from dris.data.writer import OWN, Writer
+from experiments.dris_internals import OWN, Writer, count_of, title_of
 from experiments.own.trial import RULES, Split, Trial, steadiest, told, values, winners
 from experiments.records import Records
 from experiments.results.figures import CLEAN as BLUE

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dris.core.select.rules import title_of
+from experiments.dris_internals import title_of
 from experiments.paper.pruning import KEEP, static
 from experiments.records import Records
 from experiments.results.claims import Claim, above, falling, together, within

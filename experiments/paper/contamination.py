@@ -19,8 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dris.core.select.rules import title_of
-from dris.learn.recipe import PAPER_CIFAR_ATTACKER, PAPER_CIFAR_PROXY
+from experiments.dris_internals import PAPER_CIFAR_ATTACKER, PAPER_CIFAR_PROXY, title_of
 from experiments.paper import pruning
 from experiments.paper.breakdown import watched
 from experiments.paper.pruning import ATTACK, KEEP, RULES, data_of, orderings, ours

@@ -19,7 +19,7 @@ from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
-from dris.learn.recipe import Recipe
+from experiments.dris_internals import Recipe
 from experiments.paper.breakdown import watched
 from experiments.paper.pruning import ATTACK, static
 from experiments.records import Records

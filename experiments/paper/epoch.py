@@ -14,7 +14,7 @@ than the others.
 from collections.abc import Sequence
 from pathlib import Path
 
-from dris.core.select.rules import title_of
+from experiments.dris_internals import title_of
 from experiments.paper.breakdown import watched
 from experiments.paper.pruning import ATTACK, static
 from experiments.records import Records

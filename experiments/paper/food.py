@@ -18,8 +18,8 @@ EL2N, EL2N below Random, AUM above DR-IS.
 from collections.abc import Sequence
 from pathlib import Path
 
-from dris.core.select.rules import title_of
 from experiments.beds import FOOD
+from experiments.dris_internals import title_of
 from experiments.records import Records
 from experiments.results.claims import Claim, above, within
 from experiments.results.panels import bar_panels

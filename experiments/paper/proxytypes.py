@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dris.core.checks.diagnostics import Gap
 from experiments.beds import TYPES
+from experiments.dris_internals import Gap
 from experiments.kinds.proxytypes_cell import sizes
 from experiments.records import Records, Row
 from experiments.results.claims import Claim, above, within

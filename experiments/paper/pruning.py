@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
-from dris.core.select.rules import RECOMMENDED, title_of
+from experiments.dris_internals import RECOMMENDED, title_of
 from experiments.records import Records
 from experiments.results.claims import Claim, above
 from experiments.results.figures import grouped_bars

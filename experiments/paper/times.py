@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dris.core.select.rules import title_of
+from experiments.dris_internals import title_of
 from experiments.paper import pruning
 from experiments.paper.pruning import PRINTED, data_of
 from experiments.records import Records

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dris.core.select.rules import title_of
+from experiments.dris_internals import title_of
 from experiments.results.figures import PALETTE, both
 from experiments.results.statistics import mean_std
 

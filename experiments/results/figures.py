@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.checks.diagnostics import Gap
-from dris.core.temporaries import temporary_folder
-from dris.data.writer import Writer
+from experiments.dris_internals import Gap, Writer, temporary_folder
 from experiments.results.statistics import mean_std
 from experiments.results.table import Table
 

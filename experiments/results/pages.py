@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from dris.core.files import made_folder
-from dris.data.writer import OWN, Writer
+from experiments.dris_internals import OWN, Writer, made_folder
 from experiments.experiment import Experiment, experiment_of
 from experiments.records import Records, write_records
 from experiments.results.claims import Claim

@@ -5,7 +5,7 @@ from functools import reduce
 from operator import getitem
 from typing import Any
 
-from dris.core.select.rules import title_of
+from experiments.dris_internals import title_of
 from experiments.records import Records
 from experiments.results.statistics import mean_std
 from experiments.results.table import Printed, Table

@@ -4,9 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from dris.core.sanitize import from_json
-from dris.data.files import reading
-from dris.data.writer import OWN, Writer
+from experiments.dris_internals import OWN, Writer, from_json, reading
 from experiments.experiment import EXPERIMENTS
 from experiments.results.causes import reason_of
 from experiments.results.claims import Claim, Outcome, Whose

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from dris.core.select.rules import title_of
+from experiments.dris_internals import title_of
 from experiments.spec import Cell
 
 

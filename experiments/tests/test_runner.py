@@ -14,13 +14,11 @@ from pathlib import Path
 import pytest
 
 import experiments.kinds.static_cell as static_kind
-from dris.core.errors import InputError
-from dris.data.writer import MANIFEST
-from dris.learn.engines.engine import Engine
-from dris.learn.store.scratch import made_scratch
+from dris import InputError
 from experiments import runner
 from experiments.cell_data import Place
 from experiments.costs import cost_of
+from experiments.dris_internals import MANIFEST, Engine, made_scratch
 from experiments.experiment import EXPERIMENTS, as_printed, experiment_of
 from experiments.paper import contamination, times
 from experiments.records import ROWS, Records, gather, read_records, write_records

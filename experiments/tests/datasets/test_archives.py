@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from dris.core.errors import InputError
+from dris import InputError
 from experiments.datasets.archives import Found, find, read_parts, search_folders, unpack_tree
 from made_archives import (
     CIFAR_PARTS,

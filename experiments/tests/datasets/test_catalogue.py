@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from dris.core.errors import InputError
+from dris import InputError
 from experiments.datasets.catalogue import KNOWN, KnownData, load, load_set, set_status, status
 from experiments.datasets.food101 import decode_images
 from made_archives import (

@@ -4,7 +4,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from dris.core.errors import InputError
+from dris import InputError
 from experiments.datasets.catalogue import load_set
 from made_archives import IDX_PARTS, cifar_archive, tiny_cifar, tiny_idx
 

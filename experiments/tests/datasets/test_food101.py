@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dris.core.errors import InputError
+from dris import InputError
 from experiments.datasets.food101 import decode_images, read_food101
 from made_archives import food_files, jpeg, write_tree
 

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from dris.core.errors import InputError
+from dris import InputError
 from experiments.datasets.mixture import hyperplane_mixture, two_cluster_mixture
 
 

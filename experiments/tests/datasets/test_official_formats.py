@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dris.core.errors import InputError
+from dris import InputError
 from experiments.datasets.official_formats import cifar, cifar_splits, idx, idx_splits
 from made_archives import IDX_PARTS, cifar_rows, idx_bytes
 

@@ -3,10 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dris.core.checks.diagnostics import empirical_gap
-from dris.core.dynamics.dynamics import Dynamics
-from dris.core.scores.formulas import SCORES
+from dris import SCORES, Dynamics
 from experiments.cell_data import Place
+from experiments.dris_internals import empirical_gap
 from experiments.kinds.ensemble_cell import (
     EDGES,
     PLAIN,

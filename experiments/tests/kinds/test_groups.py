@@ -6,15 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dris.core.dynamics.dynamics import Dynamics
-from dris.core.errors import InputError
-from dris.core.noise.canaries import plant_canaries
-from dris.core.select.rules import choose, rule_of
-from dris.data.labelled import LabelledData
-from dris.pipeline.by_scores import decide_scored
-from dris.pipeline.scored import score_data
+from dris import Dynamics, InputError, plant_canaries
 from experiments import runner
 from experiments.cell_data import Loaded, Place
+from experiments.dris_internals import LabelledData, choose, decide_scored, rule_of, score_data
 from experiments.kinds import groups
 from experiments.kinds.groups import Ensembles, corrupted, kept_epochs, target_of, timed
 from experiments.own.beyond import GATED, UNGATED, VARIANTS

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dris.core.dynamics.dynamics import Dynamics
+from dris import Dynamics
 from experiments.cell_data import Loaded
 from experiments.kinds.later_cell import _worst, balance, disturbed, subgroups, sweep
 from experiments.own import later

@@ -5,10 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dris.core.noise.flips import NoisyLabels
-from dris.core.select.selection import Subset
-from dris.learn.store.target_log import TargetRun
 from experiments.cell_data import Loaded, Place
+from experiments.dris_internals import NoisyLabels, Subset, TargetRun
 from experiments.kinds import memory_cell, static_cell
 from experiments.kinds.memory_cell import memory
 from experiments.scales import scale_of

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dris.core.checks.diagnostics import boundary_set
-from dris.core.dynamics.dynamics import Dynamics
+from dris import Dynamics
 from experiments.cell_data import Loaded
+from experiments.dris_internals import boundary_set
 from experiments.kinds.proved_cell import (
     BOUNDARY,
     WIDE,

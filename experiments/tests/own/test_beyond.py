@@ -5,10 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dris.core.errors import InputError
-from dris.core.noise.flips import NoisyLabels
-from dris.core.select.rules import title_of
-from dris.core.select.selection import Subset
+from dris import InputError
+from experiments.dris_internals import NoisyLabels, Subset, title_of
 from experiments.experiment import narrowed
 from experiments.kinds.static_cell import trained
 from experiments.own import beyond

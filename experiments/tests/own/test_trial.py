@@ -7,13 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dris import InputError
 from dris.cli import main
-from dris.core.errors import InputError
-from dris.core.select.gate import DEFAULT_GATED, NothingPassesError, canaries_needed
-from dris.core.select.rules import title_of
-from dris.data.labelled import LabelledData
-from dris.data.writer import MANIFEST
 from experiments.cell_data import Place
+from experiments.dris_internals import (
+    DEFAULT_GATED,
+    MANIFEST,
+    LabelledData,
+    NothingPassesError,
+    canaries_needed,
+    title_of,
+)
 from experiments.kinds import groups, static_cell
 from experiments.own.trial import (
     RULES,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dris.core.errors import InputError
+from dris import InputError
 from experiments.costs import cost_of
 from experiments.experiment import EXPERIMENTS, experiment_of
 from experiments.records import Records, gather, read_records, write_records

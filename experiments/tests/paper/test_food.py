@@ -5,14 +5,12 @@ import pytest
 
 torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
 
-from dris.core.errors import InputError  # noqa: E402
-from dris.core.select.gate import NothingPassesError  # noqa: E402
-from dris.learn.store.target_log import TargetRun  # noqa: E402
-from dris.learn.targets import train_target  # noqa: E402
-from dris.learn.trainers.networks.loop import Network  # noqa: E402
+from dris import InputError, train_target  # noqa: E402
 from experiments import torchvision_backbones  # noqa: E402
 from experiments.backbones import random_trunk  # noqa: E402
 from experiments.cell_data import Place  # noqa: E402
+from experiments.dris_internals import NothingPassesError, TargetRun  # noqa: E402
+from experiments.dris_torch import Network  # noqa: E402
 from experiments.kinds import food_cell as kind  # noqa: E402
 from experiments.kinds.groups import Ensembles  # noqa: E402
 from experiments.paper import food  # noqa: E402

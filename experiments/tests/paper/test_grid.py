@@ -6,10 +6,9 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from dris.core.scores.formulas import SCORES
-from dris.core.select.rules import RECOMMENDED
-from dris.learn.recipe import Recipe
+from dris import SCORES
 from experiments.cell_data import Place
+from experiments.dris_internals import RECOMMENDED, Recipe
 from experiments.experiment import experiment_of, in_paper
 from experiments.paper import (
     contamination,
@@ -199,8 +198,7 @@ def test_k3_shares_its_networks_with_k1_and_k2():
 
 def test_the_papers_networks_are_as_large_as_the_count_says():
     pytest.importorskip("torch")
-    from dris.learn.trainers.networks.models.count import multiply_adds
-    from dris.learn.trainers.networks.models.registry import build_model
+    from experiments.dris_torch import build_model, multiply_adds
 
     classes = {"resnet18": 100}
     found = {

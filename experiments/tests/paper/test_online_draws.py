@@ -3,11 +3,10 @@ import pytest
 
 pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
 
-from dris.core.dynamics.dynamics import Dynamics
-from dris.core.select.importance import Importance
-from dris.learn.store.target_log import TargetRun
+from dris import Dynamics
 from experiments.beds import ONLINE
 from experiments.cell_data import Place
+from experiments.dris_internals import Importance, TargetRun
 from experiments.kinds.online_cell import found_in, plan_of, redrawn
 from experiments.paper import online_draws as online
 from experiments.paper import smoothing

@@ -3,9 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dris.core.dynamics.dynamics import Dynamics
-from dris.learn.proxies import checked_model
+from dris import Dynamics
 from experiments.beds import TYPES
+from experiments.dris_internals import checked_model
 from experiments.kinds.proxytypes_cell import histogram, measured, sizes
 from experiments.paper.proxytypes import NAMES
 

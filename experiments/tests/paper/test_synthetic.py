@@ -1,7 +1,7 @@
 import numpy as np
 
-from dris.learn.trainers.estimators.hinge import HingeRecipe
 from experiments.cell_data import Place
+from experiments.dris_internals import HingeRecipe
 from experiments.kinds.synthetic_cell import (
     COLUMNS,
     disagreement,

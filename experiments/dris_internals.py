@@ -1,0 +1,89 @@
+"""What the experiments need of `dris` beyond its public names, and why.
+
+No other module of `experiments` imports from inside `dris`, save `dris_torch`, which holds what
+needs torch: a rename in the library is mended here. A test holds it.
+"""
+
+# Results: what a record is compared with, and the measures of the paper's own analysis.
+from dris.core.checks.diagnostics import (
+    Gap,
+    auroc,
+    boundary_disagreement,
+    boundary_set,
+    contamination,
+    corrupted_disagreement,
+    empirical_gap,
+    estimate_assumptions,
+)
+from dris.core.checks.judgement import judge
+from dris.core.dynamics.best_epoch import best_epoch
+from dris.core.dynamics.columns import TRAJECTORIES
+
+# Files: records are written whole or not at all, and never over somebody else's.
+from dris.core.files import made_folder, write_atomically
+
+# Noise whose truth is known, and the canaries that gated rules need.
+from dris.core.noise.canaries import Canaries, without_canaries
+from dris.core.noise.flips import NoisyLabels
+from dris.core.sanitize import from_json, printable
+from dris.core.scores.formulas import rank_variance as rank_variance_of
+
+# Rules by the names that the paper's tables have, and those that the product withdrew.
+from dris.core.select.gate import CHOOSERS, DEFAULT_GATED, NothingPassesError, canaries_needed
+from dris.core.select.importance import Importance
+from dris.core.select.rules import RECOMMENDED, choose, rule_of, title_of
+from dris.core.select.selection import Subset
+
+# Named random streams: an experiment draws as the library does, from its own names.
+from dris.core.streams import rng_for, seed_for
+from dris.core.temporaries import remove_left, temporary_folder
+from dris.core.validate import checked_count, checked_mask, checked_score, count_of, exact, part_of
+from dris.data.files import reading
+from dris.data.images.pixels import decoded
+from dris.data.labelled import LabelledData
+from dris.data.writer import MANIFEST, OWN, Writer, place_new
+
+# Training: the attacker, cells on many processes, machines and GPUs, and stores of finished work.
+from dris.learn.attack import attacker_norms
+from dris.learn.engines.bars import bar
+from dris.learn.engines.engine import Engine, checked_engine
+from dris.learn.engines.processes import Progress, devices_of, keep_freed_memory, run_all
+from dris.learn.recipe import (
+    PAPER_CIFAR10_TARGET,
+    PAPER_CIFAR100_TARGET,
+    PAPER_CIFAR_ATTACKER,
+    PAPER_CIFAR_PROXY,
+    PAPER_FOOD_PROBE,
+    PAPER_FOOD_TARGET_ATTACKED,
+    PAPER_FOOD_TARGET_NATURAL,
+    PAPER_MNIST_PROXY,
+    PAPER_RHO_REFERENCE,
+    Recipe,
+)
+from dris.learn.sampling.plans import SMOOTHING
+from dris.learn.store.locks import folder_lock
+from dris.learn.store.run_store import fingerprint
+from dris.learn.store.scratch import made_scratch, scratch
+from dris.learn.store.target_log import TargetRun
+from dris.learn.trainers.estimators.hinge import (
+    Floats,
+    HingeRecipe,
+    Plans,
+    Visits,
+    by_plan,
+    descend,
+    gradient_norms,
+    in_passes,
+    losses,
+    margins,
+    together,
+)
+from dris.learn.trainers.estimators.staged import ESTIMATORS
+from dris.learn.trainers.registry import checked_model, kind_of
+from dris.learn.trainers.stacked.head_models import HEADS, is_head
+from dris.learn.trainers.stacked.heads import train_heads
+
+# The product's own route on scores that exist already, for the studies of what it decides.
+from dris.pipeline.by_scores import decide_scored
+from dris.pipeline.scored import Scored, score_data
+from dris.pipeline.settings import NO_ENCODER
