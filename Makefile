@@ -77,7 +77,7 @@ dist: $(DIST) ## wheel and source archive in dist, checked as a package index wo
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m twine check --strict dist/*
-	$(BIN)/hadolint Dockerfile
+	$(BIN)/hadolint packaging/docker/Dockerfile
 	$(BIN)/python -c "from rattler_build import Stage0Recipe as R; R.from_file('packaging/conda/recipe.yaml').render()"
 
 follow: dist ## the wheel in an empty environment, the first page and the README to the letter
