@@ -43,7 +43,7 @@ def main() -> None:
                 for leak in data.leaks:
                     print(f"{path.stem}, {label}: {leak}")
                 if not asked.read:
-                    dris.decide(data, check_harm=False, workers=1)
+                    dris.clean(data, check_harm=False, workers=1)
             except Exception as error:  # whatever it is, the next table is tried
                 bad += 1
                 print(f"{path.stem}, {label}: {type(error).__name__}: {error}")

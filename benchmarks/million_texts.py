@@ -27,7 +27,7 @@ data = dris.read_data(sys.argv[1], label="team", text="words")
 told = {"read": time.process_time() - begin, "width": data.x.shape[1], "bytes": data.x.nbytes}
 told["read_peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 if sys.argv[2] == "all":
-    decision = dris.decide(data, check_harm=False, workers=1)
+    decision = dris.clean(data, check_harm=False, workers=1)
     told["decide"] = time.process_time() - begin - told["read"]
     told["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     wrong = np.load(sys.argv[3])

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dris.core.certify.separation import certify as certify
-    from dris.core.checks.judgement import judge as judge
     from dris.core.dynamics.dynamics import Dynamics as Dynamics
     from dris.core.errors import InputError as InputError
     from dris.core.noise.canaries import plant_canaries as plant_canaries
@@ -25,7 +24,10 @@ if TYPE_CHECKING:
     from dris.core.scores.ranks import normalized_ranks as normalized_ranks
     from dris.core.scores.ranks import rank_variance as rank_variance
     from dris.core.select.importance import importance as importance
+    from dris.core.select.rules import RULES as RULES
+    from dris.core.select.rules import Rule as Rule
     from dris.core.select.selection import keep_top as keep_top
+    from dris.data.labelled import LabelledData as LabelledData
     from dris.data.reader import read_data as read_data
     from dris.integrations.sklearn import RobustClassifier as RobustClassifier
     from dris.integrations.sklearn import RobustSelector as RobustSelector
@@ -36,8 +38,10 @@ if TYPE_CHECKING:
     from dris.learn.targets import train_target as train_target
     from dris.learn.trainers.networks.samplers import ImportanceSampler as ImportanceSampler
     from dris.pipeline.decision import Decision as Decision
-    from dris.pipeline.route import decide as decide
     from dris.pipeline.settings import Settings as Settings
+    from dris.pipeline.verbs import clean as clean
+    from dris.pipeline.verbs import prune as prune
+    from dris.pipeline.verbs import weights as weights
     from dris.report_page.decision_page import report as report
 
 __version__ = "0.1.0"
@@ -47,19 +51,22 @@ _HOMES = {
     "Dynamics": "dris.core.dynamics.dynamics",
     "ImportanceSampler": "dris.learn.trainers.networks.samplers",
     "InputError": "dris.core.errors",
+    "LabelledData": "dris.data.labelled",
+    "RULES": "dris.core.select.rules",
     "Recorder": "dris.learn.record.recorder",
     "RobustClassifier": "dris.integrations.sklearn",
     "RobustSelector": "dris.integrations.sklearn",
+    "Rule": "dris.core.select.rules",
     "SCORES": "dris.core.scores.formulas",
     "Settings": "dris.pipeline.settings",
     "certify": "dris.core.certify.separation",
-    "decide": "dris.pipeline.route",
+    "clean": "dris.pipeline.verbs",
     "flip_labels": "dris.core.noise.flips",
     "importance": "dris.core.select.importance",
-    "judge": "dris.core.checks.judgement",
     "keep_top": "dris.core.select.selection",
     "normalized_ranks": "dris.core.scores.ranks",
     "plant_canaries": "dris.core.noise.canaries",
+    "prune": "dris.pipeline.verbs",
     "rank_variance": "dris.core.scores.ranks",
     "read_data": "dris.data.reader",
     "report": "dris.report_page.decision_page",
@@ -67,34 +74,10 @@ _HOMES = {
     "train_online": "dris.learn.online",
     "train_proxies": "dris.learn.proxies",
     "train_target": "dris.learn.targets",
+    "weights": "dris.pipeline.verbs",
 }
 
-__all__ = [
-    "SCORES",
-    "Decision",
-    "Dynamics",
-    "ImportanceSampler",
-    "InputError",
-    "Recorder",
-    "RobustClassifier",
-    "RobustSelector",
-    "Settings",
-    "certify",
-    "decide",
-    "flip_labels",
-    "importance",
-    "judge",
-    "keep_top",
-    "normalized_ranks",
-    "plant_canaries",
-    "rank_variance",
-    "read_data",
-    "report",
-    "targeted_noise",
-    "train_online",
-    "train_proxies",
-    "train_target",
-]
+__all__ = sorted(_HOMES)
 
 if importlib.util.find_spec("torch") is None:  # so that `from dris import *` works without it
     __all__.remove("ImportanceSampler")

@@ -38,7 +38,7 @@ def decision():
     y = (x[:, 0] > 0).astype(int)
     y[::12] = 1 - y[::12]
     settings = dris.Settings(epochs=4)
-    return dris.decide(dris.read_data(x, y), settings=settings, workers=1, check_harm=False)
+    return dris.clean(dris.read_data(x, y), settings=settings, workers=1, check_harm=False)
 
 
 def test_curves_are_the_means_over_examples_epoch_by_epoch():

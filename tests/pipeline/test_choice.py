@@ -119,7 +119,7 @@ def test_a_handful_of_examples_or_one_class_are_all_kept_and_nothing_trains(monk
             assert len(found.notes) == 1
             assert words in found.notes[0]
             with pytest.raises(InputError, match="so little data"):
-                found.weights()
+                found.weigh()
             with pytest.raises(InputError, match="so little data"):
                 found.at(0.5)
     enough = LabelledData.of(np.zeros((20, 1)), np.arange(20) % 2, classes=("a", "b"))
@@ -432,17 +432,21 @@ def test_another_share_comes_with_its_own_rows_and_limits():
 def test_weights_are_the_papers_probabilities_among_those_kept_or_all_but_canaries():
     scored, _ = made_scored()
     found = decide_scored(scored, keep=0.5)
-    plan, at = found.weights()
+    weighting = found.weigh()
+    plan, at = weighting.importance, weighting.positions
     assert at.tolist() == found.kept.tolist()
     assert plan.probabilities == pytest.approx(
         importance(rank_variance(scored.dynamics)[found.kept]).probabilities
     )
-    plan, at = found.weights("loss", smoothing=0.3, exponent=0.5, of="all")
+    weighting = found.weigh("loss", smoothing=0.3, exponent=0.5, of="all")
+    plan, at = weighting.importance, weighting.positions
+    assert (weighting.weights[at] == plan.weights).all()
+    assert not weighting.probabilities[scored.planted()].any()
     assert at.tolist() == np.flatnonzero(~scored.planted()).tolist()
     by_hand = importance(scored.scores()["loss"][at], smoothing=0.3, weight_exponent=0.5)
     assert (plan.weights == by_hand.weights).all()
     with pytest.raises(InputError, match=r"weights need a score, one of .*, got 'gated'"):
-        found.weights("gated")
+        found.weigh("gated")
 
 
 # -- what is refused -------------------------------------------------------------------------------
@@ -464,11 +468,6 @@ def test_bad_options_are_refused_before_anything_trains(monkeypatch, options, wo
     monkeypatch.setattr(route, "score_data", None)
     with pytest.raises(InputError, match=words):
         decide(made_scored()[0].data, **{"keep": 0.5, **options})
-
-
-def test_what_is_no_data_is_refused():
-    with pytest.raises(InputError, match=r"must be what dris\.read_data returns, got ndarray"):
-        decide(np.zeros((3, 3)))
 
 
 def test_a_rule_is_fine_where_its_canaries_are():

@@ -237,7 +237,7 @@ def test_what_a_recorder_filled_decides_without_training_by_its_ids(monkeypatch)
 def test_the_package_can_be_called_and_is_the_function():
     assert dris.pipeline.__wrapped__ is decide
     assert isinstance(
-        dris.decide(LabelledData.of(np.zeros((2, 1)), [0, 1], classes=(0, 1))), Decision
+        dris.clean(LabelledData.of(np.zeros((2, 1)), [0, 1], classes=(0, 1))), Decision
     )
 
 

@@ -6,10 +6,10 @@ import json
 import numpy as np
 import pytest
 
-from dris import decide
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
 from dris.pipeline.harm import Relabelled, measure_harm
+from dris.pipeline.route import decide
 
 
 def blobs(n=400, wrong=60, seed=0):

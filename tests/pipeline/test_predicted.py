@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dris import decide
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
 from dris.pipeline.predicted import Predicted, as_predicted, predicted_in, scored_by
+from dris.pipeline.route import decide
 from dris.report_page.decision_page import changing
 
 

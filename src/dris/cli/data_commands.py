@@ -8,7 +8,7 @@ import typer
 
 from dris.cli.data_options import Request, takes_request
 from dris.cli.options import Keep, MaybeKeep, check_share, names_in
-from dris.core.errors import InputError, meant
+from dris.core.errors import InputError
 
 if TYPE_CHECKING:
     from dris.data.labelled import LabelledData
@@ -197,25 +197,19 @@ def weights(
     Canaries get 0 and 0: their labels were flipped.
     Example: dris weights people.csv --label income --id person
     """
-    import numpy as np
-
-    from dris.core.scores.formulas import SCORES
-    from dris.core.select.importance import importance
     from dris.data.interchange.scorefile import ScoreFile, write_scores
     from dris.data.outputs import write_ids
+    from dris.pipeline.decision import check_weighting
 
-    if rule not in SCORES:
-        near = meant(rule, SCORES)
-        raise InputError(f"weights need a score, one of {', '.join(SCORES)}, got {rule!r}{near}")
     if written not in ("csv", "parquet"):
         raise InputError(f"--as must be csv or parquet, got {written!r}")
-    importance([1.0, 2.0], smoothing=smoothing, weight_exponent=exponent)  # before training
+    check_weighting(rule, smoothing=smoothing, exponent=exponent)
     (path,) = ask.files(f"weights.{written}")
     data = ask.read()
     decision, proxies = ask.decide(data)
-    plan, at = decision.weights(rule, smoothing=smoothing, exponent=exponent, of="all")
-    columns = {name: np.zeros(len(data)) for name in ("probability", "weight")}
-    columns["probability"][at], columns["weight"][at] = plan.probabilities, plan.weights
+    weighting = decision.weigh(rule, smoothing=smoothing, exponent=exponent, of="all")
+    plan, at = weighting.importance, weighting.positions
+    columns = {"probability": weighting.probabilities, "weight": weighting.weights}
     with ask.together() as writer:
         if written == "csv":
             write_ids(data, path, columns=columns, writer=writer)

@@ -43,7 +43,7 @@ from dris.pipeline.settings import Settings
 class RobustSelector(BaseEstimator):
     """Chooses which examples to train on: those whose labels small proxies do not doubt.
 
-    The decision is that of `dris.decide` and of the commands. Where data is too little for a step,
+    The decision is that of `dris.clean` and of the commands. Where data is too little for a step,
     one sentence of warning says what was done instead; with fewer than 50 examples, or 200 and a
     share to keep, everything is kept.
 
@@ -152,8 +152,9 @@ class RobustSelector(BaseEstimator):
         self.kept_[at[decision.kept]] = True
         self.weights_ = self.kept_.astype(np.float64)
         if self.weight and decision.scored is not None:
-            plan, chosen = decision.weights()
-            self.weights_[at[chosen]] = plan.probabilities * chosen.size
+            plan = decision.weigh()
+            chosen = plan.positions
+            self.weights_[at[chosen]] = plan.importance.probabilities * chosen.size
         self.weights_ *= counts
         return self
 

@@ -1,6 +1,6 @@
 """A run's curves and its decision, in TensorBoard, MLflow or Weights & Biases.
 
-    decision = dris.decide(data)
+    decision = dris.clean(data)
     log_decision(decision, TensorBoardWatcher("logs"))
 
 A watcher is anything with the three methods of `Watcher`; each adapter below is one, over the

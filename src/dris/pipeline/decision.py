@@ -33,6 +33,46 @@ BLIND = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Weighting:
+    """How often to draw each example and how much it counts (paper, eq. 7).
+
+    Attributes:
+        score: What it goes by.
+        importance: The plan over those examples that can be drawn.
+        positions: Which examples those are.
+        examples: How many there are in all.
+    """
+
+    score: str
+    importance: Importance
+    positions: NDArray[np.int64]
+    examples: int
+
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """Of every example; 0 for those that are never drawn."""
+        return self._spread(self.importance.probabilities)
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Of every example; 0 for those that are never drawn."""
+        return self._spread(self.importance.weights)
+
+    def _spread(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        whole = np.zeros(self.examples)
+        whole[self.positions] = values
+        return whole
+
+
+def check_weighting(score: str, *, smoothing: float, exponent: float) -> None:
+    """Refuse, before anything trains, what no weighting can be made of."""
+    if score not in SCORES:
+        near = meant(score, SCORES)
+        raise InputError(f"weights need a score, one of {', '.join(SCORES)}, got {score!r}{near}")
+    importance([1.0, 2.0], smoothing=smoothing, weight_exponent=exponent)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Decision:
     """What to train on, which labels to look at, and how much may still be wrong.
 
@@ -54,10 +94,11 @@ class Decision:
         notes: What a person should know, a sentence each.
         short: How many fewer than asked for pass a gate.
         scored: The proxies behind it; None where there was too little data to train any.
+        weighting: How often to draw each example, where `dris.weights` was asked.
 
     >>> import dris
     >>> few = LabelledData.of(np.eye(2), [0, 1], classes=("cat", "dog"))
-    >>> print(dris.decide(few))
+    >>> print(dris.clean(few))
     found  0 of 2 labels look wrong
     kept   2 of 2 by everything
     change nothing: every row stays as it is
@@ -80,6 +121,7 @@ class Decision:
     notes: tuple[str, ...] = ()
     short: int = 0
     scored: Scored | None = None
+    weighting: Weighting | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kept", read_only(self.kept, np.int64))
@@ -162,28 +204,22 @@ class Decision:
             for name, b, a in zip(self.data.names, before, after, strict=True)
         }
 
-    def weights(
+    def weigh(
         self,
         score: str = "rank_variance",
         *,
         smoothing: float = 0.1,
         exponent: float = 1.0,
         of: Literal["kept", "all"] = "kept",
-    ) -> tuple[Importance, NDArray[np.int64]]:
-        """Sampling probabilities and weights of the kept, or of all but canaries, by a score.
-
-        Returns the plan and the positions it is over (paper, eq. 7).
-        """
+    ) -> Weighting:
+        """Sampling probabilities and weights of the kept, or of all but canaries, by a score."""
+        check_weighting(score, smoothing=smoothing, exponent=exponent)
         if self.scored is None:
             raise InputError("no proxy trained on so little data, so that nothing can be weighted")
-        if score not in SCORES:
-            near = meant(score, SCORES)
-            raise InputError(
-                f"weights need a score, one of {', '.join(SCORES)}, got {score!r}{near}"
-            )
         at = self.kept if of == "kept" else np.flatnonzero(~self.scored.planted())
         values = SCORES[score](self.scored.dynamics)[at]
-        return importance(values, smoothing=smoothing, weight_exponent=exponent), at
+        plan = importance(values, smoothing=smoothing, weight_exponent=exponent)
+        return Weighting(score, plan, at, len(self.data))
 
     def at(self, keep: float) -> Choice:
         """What the same rule would keep of another share, and the limits on that."""

@@ -47,43 +47,9 @@ def decide(
 ) -> Decision:
     """Decide what to train on, which labels to look at, and what can be promised.
 
-    Args:
-        data: What `dris.read_data` returned.
-        keep: α, the largest share of the examples to keep; None drops only what looks wrong.
-        rule: "recommended" by the data, or one that `dris rules` lists.
-        seed: Of everything random, unless `settings` hold another.
-        settings: Of proxies and canaries, `dris.Settings`; the defaults suit most data.
-        dynamics: What a `Recorder` filled or a file holds, in place of training proxies; its ids
-            must be those of the data. There are no canaries then, and no limit.
-        probabilities: Of your own cross-validated model in place of proxies, (N, C) in the order
-            of `data.classes`, or a frame with a column for each; no limit, no rank variance.
-            Whether following it helps is still asked of models and proxies of our own, and of
-            what these probabilities drop, which flatters: they know the labels held out.
-        workers: Processes to train in, all cores unless given.
-        device: "cpu", "cuda" or "cuda:1".
-        store: Folder that keeps finished proxies.
-        engine: "local" or "ray".
-        progress: Called with (epochs done, epochs in all).
-        check_harm: Measure whether following the advice helps; where models lose by it, drop
-            nothing.
-        estimator: A scikit-learn classifier to ask as well, for that measure.
-        fix: Keep the dropped whose right label the proxies are sure of, with that label
-            (`decision.labels`); not with `keep`, and no limit covers a changed label.
-
-    >>> import dris
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.arange(400) % 2
-    >>> x = rng.normal(size=(400, 3)) + 4 * y[:, None]
-    >>> given = np.where(np.arange(400) < 40, 1 - y, y)  # a tenth is wrong
-    >>> decision = decide(LabelledData.of(x, given, classes=("cat", "dog")), workers=1)
-    >>> bool((given != y)[decision.kept].mean() < 0.02)
-    True
+    The public verbs are this with a share (`dris.prune`) and without (`dris.clean`); `Options` in
+    `dris.pipeline.verbs` says what each parameter is.
     """
-    if not isinstance(data, LabelledData):
-        raise InputError(
-            f"data must be what dris.read_data returns, got {type(data).__name__}; "
-            "dris.read_data(x, y) takes arrays"
-        )
     how = replace(Settings(), seed=seed) if settings is None else settings
     if fix and (keep is not None or rule not in (RECOMMENDED, CLEAN)):
         raise InputError("fix is for clean; leave keep and rule out")

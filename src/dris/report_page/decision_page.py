@@ -36,7 +36,7 @@ def report(decision: Decision, path: str | Path, *, title: str = "", force: bool
     """Write the page that shows a decision: one HTML file that opens offline.
 
     Args:
-        decision: From `dris.decide`.
+        decision: From `dris.clean`.
         path: Such as "report.html"; a file that dris did not write is never replaced.
         title: What to call the data; the name of its file unless given.
         force: Replace a page that dris wrote there before.
@@ -47,7 +47,7 @@ def report(decision: Decision, path: str | Path, *, title: str = "", force: bool
     >>> y = np.arange(300) % 2
     >>> data = LabelledData.of(rng.normal(size=(300, 2)) + 3 * y[:, None], y, classes=("a", "b"))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     page = report(dris.decide(data, workers=1), folder + "/report.html")
+    ...     page = report(dris.clean(data, workers=1), folder + "/report.html")
     ...     page.stat().st_size > 10_000
     True
     """

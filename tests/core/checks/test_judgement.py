@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dris
-from dris.core.checks.judgement import _recommended
+from dris.core.checks.judgement import _recommended, judge
 from dris.core.checks.noise_checks import doubted_share, kinds_alike
 from dris.core.checks.regimes import Assessment, assess
 from dris.core.noise.canaries import plant_canaries
@@ -28,7 +28,7 @@ def world(seed=0, strength=4.0, noise=0.0, share=0.08, proxies=3, **kinds):
 
 def judged(logits, canaries, **more):
     dynamics = dris.Dynamics.from_logits(logits, canaries.planted)
-    return dris.judge(dynamics, canaries, keep=0.25, **more)
+    return judge(dynamics, canaries, keep=0.25, **more)
 
 
 def test_clean_data_are_clean_and_noisy_data_noisy():
@@ -104,7 +104,7 @@ def test_two_kinds_give_two_limits_and_the_widest_is_the_headline():
     logits = 4 * np.eye(C)[true] + 3.5 * np.eye(C)[(true + 1) % C]
     logits = logits + rng.normal(size=(1, N, C)) + 0.3 * rng.normal(size=(3, N, C))
     dynamics = dris.Dynamics.from_logits(logits, hard.planted)
-    found = dris.judge(dynamics, [easy, hard], keep=0.25)
+    found = judge(dynamics, [easy, hard], keep=0.25)
     assert [c.kind for c in found.certificates] == ["uniform", "confusable"]
     assert found.certificate.share == max(c.share for c in found.certificates)
     assert found.checks["uniform and confusable"].outcome == "fails"
@@ -167,7 +167,7 @@ def test_bad_input_is_refused_in_one_sentence(change, message):
     logits, canaries, _ = world()
     dynamics = dris.Dynamics.from_logits(logits, canaries.planted)
     with pytest.raises(dris.InputError, match=message):
-        dris.judge(*change(dynamics, canaries), keep=0.25)
+        judge(*change(dynamics, canaries), keep=0.25)
 
 
 @pytest.mark.parametrize("more", [{"keep": 0.0}, {"keep": 1.5}, {"keep": 0.25, "level": 0.0}])
@@ -175,7 +175,7 @@ def test_numbers_out_of_range_are_refused(more):
     logits, canaries, _ = world()
     dynamics = dris.Dynamics.from_logits(logits, canaries.planted)
     with pytest.raises(dris.InputError, match="must be in"):
-        dris.judge(dynamics, canaries, **more)
+        judge(dynamics, canaries, **more)
 
 
 def two_kinds(noise=0.2):
@@ -190,12 +190,12 @@ def two_kinds(noise=0.2):
 def test_every_kind_of_canaries_shares_the_level_with_the_tests():
     """Four tests and one more for each further kind: level/4, then level/5."""
     dynamics, kinds, _ = two_kinds()
-    found = dris.judge(dynamics, kinds, keep=0.25, level=0.5).checks
+    found = judge(dynamics, kinds, keep=0.25, level=0.5).checks
     assert "Fisher's exact test at 0.1," in found["uniform and hard"].reason
     assert "exact one-sided test at 0.1" in found["memorised"].reason
     assert "rank test at 0.1," in found["natural"].reason
     first = dris.Dynamics.from_logits(world(noise=0.2)[0], kinds[0].planted)
-    alone = dris.judge(first, kinds[0], keep=0.25, level=0.5).checks
+    alone = judge(first, kinds[0], keep=0.25, level=0.5).checks
     assert "exact one-sided test at 0.12" in alone["memorised"].reason
     assert "uniform and hard" not in alone
 
@@ -203,17 +203,17 @@ def test_every_kind_of_canaries_shares_the_level_with_the_tests():
 def test_delta_is_that_of_both_limits_together():
     dynamics, kinds, _ = two_kinds()
     for delta in (0.05, 0.2):
-        found = dris.judge(dynamics, kinds, keep=0.25, delta=delta)
+        found = judge(dynamics, kinds, keep=0.25, delta=delta)
         assert [limit.delta for limit in found.certificates] == [delta, delta]
         assert [limit.delta for limit in found.corruption] == [delta / 2, delta / 2]
-    assert dris.judge(dynamics, kinds, keep=0.25).certificate.delta == 0.05
-    told = dris.judge(dynamics, kinds, keep=0.25, at_most=0.3)
+    assert judge(dynamics, kinds, keep=0.25).certificate.delta == 0.05
+    told = judge(dynamics, kinds, keep=0.25, at_most=0.3)
     assert [limit.at_most for limit in told.corruption] == [0.3, 0.3]
 
 
 def test_canaries_of_no_kind_are_in_the_subset_or_in_its_limit():
     dynamics, kinds, true = two_kinds()
-    found = dris.judge(dynamics, kinds, keep=0.25)
+    found = judge(dynamics, kinds, keep=0.25)
     assert not found.subset.mask()[np.r_[kinds[0].positions, kinds[1].positions]].any()
     assert [limit.left for limit in found.certificates] == [len(found.subset)] * 2
     wrong = kinds[0].given != true
@@ -223,7 +223,7 @@ def test_canaries_of_no_kind_are_in_the_subset_or_in_its_limit():
 
 def test_hidden_canaries_do_not_count_as_doubted_labels():
     dynamics, kinds, _ = two_kinds(noise=0.0)
-    found = dris.judge(dynamics, kinds, keep=0.25)
+    found = judge(dynamics, kinds, keep=0.25)
     assert found.doubted < 0.02  # all canaries are doubted: a tenth, were they counted
     assert found.regime == "clean"
 
@@ -232,7 +232,7 @@ def test_hidden_canaries_do_not_count_as_doubted_labels():
 def test_a_level_is_strictly_between_0_and_1(level):
     dynamics, kinds, _ = two_kinds()
     with pytest.raises(dris.InputError, match=r"level must be in \(0, 1\)"):
-        dris.judge(dynamics, kinds, keep=0.25, level=level)
+        judge(dynamics, kinds, keep=0.25, level=level)
 
 
 # -- what is recommended, and why ----------------------------------------------------------------
@@ -376,7 +376,7 @@ def test_defaults_are_5_percent_at_most_half_wrong_and_seed_0():
 def test_the_share_of_doubted_labels_leaves_all_canaries_out():
     logits, canaries, _ = world(noise=0.2)
     dynamics = dris.Dynamics.from_logits(logits, canaries.planted)
-    found = dris.judge(dynamics, canaries, keep=0.25)
+    found = judge(dynamics, canaries, keep=0.25)
     mark = np.zeros(N, dtype=bool)
     mark[canaries.choosing.positions] = True
     doubted = doubted_labels(dynamics.snapshot("correct"))
@@ -391,14 +391,14 @@ def test_kinds_are_compared_by_how_many_of_their_choosing_canaries_go_undoubted(
     logits = np.array(world(noise=0.2)[0])
     logits[:, known, kinds[1].planted[known]] += 50
     believing = dris.Dynamics.from_logits(logits, kinds[1].planted)
-    found = dris.judge(believing, kinds, keep=0.25).checks["uniform and hard"]
+    found = judge(believing, kinds, keep=0.25).checks["uniform and hard"]
     right = ~doubted_labels(believing.snapshot("correct"))
     first, second = (kind.choosing.positions for kind in kinds)
     assert found == kinds_alike(
         (int(right[first].sum()), first.size), (int(right[second].sum()), second.size), 0.01
     )
     assert found.outcome == "fails"
-    assert dris.judge(dynamics, kinds, keep=0.25).checks["uniform and hard"].outcome == "holds"
+    assert judge(dynamics, kinds, keep=0.25).checks["uniform and hard"].outcome == "holds"
     assert doubted[known].all()
 
 

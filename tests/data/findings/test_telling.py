@@ -61,13 +61,13 @@ def test_images_and_large_tables_stay_as_they_are(monkeypatch):
 def test_columns_that_tell_nothing_change_no_decision(door):
     pandas = pytest.importorskip("pandas")
     given = np.where(np.arange(300) < 30, (Y + 1) % 3, Y)
-    plain = dris.decide(dris.read_data(X, given), check_harm=False, workers=1)
+    plain = dris.clean(dris.read_data(X, given), check_harm=False, workers=1)
     odd = np.column_stack((np.zeros(300), X, X[:, 1]))
     if door == "array":
-        kept = dris.decide(dris.read_data(odd, given), check_harm=False, workers=1).kept
+        kept = dris.clean(dris.read_data(odd, given), check_harm=False, workers=1).kept
     elif door == "frame":
         frame = pandas.DataFrame(odd, columns=[*"zabcde"])
-        kept = dris.decide(dris.read_data(frame, given), check_harm=False, workers=1).kept
+        kept = dris.clean(dris.read_data(frame, given), check_harm=False, workers=1).kept
     else:
         kept = np.flatnonzero(dris.RobustSelector(n_jobs=1).fit(odd, given).kept_)
     assert 0 < 300 - plain.kept.size < 100

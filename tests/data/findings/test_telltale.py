@@ -78,7 +78,7 @@ def test_the_labels_words_are_left_out_through_every_door(tmp_path, door):
     assert (leak.column, leak.words, leak.left_out) == ("text", ("health", "money", "sport"), True)
     clean = dris.read_data(texts_of(say="")[0], labels=given)
     assert np.allclose(data.x, clean.x, atol=1e-3)
-    decision = dris.decide(data)
+    decision = dris.clean(data)
     said = "column 'text' says the given label in words ('health', 'money', 'sport'), wrong ones"
     assert said in str(decision)
     suspects = decision.suspects.positions
@@ -95,10 +95,10 @@ def test_while_the_label_is_learned_from_no_range_is_given():
     rng = np.random.default_rng(0)
     given = np.array(["a", "b"])[rng.integers(0, 2, 400)]
     table = pa.table({"x": rng.normal(size=400), "copy": [g + "!" for g in given], "y": given})
-    learned = dris.decide(dris.read_data(table, label="y", features=["x", "copy"]))
+    learned = dris.clean(dris.read_data(table, label="y", features=["x", "copy"]))
     assert learned.wrong is None
     assert "neither how many labels are wrong nor a limit can be told" in str(learned)
-    left = dris.decide(dris.read_data(table, label="y"))
+    left = dris.clean(dris.read_data(table, label="y"))
     assert left.wrong is not None
 
 
@@ -112,7 +112,7 @@ def test_where_only_such_words_could_be_learned_from_they_stay_and_are_named(mon
 
     monkeypatch.setattr(stream, "encoded", encoded)
     texts, given, _ = texts_of()
-    decision = dris.decide(dris.read_data(texts, labels=given))
+    decision = dris.clean(dris.read_data(texts, labels=given))
     (leak,) = decision.data.leaks
     assert (leak.words, leak.left_out) == (("health", "money", "sport"), False)
     assert "and they are learned from all the same" in str(decision)

@@ -77,6 +77,9 @@ class Rule:
             labels with canaries in them ("planted", whose choosing part it may look at),
             measured where they did not train ("unseen"), or the product's own ("folded").
         needs_canaries: Whether it cannot do without canaries, by which it sets a gate.
+
+    >>> RULES["rank_variance"].needs_canaries
+    False
     """
 
     name: str
