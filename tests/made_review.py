@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from dris.data.labelled import LabelledData
-from dris.data.reader import read_marks
+from dris.data.reader import read_data
 from dris.pipeline.decision import Decision
 from dris.pipeline.suspects import Suspects
 from dris.review_app.journal import Journal
@@ -51,7 +51,7 @@ def made_table(folder, n=200, names=NAMES):
 def made_desk(folder, *, suspects=40, sample=20, n=200):
     """A desk over a table of that folder; the same again goes on where it was."""
     path = made_table(folder, n)
-    data = read_marks(path, label="kind", id="name")
+    data = read_data(path, label="kind", id="name", features=[])
     ticks = Path(folder, "animals.review.jsonl")
     made = worklist_of(made_decision(data, suspects=suspects), sample=sample)
     return Desk(data, Journal(ticks, made))

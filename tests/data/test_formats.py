@@ -16,7 +16,7 @@ from dris.data import remote
 from dris.data.display import columns_to_show, looks, named_columns
 from dris.data.formats import FORMATS, format_of, suffix_for
 from dris.data.outputs import write_data
-from dris.data.reader import read_data, read_marks
+from dris.data.reader import read_data
 from made_tables import CSV, image_folder, npy_bytes, npz_bytes, saved_dataset, table
 
 LABELS = ["yes", "no", "no", "yes", "no", "yes", "yes", "no"]
@@ -106,12 +106,12 @@ def test_what_a_format_reads_it_writes_and_reads_again(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_marks_alone_are_those_of_the_whole_and_cost_no_features(name, tmp_path, monkeypatch):
+def test_labels_alone_are_those_of_the_whole_and_cost_no_features(name, tmp_path, monkeypatch):
     path, options = MADE[name](tmp_path)
     whole = read_data(path, **options)
-    for where in ("tables.stream.encoded", "images.image_files._pixels"):
+    for where in ("tables.labelled_table.encoded", "images.image_files._pixels"):
         monkeypatch.setattr(f"dris.data.{where}", None)  # calling it would fail
-    light = read_marks(path, **options)
+    light = read_data(path, **options, features=[])
     assert light.x.shape == (len(whole), 0)
     assert light.labels.tolist() == whole.labels.tolist()
     assert light.ids.tolist() == whole.ids.tolist()

@@ -12,7 +12,7 @@ import pytest
 from dris.data.display import looks, unlabelled_looks
 from dris.data.labelled import LabelledData
 from dris.data.outputs import write_data
-from dris.data.reader import read_data, read_marks
+from dris.data.reader import read_data
 from dris.pipeline.answers import Tick
 from dris.pipeline.corrections import write_reviewed
 from dris.pipeline.issues import issues_text
@@ -74,7 +74,7 @@ def test_rows_without_a_label_are_put_aside_with_a_note(tmp_path, kind):
     assert found.count == 4
     assert found.text in data.notes
     assert "4 rows without a label (0, 7, 8 and 1 more) are put aside" in found.text
-    marks = read_marks(tmp_path / data.origin.files[0].name, label="y")
+    marks = read_data(tmp_path / data.origin.files[0].name, label="y", features=[])
     assert marks.labels.tolist() == data.labels.tolist()
     assert marks.rows.tolist() == KEPT
 
@@ -156,7 +156,7 @@ def test_a_whole_file_with_other_labels_keeps_its_rows_without_one_as_they_are(t
 
 def test_a_review_corrects_labels_and_loses_no_row_without_one(tmp_path):
     path = write_table(tmp_path, "csv")
-    data = read_marks(path, label="y", id="name")
+    data = read_data(path, label="y", id="name", features=[])
     wrong = Tick("r2", "a", "", "wrong", "")  # known to be wrong, and no other label: left out
     other = Tick("r3", "b", "", "wrong", "a")
     write_reviewed(data, [wrong, other], tmp_path / "b.csv")

@@ -54,7 +54,7 @@ def draw(
         raise InputError("--n and --limit both say how many to check; pass one of them")
     writer = ask.writer()
     writer.refuse(out, beside(out))
-    data = ask.read_marks()
+    data = ask.read_labels()
     count = min(60, len(data)) if n is None else n
     if limit is not None:
         needed = audit_size(size=len(data), share=limit, delta=delta, expected_wrong=expect_wrong)
@@ -177,7 +177,7 @@ def apply(
     writer = ask.writer(review)
     writer.refuse(out)
     ticks = read_ticks(review)
-    found, talk = ask.read_marks(), ask.talk
+    found, talk = ask.read_labels(), ask.talk
     made_folder(out.parent)
     done = write_reviewed(found, ticks, out, trusted=ask.trusted, writer=writer)
     talk.say(

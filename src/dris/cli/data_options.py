@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dris.core.dynamics.dynamics import Dynamics
     from dris.data.interchange.scorefile import ScoreFile
     from dris.data.labelled import LabelledData
+    from dris.data.options import ReadOptions
     from dris.data.writer import Writer
     from dris.learn.engines.engine import Engine
     from dris.pipeline.decision import Decision
@@ -97,7 +98,7 @@ class Request:
 
         Where it reads what this command wrote of `written`, arrays and images are called as there.
         """
-        from dris.data.options import reading_words
+        from dris.core.parameters import command_words
 
         asked = {name: getattr(self, name) for name in READING[1:]}
         if written is not None and written.origin.format == "npy":
@@ -106,7 +107,7 @@ class Request:
         if written is not None and written.origin.format == "images":
             # The list of images that were in folders names them from where it lies itself.
             asked["allow_outside"] = True
-        return shlex.join(["dris", *map(str, words), *reading_words(asked)])
+        return shlex.join(["dris", *map(str, words), *command_words(asked)])
 
     def settings(self, data: "LabelledData | None" = None) -> "Settings":
         """What decides the result, checked; the classes of a matrix only where the data is."""
@@ -136,25 +137,26 @@ class Request:
         """Where proxies train, once it can be reached."""
         return engine_of(self.engine, self.address, self.cpus, self.gpus, self.device)
 
-    def read_marks(self) -> "LabelledData":
+    def reading(self) -> "ReadOptions":
+        """How the data is to be read."""
+        from dris.data.options import ReadOptions
+
+        given = {name: getattr(self, name) for name in READING[1:]}
+        for name in ("features", "without", "no_label"):
+            given[name] = options.names_in(given[name])
+        return ReadOptions.of(**{**given, "features": given["features"] or None})
+
+    def read_labels(self) -> "LabelledData":
         """Labels, ids and trust alone: enough to draw examples and to correct labels."""
-        from dris.data.reader import read_marks
+        from dris.data.reader import read_with
 
         leave_pandas_out()
-        return read_marks(
-            self.data or [],
-            label=self.label,
-            id=self.id,
-            trusted=self.trusted,
-            merge_spellings=self.merge_spellings,
-            no_label=options.names_in(self.no_label),
-            allow_outside=self.allow_outside,
-        )
+        return read_with(replace(self.reading(), features=(), without=()), self.data or [])
 
     def read(self) -> "LabelledData":
         """The data, once the settings are known to be sound."""
         from dris.data.options import NothingToLearnError
-        from dris.data.reader import read_data
+        from dris.data.reader import read_with
         from dris.learn.extras import require
         from dris.learn.trainers.registry import check_name
         from dris.pipeline.settings import NO_ENCODER
@@ -171,26 +173,13 @@ class Request:
         self.where()
         if not self.data:
             raise InputError("no data was named; pass a file or a folder: dris COMMAND DATA")
-        read = partial(
-            read_data,
-            list(self.data),
-            label=self.label,
-            id=self.id,
-            trusted=self.trusted,
-            without=options.names_in(self.without),
-            missing=self.missing,  # type: ignore[arg-type]  # checked by the reader
-            text=self.text,  # type: ignore[arg-type]
-            merge_spellings=self.merge_spellings,
-            no_label=options.names_in(self.no_label),
-            image_size=self.image_size,
-            allow_outside=self.allow_outside,
-        )
+        reading = self.reading()
         try:
-            return read(features=options.names_in(self.features) or None)
+            return read_with(reading, list(self.data))
         except NothingToLearnError:
             if not self.records:
                 raise
-        return read(features=[])  # others' models have judged the rows
+        return read_with(replace(reading, features=()), list(self.data))  # others have judged them
 
     def imported(self) -> "Dynamics | ScoreFile":
         """What --from names."""

@@ -14,18 +14,18 @@ from dris.data.files import listed
 from dris.data.images.image_files import image_column, read_image_folder, read_image_table
 from dris.data.images.image_list import write_images
 from dris.data.labelled import LabelledData
-from dris.data.options import Columns
+from dris.data.options import ReadOptions
 from dris.data.tables.copies import Change, write_csv, write_npz, write_parquet, write_saved
 from dris.data.tables.csvfile import open_csv
 from dris.data.tables.excel import open_excel, write_excel
 from dris.data.tables.jsonlines import open_jsonlines, write_jsonlines
-from dris.data.tables.labelled_table import labelled_table, marks_only, open_parquet
+from dris.data.tables.labelled_table import labelled_table, open_parquet, read_labels_only
 from dris.data.tables.numbers.encoding import Rows
 from dris.data.tables.numpy_files import read_npy, read_npz
 from dris.data.tables.saved_dataset import open_saved, with_names
 
 Open = Callable[..., Rows]
-Read = Callable[[Sequence[Path], Columns, int | None], LabelledData]
+Read = Callable[[Sequence[Path], ReadOptions], LabelledData]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Format:
         written: How a file may be called that `write` writes, the usual ending first.
         write: Writes the data with a change.
         open: Files to rows, for tables; `as_text` names columns to leave as they are written.
-        read: Files, columns and image size to examples; tables need none of their own.
+        read: Files to examples; tables need none of their own.
         several: Whether several files are read one after the other.
         look: The rows as a person is shown them; those of `open` unless given.
     """
@@ -54,9 +54,7 @@ class Format:
     several: bool = False
     look: Callable[[LabelledData], Rows | None] | None = None
 
-    def examples(
-        self, files: Sequence[Path], columns: Columns, size: int | None = None
-    ) -> LabelledData:
+    def examples(self, files: Sequence[Path], options: ReadOptions) -> LabelledData:
         """The examples in the files."""
         if len(files) > 1 and not self.several:
             raise InputError(
@@ -64,11 +62,11 @@ class Format:
                 "name one"
             )
         if self.read is not None:
-            return self.read(files, columns, size)
+            return self.read(files, options)
         if self.open is None:
             raise InputError(f"{self.title} cannot be read; name another file")
-        special = [name for name in columns.special(columns.label or "label") if name]
-        return table_examples(self.open(files, as_text=special), columns, size)
+        special = options.special(options.label or "label")
+        return table_examples(self.open(files, as_text=special), options)
 
     def rows(self, data: LabelledData) -> Rows | None:
         """What a person is shown of data of this format; None where there are no columns."""
@@ -77,13 +75,17 @@ class Format:
         return None if self.open is None else self.open(data.origin.files)
 
 
-def table_examples(rows: Rows, columns: Columns, size: int | None = None) -> LabelledData:
+def table_examples(rows: Rows, options: ReadOptions) -> LabelledData:
     """The examples of any table: images where a column holds them, else all columns."""
-    column = image_column(rows, columns)
+    column = image_column(rows, options)
     if column is not None:
-        data = read_image_table(rows, columns, column, size)
+        data = read_image_table(rows, options, column)
     else:
-        data = marks_only(rows, columns) if columns.marks_only else labelled_table(rows, columns)
+        data = (
+            read_labels_only(rows, options)
+            if options.labels_only
+            else labelled_table(rows, options)
+        )
     names = getattr(rows, "names", {})
     found = names.get(data.origin.label) if isinstance(names, dict) else None
     return data if found is None else with_names(data, found)
@@ -103,16 +105,16 @@ def _parquet(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
     return open_parquet(files)
 
 
-def _npz(files: Sequence[Path], columns: Columns, _: int | None) -> LabelledData:
-    return read_npz(files[0], columns)
+def _npz(files: Sequence[Path], options: ReadOptions) -> LabelledData:
+    return read_npz(files[0], options)
 
 
-def _npy(files: Sequence[Path], columns: Columns, _: int | None) -> LabelledData:
-    return read_npy(files[0], columns)
+def _npy(files: Sequence[Path], options: ReadOptions) -> LabelledData:
+    return read_npy(files[0], options)
 
 
-def _images(files: Sequence[Path], columns: Columns, size: int | None) -> LabelledData:
-    return read_image_folder(files[0], columns, size)
+def _images(files: Sequence[Path], options: ReadOptions) -> LabelledData:
+    return read_image_folder(files[0], options)
 
 
 _LINES = (".csv", ".tsv", ".txt")

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from dris.data.formats import table_examples
 from dris.data.images.image_files import pixels_of
 from dris.data.images.pixels import is_image
 from dris.data.labelled import Feature, How, LabelledData, Origin
-from dris.data.options import Columns
+from dris.data.options import ReadOptions
 from dris.data.tables.label_columns import labels_of
 from dris.data.tables.memory_rows import MemoryRows
 from dris.data.tables.numpy_files import fill_gaps
@@ -27,9 +28,7 @@ _COMPONENTS = 256
 _ROWS = 12_000  # about as many rows of a sparse matrix have a say in its components
 
 
-def read_source(
-    source: Any, labels: Any, columns: Columns, image_size: int | None = None
-) -> LabelledData:
+def read_source(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
     """The examples in something that is not a path."""
     names: dict[str, tuple[str, ...]] = {}
     if _is(source, "datasets", "Dataset"):
@@ -38,8 +37,8 @@ def read_source(
         raise InputError(f"the data set has the splits {listed(list(source))}; pass one of them")
     table = _as_table(source)
     if table is not None:
-        return _from_table(table, labels, columns, names, image_size)
-    if columns.label or columns.id or columns.features is not None or columns.without:
+        return _from_table(table, labels, options, names)
+    if options.label or options.id or options.features is not None or options.without:
         raise InputError(
             f"label, id, features and without name columns, and {type(source).__name__} has none; "
             "pass the labels second, or a frame"
@@ -52,14 +51,14 @@ def read_source(
             "read_data(x, y), or a frame with label="
         )
     if hasattr(source, "tocsr"):
-        return _from_sparse(source, labels, columns)
+        return _from_sparse(source, labels, options)
     texts = _texts(source)
     if texts is not None:
         if all(is_image(t) for t in texts[:100]):
-            return _from_pictures(texts, labels, columns, image_size)
+            return _from_pictures(texts, labels, options)
         table = pa.table({"text": pa.array(texts, pa.large_string())})
-        return _from_table(table, labels, columns, {}, image_size)
-    return _from_array(source, labels, columns)
+        return _from_table(table, labels, options, {})
+    return _from_array(source, labels, options)
 
 
 def _as_table(source: Any) -> Any:
@@ -120,27 +119,20 @@ def _from_columns(columns: Mapping[str, Any]) -> Any:
 def _from_table(
     table: Any,
     labels: Any,
-    columns: Columns,
+    options: ReadOptions,
     names: dict[str, tuple[str, ...]],
-    image_size: int | None,
 ) -> LabelledData:
     if labels is not None:
-        if columns.label is not None:
+        if options.label is not None:
             raise InputError("labels were passed and label names a column; pass one of them")
         given = _label_array(labels, len(table))
         name = "label" if "label" not in table.schema.names else "given label"
         table = table.append_column(name, given)
-        columns = _with_label(columns, name)
-    return table_examples(MemoryRows(table, names=names), columns, image_size)
+        options = replace(options, label=name)
+    return table_examples(MemoryRows(table, names=names), options)
 
 
-def _with_label(columns: Columns, name: str) -> Columns:
-    from dataclasses import replace
-
-    return replace(columns, label=name)
-
-
-def _from_array(source: Any, labels: Any, columns: Columns) -> LabelledData:
+def _from_array(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
     x = np.asarray(source)
     if x.ndim == 1 and x.dtype.kind in "fiub":
         x = x[:, None]
@@ -159,20 +151,20 @@ def _from_array(source: Any, labels: Any, columns: Columns) -> LabelledData:
     if x.ndim == 4 and x.shape[1] not in (1, 3) and x.shape[3] in (1, 3):
         x = np.ascontiguousarray(x.transpose(0, 3, 1, 2))
     if x.ndim == 4:
-        return _data(x, labels, columns, "image", [])
+        return _data(x, labels, options, "image", [])
     with np.errstate(over="ignore", invalid="ignore"):
         table = np.array(x, dtype=np.float32)
-    said = fill_gaps(table, columns.missing, "x")
-    return _data(table, labels, columns, "vector", [said] if said else [])
+    said = fill_gaps(table, options.missing, "x")
+    return _data(table, labels, options, "vector", [said] if said else [])
 
 
-def _from_sparse(source: Any, labels: Any, columns: Columns) -> LabelledData:
+def _from_sparse(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
     width = source.shape[1]
     x = sparse_table(source)
     if x.shape[1] == width:
-        return _from_array(x, labels, columns)
+        return _from_array(x, labels, options)
     note = f"the sparse matrix with {width:,} columns became {x.shape[1]} components"
-    return _data(x, labels, columns, "components", [note])
+    return _data(x, labels, options, "components", [note])
 
 
 def sparse_table(source: Any) -> NDArray[np.float32]:
@@ -197,16 +189,12 @@ def sparse_table(source: Any) -> NDArray[np.float32]:
     return np.asarray(matrix @ main_axes(matrix[drawn], size), dtype=np.float32)
 
 
-def _from_pictures(
-    paths: Sequence[str], labels: Any, columns: Columns, size: int | None
-) -> LabelledData:
+def _from_pictures(paths: Sequence[str], labels: Any, options: ReadOptions) -> LabelledData:
     for path in paths:
         if not os.path.isfile(path):
             raise InputError(f"{one_line(path)} is no file; name images that are there")
-    x, _ = pixels_of(paths, Path(paths[0]), size)
-    data = _data(x, labels, columns, "image", [])
-    from dataclasses import replace
-
+    x, _ = pixels_of(paths, Path(paths[0]), options.image_size)
+    data = _data(x, labels, options, "image", [])
     return replace(data, paths=np.array(paths, dtype=np.str_))
 
 
@@ -242,14 +230,14 @@ def _hugging_face(source: Any) -> tuple[Any, dict[str, tuple[str, ...]]]:
 
 
 def _data(
-    x: NDArray[Any], labels: Any, columns: Columns, how: How, notes: list[str]
+    x: NDArray[Any], labels: Any, options: ReadOptions, how: How, notes: list[str]
 ) -> LabelledData:
     codes, classes, said = labels_of(
         _label_array(labels, len(x)),
         "labels",
         _place,
-        merge=columns.merge_spellings,
-        no_label=columns.no_label,
+        merge=options.merge_spellings,
+        no_label=options.no_label,
     )
     return LabelledData(
         x=x,

@@ -4,7 +4,7 @@ import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
@@ -15,52 +15,38 @@ from dris.data.formats import BY_NAME, GATHERED, TITLES, Format, format_of
 from dris.data.images.image_files import holds_images
 from dris.data.in_memory import read_source
 from dris.data.labelled import LabelFinding, LabelledData, unlabelled_aside
-from dris.data.options import Columns, Missing, TextHow
+from dris.data.options import ReadKeywords, ReadOptions
 from dris.data.tables.saved_dataset import is_saved_dataset
 
 
-def read_data(
-    source: Any,
-    labels: Any = None,
-    *,
-    label: str | None = None,
-    id: str | None = None,
-    trusted: str | None = None,
-    features: Sequence[str] | None = None,
-    without: Sequence[str] = (),
-    missing: Missing = "mark",
-    text: TextHow = "auto",
-    merge_spellings: bool = False,
-    no_label: Sequence[str] = (),
-    image_size: int | None = None,
-    allow_outside: bool = False,
-) -> LabelledData:
+def read_data(data: Any, y: Any = None, **keywords: Unpack[ReadKeywords]) -> LabelledData:
     r"""Read examples and labels from a file, a folder, a frame, arrays or a data set.
 
-    Rows stay in their order. What is left out, filled in or odd about the labels is said in the
-    `notes`, and what was seen in the labels is in `findings`. Rows without a label are put aside,
-    as `unlabelled`. Nothing is written or changed.
+    Rows stay in their order. What was left out, filled in or odd about the labels is in `notes`,
+    what was seen in the labels in `findings`. Rows without a label are set aside as `unlabelled`.
+    Nothing is written or changed.
 
     Args:
-        source: The path of a CSV, Parquet, JSON lines, Excel, NPZ or NPY file, several of them, a
+        data: The path of a CSV, Parquet, JSON lines, Excel, NPZ or NPY file, several of them, a
             pattern such as "part-*.parquet", a folder, an address such as s3://bucket/a.csv; a
             pandas, polars or Arrow table; an array or a sparse matrix; a torch or Hugging Face
             data set; a list of texts or of paths of images.
-        labels: The labels of arrays, matrices and lists: numbers or strings, one a row.
-        label: The column (or array) of given labels; "label" when there is one.
-        id: The column of ids, whole numbers or text; positions when not given.
+        y: The labels of arrays, matrices and lists: numbers or strings, one a row.
+        label: The column (or array) of given labels; "label" by default.
+        id: The column of ids, whole numbers or text; row numbers by default.
         trusted: The column that says yes where the label is known to be right.
-        features: The columns to learn from; every one that tells something when not given. None of
-            them, [], is enough where probabilities of a model come from elsewhere.
+        features: The columns to learn from; every informative one by default. With [] only labels,
+            ids and trust are read, which is enough where a model's probabilities come from
+            elsewhere.
         without: Columns to leave out, in place of `features`.
-        missing: What to do with gaps in numbers and dates: fill in the median and "mark" them in
-            a column of their own, fill in the "median" alone, or "refuse" them.
+        missing: Gaps in numbers and dates: fill in the median and "mark" them in a column of their
+            own, fill in the "median" alone, or "refuse" them.
         text: Text becomes components of its "words", or an embedding of its "sentences" (extra
             `text`); "auto" is sentences where these are installed and the texts are not too many.
-        merge_spellings: Take labels that differ in case, spaces or invisible marks for one class.
-        no_label: Labels that mean that there is none, such as ["?"], beside empty ones.
-        image_size: Side of the squares that images become; their own when they are alike and
-            at most 64 pixels wide, else 32.
+        merge_spellings: Treat labels that differ in case, spaces or invisible marks as one class.
+        no_label: Labels that mean there is none, such as ["?"], beside empty ones.
+        image_size: Side of the squares that images become; their own if all are alike and at most
+            64 pixels wide, else 32.
         allow_outside: Let a table name images that do not lie below its own folder.
 
     >>> import tempfile
@@ -73,78 +59,38 @@ def read_data(
     >>> read_data([[0.5, 1.0], [0.1, 2.0], [0.4, 3.0]], ["cat", "dog", "cat"]).classes
     ('cat', 'dog')
     """
-    columns = Columns(
-        label=label,
-        id=id,
-        trusted=trusted,
-        features=None if features is None else tuple(features),
-        marks_only=features is not None and not len(features),
-        without=tuple(without),
-        missing=missing,
-        text=text,
-        merge_spellings=merge_spellings,
-        no_label=_words(no_label),
-        allow_outside=allow_outside,
-    )
-    if isinstance(source, LabelledData):
-        return source
-    if _are_paths(source, labels):
-        return _read_files(source, columns, image_size)
-    return examined(unlabelled_aside(read_source(source, labels, columns, image_size)))
+    return read_with(ReadOptions.of(**keywords), data, y)
 
 
-def read_marks(
-    paths: PathLike | Sequence[PathLike],
-    *,
-    label: str | None = None,
-    id: str | None = None,
-    trusted: str | None = None,
-    merge_spellings: bool = False,
-    no_label: Sequence[str] = (),
-    allow_outside: bool = False,
-) -> LabelledData:
-    """Labels, ids and trust of the examples in files, without what is learned from.
-
-    Enough to draw examples, to correct labels and to write rows; x has no columns.
-    """
-    columns = Columns(
-        label=label,
-        id=id,
-        trusted=trusted,
-        merge_spellings=merge_spellings,
-        no_label=_words(no_label),
-        marks_only=True,
-        allow_outside=allow_outside,
-    )
-    return _read_files(paths, columns, None)
+def read_with(options: ReadOptions, data: Any, y: Any = None) -> LabelledData:
+    """Read data with options that were put together elsewhere."""
+    if isinstance(data, LabelledData):
+        return data
+    if _are_paths(data, y):
+        return _read_files(data, options)
+    return examined(unlabelled_aside(read_source(data, y, options)))
 
 
-def _words(values: Sequence[str]) -> tuple[str, ...]:
-    return (values,) if isinstance(values, str) else tuple(map(str, values))
-
-
-def _are_paths(source: Any, labels: Any) -> bool:
-    """Whether the source names files: a path, or a list of paths that came without labels."""
-    if isinstance(source, str | os.PathLike):
+def _are_paths(data: Any, y: Any) -> bool:
+    """Whether the data are files: a path, or a list of paths that came without labels."""
+    if isinstance(data, str | os.PathLike):
         return True
-    if labels is not None or not isinstance(source, list | tuple):
+    if y is not None or not isinstance(data, list | tuple):
         return False
-    return all(isinstance(one, str | os.PathLike) for one in source)
+    return all(isinstance(one, str | os.PathLike) for one in data)
 
 
-def _read_files(
-    paths: PathLike | Sequence[PathLike], columns: Columns, image_size: int | None
-) -> LabelledData:
+def _read_files(paths: PathLike | Sequence[PathLike], options: ReadOptions) -> LabelledData:
     found = files_of(paths)
     if len(found) == 1 and found[0].is_dir():
-        entry, found = _inside(found[0], columns)
+        entry, found = _inside(found[0], options)
     else:
         entry = _kind_of(found)
     for path in found:
         refuse_endless(path)
-    data = unlabelled_aside(entry.examples(found, columns, image_size))
+    data = unlabelled_aside(entry.examples(found, options))
     pa.default_memory_pool().release_unused()  # what decoding took; the proxies need it more
-    if columns.marks_only:
+    if options.labels_only:
         return data
     return examined(data, _same_files(found))
 
@@ -162,7 +108,7 @@ def _kind_of(files: Sequence[Path]) -> Format:
     return BY_NAME[kinds.pop()]
 
 
-def _inside(folder: Path, columns: Columns) -> tuple[Format, tuple[Path, ...]]:
+def _inside(folder: Path, options: ReadOptions) -> tuple[Format, tuple[Path, ...]]:
     """What a folder is: a saved data set, files of the first format it has any of, or images.
 
     Images in class folders with a table beside them are read by the table where it has the label.
@@ -175,7 +121,7 @@ def _inside(folder: Path, columns: Columns) -> tuple[Format, tuple[Path, ...]]:
             parts = [p for p in inside if p.name.lower().endswith(suffixes) and not p.is_dir()]
             if parts:
                 entry = format_of(parts[0])
-                if columns.label is None and entry.open is not None and holds_images(folder):
+                if options.label is None and entry.open is not None and holds_images(folder):
                     names = entry.open(in_order(parts)).schema.names
                     if "label" not in names:
                         break  # the folders are the labels

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from dris.core.certify.random_audit import audit_limit
 from dris.core.certify.subset_limit import ContaminationLimit
 from dris.core.errors import InputError
+from dris.core.parameters import command_words
 from dris.core.select.rules import CLEAN
 from dris.core.select.selection import Subset
 from dris.data.display import columns_to_show, looks
 from dris.data.labelled import LabelledData
-from dris.data.options import reading_words
 from dris.data.writer import Writer
 from dris.pipeline.audit import sealed_draw
 from dris.pipeline.by_scores import contested_share
@@ -163,7 +163,7 @@ def doing(decision: Decision, name: str = "DATA", asked: Mapping[str, Any] | Non
     origin = decision.data.origin
     if asked is None and origin.files and origin.format != "images":
         asked = {"label": origin.label, "id": origin.id}
-    words = shlex.join(["dris", "review", name, *reading_words(asked or {})])
+    words = shlex.join(["dris", "review", name, *command_words(asked or {})])
     look = f"look at those that look wrong: {words}"
     if decision.rule == EVERYTHING:
         why = decision.notes[-1] if decision.notes else "nothing else is safer"

@@ -73,10 +73,10 @@ def test_the_labels_words_are_left_out_through_every_door(tmp_path, door):
     elif door == "frame":
         data = dris.read_data(pa.table({"text": texts, "topic": given}), label="topic")
     else:
-        data = dris.read_data(texts, labels=given)
+        data = dris.read_data(texts, y=given)
     (leak,) = data.leaks
     assert (leak.column, leak.words, leak.left_out) == ("text", ("health", "money", "sport"), True)
-    clean = dris.read_data(texts_of(say="")[0], labels=given)
+    clean = dris.read_data(texts_of(say="")[0], y=given)
     assert np.allclose(data.x, clean.x, atol=1e-3)
     decision = dris.clean(data)
     said = "column 'text' says the given label in words ('health', 'money', 'sport'), wrong ones"
@@ -112,7 +112,7 @@ def test_where_only_such_words_could_be_learned_from_they_stay_and_are_named(mon
 
     monkeypatch.setattr(stream, "encoded", encoded)
     texts, given, _ = texts_of()
-    decision = dris.clean(dris.read_data(texts, labels=given))
+    decision = dris.clean(dris.read_data(texts, y=given))
     (leak,) = decision.data.leaks
     assert (leak.words, leak.left_out) == (("health", "money", "sport"), False)
     assert "and they are learned from all the same" in str(decision)

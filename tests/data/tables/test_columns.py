@@ -358,7 +358,7 @@ def test_no_column_of_a_clean_set_is_taken_for_a_leak(load):
 # -- problems -------------------------------------------------------------------------------------
 
 
-def test_all_problems_of_a_file_are_one_message_with_the_command(tmp_path):
+def test_all_problems_of_a_file_are_one_message(tmp_path):
     text = "nr,ok,x,y\n1,maybe,1,a\n1,yes,2,a\n2,no,3,a\n"
     (tmp_path / "a.csv").write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as caught:
@@ -367,13 +367,17 @@ def test_all_problems_of_a_file_are_one_message_with_the_command(tmp_path):
     assert "has 3 problems: (1) column 'y' holds one class only" in message
     assert "(2) the id 1 is in line 2" in message
     assert "(3) column 'ok' says 'maybe'" in message
-    assert message.endswith(f"then: dris clean {tmp_path}/a.csv --label y --id nr --trusted ok")
 
 
 def test_all_columns_that_are_not_there_are_named_at_once(tmp_path):
     (tmp_path / "a.csv").write_text("age,income\n1,a\n2,b\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"no column 'Incme' \(did you mean 'income'\?\), 'nr'"):
         read_data(tmp_path / "a.csv", label="Incme", id="nr")
+
+
+def test_an_unknown_keyword_is_refused_with_the_nearest_one():
+    with pytest.raises(InputError, match=r"'lable' \(did you mean label\?\)"):
+        read_data({"x": [1, 2], "y": ["a", "b"]}, lable="y")
 
 
 def test_a_file_without_a_header_is_read_by_counting_its_columns(tmp_path):

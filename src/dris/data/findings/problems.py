@@ -1,4 +1,4 @@
-"""All that is wrong with a file in one message, with the command that would work."""
+"""All that is wrong with a file in one message."""
 
 import difflib
 from collections.abc import Iterator, Sequence
@@ -15,11 +15,11 @@ class Problems:
     ...     raise InputError("the id is missing in line 3; fill it in")
     >>> with problems.collected():
     ...     raise InputError("the label is missing in line 5; fill it in")
-    >>> problems.refuse("dris clean a.csv --label y")
+    >>> problems.refuse()
     Traceback (most recent call last):
     ...
     dris.core.errors.InputError: a.csv has 2 problems: (1) the id is missing in line 3; fill it \
-in (2) the label is missing in line 5; fill it in; then: dris clean a.csv --label y
+in (2) the label is missing in line 5; fill it in
     """
 
     def __init__(self, where: object) -> None:
@@ -38,15 +38,14 @@ in (2) the label is missing in line 5; fill it in; then: dris clean a.csv --labe
         except InputError as error:
             self.found.append(error)
 
-    def refuse(self, command: str = "") -> None:
+    def refuse(self) -> None:
         """Raise what was collected, one problem as what it is; nothing when that is nothing."""
         if not self.found:
             return
-        then = f"; then: {command}" if command else ""
         if len(self.found) == 1:
-            raise type(self.found[0])(f"{self.found[0]}{then}")
+            raise self.found[0]
         listed = " ".join(f"({i}) {error}" for i, error in enumerate(self.found, start=1))
-        raise InputError(f"{self.where} has {len(self.found)} problems: {listed}{then}")
+        raise InputError(f"{self.where} has {len(self.found)} problems: {listed}")
 
 
 def nearest(name: str, names: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from dris.data.files import fingerprint_of, in_order, listed, one_line, reading
 from dris.data.files import refuse_larger_than_memory as refuse_too_large
 from dris.data.images.pixels import OWN_SIZE, USUAL_SIZE, decoded, is_image, outline
 from dris.data.labelled import Feature, LabelledData, Origin
-from dris.data.options import Columns
+from dris.data.options import ReadOptions
 from dris.data.tables.label_columns import is_text
 from dris.data.tables.labelled_table import marks_of, origin_of
 from dris.data.tables.numbers.encoding import Rows, where_of
@@ -25,13 +25,13 @@ from dris.data.tables.numbers.encoding import Rows, where_of
 _Images = Callable[[], Iterable[tuple[Any, str]]]
 
 
-def read_image_folder(root: Path, columns: Columns, size: int | None = None) -> LabelledData:
+def read_image_folder(root: Path, options: ReadOptions) -> LabelledData:
     """Images in a folder for each class; the id of an image is its path below `root`.
 
     Classes are sorted by name, images within them too. Files that are no images are left out
     with a note; a class without images is none.
     """
-    if any((columns.label, columns.id, columns.trusted, columns.features)):
+    if any((options.label, options.id, options.trusted, options.features)):
         raise InputError(
             f"{root} is a folder of images, where the folders are the labels and the paths the "
             "ids; for --label, --id, --trusted or --features pass a CSV of paths and labels"
@@ -50,8 +50,8 @@ def read_image_folder(root: Path, columns: Columns, size: int | None = None) -> 
         if not name.isascii() and name.encode("utf-8", "replace").decode() != name:
             raise InputError(f"the file name {name!a} in {root} is not UTF-8; rename it")
     x, width = nothing(len(files)), 0
-    if not columns.marks_only:
-        x, width = pixels_of([str(file) for file in files], root, size)
+    if not options.labels_only:
+        x, width = pixels_of([str(file) for file in files], root, options.image_size)
     return LabelledData(
         x=x,
         labels=np.repeat(np.arange(len(classes)), [len(group) for group in found.values()]),
@@ -64,22 +64,22 @@ def read_image_folder(root: Path, columns: Columns, size: int | None = None) -> 
         ),
         paths=np.array([str(file) for file in files], dtype=np.str_),
         notes=(f"{other} files below {root} are no images and were left out",) if other else (),
-        made_small=_is_usual(x, size),
+        made_small=_is_usual(x, options.image_size),
     )
 
 
-def image_column(rows: Rows, columns: Columns) -> str | None:
+def image_column(rows: Rows, options: ReadOptions) -> str | None:
     """The column that holds images or their paths, None when the table has none.
 
     Encoded images are binary, or a struct with bytes as Hugging Face keeps them; paths are text
     whose first cell ends as an image file does.
     """
-    _, chosen = columns.resolved(rows.schema.names, where_of(rows))
+    _, chosen = options.resolve(rows.schema.names, where_of(rows))
     kinds = dict(zip(rows.schema.names, rows.schema.types, strict=True))
     for name in chosen:
         kind = kinds[name]
         if _bytes_in(kind) is not None or (is_text(kind) and is_image(_first(rows, name))):
-            if columns.features is not None and len(chosen) > 1:
+            if options.features and len(chosen) > 1:
                 raise InputError(
                     f"column {one_line(name)!r} of {where_of(rows)} holds images, which are "
                     "learned from alone; name it alone, or not at all, in --features"
@@ -88,25 +88,23 @@ def image_column(rows: Rows, columns: Columns) -> str | None:
     return None
 
 
-def read_image_table(
-    rows: Rows, columns: Columns, column: str, size: int | None = None
-) -> LabelledData:
+def read_image_table(rows: Rows, options: ReadOptions, column: str) -> LabelledData:
     """Images from the column of a table; paths are relative to the folder of the file."""
-    label, chosen = columns.resolved(rows.schema.names, where_of(rows))
+    label, chosen = options.resolve(rows.schema.names, where_of(rows))
     inside = _bytes_in(rows.schema.field(column).type) is not None
     with reading(where_of(rows), f"{rows.format} file"):
-        marks = marks_of(rows, label, columns)
+        marks = marks_of(rows, label, options)
         paths = None
         if not inside:
-            found = list(_paths(rows, column, outside=columns.allow_outside))
+            found = list(_paths(rows, column, outside=options.allow_outside))
             paths = np.array(found, dtype=np.str_)
         x, width = nothing(rows.count), 0
-        if not columns.marks_only:
+        if not options.labels_only:
             x, width = _pixels(
                 lambda: _encoded(rows, column) if paths is None else _files(paths, rows),
                 rows.count,
                 where_of(rows),
-                size,
+                options.image_size,
             )
     if marks is None:  # marks_of has refused them
         raise InputError(f"{where_of(rows)} cannot be read; check it")
@@ -119,7 +117,7 @@ def read_image_table(
         trusted=marks.trusted,
         features=(Feature(column, "image", width),) if width else (),
         origin=origin_of(
-            rows, label, columns, beside=[] if paths is None else [Path(p) for p in paths]
+            rows, label, options, beside=[] if paths is None else [Path(p) for p in paths]
         ),
         paths=paths,
         shown=None if rows.files else rows,
@@ -127,7 +125,7 @@ def read_image_table(
             *marks.notes,
             *[f"learned from the images alone, not from {listed(beside)}"] * bool(beside),
         ),
-        made_small=_is_usual(x, size),
+        made_small=_is_usual(x, options.image_size),
     )
 
 

@@ -17,7 +17,7 @@ from dris.data.findings.leaks import leaks_in
 from dris.data.findings.problems import Problems
 from dris.data.findings.telltale import telltale_words
 from dris.data.labelled import Feature, LabelledData, Leak, Origin
-from dris.data.options import INDEX_COLUMNS, Columns
+from dris.data.options import INDEX_COLUMNS, ReadOptions
 from dris.data.tables.csvfile import CsvRows
 from dris.data.tables.label_columns import (
     ids_of,
@@ -47,7 +47,7 @@ class ParquetRows:
         return sum(self.counts)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Record batches with the named columns, in the order of the files."""
+        """Record batches with the named options, in the order of the files."""
         for path in self.files:
             with reading(path, "Parquet file"), parquet_file(path) as file:
                 for batch in file.iter_batches(_BATCH, columns=list(columns), use_threads=False):
@@ -89,53 +89,55 @@ def open_parquet(files: Sequence[Path]) -> ParquetRows:
     return ParquetRows(tuple(files), schemas[0], tuple(counts))
 
 
-def labelled_table(rows: Rows, columns: Columns) -> LabelledData:
+def labelled_table(rows: Rows, options: ReadOptions) -> LabelledData:
     """The rows of any table as labelled data; all that is wrong with it in one message."""
     where = where_of(rows)
-    label, chosen = columns.resolved(rows.schema.names, where)
+    label, chosen = options.resolve(rows.schema.names, where)
     problems = Problems(where)
     with reading(where, f"{rows.format} file"):
-        marks = marks_of(rows, label, columns, problems)
+        marks = marks_of(rows, label, options, problems)
         found = None
         with problems.collected():
-            found = encoded(rows, chosen, columns)
+            found = encoded(rows, chosen, options)
         said = {} if marks is None or found is None else _label_in_words(rows, marks, found)
         left_out = True
         if said:
             try:
-                found = encoded(Reworded(rows, said), chosen, columns)
+                found = encoded(Reworded(rows, said), chosen, options)
             except InputError:  # nothing else to learn from
                 left_out = False
         if marks is None or found is None:
-            problems.refuse(columns.command(rows.files, label) if len(problems.found) > 1 else "")
+            problems.refuse()
             raise InputError(f"{where} cannot be read; check it")
-        data = _assembled(rows, label, columns, marks, found)
+        data = _assembled(rows, label, options, marks, found)
         told = (Leak(name, 1.0, left_out, words=tuple(words)) for name, words in said.items())
         return replace(data, leaks=(*data.leaks, *told))
 
 
-def marks_only(rows: Rows, columns: Columns) -> LabelledData:
+def read_labels_only(rows: Rows, options: ReadOptions) -> LabelledData:
     """Labels, ids and trust alone, learned from nothing: what it takes to draw and to correct."""
     where = where_of(rows)
-    label, _ = columns.resolved(rows.schema.names, where)
+    label, _ = options.resolve(rows.schema.names, where)
     problems = Problems(where)
     with reading(where, f"{rows.format} file"):
-        marks = marks_of(rows, label, columns, problems)
+        marks = marks_of(rows, label, options, problems)
         problems.refuse()
         if marks is None:
             raise InputError(f"{where} cannot be read; check it")
         nothing = np.zeros((rows.count, 0), dtype=np.float32)
-        return _data(rows, label, columns, marks, nothing, (), marks.notes)
+        return _data(rows, label, options, marks, nothing, (), marks.notes)
 
 
-def origin_of(rows: Rows, label: str, columns: Columns, *, beside: Sequence[Path] = ()) -> Origin:
+def origin_of(
+    rows: Rows, label: str, options: ReadOptions, *, beside: Sequence[Path] = ()
+) -> Origin:
     """Where the rows came from, and the files `beside` them that were read too."""
     return Origin(
         format=rows.format,
         files=rows.files,
         fingerprint=fingerprint_of([*rows.files, *beside]),
         label=label,
-        id=columns.id,
+        id=options.id,
         columns=tuple(rows.schema.names),
     )
 
@@ -152,11 +154,11 @@ class Marks:
 
 
 def marks_of(
-    rows: Rows, label: str, columns: Columns, problems: Problems | None = None
+    rows: Rows, label: str, options: ReadOptions, problems: Problems | None = None
 ) -> Marks | None:
     """Labels, ids and trust of every row; None when there are problems, which are collected."""
     own = Problems(where_of(rows)) if problems is None else problems
-    special = columns.special(label)
+    special = options.special(label)
     batches = list(rows.batches(special))
     whole = dict(zip(special, pa.Table.from_batches(batches).combine_chunks().columns, strict=True))
     written = isinstance(rows, CsvRows)
@@ -171,24 +173,24 @@ def marks_of(
             label,
             rows.place,
             written=written,
-            merge=columns.merge_spellings,
-            no_label=columns.no_label,
+            merge=options.merge_spellings,
+            no_label=options.no_label,
         )
     ids: Any = checked_ids(None, rows.count)
     with own.collected():
-        if columns.id is not None:
-            ids = ids_of(whole[columns.id], columns.id, rows.place)
+        if options.id is not None:
+            ids = ids_of(whole[options.id], options.id, rows.place)
     trusted: Any = np.zeros(rows.count, dtype=np.bool_)
     with own.collected():
-        if columns.trusted is not None:
-            trusted = trusted_of(whole[columns.trusted], columns.trusted, rows.place)
+        if options.trusted is not None:
+            trusted = trusted_of(whole[options.trusted], options.trusted, rows.place)
     if problems is None:
         own.refuse()
     return None if own.found else Marks(labels, classes, ids, trusted, notes)
 
 
 def _assembled(
-    rows: Rows, label: str, columns: Columns, marks: Marks, found: Encoded
+    rows: Rows, label: str, options: ReadOptions, marks: Marks, found: Encoded
 ) -> LabelledData:
     """Marks and features as one object, without columns that repeat the label."""
     x, features = found.x, found.features
@@ -197,7 +199,7 @@ def _assembled(
     codes = {name: values[some] for name, values in found.codes.items()}
     told = marks.labels[some]
     leaks = leaks_in(x[some], features, codes, told, len(marks.classes), found.keys[some])
-    if columns.features is not None:
+    if options.features is not None:
         leaks = [replace(leak, left_out=False) for leak in leaks]
     gone = {leak.column for leak in leaks if leak.left_out}
     if gone == {f.column for f in features}:  # nothing else to learn from
@@ -206,9 +208,9 @@ def _assembled(
         keep = np.repeat([f.column not in gone for f in features], [f.width for f in features])
         x = without_columns(x, keep)
         features = tuple(f for f in features if f.column not in gone)
-    aside = [n for n in rows.schema.names if columns.features is None and n in INDEX_COLUMNS]
+    aside = [n for n in rows.schema.names if options.features is None and n in INDEX_COLUMNS]
     notes = (*marks.notes, *found.notes, *(_index_said(n) for n in aside))
-    data = _data(rows, label, columns, marks, x, features, notes)
+    data = _data(rows, label, options, marks, x, features, notes)
     _, groups = np.unique(found.keys, return_inverse=True)
     return replace(data, leaks=tuple(leaks), groups=groups)
 
@@ -245,7 +247,7 @@ def without_columns(x: NDArray[np.float32], keep: NDArray[np.bool_]) -> NDArray[
 def _data(
     rows: Rows,
     label: str,
-    columns: Columns,
+    options: ReadOptions,
     marks: Marks,
     x: NDArray[np.float32],
     features: tuple[Feature, ...],
@@ -259,7 +261,7 @@ def _data(
         ids=marks.ids,
         trusted=marks.trusted,
         features=features,
-        origin=origin_of(rows, label, columns),
+        origin=origin_of(rows, label, options),
         notes=notes,
         shown=None if rows.files else rows,
     )

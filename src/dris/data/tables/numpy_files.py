@@ -17,7 +17,7 @@ from dris.core.validate import checked_ids, first_not_finite
 from dris.data.files import fingerprint_of, listed, one_line, reading, refuse_larger_than_memory
 from dris.data.findings.problems import Problems
 from dris.data.labelled import Feature, LabelledData, Origin, Value
-from dris.data.options import Columns
+from dris.data.options import ReadOptions
 from dris.data.tables.label_columns import ids_of, labels_of, trusted_of
 from dris.data.tables.numbers.word_columns import fill_with_median
 
@@ -83,7 +83,7 @@ def stored_npy(path: Path) -> Stored:
         return _stored(path.stem, path, path.stat().st_size, lambda: path.open("rb"))
 
 
-def read_npz(path: Path, columns: Columns) -> LabelledData:
+def read_npz(path: Path, options: ReadOptions) -> LabelledData:
     """Examples from an NPZ file; label, id, trusted and features name its arrays.
 
     Features are, unless named, all arrays of numbers with a row for each label. Images are one
@@ -91,23 +91,23 @@ def read_npz(path: Path, columns: Columns) -> LabelledData:
     """
     arrays = stored_npz(path)
     with reading(path, "NPZ file"):
-        label, chosen = columns.resolved(list(arrays), path)
-        if columns.features is None:
+        label, chosen = options.resolve(list(arrays), path)
+        if not options.features:
             n = arrays[label].shape[:1]
             chosen = [
                 c for c in chosen if arrays[c].shape[:1] == n and arrays[c].dtype.kind in "fiub"
             ]
-        return _assembled("npz", (path,), arrays, label, chosen, columns)
+        return _assembled("npz", (path,), arrays, label, chosen, options)
 
 
-def read_npy(path: Path, columns: Columns) -> LabelledData:
+def read_npy(path: Path, options: ReadOptions) -> LabelledData:
     """Examples from an NPY file of features; label, id and trusted name further NPY files."""
-    if columns.label is None or columns.features is not None or columns.without:
+    if options.label is None or options.features or options.without:
         raise InputError(
             f"{path} holds features only, all of which are used; name the NPY file of the labels "
             "with --label"
         )
-    beside = [name for name in (columns.label, columns.id, columns.trusted) if name is not None]
+    beside = [name for name in (options.label, options.id, options.trusted) if name is not None]
     for name in beside:
         if not Path(name).is_file():
             raise InputError(
@@ -118,7 +118,7 @@ def read_npy(path: Path, columns: Columns) -> LabelledData:
     arrays[path.stem] = stored_npy(path)
     files = (path, *(Path(name) for name in beside))
     with reading(path, "NPY file"):
-        return _assembled("npy", files, arrays, columns.label, [path.stem], columns)
+        return _assembled("npy", files, arrays, options.label, [path.stem], options)
 
 
 def _assembled(
@@ -127,20 +127,20 @@ def _assembled(
     arrays: Mapping[str, Stored],
     label: str,
     chosen: list[str],
-    columns: Columns,
+    options: ReadOptions,
 ) -> LabelledData:
     y = arrays[label]
     n = y.shape[0] if y.shape else 0
     if n < 1:
         raise InputError(f"{label} in {y.path} has no rows; at least two labels are needed")
-    if columns.marks_only:
+    if options.labels_only:
         chosen = []
     elif not chosen:
         raise InputError(
             f"{files[0]} has no array of numbers with {n} rows to learn from; its arrays are "
             f"{listed(list(arrays))}"
         )
-    for name in (*chosen, *(m for m in (columns.id, columns.trusted) if m)):
+    for name in (*chosen, *(m for m in (options.id, options.trusted) if m)):
         if arrays[name].shape[:1] != (n,):
             raise InputError(
                 f"{name} in {arrays[name].path} has shape {arrays[name].shape} and {label} has "
@@ -151,33 +151,33 @@ def _assembled(
     classes: tuple[Value, ...] = ()
     notes: list[str] = []
     with problems.collected():
-        merge, no_label = columns.merge_spellings, columns.no_label
+        merge, no_label = options.merge_spellings, options.no_label
         labels, classes, said = labels_of(
             _column(y), label, y.place, merge=merge, no_label=no_label
         )
         notes += said
     ids = checked_ids(None, n)
     with problems.collected():
-        if columns.id is not None:
-            ids = ids_of(_column(arrays[columns.id]), columns.id, arrays[columns.id].place)
+        if options.id is not None:
+            ids = ids_of(_column(arrays[options.id]), options.id, arrays[options.id].place)
     trusted = np.zeros(n, dtype=np.bool_)
     with problems.collected():
-        if columns.trusted is not None:
-            says = arrays[columns.trusted]
-            trusted = trusted_of(_column(says), columns.trusted, says.place)
+        if options.trusted is not None:
+            says = arrays[options.trusted]
+            trusted = trusted_of(_column(says), options.trusted, says.place)
     x: NDArray[Any] = np.zeros((n, 0), dtype=np.float32)
     features: tuple[Feature, ...] = ()
     with problems.collected():
-        if not columns.marks_only:
+        if not options.labels_only:
             x, features = _features([arrays[name] for name in chosen], n)
             if x.dtype == np.float32:
-                gaps = fill_gaps(x, columns.missing, str(files[0]))
+                gaps = fill_gaps(x, options.missing, str(files[0]))
                 notes += [gaps] if gaps else []
-    problems.refuse(columns.command(files, label) if len(problems.found) > 1 else "")
+    problems.refuse()
     x.flags.writeable = False
-    used = {label, columns.id, columns.trusted, *chosen}
+    used = {label, options.id, options.trusted, *chosen}
     beside = [name for name in arrays if name not in used]
-    if beside and not columns.marks_only:
+    if beside and not options.labels_only:
         notes.append(f"the arrays {listed(beside)} were left out")
     return LabelledData(
         x=x,
@@ -186,7 +186,7 @@ def _assembled(
         ids=ids,
         trusted=trusted,
         features=features,
-        origin=Origin(kind, files, fingerprint_of(files), label, columns.id, tuple(arrays)),
+        origin=Origin(kind, files, fingerprint_of(files), label, options.id, tuple(arrays)),
         notes=tuple(notes),
     )
 

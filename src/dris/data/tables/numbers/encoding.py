@@ -17,7 +17,7 @@ from dris.core.large.mapped import roomy
 from dris.data.files import one_line, refuse_larger_than_memory
 from dris.data.findings.label_findings import row_keys
 from dris.data.labelled import Feature
-from dris.data.options import Columns, NothingToLearnError
+from dris.data.options import NothingToLearnError, ReadOptions
 from dris.data.tables.label_columns import plain
 from dris.data.tables.numbers.number_survey import NumberSurvey, number_blocks, survey_numbers
 from dris.data.tables.numbers.word_columns import Encoder, LeftOut, encoder_of, fill_with_median
@@ -26,7 +26,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Rows(Protocol):
-    """What a table offers, from a file or from memory: typed columns, read a batch at a time."""
+    """What a table offers, from a file or from memory: typed options, read a batch at a time."""
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -45,7 +45,7 @@ class Rows(Protocol):
         """N, the number of rows."""
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Record batches with the named columns, in order."""
+        """Record batches with the named options, in order."""
 
     def place(self, row: int) -> str:
         """Where a row stands, in words."""
@@ -67,12 +67,12 @@ class Encoded:
     keys: NDArray[np.uint64]
 
 
-def encoded(rows: Rows, names: Sequence[str], columns: Columns) -> Encoded:
+def encoded(rows: Rows, names: Sequence[str], options: ReadOptions) -> Encoded:
     """Every column that can be learned from, as numbers; the others named with the reason.
 
     Columns that were asked for by name are all encoded, or refused in one message.
     """
-    asked = columns.features is not None
+    asked = options.features is not None
     every = dict(zip(rows.schema.names, rows.schema.types, strict=True))
     kinds = {name: every[name] for name in names}
     numbers = [name for name, kind in kinds.items() if is_number(kind)]
@@ -89,7 +89,7 @@ def encoded(rows: Rows, names: Sequence[str], columns: Columns) -> Encoded:
         if is_vector(kind):
             found = _vector(rows, name)
         else:
-            found = encoder_of(name, kind, whole_column(rows, name), rows, columns)
+            found = encoder_of(name, kind, whole_column(rows, name), rows, options)
         if isinstance(found, LeftOut):
             out.append(found)
         else:
@@ -116,16 +116,16 @@ def encoded(rows: Rows, names: Sequence[str], columns: Columns) -> Encoded:
             f"{where_of(rows)} has no column to learn from: {reasons}; add features or text, or "
             "name columns with --features to use them all the same"
         )
-    if columns.missing == "refuse":
+    if options.missing == "refuse":
         others = {n: (e.gaps, e.first_gap) for n, e in words.items() if e.gaps}
         survey.refuse_gaps(rows, used, others)
-    x, features = _filled(rows, used, survey, words, columns)
-    notes = [*survey.notes(rows, used, marked=columns.missing == "mark"), *notes]
+    x, features = _filled(rows, used, survey, words, options)
+    notes = [*survey.notes(rows, used, marked=options.missing == "mark"), *notes]
     keys = row_keys(x)
     for encoder in words.values():
         if encoder.keys is not None:
             keys = keys * _ODD + encoder.keys
-    said = _said(out, named=columns.id is not None or asked)
+    said = _said(out, named=options.id is not None or asked)
     return Encoded(x, features, (*notes, *said), tuple(out), codes, keys)
 
 
@@ -134,10 +134,10 @@ def _filled(
     used: Sequence[str],
     survey: NumberSurvey,
     words: dict[str, Encoder],
-    columns: Columns,
+    options: ReadOptions,
 ) -> tuple[NDArray[np.float32], tuple[Feature, ...]]:
     """The features side by side, in the order of the columns; every value finite."""
-    marked = {n for n in used if columns.missing == "mark" and survey.gaps.get(n, 0)}
+    marked = {n for n in used if options.missing == "mark" and survey.gaps.get(n, 0)}
     features: list[Feature] = []
     begins: dict[str, int] = {}
     at = 0

@@ -33,7 +33,7 @@ from dris.data.tables.numbers.written_numbers import written_numbers
 from dris.data.text.ngrams import all_keys
 
 if TYPE_CHECKING:
-    from dris.data.options import Columns
+    from dris.data.options import ReadOptions
     from dris.data.tables.numbers.encoding import Rows
 
 _SHORT = 40  # characters on average, up to which cells may be numbers or dates
@@ -71,23 +71,23 @@ class Encoder:
 
 
 def encoder_of(
-    name: str, kind: Any, cells: Any, rows: "Rows", columns: "Columns"
+    name: str, kind: Any, cells: Any, rows: "Rows", options: "ReadOptions"
 ) -> Encoder | LeftOut:
     """How a column that is neither numbers nor vectors is encoded, or why it is left out."""
     types = pa.types
     if types.is_null(kind):
         return LeftOut(name, "is empty in every row")
     if types.is_date(kind) or types.is_timestamp(kind):
-        return _dates(name, typed_dates(cells), [], columns)
+        return _dates(name, typed_dates(cells), [], options)
     if types.is_time(kind):
-        return _hours(name, cells, columns)
+        return _hours(name, cells, options)
     if types.is_dictionary(kind):
         kind = kind.value_type
     if not is_text(kind):
         return LeftOut(
             name, f"holds {one_line(kind, 60)}, which is no number, date, text or vector"
         )
-    return _words(name, trimmed(cells), rows, columns)
+    return _words(name, trimmed(cells), rows, options)
 
 
 def trimmed(cells: Any) -> Any:
@@ -100,19 +100,19 @@ def trimmed(cells: Any) -> Any:
     return pc.if_else(pc.equal(words, ""), None, words)
 
 
-def _words(name: str, cells: Any, rows: "Rows", columns: "Columns") -> Encoder | LeftOut:
+def _words(name: str, cells: Any, rows: "Rows", options: "ReadOptions") -> Encoder | LeftOut:
     there = len(cells) - cells.null_count
     if not there:
         return LeftOut(name, "is empty in every row")
     values = pc.value_counts(cells.drop_null())
     words, counts = values.field("values"), values.field("counts")
     different = len(words)
-    asked = columns.features is not None
+    asked = options.features is not None
     if different == 1 and not cells.null_count and not asked:
         return LeftOut(name, f"is {one_line(repr(words[0].as_py()), 40)} in every row")
     length = float(pc.mean(pc.utf8_length(cells)).as_py())
     if length <= _SHORT:
-        found = _numbers(name, cells, rows, columns) or _written_dates(name, cells, rows, columns)
+        found = _numbers(name, cells, rows, options) or _written_dates(name, cells, rows, options)
         if found is not None:
             return found
     codes = _codes(cells)
@@ -132,7 +132,7 @@ def _words(name: str, cells: Any, rows: "Rows", columns: "Columns") -> Encoder |
     letters = float(pc.mean(pc.binary_length(cells)).as_py()) / max(length, 1e-9)
     unspaced = letters > 1.8 and length >= 5  # Chinese, Japanese, Thai: sentences without spaces
     if spoken >= _SENTENCE or unspaced or (spoken >= 1.5 and different > there // 2):
-        return _text(name, cells, columns)
+        return _text(name, cells, options)
     if different > 0.95 * there and not asked:
         return LeftOut(name, "is an id", names_rows=different == len(cells))
     feature = hashed(name, words.to_pylist(), counts.to_pylist())
@@ -148,7 +148,7 @@ def _words(name: str, cells: Any, rows: "Rows", columns: "Columns") -> Encoder |
     )
 
 
-def _numbers(name: str, cells: Any, rows: "Rows", columns: "Columns") -> Encoder | None:
+def _numbers(name: str, cells: Any, rows: "Rows", options: "ReadOptions") -> Encoder | None:
     found = written_numbers(_known(cells), comma=getattr(rows, "separator", ",") == ";")
     if found is None or found.values.null_count == len(cells):
         return None
@@ -159,10 +159,10 @@ def _numbers(name: str, cells: Any, rows: "Rows", columns: "Columns") -> Encoder
         codes = _codes(found.values)
     else:
         codes = None
-    return _with_gaps(name, (Feature(name, "number"),), values[:, None], notes, columns, codes)
+    return _with_gaps(name, (Feature(name, "number"),), values[:, None], notes, options, codes)
 
 
-def _written_dates(name: str, cells: Any, rows: "Rows", columns: "Columns") -> Encoder | None:
+def _written_dates(name: str, cells: Any, rows: "Rows", options: "ReadOptions") -> Encoder | None:
     known = _known(cells)
     found = written_dates(known) if known.null_count < len(known) else None
     if found is None:
@@ -172,7 +172,7 @@ def _written_dates(name: str, cells: Any, rows: "Rows", columns: "Columns") -> E
     if found.ambiguous:
         notes = [f"{told}, though they might be written another way"]
     notes += _strays(name, found.strays, "date", cells, rows)
-    return _dates(name, found.micros, notes, columns)
+    return _dates(name, found.micros, notes, options)
 
 
 def _known(cells: Any) -> Any:
@@ -180,19 +180,19 @@ def _known(cells: Any) -> Any:
     return pc.if_else(pc.is_in(cells, pa.array(MISSING, pa.large_string())), None, cells)
 
 
-def _dates(name: str, micros: Any, notes: list[str], columns: "Columns") -> Encoder:
+def _dates(name: str, micros: Any, notes: list[str], options: "ReadOptions") -> Encoder:
     clock = has_clock(micros)
     parts = PARTS[1:] + (CLOCK if clock else ())
     features = (Feature(name, "days", 1 + len(parts), parts),)
-    return _with_gaps(name, features, calendar_parts(micros, clock=clock), notes, columns)
+    return _with_gaps(name, features, calendar_parts(micros, clock=clock), notes, options)
 
 
-def _hours(name: str, times: Any, columns: "Columns") -> Encoder:
+def _hours(name: str, times: Any, options: "ReadOptions") -> Encoder:
     micros = times.cast(pa.time64("us"), safe=False).cast(pa.int64()).cast(pa.float64())
     hours = np.asarray(micros.to_numpy(zero_copy_only=False)) / 3.6e9
     turn = 2 * np.pi * hours / 24
     values = np.stack([hours, np.sin(turn), np.cos(turn)], axis=1)
-    return _with_gaps(name, (Feature(name, "hours", 3, CLOCK),), values, [], columns)
+    return _with_gaps(name, (Feature(name, "hours", 3, CLOCK),), values, [], options)
 
 
 def _with_gaps(
@@ -200,12 +200,12 @@ def _with_gaps(
     features: tuple[Feature, ...],
     values: NDArray[np.float64],
     notes: list[str],
-    columns: "Columns",
+    options: "ReadOptions",
     codes: NDArray[np.int32] | None = None,
 ) -> Encoder:
     """Values with the median of their column where there is none, and a last column of marks."""
     gone = ~np.isfinite(values[:, 0])
-    gaps, gap = int(gone.sum()), columns.missing == "mark" and bool(gone.any())
+    gaps, gap = int(gone.sum()), options.missing == "mark" and bool(gone.any())
     with np.errstate(over="ignore"):
         held = values.astype(np.float32)
 
@@ -261,11 +261,11 @@ def _strays(name: str, strays: Any, what: str, cells: Any, rows: "Rows") -> list
     ]
 
 
-def _text(name: str, cells: Any, columns: "Columns") -> Encoder | LeftOut:
+def _text(name: str, cells: Any, options: "ReadOptions") -> Encoder | LeftOut:
     from dris.data.text.components import fit_components
     from dris.data.text.sentences import MODEL, put_sentences, sentences_for
 
-    if sentences_for(cells, columns.text):
+    if sentences_for(cells, options.text):
         feature = Feature(name, "sentence", MODEL.width)
         note = f"{name}: text, read by {MODEL.name} (sentence embeddings)"
         return Encoder((feature,), put_sentences, (note,))
