@@ -206,7 +206,7 @@ def one_kill(
         again = _wait(_started(words, folder, home))
         said = (home / "said").read_text(errors="replace", encoding="utf-8").strip().splitlines()
         # Killed after its last change, all is there: the same is refused as after any other end.
-        over = before == whole.files and "use --force" in "".join(said[-1:])
+        over = before == whole.files and "--force" in "".join(said[-1:])
         if again != 0 and not over:
             wrong.append(f"the same again ends with {again}: {said[-1:] or ''}")
     after = files_of(folder / "o")

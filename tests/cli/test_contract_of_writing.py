@@ -283,7 +283,7 @@ def broken(done, before, folder, *, refused=True):
         found.append(f"exit code {code}, not 1")
     if refused and (not said.startswith("dris: ") or said.count("\n") != 1):
         found.append(f"not one sentence: {said}")
-    if refused and not any(word in said for word in ("never replaced", "use --force")):
+    if refused and not any(word in said for word in ("never replaced", "--force")):
         found.append(f"not the refusal: {said}")
     return found
 
@@ -333,7 +333,7 @@ def test_its_own_outputs_are_replaced_when_asked_and_never_once_edited(name, dri
         before = bytes_below(here)
         done = dris(*first)
         assert broken(done, before, here) == []
-        assert "use --force" in done[2]
+        assert "--force" in done[2]
     assert dris(*first, *force)[0] == 0
     for output in case.outputs:
         path = here / output

@@ -130,7 +130,7 @@ def test_a_table_names_images_below_its_own_folder_unless_allowed(tmp_path):
             f"path,label\n{outside},cat\n{rest}", encoding="utf-8"
         )
         for features in (None, []):
-            with pytest.raises(InputError, match=r"line 2 .* does not lie below .*--allow-outside"):
+            with pytest.raises(InputError, match=r"line 2 .* does not lie below .*`allow_outside`"):
                 read_data(tmp_path / "set/list.csv", features=features)
             data = read_data(tmp_path / "set/list.csv", features=features, allow_outside=True)
             assert len(data) == 7

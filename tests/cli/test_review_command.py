@@ -70,7 +70,7 @@ def test_what_another_tool_says_is_taken_in_and_counted(dris, here):
         (("--reviewer", "  "), "a reviewer needs a name"),
         (("--import", "absent.csv"), "no such file"),
         (("--ticks", "animals.csv"), "never replaced"),
-        (("--port", "70000", "--no-open"), "--port must be 0"),
+        (("--port", "70000", "--no-open"), "`port` must be 0"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(dris, here, words, why):

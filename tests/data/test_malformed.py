@@ -103,7 +103,7 @@ BAD = {
         "a.jsonl",
     ),
     "no label column": ("a.csv", CSV.encode(), {"label": "class"}, "no column 'class'; its col"),
-    "no label named": ("a.csv", CSV.encode(), {}, "name it with --label; its columns are id, age"),
+    "no label named": ("a.csv", CSV.encode(), {}, "name it with `label`; its columns are id, age"),
     "no id column": ("a.csv", CSV.encode(), {**y, "id": "nr"}, "no column 'nr'"),
     "no feature column": ("a.csv", CSV.encode(), {**y, "features": ["z"]}, "no column 'z'"),
     "label as feature": ("a.csv", CSV.encode(), {**y, "features": ["y"]}, "none of y"),

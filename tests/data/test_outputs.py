@@ -176,7 +176,7 @@ def test_nothing_is_replaced_without_force_and_the_data_itself_never(tmp_path, f
             says = "a.csv is an input of this command and is never replaced"
             refused(tmp_path, says, write, from_csv, tmp_path / "a.csv", force=force)
     write_ids(from_csv, ours)
-    refused(tmp_path, "c.csv exists; use --force", write_data, from_csv, ours)
+    refused(tmp_path, "c.csv exists", write_data, from_csv, ours)
     assert write_data(from_csv, ours, force=True).read_text(encoding="utf-8") == CSV
 
 

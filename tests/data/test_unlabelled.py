@@ -119,7 +119,9 @@ def test_words_that_mean_none_are_a_class_until_somebody_says_so(tmp_path):
     plain = read_data(tmp_path / "a.csv", label="y")
     assert plain.classes == ("?", "NaN", "a", "b")
     (note,) = [note for note in plain.notes if "reads as missing" in note]
-    assert "'?' (6), 'NaN' (6), and count as a class; '--no-label=?,NaN' puts them aside" in note
+    assert (
+        "'?' (6), 'NaN' (6), and count as a class; `no_label=['?', 'NaN']` puts them aside" in note
+    )
     told = read_data(tmp_path / "a.csv", label="y", no_label=["?", "nan"])
     assert told.classes == ("a", "b")
     assert len(told.unlabelled) == 12

@@ -32,8 +32,8 @@ def test_a_new_file_is_written_and_listed_with_its_checksum(tmp_path):
 
 def test_its_own_file_is_replaced_with_force_and_else_refused(tmp_path):
     path = Writer().write(tmp_path / "a", [A])
-    refused(r"a exists; use --force to replace it, or name another output", Writer().refuse, path)
-    refused("use --force", Writer().write, path, [B])
+    refused(r"a exists; .*force", Writer().refuse, path)
+    refused("force", Writer().write, path, [B])
     assert path.read_bytes() == A
     assert OWN.write(path, [B]).read_bytes() == B
     assert OWN.write(path, [A]).read_bytes() == A
@@ -184,7 +184,7 @@ def test_one_output_too_is_finished_by_the_command_that_was_killed(tmp_path, mon
             Writer().write(path, [b"a"])
     assert path.read_bytes() == b"a"
     Writer().write(path, [b"a"])
-    with pytest.raises(InputError, match="use --force"):  # the twin: once whole, it is refused
+    with pytest.raises(InputError, match="force"):  # the twin: once whole, it is refused
         Writer().write(path, [b"b"])
 
 

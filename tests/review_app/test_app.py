@@ -143,7 +143,7 @@ def test_only_this_machine_can_be_listened_on():
         assert one.getsockname()[0] == "127.0.0.1"
         with pytest.raises(InputError, match="cannot be had"):
             bound(one.getsockname()[1])
-    with pytest.raises(InputError, match="--port must be 0"):
+    with pytest.raises(InputError, match="`port` must be 0"):
         bound(70_000)
 
 

@@ -182,17 +182,18 @@ def _interrupted(error: BaseException | None) -> bool:
 def _ended(error: Exception) -> tuple[int, str]:
     """The exit code and the one line for whatever went wrong."""
     from dris.core.errors import MEMORY, InputError, sentence_of
+    from dris.core.parameters import as_options
     from dris.core.sanitize import printable
 
     if _interrupted(error):
         return 130, "interrupted"
     first = printable((str(error).splitlines() or [""])[0])
     if isinstance(error, InputError):
-        return 1, printable(error)
+        return 1, printable(as_options(str(error)))
     if isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(first):
-        return 1, f"memory ran out ({first or 'no more is to be had'}); {MEMORY}"
+        return 1, f"memory ran out ({first or 'no more is to be had'}); {as_options(MEMORY)}"
     if isinstance(error, OSError):
-        return 1, printable(sentence_of(error))
+        return 1, printable(as_options(sentence_of(error)))
     if isinstance(error, UnicodeError):  # only what others wrote is not text
         return 1, f"a file holds what is not text in UTF-8 ({first}); save it as UTF-8"
     return 70, f"{type(error).__name__}: {first} (--debug shows where)"

@@ -14,6 +14,7 @@ from typing import Any
 
 import typer
 
+from dris.core.parameters import as_options
 from dris.core.sanitize import printable
 
 
@@ -25,15 +26,15 @@ class Talk:
 
     def say(self, text: str) -> None:
         """A line that belongs to the result; a break that somebody else put in it is shown."""
-        typer.echo(printable(text), err=self._as_json)
+        typer.echo(printable(as_options(text)), err=self._as_json)
 
     def say_lines(self, text: str) -> None:
         """Several lines of our own that belong to the result."""
-        typer.echo(text, err=self._as_json)
+        typer.echo(as_options(text), err=self._as_json)
 
     def note(self, text: str) -> None:
         """A line about the work, always on stderr."""
-        typer.echo(printable(text), err=True)
+        typer.echo(printable(as_options(text)), err=True)
 
     def result(self, values: Mapping[str, Any]) -> None:
         """The machine-readable result, if it was asked for."""
@@ -66,7 +67,7 @@ class _Notes(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Show one line."""
-        typer.echo(f"dris: {printable(record.getMessage())}", err=True)
+        typer.echo(f"dris: {printable(as_options(record.getMessage()))}", err=True)
 
 
 @contextmanager

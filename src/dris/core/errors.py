@@ -25,16 +25,16 @@ def meant(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-MEMORY = "close other programs, use fewer workers (--workers 1), or less of the data"
+MEMORY = "close other programs, use fewer workers (`workers=1`), or less of the data"
 _ROOM = "free space on that disk, or name a folder on another one, and do the same again"
 _REMEDIES = {
     errno.ENOSPC: _ROOM,
     errno.EDQUOT: _ROOM,
     errno.EFBIG: "allow larger files (ulimit -f), or name a folder on another disk",
-    errno.ENOLCK: "that disk offers no locks; name a folder on another one (--out, --store)",
+    errno.ENOLCK: "that disk offers no locks; name a folder on another one (`out`, `store`)",
     errno.EROFS: "that disk is for reading only; name a folder on another one",
     errno.EIO: "that disk does not answer; name a folder on another one",
-    errno.EMFILE: "allow more open files (ulimit -n), or use fewer workers (--workers 1)",
+    errno.EMFILE: "allow more open files (ulimit -n), or use fewer workers (`workers=1`)",
     errno.ENOMEM: MEMORY,
     errno.EAGAIN: MEMORY,
 }
@@ -44,7 +44,7 @@ def remedy_for(error: OSError, otherwise: str = "check the path and its permissi
     """What to do about an error of the system.
 
     >>> remedy_for(OSError(errno.ENOLCK, ""))
-    'that disk offers no locks; name a folder on another one (--out, --store)'
+    'that disk offers no locks; name a folder on another one (`out`, `store`)'
     """
     return _REMEDIES.get(error.errno or 0, otherwise)
 

@@ -60,7 +60,7 @@ and that it is a whole CSV file
         raise
     except MemoryError:
         raise InputError(
-            f"{path} does not fit into memory; read fewer columns with --features, or a part of it"
+            f"{path} does not fit into memory; read fewer columns with `features`, or a part of it"
         ) from None
     except _UNREADABLE as error:
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
@@ -192,7 +192,7 @@ def refuse_larger_than_memory(path: PathLike, size: int) -> None:
     if most is not None and size > most:
         raise InputError(
             f"{path} would take {size / 1e9:,.1f} GB in memory and this machine has "
-            f"{most / 1e9:,.1f} GB; read fewer columns with --features, or a part of it"
+            f"{most / 1e9:,.1f} GB; read fewer columns with `features`, or a part of it"
         )
 
 

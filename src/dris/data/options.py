@@ -11,7 +11,7 @@ from dris.data.findings.problems import Problems, nearest
 
 Missing = Literal["mark", "median", "refuse"]
 Text = Literal["auto", "words", "sentences"]
-_HEADERLESS = " (of a file without a header, count the columns: --label 1)"
+_HEADERLESS = " (of a file without a header, count the columns: `label='1'`)"
 _LINES = (".csv", ".tsv", ".txt", ".gz", ".zip")
 # How pandas writes its index when nobody asked for it: not a feature.
 INDEX_COLUMNS = ("", "Unnamed: 0", "__index_level_0__")
@@ -94,7 +94,7 @@ text='auto', merge_spellings=False, no_label=('?',), image_size=None, allow_outs
         problems = Problems(where)
         if label is None:
             problems.add(
-                f"which column of {where} is the label? name it with --label; "
+                f"which column of {where} is the label? name it with `label`; "
                 f"its columns are {listed(present)}"
             )
         special = self.special(label)

@@ -101,7 +101,7 @@ class Writer:
             if why := _not_ours(target):
                 return f"{target} {why} and is never replaced; move it away, or {_ELSEWHERE}"
             if not self.force and target.name not in _noted(target.parent)["unfinished"]:
-                return f"{target} exists; use --force to replace it, or {_ELSEWHERE}"
+                return f"{target} exists; pass `force=True` to replace it, or {_ELSEWHERE}"
         return None
 
     @contextmanager

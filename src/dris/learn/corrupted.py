@@ -36,7 +36,7 @@ def corrupted(
     """
     open_places = np.flatnonzero(~data.trusted)
     if open_places.size < 2:
-        raise InputError("every label is trusted, so none may be flipped; leave out --trusted")
+        raise InputError("every label is trusted, so none may be flipped; leave out `trusted`")
     more: dict[str, Any] = {}
     if kind == "targeted":
         network = data.x.ndim == 4 and importlib.util.find_spec("torch") is not None

@@ -9,6 +9,7 @@ import numpy as np
 
 from dris.core.checks.verdicts import NO_LABEL, Review, ReviewQueue, apply_review, review_queue
 from dris.core.errors import InputError
+from dris.core.parameters import parameter
 from dris.data.display import looks
 from dris.data.files import listed, one_line
 from dris.data.interchange.scorefile import read_scores
@@ -83,7 +84,7 @@ def review_of(ticks: Sequence[Tick], data: LabelledData) -> Review:
         if tick.id not in places:
             raise InputError(
                 f"the review names {one_line(repr(tick.id))}, which is no id of this data; "
-                "review the data itself, with the same --id"
+                "review the data itself, with the same `id`"
             )
         place = places[tick.id]
         if numbers.get(tick.given) != data.labels[place]:
@@ -174,7 +175,8 @@ def write_reviewed(
     column = trusted or "trusted"
     if trusted is None and column in data.origin.columns:
         raise InputError(
-            f"the data has a column {column!r} already; pass --trusted {column} to add to it"
+            f"the data has a column {column!r} already; pass {parameter('trusted', column)} to add "
+            "to it"
         )
     marks = {column: vouched}
     write_data(

@@ -231,7 +231,7 @@ class Decision:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The decision as plain values, ready for JSON; what every command prints with --json."""
+        """The decision as plain values, ready for JSON; what every command prints as JSON."""
         return {
             "examples": len(self.data),
             "kept": int(self.kept.size),

@@ -152,7 +152,7 @@ def _checked(data: LabelledData, found: Predicted) -> NDArray[np.float64]:
         if order is None:
             raise InputError(
                 "the ids of the probabilities are not those of the data; "
-                "name the data's column of the same ids with --id"
+                "name the data's column of the same ids with `id`"
             )
         p = p[order]
     if not (p.argmax(axis=1) == data.labels).any():

@@ -34,7 +34,7 @@ def score_file(decision: Decision) -> ScoreFile:
 
 
 def kept_columns(decision: Decision) -> dict[str, Any]:
-    """Whether each example is kept, and its score where the rule has one: `prune --as column`."""
+    """Whether each example is kept, and its score where the rule has one."""
     found: dict[str, Any] = {"dris_kept": decision.mask}
     scores = {} if decision.scored is None else decision.scored.scores()
     if decision.rule in scores:
@@ -43,5 +43,5 @@ def kept_columns(decision: Decision) -> dict[str, Any]:
 
 
 def fixed_columns(decision: Decision) -> dict[str, Any]:
-    """Whether each label was changed: the mark that `clean --fix` writes beside the data."""
+    """Whether each label was changed: the mark that cleaning with `fix` writes beside the data."""
     return {"dris_fixed": decision.changed}

@@ -171,7 +171,7 @@ def scored_from(data: LabelledData, dynamics: Dynamics, settings: Settings = DEF
         raise InputError(
             f"the imported dynamics are of {there.size} examples, such as {there[0]}, and the data "
             f"has {wanted.size}, such as {wanted[0]}; name the data's column of the same ids "
-            "with --id"
+            "with `id`"
         )
     own = dynamics.reordered(order)
     notes = ["dynamics were imported: no certificate"]

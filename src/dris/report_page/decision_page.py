@@ -287,7 +287,7 @@ _CHECK = (
 )
 _REVIEW = (
     "Correct the suspects with dris review; or tick the queue below, export it and hand it to "
-    "dris audit apply. Labels found right can be trusted in the next run (--trusted)."
+    "dris audit apply. Labels found right can be trusted in the next run (`trusted`)."
 )
 
 
@@ -301,7 +301,7 @@ def _todo(decision: Decision) -> tuple[str, ...]:
     if decision.rule == EVERYTHING and decision.harm is not None:
         return ("Train on everything; look at the suspects first.", _CHECK, _REVIEW)
     if decision.rule == EVERYTHING:
-        return ("Train other proxies: fewer --epochs, another --model, or more --proxies.", _REVIEW)
+        return ("Train other proxies: fewer `epochs`, another `model`, or more `proxies`.", _REVIEW)
     first = "Train on the kept examples, and compare with all of them."
     if decision.keep is not None and decision.limits and decision.limit is None:
         return (first, "Keep less, for a limit that says something.", _CHECK, _REVIEW)

@@ -111,7 +111,7 @@ class Journal:
             pass
         raise InputError(
             f"{self.path} is no review that dris can go on with, and is never replaced; name "
-            "another file with --ticks, or move it away"
+            "another file with `ticks`, or move it away"
         )
 
     def _lock(self) -> None:
@@ -182,12 +182,12 @@ def refuse_place(path: Path) -> None:
     refuse_endless(path)
     folder = Path(os.path.realpath(path)).parent
     if path.is_dir():
-        raise InputError(f"{path} is a folder; name a file for the answers with --ticks")
+        raise InputError(f"{path} is a folder; name a file for the answers with `ticks`")
     if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder; name a file for the answers with --ticks")
+        raise InputError(f"{folder}: no such folder; name a file for the answers with `ticks`")
     if not os.access(path if path.exists() else folder, os.W_OK):
         raise InputError(
-            f"{path} cannot be written (no permission); name a file for the answers with --ticks"
+            f"{path} cannot be written (no permission); name a file for the answers with `ticks`"
         )
 
 

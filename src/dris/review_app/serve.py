@@ -56,7 +56,7 @@ def bound(port: int) -> socket.socket:
     '127.0.0.1'
     """
     if not 0 <= port <= 65535:
-        raise InputError(f"--port must be 0 (any free one) to 65535, got {port}")
+        raise InputError(f"`port` must be 0 (any free one) to 65535, got {port}")
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -64,7 +64,7 @@ def bound(port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         raise InputError(
-            f"port {port} cannot be had ({error.strerror}); leave --port out for any free one"
+            f"port {port} cannot be had ({error.strerror}); leave `port` out for any free one"
         ) from None
     listening.listen()
     return listening

@@ -228,7 +228,7 @@ def reviewer(name: str) -> str:
     """
     found = one_line(name, LONGEST_NAME)
     if not found:
-        raise InputError("a reviewer needs a name; pass --reviewer NAME, or type it on the page")
+        raise InputError("a reviewer needs a name; pass `reviewer`, or type it on the page")
     return found
 
 

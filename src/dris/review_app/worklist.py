@@ -123,13 +123,13 @@ class Worklist:
         if self.fingerprint != data.origin.fingerprint:
             raise InputError(
                 f"{where} is a review of other data, or the data has changed since; name another "
-                "file with --ticks, or move it away"
+                "file with `ticks`, or move it away"
             )
         if (self.label, self.classes) != (data.origin.label, data.names):
             raise InputError(
                 f"{where} is a review of the column {self.label!r} with {len(self.classes)} "
                 f"classes, now {data.origin.label!r} with {len(data.names)} is read; read it the "
-                "same way, or name another file with --ticks"
+                "same way, or name another file with `ticks`"
             )
         at, other = self.positions, self.suggested
         if at.size and not (
@@ -138,7 +138,7 @@ class Worklist:
         ):
             raise InputError(
                 f"{where} was damaged: its worklist names examples or labels that are not there; "
-                "name another file with --ticks, or move it away"
+                "name another file with `ticks`, or move it away"
             )
 
 

@@ -42,7 +42,7 @@ def test_spellings_of_one_class_are_named_with_their_counts():
     found = kinds(data)["spellings"]
     assert found.count == 2
     assert "'not spam' (2)" in found.text
-    assert "--merge-spellings joins them" in found.text
+    assert "`merge_spellings`" in found.text
     assert len(data.classes) == 9
 
 
@@ -72,7 +72,7 @@ def test_merged_spellings_stay_as_written_in_the_file(tmp_path):
 
 def test_numbers_spelled_in_two_ways_are_joined_when_asked(tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n1,1\n2.5,1.0\n3,2\n4,2\n5,1\n", encoding="utf-8")
-    with pytest.raises(InputError, match="--merge-spellings"):
+    with pytest.raises(InputError, match="merge_spellings"):
         read_data(tmp_path / "a.csv", label="y")
     data = read_data(tmp_path / "a.csv", label="y", merge_spellings=True)
     assert data.labels.tolist() == [0, 0, 1, 1, 0]

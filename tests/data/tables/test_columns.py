@@ -165,7 +165,7 @@ def test_how_rows_could_be_named_is_said_where_one_column_can():
     rng = np.random.default_rng(0)
     x, code = rng.random(N), [f"C{i:04}" for i in range(N)]
     (note,) = [n for n in read(x=x, code=code).notes if "not learned from" in n]
-    assert note.endswith("; --id code names the rows by it")
+    assert note.endswith("; `id='code'` names the rows by it")
     (note,) = [n for n in read(x=x, code=code, nr=np.arange(N)).notes if "not learned from" in n]
     assert "names the rows" not in note  # which of the two?
     twice = [*code[:-1], code[0]]
@@ -237,7 +237,7 @@ def test_columns_that_are_asked_for_are_used_whatever_they_are():
 
 
 def test_nothing_left_to_learn_from_names_every_column_and_why():
-    with pytest.raises(InputError, match=r"'c' is 'UK' in every row; .*--features to use them"):
+    with pytest.raises(InputError, match=r"'c' is 'UK' in every row; .*`features` to use them"):
         read(c=["UK"] * N)
 
 

@@ -270,7 +270,7 @@ def test_two_processes_write_the_bytes_of_one(tmp_path, monkeypatch):
 def test_a_folder_with_other_scores_is_left_alone_unless_forced(shards, tmp_path):
     rank_shards(shards, tmp_path / "out", workers=1)
     before = files_of(tmp_path / "out")
-    with pytest.raises(InputError, match="other shards or options; use --force"):
+    with pytest.raises(InputError, match=r"other shards or options; .*force"):
         rank_shards(shards, tmp_path / "out", exact=True, workers=1)
     assert files_of(tmp_path / "out") == before
     done = rank_shards(shards, tmp_path / "out", exact=True, force=True, workers=1)

@@ -1,6 +1,5 @@
 """Labels looked at before anything trains: what a person would want to know first."""
 
-import shlex
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.core.parameters import parameter
 from dris.data.files import listed, one_line
 from dris.data.findings.leaks import leaks_said
 from dris.data.labelled import LabelFinding, LabelledData, Value
@@ -145,7 +145,7 @@ def _missing(data: LabelledData, counts: NDArray[np.int64]) -> list[LabelFinding
     total = int(counts[odd].sum())
     names = listed([f"{data.classes[i]!r} ({counts[i]:,})" for i in odd])
     words = [str(data.classes[i]) for i in odd]
-    remedy = shlex.join([f"--no-label={','.join(words)}"])
+    remedy = parameter("no_label", list(words))
     text = (
         f"{_rows(total)} have a label that reads as missing, {names}, and count as a class; "
         f"{remedy} puts them aside"
@@ -163,7 +163,7 @@ def _spellings(classes: Sequence[Value], counts: NDArray[np.int64]) -> list[Labe
     told = [" / ".join(f"{classes[i]!r} ({counts[i]:,})" for i in group) for group in several]
     text = (
         f"{len(several)} {'class is' if len(several) == 1 else 'classes are'} spelled in several "
-        f"ways: {_some(told)}; --merge-spellings joins them"
+        f"ways: {_some(told)}; `merge_spellings` joins them"
     )
     return [LabelFinding("spellings", len(several), text)]
 
@@ -174,7 +174,7 @@ def _many(data: LabelledData, counts: NDArray[np.int64]) -> list[LabelFinding]:
         return []
     text = (
         f"the label has {classes:,} different values in {n:,} rows, as an id has; "
-        "name the column of classes with --label if it is another"
+        "name the column of classes with `label` if it is another"
     )
     return [LabelFinding("id", classes, text)]
 

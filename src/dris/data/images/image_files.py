@@ -34,7 +34,7 @@ def read_image_folder(root: Path, options: ReadOptions) -> LabelledData:
     if any((options.label, options.id, options.trusted, options.features)):
         raise InputError(
             f"{root} is a folder of images, where the folders are the labels and the paths the "
-            "ids; for --label, --id, --trusted or --features pass a CSV of paths and labels"
+            "ids; for `label`, `id`, `trusted` or `features` pass a CSV of paths and labels"
         )
     with reading(root, "folder of images"):
         found, other = _listed(root)
@@ -82,7 +82,7 @@ def image_column(rows: Rows, options: ReadOptions) -> str | None:
             if options.features and len(chosen) > 1:
                 raise InputError(
                     f"column {one_line(name)!r} of {where_of(rows)} holds images, which are "
-                    "learned from alone; name it alone, or not at all, in --features"
+                    "learned from alone; name it alone, or not at all, in `features`"
                 )
             return name
     return None
@@ -230,7 +230,7 @@ def _paths(rows: Rows, column: str, *, outside: bool) -> Iterator[str]:
                 raise InputError(
                     f"{rows.place(row)} names the image {one_line(cell)}, which does not lie below "
                     f"{one_line(home)}, the folder of the table; if you trust the table, allow it "
-                    "with --allow-outside"
+                    "with `allow_outside`"
                 )
             yield str(path)
             row += 1

@@ -93,7 +93,7 @@ class ScoreFile:
             example = f", such as {one_line(lacking[0])}" if lacking.size else ""
             raise InputError(
                 f"the scores are of {len(own)} examples and the data has {len(wanted)}, of which "
-                f"{lacking.size} have no score{example}; score this data, with the same --id"
+                f"{lacking.size} have no score{example}; score this data, with the same `id`"
             )
         return ScoreFile(
             own[order],

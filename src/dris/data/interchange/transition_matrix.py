@@ -26,7 +26,7 @@ def read_matrix(path: Path, classes: Sequence[Value]) -> Matrix:
     names = [str(value) for value in classes]
     with reading(path, "CSV file"):
         if not path.is_file():
-            raise InputError(f"{path} is no file; name a CSV file of shares with --matrix")
+            raise InputError(f"{path} is no file; name a CSV file of shares with `matrix`")
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = [line for line in csv.reader(file, strict=True) if line]
     heading, first = lines[0][1:] if lines else [], [line[0] for line in lines[1:]]

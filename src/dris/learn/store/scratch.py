@@ -78,5 +78,5 @@ def _refuse_foreign(folder: Path) -> None:
     if folder.is_symlink() or not (MARK in names or names <= {LOCK}):
         raise InputError(
             f"{folder} was not made by dris, which would work there and remove it; move it away, "
-            "or name another --out"
+            "or name another `out`"
         )

@@ -155,7 +155,7 @@ def test_weights_that_are_not_here_are_named_and_not_fetched(packages, name):
     assert installed_encoder() is None
     said = lacking_weights()
     assert f"{name} is installed" in said
-    assert f"--encoder {name} fetches them" in said
+    assert f"`encoder={name!r}` fetches them" in said
     # The twin: by its name it is fetched, which fails without a network, in one sentence.
     with pytest.raises(InputError, match="needs a network"):
         named_encoder(name)
@@ -217,7 +217,7 @@ def test_small_cnns_are_told_of_an_encoder_without_weights(packages):
     packages.timm(weights=False)
     scored = score_data(pictures(), Settings(2, 1), workers=1)
     assert scored.settings.models == ("small_cnn",)
-    assert "--encoder timm fetches them" in scored.notes[0]
+    assert "`encoder='timm'` fetches them" in scored.notes[0]
 
 
 def test_an_encoder_beside_a_model_or_for_what_is_no_picture_in_colour_is_refused(packages):

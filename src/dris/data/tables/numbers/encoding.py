@@ -1,7 +1,6 @@
 """Columns of a table as one float32 array: looked at once, then filled in, a batch at a time."""
 
 import hashlib
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from dris.core.errors import InputError
 from dris.core.large.mapped import roomy
+from dris.core.parameters import parameter
 from dris.data.files import one_line, refuse_larger_than_memory
 from dris.data.findings.label_findings import row_keys
 from dris.data.labelled import Feature
@@ -106,7 +106,7 @@ def encoded(rows: Rows, names: Sequence[str], options: ReadOptions) -> Encoded:
         reasons = "; ".join(f"column {one_line(o.column)!r} {o.why}" for o in out[:6])
         raise InputError(
             f"{where_of(rows)} cannot be learned from as asked: {reasons}; "
-            "name other columns with --features"
+            "name other columns with `features`"
         )
     gone = {one.column for one in out}
     used = [n for n in names if n not in gone]
@@ -114,7 +114,7 @@ def encoded(rows: Rows, names: Sequence[str], options: ReadOptions) -> Encoded:
         reasons = "; ".join(f"{one_line(o.column)!r} {o.why}" for o in out[:8])
         raise NothingToLearnError(
             f"{where_of(rows)} has no column to learn from: {reasons}; add features or text, or "
-            "name columns with --features to use them all the same"
+            "name columns with `features` to use them all the same"
         )
     if options.missing == "refuse":
         others = {n: (e.gaps, e.first_gap) for n, e in words.items() if e.gaps}
@@ -264,7 +264,7 @@ def _said(out: Sequence[LeftOut], *, named: bool) -> list[str]:
     ids = [o.column for o in out if o.names_rows]
     hint = ""
     if len(ids) == 1 and not named:
-        hint = f"; {shlex.join(['--id', one_line(ids[0])])} names the rows by it"
+        hint = f"; {parameter('id', one_line(ids[0]))} names the rows by it"
     return [f"not learned from: {'; '.join(reasons[:12])}" + _more(len(reasons) - 12) + hint]
 
 

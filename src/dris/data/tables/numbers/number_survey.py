@@ -81,7 +81,7 @@ class NumberSurvey:
         more = f" and in {len(bad) - 6} more columns" if len(bad) > 6 else ""
         raise InputError(
             f"numbers are missing or not finite: {told}{more}; fill them in, leave the columns out "
-            "with --without, or let them be filled and marked with --missing mark"
+            "with `without`, or let them be filled and marked with `missing='mark'`"
         )
 
     def notes(self, rows: "Rows", used: Sequence[str], *, marked: bool) -> list[str]:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from dris.core.errors import InputError
+from dris.core.parameters import parameter
 from dris.data.images.pixels import decoded
 from dris.learn.trainers.networks.foreign_encoders import (
     build_open_clip,
@@ -37,7 +38,7 @@ class Encoder:
     """One way to features.
 
     Attributes:
-        name: What --encoder calls it; NAME:MODEL names another model of the same package.
+        name: What `encoder` calls it; NAME:MODEL names another model of the same package.
         title: In words, for a note.
         packages: What must be importable.
         install: What to pip install for it.
@@ -114,7 +115,7 @@ def lacking_weights() -> str:
         if encoder.at_hand() is None:
             return (
                 f"{encoder.name} is installed, but the weights of {encoder.model} are not on this "
-                f"machine; --encoder {encoder.name} fetches them"
+                f"machine; {parameter('encoder', encoder.name)} fetches them"
             )
     return ""
 
