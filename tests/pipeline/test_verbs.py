@@ -47,7 +47,7 @@ def test_weights_weigh_all_but_canaries_and_drop_nothing_more_than_clean(arrays)
     ("change", "error", "words"),
     [
         ({"label": "kind"}, InputError, "read already; pass label"),
-        ({"labels": [0, 1]}, InputError, "read already; pass labels"),
+        ({"y": [0, 1]}, InputError, "read already; pass y"),
         ({"lable": "kind"}, TypeError, "dris.clean has no parameter lable"),
         ({"keep": 0.5}, TypeError, "no parameter keep"),
     ],

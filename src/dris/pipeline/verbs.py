@@ -1,15 +1,15 @@
 """The public verbs: `clean`, `prune` and `weights` read the data if need be, and decide."""
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.select.rules import RECOMMENDED
 from dris.data.labelled import LabelledData
+from dris.data.options import ReadKeywords
 from dris.data.reader import read_data
 from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import Progress
@@ -19,8 +19,8 @@ from dris.pipeline.route import decide
 from dris.pipeline.settings import Settings
 
 
-class Options(TypedDict, total=False):
-    """What every verb takes besides its own parameters; and every keyword of `dris.read_data`.
+class Options(ReadKeywords, total=False):
+    """What every verb takes besides its own parameters: this, and the keywords of `read_data`.
 
     Attributes:
         seed: Of everything random, unless `settings` hold another.
@@ -50,27 +50,14 @@ class Options(TypedDict, total=False):
     progress: Progress | None
     check_harm: bool
     estimator: Any
-    label: str | None
-    id: str | None
-    trusted: str | None
-    features: Any
-    without: Any
-    missing: Any
-    text: Any
-    merge_spellings: bool
-    no_label: Any
-    image_size: int | None
-    allow_outside: bool
 
 
-def clean(
-    data: Any, labels: Any = None, *, fix: bool = False, **options: Unpack[Options]
-) -> Decision:
+def clean(data: Any, y: Any = None, *, fix: bool = False, **options: Unpack[Options]) -> Decision:
     """Drop the labels that look wrong, and only those.
 
     Args:
         data: What `dris.read_data` takes or returns: a path, a frame, arrays, a data set.
-        labels: Of arrays and lists, one a row.
+        y: The labels of arrays and lists, one a row.
         fix: Keep a suspect with its suggested label where the proxies are sure of that
             (`decision.labels`); no limit covers a changed label.
         **options: Of training and of the harm check (see `Options`), and of `dris.read_data`.
@@ -84,13 +71,13 @@ def clean(
     >>> bool((given != y)[decision.kept].mean() < 0.02)
     True
     """
-    source, how = _prepare("clean", data, labels, options)
+    source, how = _prepare("clean", data, y, options)
     return decide(source, fix=fix, **how)
 
 
 def prune(
     data: Any,
-    labels: Any = None,
+    y: Any = None,
     *,
     keep: float,
     rule: str = RECOMMENDED,
@@ -100,7 +87,7 @@ def prune(
 
     Args:
         data: What `dris.read_data` takes or returns: a path, a frame, arrays, a data set.
-        labels: Of arrays and lists, one a row.
+        y: The labels of arrays and lists, one a row.
         keep: α, the largest share of the examples to keep.
         rule: "recommended" for the data, or one of `dris.RULES`.
         **options: Of training and of the harm check (see `Options`), and of `dris.read_data`.
@@ -112,13 +99,13 @@ def prune(
     >>> decision.kept.size <= 100
     True
     """
-    source, how = _prepare("prune", data, labels, options)
+    source, how = _prepare("prune", data, y, options)
     return decide(source, keep=keep, rule=rule, **how)
 
 
 def weights(
     data: Any,
-    labels: Any = None,
+    y: Any = None,
     *,
     score: str = "rank_variance",
     smoothing: float = 0.1,
@@ -132,7 +119,7 @@ def weights(
 
     Args:
         data: What `dris.read_data` takes or returns: a path, a frame, arrays, a data set.
-        labels: Of arrays and lists, one a row.
+        y: The labels of arrays and lists, one a row.
         score: One of `dris.SCORES`.
         smoothing: ξ, towards uniform draws.
         exponent: Of the weights: 1 is unbiased, 0 counts every draw alike.
@@ -147,18 +134,18 @@ def weights(
     np.float64(1.0)
     """
     check_weighting(score, smoothing=smoothing, exponent=exponent)
-    source, how = _prepare("weights", data, labels, options)
+    source, how = _prepare("weights", data, y, options)
     decision = decide(source, **how)
     weighting = decision.weigh(score, smoothing=smoothing, exponent=exponent, of="all")
     return replace(decision, weighting=weighting)
 
 
-_READING = frozenset(inspect.signature(read_data).parameters) - {"source", "labels"}
+_READING = frozenset(ReadKeywords.__annotations__)
 _DECIDING = frozenset(Options.__annotations__) - _READING
 
 
 def _prepare(
-    verb: str, data: Any, labels: Any, options: Mapping[str, Any]
+    verb: str, data: Any, y: Any, options: Mapping[str, Any]
 ) -> tuple[LabelledData, dict[str, Any]]:
     """Read the data unless that is done, and return the options that are left for `decide`."""
     unknown = sorted(set(options) - _READING - _DECIDING)
@@ -167,8 +154,8 @@ def _prepare(
     reading = {name: value for name, value in options.items() if name in _READING}
     deciding = {name: value for name, value in options.items() if name in _DECIDING}
     if not isinstance(data, LabelledData):
-        return read_data(data, labels, **reading), deciding
-    if reading or labels is not None:
-        given = ", ".join(sorted(reading)) or "labels"
+        return read_data(data, y, **reading), deciding
+    if reading or y is not None:
+        given = ", ".join(sorted(reading)) or "y"
         raise InputError(f"the data is read already; pass {given} to dris.read_data instead")
     return data, deciding
