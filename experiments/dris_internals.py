@@ -29,9 +29,10 @@ from dris.core.sanitize import from_json, printable
 from dris.core.scores.formulas import rank_variance as rank_variance_of
 
 # Rules by the names that the paper's tables have, and those that the product withdrew.
-from dris.core.select.gate import CHOOSERS, DEFAULT_GATED, NothingPassesError, canaries_needed
+from dris.core.select.gate import NothingPassesError, canaries_needed
+from dris.core.select.gate_scores import CHOOSERS
 from dris.core.select.importance import Importance
-from dris.core.select.rules import RECOMMENDED, choose, rule_of, title_of
+from dris.core.select.rules import RECOMMENDED, choose
 from dris.core.select.selection import Subset
 
 # Named random streams: an experiment draws as the library does, from its own names.
@@ -87,3 +88,6 @@ from dris.learn.trainers.stacked.heads import train_heads
 from dris.pipeline.by_scores import decide_scored
 from dris.pipeline.scored import Scored, score_data
 from dris.pipeline.settings import NO_ENCODER
+
+# For now: until cells hold rules rather than names.
+from experiments.rule_names import ensemble_of, rule_named, title_of

@@ -19,12 +19,12 @@ def cut(values, recall, confidence):
     return None
 
 
-def gated(detector, score, at, count, canaries, fill, ids, seed):
-    """Positions kept: one by one from the best score among what passes, canaries out at the end."""
+def gated(detector, score, at, count, fill, ids, seed):
+    """Positions kept: one by one from the best score among what passes."""
     order = [i for i in best_first(score, ids, seed) if detector[i] > at]
     if fill:
         order = order[:count] + [i for i in best_first(detector, ids, seed) if detector[i] <= at]
-    return {i for i in order[:count] if not canaries[i]}
+    return set(order[:count])
 
 
 def margin_and_rank(margin, mean_rank):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dris.core.files import write_atomically
-from dris.core.select.gate import CHOOSERS
+from dris.core.select.gate_scores import CHOOSERS
 from experiments.spec import key_of
 
 RENAMED = {

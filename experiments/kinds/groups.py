@@ -26,9 +26,10 @@ from experiments.dris_internals import (
     attacker_norms,
     choose,
     decide_scored,
+    ensemble_of,
     kind_of,
     rng_for,
-    rule_of,
+    rule_named,
     score_data,
     scratch,
     without_canaries,
@@ -193,15 +194,17 @@ class Ensembles:
         """What a rule keeps, by the ensemble it runs on; no canary is kept."""
         if self.folded is not None and rule == RECOMMENDED:
             return decide_scored(self.folded(), keep=keep).subset
-        ensemble = rule_of(rule).ensemble
+        ensemble = ensemble_of(rule)
         if self.folded is not None and ensemble == "folded":
-            return choose(rule, self.folded().dynamics, keep=keep, seed=seed)
+            seen, peer = self.folded().dynamics, rule.removeprefix("folded:")
+            seen = seen.unseen() if ensemble_of(peer) == "unseen" else seen
+            return choose(peer, seen, keep=keep, seed=seed)
         dynamics: Dynamics = getattr(self, ensemble)()
         if ensemble != "planted":
-            return choose(rule, dynamics, keep=keep, seed=seed)
+            return choose(rule_named(rule), dynamics, keep=keep, seed=seed)
         choosing = np.zeros(dynamics.examples, dtype=np.bool_)
         choosing[self.canaries.choosing.positions] = True
-        chosen = choose(rule, dynamics, keep=keep, choosing=choosing, seed=seed)
+        chosen = choose(rule_named(rule), dynamics, keep=keep, choosing=choosing, seed=seed)
         return without_canaries(chosen, self.canaries)
 
 

@@ -22,7 +22,6 @@ from dris.core.checks.diagnostics import Outcome
 from dris.core.files import made_folder
 from dris.core.sanitize import printable, under
 from dris.core.scores.formulas import rank_variance
-from dris.core.select.rules import title_of
 from dris.core.temporaries import temporary_folder
 from dris.core.validate import count_of
 from dris.data.labelled import LabelledData
@@ -42,6 +41,7 @@ from experiments.results.figures import drawn_into, rank_variance_figure
 from experiments.results.paper_values import CIFAR10_TARGETED_25
 from experiments.results.reading import shown
 from experiments.results.statistics import Compared, compare, mean_std
+from experiments.rule_names import title_of
 from experiments.runner import run
 from experiments.spec import Cell, Ensemble, Noise, Source, Target
 

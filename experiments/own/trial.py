@@ -15,7 +15,6 @@ import numpy as np
 from dris import InputError
 from experiments.cell_data import Loaded, Place
 from experiments.dris_internals import (
-    DEFAULT_GATED,
     Engine,
     LabelledData,
     Progress,
@@ -182,7 +181,7 @@ def canary_share(n: int) -> float:
     >>> canary_share(10_000), canary_share(2_000), canary_share(400)
     (0.04, 0.1, 0.165)
     """
-    enough = canaries_needed(DEFAULT_GATED.recall, DEFAULT_GATED.confidence)
+    enough = canaries_needed()
     return round(max(0.04, min(0.1, 10 * enough / n), (2 * enough + 8) / n), 6)
 
 

@@ -231,7 +231,7 @@ def test_force_replaces_what_the_command_wrote_until_somebody_edits_it(on_people
     [
         (["--keep", "1.5"], "keep must be"),
         (["--keep", "0"], "keep must be"),
-        (["--rule", "best"], "rule must be one of clean, clean_lean"),
+        (["--rule", "best"], "rule must be one of clean, clean_then_hard"),
         (["--as", "xml"], "--as must be data, ids or column"),
         (["--proxies", "1"], "proxies must be"),
         (["--epochs", "0"], "epochs must be"),

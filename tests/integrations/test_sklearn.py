@@ -350,7 +350,7 @@ class Unweighted(ClassifierMixin, BaseEstimator):
         (RobustClassifier(Unweighted(), weight=True), "Unweighted takes no sample_weight in fit"),
         (RobustClassifier(Unweighted()), "takes no sample_weight in fit; .* and sample_weight"),
         (RobustClassifier(LogisticRegression(), keep=0), r"keep must be in \(0, 1\], got 0"),
-        (RobustSelector(rule="best"), "rule must be one of clean, clean_lean, .* got 'best'"),
+        (RobustSelector(rule="best"), "rule must be one of clean, clean_then_hard, .* got 'best'"),
         (RobustSelector(proxies=1), "proxies must be at least 2, got 1"),
         (RobustSelector(epochs=0), "epochs must be at least 1, got 0"),
         (RobustSelector(model="perceptron"), "unknown model 'perceptron'"),
@@ -414,7 +414,7 @@ def test_of_a_quarter_of_wrong_labels_a_few_are_left():
     x, y = load_digits(return_X_y=True)
     noisy = dris.flip_labels(y, 0.25, seed=0)
     model = RobustClassifier(DecisionTreeClassifier(random_state=0)).fit(x, noisy.given)
-    assert (model.rule_, model.decision_.judgement.rule) == ("clean", "clean_lean")
+    assert (model.rule_, model.decision_.judgement.rule) == ("clean", "clean_then_hard")
     assert model.kept_.sum() > 0.9 * 0.75 * len(y)
     assert noisy.flipped[model.kept_].mean() < 0.05
     assert model.score(x, y) > 0.9 > 0.8 > model.estimator.fit(x, noisy.given).score(x, y)

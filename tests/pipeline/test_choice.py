@@ -457,7 +457,7 @@ def test_weights_are_the_papers_probabilities_among_those_kept_or_all_but_canari
     [
         (
             {"rule": "best"},
-            "rule must be one of clean, clean_lean, .*, got 'best'; dris rules explains",
+            "rule must be one of clean, clean_then_hard, .*, got 'best'; dris rules explains",
         ),
         ({"keep": 1.5}, r"keep must be in \(0, 1\], got 1.5"),
         ({"keep": 0.0001}, "keep = 0.0001 of 2000 examples is none"),
@@ -474,7 +474,7 @@ def test_a_rule_is_fine_where_its_canaries_are():
     check_rule("gated", 0.5, canaries=True, n=100)
     check_rule("rank_variance", None, canaries=False, n=100)
     with pytest.raises(InputError, match="needs canaries"):
-        check_rule("gate:margin:0.8:el2n", None, canaries=False, n=100)
+        check_rule("gated", None, canaries=False, n=100)
 
 
 def test_no_limit_is_certified_while_a_column_that_tells_the_label_is_learned_from():

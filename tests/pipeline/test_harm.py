@@ -7,7 +7,7 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
 from dris.core.scores.suspicion import suspicion
-from dris.core.select.rules import RULES
+from dris.core.select.methods import METHODS, Method
 from dris.core.select.selection import keep_top
 from dris.data.labelled import LabelledData
 from dris.learn.jobs.jobs import Data
@@ -179,10 +179,10 @@ def test_a_harmful_rule_is_refused_and_everything_kept(monkeypatch):
     assert helpful.rule == "clean"
     assert not helpful.harm.loses
 
-    def backwards(dynamics, canaries, keep, seed):
-        return keep_top(suspicion(dynamics), fraction=0.1, seed=seed, ids=dynamics.ids)
+    def backwards(task):
+        return keep_top(suspicion(task.dynamics), **{**task.how, "fraction": 0.1})
 
-    monkeypatch.setitem(RULES, "clean", replace(RULES["clean"], function=backwards))
+    monkeypatch.setitem(METHODS, "clean", Method(backwards, scored=False))
     refused = decide(data, settings=CHEAP, workers=1)
     assert (refused.rule, refused.kept.size) == ("everything", 900)
     assert refused.harm.says == "harms"

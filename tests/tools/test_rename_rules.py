@@ -1,8 +1,8 @@
 import json
 from dataclasses import replace
 
-from dris.core.select.rules import title_of
 from experiments.records import Records, read_records, write_records
+from experiments.rule_names import title_of
 from experiments.runner import read_record
 from experiments.scales import scale_of
 from experiments.spec import CLEAN, Cell

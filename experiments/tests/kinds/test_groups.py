@@ -9,7 +9,7 @@ import pytest
 from dris import Dynamics, InputError, plant_canaries
 from experiments import runner
 from experiments.cell_data import Loaded, Place
-from experiments.dris_internals import LabelledData, choose, decide_scored, rule_of, score_data
+from experiments.dris_internals import LabelledData, choose, decide_scored, ensemble_of, score_data
 from experiments.kinds import groups
 from experiments.kinds.groups import Ensembles, corrupted, kept_epochs, target_of, timed
 from experiments.own.beyond import GATED, UNGATED, VARIANTS
@@ -42,7 +42,7 @@ def test_every_rule_keeps_its_share_and_gated_ones_no_canary(name):
     told, bad = world()
     subset = told.subset(name, 0.25, 0)
     assert subset == told.subset(name, 0.25, 0)
-    if rule_of(name).ensemble != "planted":
+    if ensemble_of(name) != "planted":
         assert len(subset) == 100
         return
     assert not told.canaries.mask()[subset.indices].any()

@@ -8,12 +8,12 @@ import pytest
 from rich.console import Console
 
 from dris.core.scores.formulas import SCORES
-from dris.core.select.rules import title_of
 from dris.core.streams import rng_for
 from experiments.cell_data import Place
 from experiments.kinds.groups import prepared
 from experiments.own import demo
 from experiments.records import Records
+from experiments.rule_names import title_of
 
 SEEDS = 4
 

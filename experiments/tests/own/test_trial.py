@@ -11,7 +11,6 @@ from dris import InputError
 from dris.cli import main
 from experiments.cell_data import Place
 from experiments.dris_internals import (
-    DEFAULT_GATED,
     MANIFEST,
     LabelledData,
     NothingPassesError,
@@ -97,7 +96,7 @@ def test_large_data_is_drawn_from_and_that_is_said():
 @pytest.mark.parametrize("n", [200, 400, 1438, 100_000])
 def test_the_gate_gets_the_canaries_that_it_needs(n):
     half = int(canary_share(n) * n) // 2
-    assert half >= canaries_needed(DEFAULT_GATED.recall, DEFAULT_GATED.confidence)
+    assert half >= canaries_needed()
 
 
 def test_winners_are_the_highest_means_and_identical_gaps_decide():

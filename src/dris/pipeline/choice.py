@@ -16,8 +16,8 @@ from dris.core.checks.judgement import Judgement
 from dris.core.checks.noise_checks import FEW_DOUBTED
 from dris.core.errors import InputError
 from dris.core.scores.suspicion import suspicion
-from dris.core.select.gate import DEFAULT_GATED, canaries_needed
-from dris.core.select.rules import CLEAN, LEAN, RECOMMENDED, choose, rule_of
+from dris.core.select.gate import canaries_needed
+from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, RECOMMENDED, choose, rule_of
 from dris.core.select.selection import top_mask
 from dris.core.validate import count_of
 from dris.pipeline.scored import Scored
@@ -145,7 +145,7 @@ def _plan(
         if rule != RECOMMENDED:
             return rule, share, ()
         if scored.dynamics.out_of_fold is not None:
-            return LEAN, share, ()
+            return CLEAN_THEN_HARD, share, ()
         cleanest = CLEANEST if "margin" in scored.dynamics.columns else "rank_variance"
         return cleanest, share, (f"no canaries: {cleanest} in place of a recommendation",)
     undoubted = (1 - judgement.doubted) * float((~scored.planted()).mean())
@@ -162,7 +162,7 @@ def _plan(
 
 def _lacking(scored: Scored) -> str | None:
     """Why there can be no gate."""
-    need = canaries_needed(DEFAULT_GATED.recall, DEFAULT_GATED.confidence)
+    need = canaries_needed()
     have = scored.canaries[0].choosing.positions.size
     if have >= need:
         return None

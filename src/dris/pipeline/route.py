@@ -8,7 +8,7 @@ import numpy as np
 
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.select.rules import CLEAN, LEAN, RECOMMENDED
+from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, RECOMMENDED
 from dris.data.findings.uninformative import telling
 from dris.data.labelled import LabelledData
 from dris.learn.engines.engine import Engine
@@ -23,7 +23,7 @@ from dris.pipeline.scored import score_data, scored_from
 from dris.pipeline.settings import Settings
 
 # Rules that need not know what proxies learned by heart.
-_OUT_OF_FOLD = (RECOMMENDED, CLEAN, LEAN)
+_OUT_OF_FOLD = (RECOMMENDED, CLEAN, CLEAN_THEN_HARD)
 FEWEST = 20  # examples; with fewer, or one class, no proxy can be trained
 
 

@@ -19,8 +19,9 @@ from dris.core.scores.suspicion import (
     unseen_probabilities,
     usual_confidence,
 )
-from dris.core.select import rules
-from dris.core.select.rules import CLEAN, LEAN, choose, suspect_labels
+from dris.core.select import clean
+from dris.core.select.clean import suspect_labels
+from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, choose
 
 
 def cross_fitted(n=600, classes=3, wrong=0.15, strength=4.0, seed=0):
@@ -142,14 +143,14 @@ def test_clean_drops_suspects_alone_and_never_fills_up():
     assert len(choose(CLEAN, dynamics, keep=0.1)) == 60
 
 
-def test_clean_lean_keeps_its_size_fills_up_and_leans_to_the_hard():
+def test_clean_then_hard_keeps_its_size_fills_up_and_leans_to_the_hard():
     dynamics, _ = cross_fitted()
-    quarter = choose(LEAN, dynamics, keep=0.25)
+    quarter = choose(CLEAN_THEN_HARD, dynamics, keep=0.25)
     assert len(quarter) == 150
     assert not suspect_labels(dynamics)[quarter.indices].any()
     hard, rest = el2n(dynamics), ~suspect_labels(dynamics)
     assert hard[quarter.indices].mean() > hard[rest].mean()
-    most = choose(LEAN, dynamics, keep=0.95)
+    most = choose(CLEAN_THEN_HARD, dynamics, keep=0.95)
     assert len(most) == 570
     assert most.parameters["filled"] == 570 - int(rest.sum())
 
@@ -160,11 +161,11 @@ def test_there_is_no_lean_where_more_is_wrong_than_suspect(monkeypatch):
     ranks = normalized_ranks(el2n(dynamics))
 
     def leans():
-        chosen = choose(LEAN, dynamics, keep=0.25).indices
+        chosen = choose(CLEAN_THEN_HARD, dynamics, keep=0.25).indices
         return ranks[chosen].mean() - ranks[rest].mean()
 
     assert leans() > 0.05
-    monkeypatch.setattr(rules, "surest_share", lambda *_: 0.5)
+    monkeypatch.setattr(clean, "surest_share", lambda *_: 0.5)
     assert abs(leans()) < 0.02
 
 

@@ -11,17 +11,16 @@ import oracles_gating as oracle
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.select.gate import (
-    CHOOSERS,
-    DEFAULT_GATED,
-    DETECTORS,
+    CONFIDENCE,
     Gate,
-    GatedRule,
     best_gate,
     calibrate_gate,
     canaries_needed,
-    gated,
+    gate_of,
+    keep_passed,
 )
-from dris.core.select.rules import choose
+from dris.core.select.gate_scores import CHOOSERS, DETECTORS
+from dris.core.select.rules import RULES, Rule, choose
 
 few = st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0])  # so that ties abound
 
@@ -50,7 +49,7 @@ def test_fifty_nine_canaries_are_the_fewest_for_95_and_95():
     gate = calibrate_gate(values, values < 100)
     assert (gate.cut, gate.canaries, gate.rejected) == (58.0, 59, 59)
     assert gate.achieved == pytest.approx(1 - 0.95**59)
-    with pytest.raises(InputError, match=r"58 canaries cannot tell .* plant at least 59"):
+    with pytest.raises(InputError, match=r"58 canaries .* plant at least 59"):
         calibrate_gate(values[1:], values[1:] < 100)
 
 
@@ -79,7 +78,7 @@ def test_the_cut_equals_its_slow_version(values, recall, confidence):
     expected = oracle.cut(values, recall, confidence)
     if expected is None:
         assert canaries_needed(recall, confidence) > len(values)
-        with pytest.raises(InputError, match="cannot tell"):
+        with pytest.raises(InputError, match="plant at least"):
             calibrate_gate(detector, detector < 9, recall=recall, confidence=confidence)
         return
     gate = calibrate_gate(detector, detector < 9, recall=recall, confidence=confidence)
@@ -163,7 +162,7 @@ def test_proxies_that_come_to_know_their_labels_by_heart_are_judged_by_their_fir
     d = Dynamics.from_arrays(loss=-margin, margin=margin)
     planted = np.arange(n) % 2 == 0
     found = {
-        name: GatedRule(name, 0.9, 0.95, "uniform").gate(d, wrong & planted).passed
+        name: gate_of(d, wrong & planted, detector=name).passed
         for name in ("margin", "early_margin")
     }
     right = {name: passed[~wrong].mean() for name, passed in found.items()}
@@ -181,14 +180,14 @@ def test_few_canaries_try_fewer_variants(canaries, tried):
     planted = np.arange(300) < canaries
     variants = DETECTORS["early_margin"](d)
     gates = [best_gate(variants[:j], planted, recall=0.9, confidence=0.95) for j in (tried, 1)]
-    assert DEFAULT_GATED.gate(d, planted) == gates[0]
-    assert replace(DEFAULT_GATED, detector="margin").gate(d, planted) == gates[1]
+    assert gate_of(d, planted) == gates[0]
+    assert gate_of(d, planted, detector="margin") == gates[1]
 
 
 def test_too_few_canaries_for_one_variant_are_too_few():
     d = Dynamics.from_logits(np.zeros((1, 8, 300, 3)), [0] * 300)
     with pytest.raises(InputError, match="plant at least 29"):
-        DEFAULT_GATED.gate(d, np.arange(300) < 28)
+        gate_of(d, np.arange(300) < 28)
 
 
 # -- choosing behind it --------------------------------------------------------------------------
@@ -196,19 +195,18 @@ def test_too_few_canaries_for_one_variant_are_too_few():
 
 def test_the_best_scores_among_what_passes_are_kept():
     gate = gate_at([0, 0, 1, 1, 1, 1], 0.0)
-    subset = gated(gate, [9, 8, 1, 4, 3, 2], fraction=0.34)
+    subset = keep_passed(gate, [9, 8, 1, 4, 3, 2], fraction=0.34)
     assert subset.indices.tolist() == [3, 4]
     assert subset.parameters["passed"] == 4
-    assert subset.parameters["short"] == subset.parameters["dropped"] == 0
+    assert (subset.parameters["short"], subset.parameters["chosen"]) == (0, 2)
 
 
-def test_too_few_are_returned_with_a_warning_unless_filled():
+def test_too_few_are_returned_unless_filled():
     gate = gate_at([0.1, 0.3, 0.2, 1, 1, 0], 0.5)
-    with pytest.warns(UserWarning, match="2 of 6 examples pass the gate, fewer than the 4"):
-        subset = gated(gate, np.zeros(6), fraction=0.67)
+    subset = keep_passed(gate, np.zeros(6), fraction=0.67)
     assert subset.indices.tolist() == [3, 4]
     assert (subset.parameters["short"], subset.parameters["filled"]) == (2, 0)
-    full = gated(gate, np.zeros(6), fraction=0.67, fill=True)
+    full = keep_passed(gate, np.zeros(6), fraction=0.67, fill=True)
     assert full.indices.tolist() == [1, 2, 3, 4]
     assert (full.parameters["short"], full.parameters["filled"]) == (0, 2)
 
@@ -226,46 +224,30 @@ def test_the_rule_gated_filled_keeps_as_many_as_asked_for_and_gated_does_not():
     assert set(short.indices) < set(full.indices)
 
 
-def test_canaries_are_dropped_after_a_choice_that_did_not_know_them():
-    rng = np.random.default_rng(0)
-    detector, score = rng.normal(size=200), rng.normal(size=200)
-    canaries = rng.permutation(200) < 60
-    gate = gate_at(detector, -0.5)
-    blind = gated(gate, score, fraction=0.3)
-    clean = gated(gate, score, fraction=0.3, drop=canaries)
-    assert len(blind) == 60
-    assert set(clean.indices) == set(blind.indices) - set(np.flatnonzero(canaries))
-    assert clean.parameters["chosen"] == 60
-    assert clean.parameters["dropped"] == 60 - len(clean) > 0
-
-
 @settings(deadline=None, max_examples=80)
 @given(st.data(), st.integers(8, 30), st.booleans(), st.integers(0, 3))
 def test_gated_equals_its_slow_version_wherever_the_examples_stand(data, n, fill, seed):
     detector, score = (data.draw(st.lists(few, min_size=n, max_size=n)) for _ in range(2))
     rng = np.random.default_rng(seed)
-    ids, canaries = rng.permutation(10 * n)[:n], rng.permutation(n) < 2
-    kept = oracle.gated(detector, score, 0.0, n // 2, canaries, fill, ids, seed)
-    if not kept or (not fill and sum(v > 0 for v in detector) < n // 2):
+    ids = rng.permutation(10 * n)[:n]
+    kept = oracle.gated(detector, score, 0.0, n // 2, fill, ids, seed)
+    if not kept:
         return
     order = rng.permutation(n)
     asked = {"fraction": 0.5, "fill": fill, "seed": seed}
-    one = gated(gate_at(detector, 0.0), score, drop=canaries, ids=ids, **asked)
+    one = keep_passed(gate_at(detector, 0.0), score, ids=ids, **asked)
     assert set(one.indices) == kept
     moved = gate_at(np.array(detector)[order], 0.0)
-    two = gated(moved, np.array(score)[order], drop=canaries[order], ids=ids[order], **asked)
+    two = keep_passed(moved, np.array(score)[order], ids=ids[order], **asked)
     assert set(ids[order][two.indices]) == set(ids[one.indices])
     assert one.tied == two.tied
 
 
-def test_a_choice_that_knew_the_canaries_would_be_caught():
-    detector, score = np.ones(20), np.arange(20.0)
-    canaries = np.arange(20) >= 15
-    ours = gated(gate_at(detector, 0.0), score, fraction=0.5, drop=canaries)
-    knowing = np.argsort(np.where(canaries, -1.0, score))[-10:]
-    slow = oracle.gated(detector, score, 0.0, 10, canaries, False, np.arange(20), 0)
-    assert set(ours.indices) == slow
-    assert set(knowing) != slow
+def test_a_choice_that_ignored_the_gate_would_be_caught():
+    detector, score = np.arange(20) % 2, np.arange(20.0)
+    slow = oracle.gated(detector, score, 0.0, 5, False, np.arange(20), 0)
+    assert set(keep_passed(gate_at(detector, 0.0), score, fraction=0.25).indices) == slow
+    assert set(np.argsort(score)[-5:]) != slow
 
 
 # -- detectors and choosers ----------------------------------------------------------------------
@@ -324,7 +306,7 @@ def test_the_class_balanced_chooser_takes_equally_many_of_every_class(sizes, cou
     passed = np.arange(n) < n // 2
     gate = gate_at(passed.astype(float), 0.5)
     score = CHOOSERS["class_balanced"](d, gate.passed, 0)
-    kept = gated(gate, score, fraction=f"{count}/{n}").indices
+    kept = keep_passed(gate, score, fraction=f"{count}/{n}").indices
     counts = np.bincount(labels[kept], minlength=3)
     expected = oracle.class_balanced_counts(sizes, count)
     assert sorted(counts) == sorted(expected)
@@ -337,11 +319,11 @@ def test_half_el2n_prefers_the_hard_and_does_not_leave_out_the_easy():
     z[0, :, 0] = np.linspace(-3, 3, n)  # labelled 0: hard first, easy last
     d = Dynamics.from_logits(z, np.zeros(n, dtype=int))
     gate = gate_at(np.ones(n), 0.0)
-    kept = gated(gate, CHOOSERS["half_el2n"](d, gate.passed, 0), fraction=0.5).indices
+    kept = keep_passed(gate, CHOOSERS["half_el2n"](d, gate.passed, 0), fraction=0.5).indices
     # Rank + uniform above 1 keeps rank r with probability r: thirds keep 5/6, 1/2, 1/6 of 300.
     # Each count has an sd below 8; within 45 of its mean by 5.6 sd, tail below 1e-7.
     assert np.abs(np.bincount(kept // 300) - [250, 150, 50]).max() < 45
-    top = gated(gate, CHOOSERS["el2n"](d, gate.passed, 0), fraction=0.5).indices
+    top = keep_passed(gate, CHOOSERS["el2n"](d, gate.passed, 0), fraction=0.5).indices
     assert np.bincount(top // 300, minlength=3).tolist() == [300, 150, 0]
 
 
@@ -354,14 +336,16 @@ def test_one_call_is_the_three_steps(detector, chooser):
     d, canaries = toy(300), np.random.default_rng(5).permutation(300) < 60
     gate = best_gate(DETECTORS[detector](d), canaries, recall=0.5, confidence=0.95)
     score = CHOOSERS[chooser](d, gate.passed, 3)
-    steps = gated(gate, score, fraction=0.2, seed=3, ids=d.ids)
-    whole = choose(f"gate:{detector}:0.5:{chooser}", d, keep=0.2, choosing=canaries, seed=3)
+    steps = keep_passed(gate, score, fraction=0.2, seed=3, ids=d.ids)
+    rule = Rule(method="gated", detector=detector, recall=0.5, chooser=chooser)
+    whole = choose(rule, d, keep=0.2, choosing=canaries, seed=3)
     assert whole.indices.tolist() == steps.indices.tolist()
 
 
 def test_the_default_is_frozen():
     # Chosen on digits and Fashion-MNIST alone: do not tune it.
-    assert GatedRule("early_margin", 0.9, 0.95, "half_el2n") == DEFAULT_GATED
+    how = {"detector": "early_margin", "recall": 0.9, "chooser": "half_el2n", "fill": False}
+    assert (RULES["gated"].parameters, CONFIDENCE) == (how, 0.95)
 
 
 # -- bad input -----------------------------------------------------------------------------------
@@ -377,17 +361,17 @@ def test_the_default_is_frozen():
         (lambda: calibrate_gate([1.0, 2.0], [True, False], recall="x"), "finite number"),
         (lambda: calibrate_gate([1.0, 2.0], [True, False], confidence=0), "confidence must be"),
         (lambda: best_gate([], [True, False]), "one or more, got none"),
-        (lambda: gated(gate_at([0, 1], 0.5), [1.0], fraction=1), "one per example of the gate: 2"),
-        (lambda: gated(gate_at([0, 1], 0.5), [1.0, 2.0], fraction=2), "fraction must be in"),
-        (lambda: gated(gate_at([0, 1], 0.5), [1, 2], fraction=0.5, drop=[1, 0]), "drop must be"),
-        (lambda: gated(gate_at([0, 1], 0.5), [1, 2], fraction=0.5, seed=-1), "seed"),
-        (lambda: gated(gate_at([0, 1], 0.5), [1, 2], fraction=0.5, ids=[3, 3]), "unique"),
         (
-            lambda: gated(gate_at([0, 1], 0.5), [1, 2], fraction=0.5, drop=[False, True]),
-            "no example is left: 1 of 2 pass",
+            lambda: keep_passed(gate_at([0, 1], 0.5), [1.0], fraction=1),
+            "one per example of the gate: 2",
         ),
-        (lambda: GatedRule("loss", 0.9, 0.95, "el2n"), "detector must be one of early_margin"),
-        (lambda: GatedRule("margin", 0.9, 0.95, "aum"), "chooser must be one of rank_variance"),
+        (lambda: keep_passed(gate_at([0, 1], 0.5), [1.0, 2.0], fraction=2), "fraction must be in"),
+        (lambda: keep_passed(gate_at([0, 1], 0.5), [1, 2], fraction=0.5, seed=-1), "seed"),
+        (lambda: keep_passed(gate_at([0, 1], 0.5), [1, 2], fraction=0.5, ids=[3, 3]), "unique"),
+        (
+            lambda: keep_passed(gate_at([0, 1], 1), [1, 2], fraction=0.5),
+            "no example is left: 0 of 2 pass",
+        ),
         (
             lambda: CHOOSERS["class_balanced"](
                 Dynamics.from_losses(np.eye(2)), np.ones(2, dtype=bool), 0

@@ -35,12 +35,12 @@ from dris.core.noise.canaries import Canaries, without_canaries
 from dris.core.notebook import plain_html
 from dris.core.scores.suggestions import doubted_labels
 from dris.core.scores.suspicion import suspicion
-from dris.core.select.gate import DEFAULT_GATED, NothingPassesError, canaries_needed
-from dris.core.select.rules import LEAN, choose
+from dris.core.select.gate import NothingPassesError, canaries_needed
+from dris.core.select.rules import CLEAN_THEN_HARD, choose
 from dris.core.select.selection import Subset
 
 Rule = Literal[
-    "clean_lean",
+    "clean_then_hard",
     "gated",
     "gated_per_class",
     "rank_variance",
@@ -261,7 +261,7 @@ def _kinds(dynamics: Dynamics, kinds: Sequence[Canaries], level: float) -> dict[
 
 def _recommended(dynamics: Dynamics, mark: Mask, found: Assessment) -> tuple[Rule, str]:
     about = f"about {found.doubted:.0%} of the labels are doubted"
-    need = canaries_needed(DEFAULT_GATED.recall, DEFAULT_GATED.confidence)
+    need = canaries_needed()
     unseen = dynamics.out_of_fold is not None
     # Who judges out of fold needs proxies that know something, not proxies that differ.
     fatal = BROKEN if unseen else UNUSABLE
@@ -269,7 +269,10 @@ def _recommended(dynamics: Dynamics, mark: Mask, found: Assessment) -> tuple[Rul
     if broken:
         return "train other proxies", f"{broken[0].name}: no; {broken[0].reason}"
     if unseen:
-        return LEAN, f"{about}; drop those that proxies find unlikely which never saw them"
+        return (
+            CLEAN_THEN_HARD,
+            f"{about}; drop those that proxies find unlikely which never saw them",
+        )
     if found.regime == "memorised":
         earlier = memorised_until(dynamics, mark)
         how = "train shorter" if earlier is None else f"score epoch {earlier}, or train shorter"

@@ -236,7 +236,7 @@ def random(dynamics: Dynamics, *, seed: int = 0) -> Score:
     return (hashed_order(dynamics.ids, seed) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-SCORES: dict[str, Callable[[Dynamics], Score]] = {
+SCORES: dict[str, Callable[..., Score]] = {
     "rank_variance": rank_variance,
     "consensus": consensus,
     "loss": loss,

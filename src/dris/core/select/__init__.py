@@ -1,6 +1,7 @@
 """From scores to what is trained on: a subset, or probabilities with weights.
 
-In reading order: `selection` (the highest scores, exactly ⌊αN⌋), `gate` (drop what looks wrong,
-then choose), `rules` (every rule by name: THE registry), `importance` (probabilities and
-weights), `draws` (with replacement), `systematic` (without).
+In reading order: `selection` (the highest scores, exactly ⌊αN⌋), `gate_scores` and `gate` (reject
+what looks wrong by a cut that canaries set), `clean` (drop the suspects), `methods` (every way to
+make a subset), `rules` (score, method and parameters by name: THE registry), `importance`
+(probabilities and weights), `draws` (with replacement), `systematic` (without).
 """

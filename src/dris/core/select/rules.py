@@ -1,441 +1,281 @@
-"""THE registry of rules: each turns what the proxies said into a subset, the same whoever asks.
+"""THE registry of rules: each turns what the proxies recorded into a subset.
 
-The commands, the estimators, the page and the experiments read it, and none has rules of its own.
-A rule with a parameter carries it in its name: "hybrid:0.25" is the hybrid score at that β
-("hybrid_scaled:0.25" on one scale, "hybrid_drawn:0.25" by lot in its proportion),
-"uniform_hybrid:0.5" draws half of its subset, "rank_variance@4" looks at epoch 4, and
-"gate:margin:0.8:el2n" is a gate on that detector at that recall with that chooser behind it (a
-last ":fill" fills up with the cleanest of the rejected).
+A rule is a score, a method that makes a subset of it, and their parameters. The commands, the
+estimators, the page and the experiments read `RULES`, and none has rules of its own.
+
+    Rule(score="hybrid", beta=0.25)             the highest hybrid scores, at that β
+    Rule(score="el2n", epoch=4)                 EL2N as it was after epoch 4
+    Rule(method="gated", recall=0.8)            the gate with another recall
 """
 
-import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError, meant
-from dris.core.noise.noise_rate import surest_share
-from dris.core.scores.formulas import (
-    SCORES,
-    Score,
-    aum,
-    aum_mean,
-    el2n,
-    hybrid,
-    random,
-    rank_variance,
-)
-from dris.core.scores.ranks import normalized_ranks
-from dris.core.scores.suggestions import doubted_labels
-from dris.core.scores.suspicion import (
-    doubtful_labels,
-    suspicion,
-    unlikely_labels,
-    unseen_probabilities,
-)
-from dris.core.select.gate import (
-    CHOOSERS,
-    DEFAULT_GATED,
-    GatedRule,
-    canaries_needed,
-    gated,
-    uniform,
-)
-from dris.core.select.selection import (
-    Subset,
-    keep_top,
-    keep_top_per_class,
-    mix_uniform,
-    remove_bottom,
-    stratified,
-    top_mask,
-)
-from dris.core.validate import count_of
+from dris.core.scores.formulas import SCORES
+from dris.core.select.gate_scores import CHOOSERS, DETECTORS
+from dris.core.select.methods import METHODS, Mask, Task
+from dris.core.select.selection import Subset
 
-Mask = NDArray[np.bool_]
-# (dynamics, the canaries that may be looked at, α, seed)
-Chooses = Callable[[Dynamics, Mask | None, float, int], Subset]
-Ensemble = Literal["plain", "planted", "unseen", "folded"]
 RECOMMENDED, CLEAN = "recommended", "clean"
-LEAN: Literal["clean_lean"] = "clean_lean"
+CLEAN_THEN_HARD: Literal["clean_then_hard"] = "clean_then_hard"
+_HYBRID = {"beta": 0.5, "scaled": False}  # the one score with parameters of its own
+
+
+def _parameter(text: str) -> Any:
+    return field(default=None, metadata={"help": text})
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A way to choose, and what it has to be given.
+    """How to choose a subset: by which score, by which method, with which parameters.
 
     Attributes:
-        name: What it is asked for by.
+        score: A name in `SCORES`; empty where the method has its own ("gated", "clean", …).
+        method: "top" keeps the highest scores; the others are those of `METHODS`.
+        beta, scaled, epoch, share, detector, recall, chooser, fill: Parameters; which of them a
+            rule takes depends on its score and method, and what is left out gets its default.
+        name: Made from the others unless given: "hybrid(beta=0.25)".
         title: What tables and pictures call it.
         about: One line for a person who has to pick one.
-        function: From dynamics, choosing canaries, α and a seed to the subset.
-        ensemble: On which proxies experiments run it: trained on the given labels ("plain"), on
-            labels with canaries in them ("planted", whose choosing part it may look at),
-            measured where they did not train ("unseen"), or the product's own ("folded").
-        needs_canaries: Whether it cannot do without canaries, by which it sets a gate.
 
-    >>> RULES["rank_variance"].needs_canaries
-    False
+    >>> Rule(score="hybrid", beta=0.25).name, Rule(score="aum") == RULES["aum"]
+    ('hybrid(beta=0.25)', True)
     """
 
-    name: str
-    title: str
-    about: str
-    function: Chooses
-    ensemble: Ensemble = "plain"
-    needs_canaries: bool = False
+    score: str = ""
+    method: str = "top"
+    beta: float | None = _parameter("Weight of the gradient norm in the hybrid score.")
+    scaled: bool | None = _parameter("Scale the hybrid's norms to the rank variance's range.")
+    epoch: int | None = _parameter("Score the proxies as they were after this epoch.")
+    share: float | None = _parameter("Share of the subset taken from the top; the rest is drawn.")
+    detector: str | None = _parameter("What the gate cuts on.")
+    recall: float | None = _parameter("Share of errors like the canaries that the gate rejects.")
+    chooser: str | None = _parameter("What ranks the examples that pass the gate.")
+    fill: bool | None = _parameter("Where too few pass the gate, add the best of the rejected.")
+    name: str = field(default="", compare=False)
+    title: str = field(default="", compare=False)
+    about: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        defaults = self._defaults()
+        problems = self._problems(defaults)
+        if problems:
+            raise InputError("; ".join(problems))
+        changed = [_shown(k, v) for k, v in self.parameters.items() if v != defaults[k]]
+        if self.score and self.method != "top":
+            changed.insert(0, self.method)
+        base = self.score or self.method
+        made = f"{base}({', '.join(changed)})" if changed else base
+        filled = defaults | dict.fromkeys(("name", "title", "about"), made)
+        for name, value in filled.items():
+            if getattr(self, name) in (None, ""):
+                object.__setattr__(self, name, value)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Its parameters by name, without those it does not take."""
+        values = {name: getattr(self, name) for name in PARAMETERS}
+        return {name: value for name, value in values.items() if value is not None}
+
+    @property
+    def needs_canaries(self) -> bool:
+        """Whether it cannot do without canaries, which set its gate."""
+        return METHODS[self.method].needs_canaries
+
+    def _defaults(self) -> dict[str, Any]:
+        """The parameters that this score and this method take."""
+        defaults: dict[str, Any] = {"epoch": None} if self.score else {}
+        if self.score == "hybrid":
+            defaults |= _HYBRID
+        return defaults | dict(METHODS[self.method].defaults if self.method in METHODS else {})
+
+    def _problems(self, defaults: Mapping[str, Any]) -> list[str]:
+        problems = []
+        if self.method not in METHODS:
+            problems.append(_one_of("method", self.method, METHODS))
+        elif METHODS[self.method].scored and self.score not in SCORES:
+            problems.append(_one_of("score", self.score, SCORES))
+        elif self.score and not METHODS[self.method].scored:
+            problems.append(f"score must be left out, the method {self.method} has its own")
+        for name, value in self.parameters.items():
+            if name not in defaults:
+                what, takes = self.score or self.method, ", ".join(defaults) or "none"
+                problems.append(f"{name} is no parameter of {what}, which takes {takes}")
+            elif not _VALID[name][0](value):
+                problems.append(f"{name} must be {_VALID[name][1]}, got {value!r}")
+        return problems
 
 
-def _top(score: Callable[[Dynamics], Score]) -> Chooses:
-    return lambda dynamics, _, keep, seed: keep_top(
-        score(dynamics), fraction=keep, seed=seed, ids=dynamics.ids
-    )
+PARAMETERS: dict[str, str] = {
+    f.name: f.metadata["help"] for f in fields(Rule) if "help" in f.metadata
+}
+"""Every parameter that a rule can have, with a line of help; `Rule` has their types."""
 
 
-def _score(name: str, title: str, about: str) -> Rule:
-    # The score is looked up when it is needed: a test shuffles one.
-    return Rule(name, title, about, _top(lambda dynamics: SCORES[name](dynamics)))
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _gated(how: GatedRule, *, fill: bool = False) -> Chooses:
-    def chosen(dynamics: Dynamics, canaries: Mask | None, keep: float, seed: int) -> Subset:
-        if canaries is None or not canaries.any():
-            raise InputError(
-                "this rule needs canaries to set its gate, and there are none; plant some, or take "
-                "a rule without a gate, such as rank_variance"
-            )
-        gate = how.gate(dynamics, canaries)
-        score = CHOOSERS[how.chooser](dynamics, gate.passed, seed)
-        with warnings.catch_warnings():  # too few pass: the parameters say so
-            warnings.simplefilter("ignore")
-            return gated(gate, score, fraction=keep, fill=fill, seed=seed, ids=dynamics.ids)
-
-    return chosen
+_VALID: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "beta": (lambda value: _is_number(value) and 0 <= value <= 1, "in [0, 1]"),
+    "scaled": (lambda value: isinstance(value, bool), "True or False"),
+    "epoch": (lambda value: type(value) is int and value > 0, "a whole number above 0"),
+    "share": (lambda value: _is_number(value) and 0 <= value <= 1, "in [0, 1]"),
+    "detector": (lambda value: value in DETECTORS, f"one of {', '.join(DETECTORS)}"),
+    "recall": (lambda value: _is_number(value) and 0 < value < 1, "in (0, 1)"),
+    "chooser": (lambda value: value in CHOOSERS, f"one of {', '.join(CHOOSERS)}"),
+    "fill": (lambda value: isinstance(value, bool), "True or False"),
+}
 
 
-def _per_class(dynamics: Dynamics, _: Mask | None, keep: float, seed: int) -> Subset:
-    if dynamics.labels is None:
-        raise InputError("the rule rank_variance_per_class needs labels, these dynamics hold none")
-    score = rank_variance(dynamics)
-    return keep_top_per_class(score, dynamics.labels, fraction=keep, seed=seed, ids=dynamics.ids)
+def _one_of(name: str, value: str, known: Mapping[str, object]) -> str:
+    return f"{name} must be one of {', '.join(known)}, got {value!r}{meant(value, known)}"
 
 
-def _remove(score: Callable[[Dynamics], Score]) -> Chooses:
-    return lambda dynamics, _, keep, seed: remove_bottom(
-        score(dynamics), fraction=keep, seed=seed, ids=dynamics.ids
-    )
+def _shown(name: str, value: object) -> str:
+    if value is True:
+        return name
+    return f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
 
 
-def _confident_remove(dynamics: Dynamics, _: Mask | None, keep: float, seed: int) -> Subset:
-    """As many as look mislabelled go, lowest first; the rest is drawn uniformly.
+def _known(name: str, title: str, about: str, **how: Any) -> Rule:
+    return Rule(name=name, title=title, about=about, **(how or {"score": name}))
 
-    An example looks mislabelled when another class is likelier than its label and its label less
-    likely than usual for that label.
-    """
-    score = SCORES["confident_learning"](dynamics)
-    margin = dynamics.snapshot("margin").mean(axis=0)
-    issues = float(((score < 0) & (margin < 0)).mean())
-    removed = min(round(issues, 6), round(1 - keep, 6))
-    return remove_bottom(score, fraction=keep, remove=removed, seed=seed, ids=dynamics.ids)
-
-
-def _coverage(dynamics: Dynamics, _: Mask | None, keep: float, seed: int) -> Subset:
-    """The lowest AUM goes, then the subset is spread evenly over its range."""
-    drop = min(0.1, round(1 - keep, 6))
-    return stratified(
-        SCORES["aum"](dynamics), fraction=keep, drop=drop, seed=seed, ids=dynamics.ids
-    )
-
-
-def suspect_labels(dynamics: Dynamics, canaries: Mask | None = None) -> Mask:
-    """Where a shown label is more likely wrong than right.
-
-    Out of fold: as `unlikely_labels` has it. Without out-of-fold values: most proxies contradict
-    the label, and a gate rejects it where canaries are enough to set one.
-
-    >>> d = Dynamics.from_logits(np.array([[[3.0, 0.0], [0.0, 2.0]]]), labels=[0, 0])
-    >>> suspect_labels(d).tolist()
-    [False, True]
-    """
-    labels = dynamics.labels
-    if labels is not None and dynamics.out_of_fold is not None:
-        p = unseen_probabilities(dynamics)
-        if p is not None:
-            return unlikely_labels(p, labels, labels)
-    suspect = doubted_labels(dynamics.snapshot("correct"))
-    need = canaries_needed(DEFAULT_GATED.recall, DEFAULT_GATED.confidence)
-    if canaries is not None and int(canaries.sum()) >= need:
-        suspect &= ~DEFAULT_GATED.gate(dynamics, canaries).passed
-    return suspect
-
-
-def _cleaned(name: str, lean: float | None = None) -> Chooses:
-    """All but the suspects; of those the least suspicious, or by lot with a lean to the hard.
-
-    What leans to the hard leaves out the doubtful too: among them are the wrong ones of an attack
-    on hard examples. There is no lean where fewer labels are left out than are wrong. Where fewer
-    than ⌊αN⌋ remain, the least suspicious of the others fill up.
-    """
-
-    def chosen(dynamics: Dynamics, canaries: Mask | None, keep: float, seed: int) -> Subset:
-        suspect, wary = suspect_labels(dynamics, canaries), suspicion(dynamics)
-        score = -wary
-        if lean is not None:
-            score, missed = uniform(dynamics, seed), False
-            p, labels = unseen_probabilities(dynamics), dynamics.labels
-            if p is not None and labels is not None:
-                suspect = suspect | doubtful_labels(p, labels, labels)
-                missed = surest_share(p, labels) > float(suspect.mean())
-            if not suspect.all() and not missed:
-                score[~suspect] += lean * normalized_ranks(el2n(dynamics)[~suspect])
-        rest = int((~suspect).sum())
-        count = count_of(keep, dynamics.examples)
-        if lean is None:  # clean: no more than what looks right
-            count = min(count, rest)
-        if not count:
-            raise InputError("every label is suspect to these proxies; train others")
-        score = np.where(suspect, -2 - wary, score)
-        mask, tied = top_mask(score, count, seed=seed, ids=dynamics.ids)
-        found = {
-            "fraction": float(keep),
-            "suspects": int(suspect.sum()),
-            "filled": max(0, count - rest),
-            "seed": seed,
-        }
-        return Subset(np.flatnonzero(mask), name, found, dynamics.examples, tied=tied.size)
-
-    return chosen
-
-
-_BY_CLASS = GatedRule(
-    DEFAULT_GATED.detector, DEFAULT_GATED.recall, DEFAULT_GATED.confidence, "class_balanced"
-)
 
 RULES: dict[str, Rule] = {
     rule.name: rule
     for rule in (
-        Rule(
+        _known(
             CLEAN,
             "clean",
             "drop only what is more likely wrong than right; all else stays",
-            _cleaned(CLEAN),
-            "planted",
+            method=CLEAN,
         ),
-        Rule(
-            LEAN,
-            "clean, leaning to the hard",
-            "drop what looks wrong, then mostly by lot with a lean to the hard",
-            _cleaned(LEAN, 0.5),
-            "planted",
+        _known(
+            CLEAN_THEN_HARD,
+            "clean, then hard",
+            "drop what looks wrong, then draw with a lean to the hard",
+            method=CLEAN_THEN_HARD,
         ),
-        Rule(
+        _known(
             "gated",
             "gated",
-            "drop what looks wrong by a gate that canaries set, then half hard, half by lot",
-            _gated(DEFAULT_GATED),
-            "planted",
-            True,
+            "drop what looks wrong by a gate that canaries set, then half hard, half random",
+            method="gated",
         ),
-        Rule(
+        _known(
             "gated_filled",
             "gated, filled up",
             "the same; where too few pass the gate, the cleanest of the rejected fill up",
-            _gated(DEFAULT_GATED, fill=True),
-            "planted",
-            True,
+            method="gated",
+            fill=True,
         ),
-        Rule(
+        _known(
             "gated_per_class",
             "gated, per class",
-            "the same gate, then equally many of every class by lot",
-            _gated(_BY_CLASS),
-            "planted",
-            True,
+            "the same gate, then equally many of every class at random",
+            method="gated",
+            chooser="class_balanced",
         ),
-        _score(
-            "rank_variance",
-            "DR-IS",
-            "the paper's rule: loss ranks differ most between proxies",
+        _known(
+            "rank_variance", "DR-IS", "the paper's rule: loss ranks differ most between proxies"
         ),
-        Rule(
+        _known(
             "rank_variance_per_class",
             "DR-IS, per class",
             "the paper's rule within each class, so that every class keeps its share",
-            _per_class,
+            score="rank_variance",
+            method="per_class",
         ),
-        _score("aum", "AUM, top", "largest margin over all epochs, of one proxy (Pleiss et al.)"),
-        _score("aum_mean", "AUM, mean of K", "largest margin over all epochs, mean of the proxies"),
-        Rule(
+        _known("aum", "AUM, top", "largest margin over all epochs, of one proxy (Pleiss et al.)"),
+        _known("aum_mean", "AUM, mean of K", "largest margin over all epochs, mean of the proxies"),
+        _known(
             "aum_remove",
             "AUM, remove",
             "drop the lowest AUM of one proxy, then draw uniformly",
-            _remove(lambda dynamics: aum(dynamics)),
+            score="aum",
+            method="remove",
         ),
-        Rule(
+        _known(
             "aum_mean_remove",
             "AUM, mean of K, remove",
             "drop the lowest mean AUM, then draw uniformly",
-            _remove(lambda dynamics: aum_mean(dynamics)),
+            score="aum_mean",
+            method="remove",
         ),
-        _score("aum_threshold", "AUM above threshold", "AUM beside its threshold samples"),
-        _score("el2n", "EL2N", "largest error norm; collects wrong labels (Paul et al.)"),
-        _score("grand", "GraNd", "largest last-layer gradient norm; collects wrong labels"),
-        _score("loss", "Loss", "largest mean loss; collects wrong labels"),
-        _score("consensus", "Consensus-loss", "largest mean loss rank; collects wrong labels"),
-        _score("forgetting", "Forgetting", "most often learned and forgotten (Toneva et al.)"),
-        _score(
+        _known("aum_threshold", "AUM above threshold", "AUM beside its threshold samples"),
+        _known("el2n", "EL2N", "largest error norm; collects wrong labels (Paul et al.)"),
+        _known("grand", "GraNd", "largest last-layer gradient norm; collects wrong labels"),
+        _known("loss", "Loss", "largest mean loss; collects wrong labels"),
+        _known("consensus", "Consensus-loss", "largest mean loss rank; collects wrong labels"),
+        _known("forgetting", "Forgetting", "most often learned and forgotten (Toneva et al.)"),
+        _known(
             "forgetting_unlearned",
             "Forgetting, unlearned first",
             "the same, never learned counting as forgotten most",
         ),
-        _score("rho_loss", "RHO-LOSS", "loss that held-out data do not explain (Mindermann)"),
-        _score("self_confidence", "Self-confidence", "most probable given label"),
-        _score(
+        _known("rho_loss", "RHO-LOSS", "loss that held-out data do not explain (Mindermann)"),
+        _known("self_confidence", "Self-confidence", "most probable given label"),
+        _known(
             "confident_learning",
             "Confident learning, top",
             "given label most probable for its class (Northcutt et al.)",
         ),
-        Rule(
+        _known(
             "confident_learning_remove",
             "Confident learning",
-            "drop what looks mislabelled out of fold, then draw uniformly (Northcutt et al.)",
-            _confident_remove,
-            "unseen",
+            "drop what looks mislabelled, then draw uniformly (Northcutt et al.)",
+            score="confident_learning",
+            method="remove_negative",
         ),
-        Rule(
+        _known(
             "coverage",
             "Coverage-centric",
             "drop the lowest AUM, then spread evenly over its range (Zheng et al.)",
-            _coverage,
+            score="aum",
+            method="spread",
         ),
-        _score("hybrid", "Hybrid", "rank variance and gradient norm mixed (paper, table 8)"),
-        _score("prototype", "Prototype", "farthest from its cluster's centre (Sorscher et al.)"),
-        _score("random", "Random", "by lot: the control"),
+        _known("hybrid", "Hybrid", "rank variance and gradient norm mixed (paper, table 8)"),
+        _known(
+            "uniform_hybrid",
+            "DR-IS and uniform",
+            "half by rank variance, half uniformly at random",
+            score="rank_variance",
+            method="mix",
+        ),
+        _known("prototype", "Prototype", "farthest from its cluster's centre (Sorscher et al.)"),
+        _known("random", "Random", "uniformly at random: the control"),
     )
 }
+"""Every rule by its name, with its defaults.
+
+    dris.prune(data, keep=0.25, rule="gated")
+"""
 
 
-def rule_of(name: str) -> Rule:
-    """A rule by name, with its parameter where the name carries one.
+def rule_of(rule: str | Rule, **parameters: Any) -> Rule:
+    """A rule by its name, or itself, with parameters; a known one with its own name and title.
 
-    >>> rule_of("hybrid:0.25").title, rule_of("aum") is RULES["aum"]
-    ('Hybrid, β = 0.25', True)
+    >>> rule_of("hybrid", beta=0.25).name, rule_of("gated", fill=True).name
+    ('hybrid(beta=0.25)', 'gated_filled')
     """
-    if name in RULES:
-        return RULES[name]
-    kind, _, rest = name.partition(":")
-    score, _, epoch = name.partition("@")
-    try:
-        if score in SCORES and epoch.isdecimal():
-            at = int(epoch)
-            return Rule(
-                name,
-                f"{RULES[score].title} at epoch {at}",
-                f"{score} as it was after epoch {at}",
-                _top(lambda dynamics: SCORES[score](dynamics.at(at))),
-            )
-        if kind == "hybrid":
-            beta = float(rest)
-            return Rule(name, f"Hybrid, β = {rest}", "mixed", _top(lambda d: hybrid(d, beta=beta)))
-        if kind == "hybrid_scaled":
-            beta = float(rest)
-            title = f"Hybrid, norms scaled, β = {rest}"
-            even = _top(lambda d: hybrid(d, beta=beta, scaled=True))
-            return Rule(name, title, "mixed on one scale", even)
-        if kind == "hybrid_drawn":
-            beta = float(rest)
-            title = f"Hybrid, drawn, β = {rest}"
-            return Rule(name, title, "drawn by the mixed score", _drawn(beta))
-        if kind == "uniform_hybrid":
-            return _uniform_hybrid(name, float(rest))
-        if kind == "gate":
-            return _gate_of(name, rest.split(":"))
-        if kind == "folded" and rest in RULES:
-            return _folded(name, RULES[rest])
-    except (ValueError, TypeError):
-        pass
-    known = ", ".join(RULES)
-    near = meant(name, RULES)
-    raise InputError(f"rule must be one of {known}, got {name!r}{near}; dris rules explains each")
-
-
-def _drawn(beta: float) -> Chooses:
-    """⌊αN⌋ examples drawn without replacement, each in proportion to its hybrid score.
-
-    The keys are Efraimidis and Spirakis's, with the lots of (seed, id).
-    """
-
-    def chosen(dynamics: Dynamics, _: Mask | None, keep: float, seed: int) -> Subset:
-        q = hybrid(dynamics, beta=beta)
-        lots = random(dynamics, seed=seed)
-        lowest = np.finfo(np.float64).min  # what has no probability comes last
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            keys = np.log(1 - lots) / q  # 1 − lot is in (0, 1]
-        keys = np.where(q > 0, np.maximum(keys, lowest), lowest)
-        return keep_top(keys, fraction=keep, seed=seed, ids=dynamics.ids)
-
-    return chosen
-
-
-def _uniform_hybrid(name: str, share: float) -> Rule:
-    return Rule(
-        name,
-        f"DR-IS and {share:.0%} uniform",
-        "part by rank variance, part by lot",
-        lambda dynamics, _, keep, seed: mix_uniform(
-            SCORES["rank_variance"](dynamics),
-            fraction=keep,
-            share=share,
-            seed=seed,
-            ids=dynamics.ids,
-        ),
-    )
-
-
-def _gate_of(name: str, words: list[str]) -> Rule:
-    fill = words[-1] == "fill"
-    detector, recall, chooser = words[:-1] if fill else words
-    how = GatedRule(detector, float(recall), DEFAULT_GATED.confidence, chooser)
-    title = f"gate on {detector.replace('_', ' ')} at {recall} + {chooser.replace('_', ' ')}"
-    title += ", filled up" if fill else ""
-    return Rule(name, title, "a gate in full", _gated(how, fill=fill), "planted", True)
-
-
-def _folded(name: str, rule: Rule) -> Rule:
-    """A peer on the proxies of `clean`: what it reads out of fold there, or in fold."""
-
-    def chosen(dynamics: Dynamics, canaries: Mask | None, keep: float, seed: int) -> Subset:
-        seen = dynamics.unseen() if rule.ensemble == "unseen" else dynamics
-        return rule.function(seen, canaries, keep, seed)
-
-    return Rule(name, f"{rule.title}, same proxies", rule.about, chosen, "folded")
-
-
-def title_of(name: str) -> str:
-    """What tables call a rule, also one that only old records hold.
-
-    There ":all" at the end of a gated rule's name says that all canaries set its gate; now half of
-    them do, and the others certify.
-
-    >>> title_of("aum"), title_of("gate:early_margin:0.9:half_el2n:all")
-    ('AUM, top', 'gated, all canaries')
-    """
-    if name == RECOMMENDED:
-        return "dris prune"
-    known = name.removesuffix(":all")
-    short = {_IN_FULL: "gated", f"{_IN_FULL}:fill": "gated_filled"}.get(known, known)
-    return rule_of(short).title + (", all canaries" if known != name else "")
-
-
-_IN_FULL = f"gate:{DEFAULT_GATED.detector}:{DEFAULT_GATED.recall:g}:{DEFAULT_GATED.chooser}"
+    if isinstance(rule, str):
+        if rule not in RULES and rule not in SCORES:
+            raise InputError(f"{_one_of('rule', rule, RULES)}; dris rules explains each")
+        rule = RULES[rule] if rule in RULES else Rule(rule)
+    given = {name: value for name, value in parameters.items() if value is not None}
+    if given:
+        rule = replace(rule, name="", title="", about="", **given)
+    return next((known for known in RULES.values() if known == rule), rule)
 
 
 def choose(
-    rule: str,
+    rule: str | Rule,
     dynamics: Dynamics,
     *,
     keep: float,
@@ -450,4 +290,12 @@ def choose(
     >>> choose("rank_variance", d, keep=0.5).indices.tolist()
     [0, 2]
     """
-    return rule_of(rule).function(dynamics, choosing, keep, seed)
+    made = rule_of(rule)
+    score = np.empty(0)
+    if made.score:
+        seen = dynamics if made.epoch is None else dynamics.at(made.epoch)
+        own = {"beta": made.beta, "scaled": made.scaled} if made.score == "hybrid" else {}
+        score = SCORES[made.score](seen, **own)
+    how = {"fraction": keep, "seed": seed, "ids": dynamics.ids}
+    task = Task(score, dynamics, choosing, made.parameters, how)
+    return METHODS[made.method].function(task)
