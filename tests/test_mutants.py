@@ -22,10 +22,10 @@ def tool():
 
 
 def test_thresholds_levels_and_conditions_are_changed_and_words_are_not(tool):
-    found = {m.name: m for m in tool.mutants_of("core/judge/regimes")}
-    heavy = "core/judge/regimes::Assessment.regime::self.doubted >= HEAVY -> self.doubted > HEAVY"
+    found = {m.name: m for m in tool.mutants_of("core/checks/regimes")}
+    heavy = "core/checks/regimes::Assessment.regime::self.doubted >= HEAVY -> self.doubted > HEAVY"
     assert heavy in found
-    assert any(name.startswith("core/judge/regimes::::0.3 -> ") for name in found)
+    assert any(name.startswith("core/checks/regimes::::0.3 -> ") for name in found)
     assert "'natural' in fails -> 'natural' not in fails" in " ".join(found)
     assert not any("InputError" in name for name in found)
     changed = ast.unparse(found[heavy].tree)
@@ -37,7 +37,7 @@ def test_thresholds_levels_and_conditions_are_changed_and_words_are_not(tool):
 
 def test_every_room_has_modules_and_tests_that_are_there(tool):
     modules = tool.modules([])
-    assert {"decide/choice", "core/judge/regimes", "core/certify/protocol"} <= set(modules)
+    assert {"pipeline/choice", "core/checks/regimes", "core/certify/protocol"} <= set(modules)
     tests = [path for room in tool.ROOMS for path in tool.tests_of(room)]
     assert [path for path in tests if not (tool.ROOT / path).exists()] == []
 
@@ -48,7 +48,7 @@ def test_a_change_of_code_a_default_or_a_constant_is_put_in_place_and_no_other_i
 import sys
 sys.path.insert(0, {str(TOOL.parent)!r})
 import mutants as tool
-from dris.core.validate import judgement, regimes
+from dris.core.checks import judgement, regimes
 
 def put(name):
     found = next(m for m in tool.mutants_of(name.partition("::")[0]) if m.name.startswith(name))
@@ -56,15 +56,15 @@ def put(name):
 
 assert regimes.TESTS == judgement.TESTS
 before = regimes.TESTS
-put(f"core/judge/regimes::::{{before}} -> ")
+put(f"core/checks/regimes::::{{before}} -> ")
 assert (regimes.TESTS, judgement.TESTS) == (before + 1, before + 1)
-put("core/judge/judgement::judge::0.5 -> ")
+put("core/checks/judgement::judge::0.5 -> ")
 assert judgement.judge.__kwdefaults__["at_most"] == 0.76
 from dris.core.certify import separation
 rule = next(m for m in tool.mutants_of("core/certify/separation") if "x < 1 -> " in m.name)
 assert not tool._patched(rule)  # in a table of functions: left to a fresh import
 code = judgement._without.__code__, judgement._plain.__code__
-put("core/judge/judgement::_plain::")
+put("core/checks/judgement::_plain::")
 assert judgement._without.__code__ == code[0] and judgement._plain.__code__ != code[1]
 """
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -10,7 +10,7 @@ at most what is printed. What came of a change is kept below the user's cache, a
 long as the changed module and those tests are the same; `--fresh` asks nothing.
 
     python tools/mutants.py                             # everything
-    python tools/mutants.py core/certify decide/choice  # rooms or modules
+    python tools/mutants.py core/certify pipeline/choice  # rooms or modules
     python tools/mutants.py --sample 100                # that many, drawn at random
 """
 
@@ -40,9 +40,9 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "dris"
 EQUIVALENT = Path(__file__).with_name("mutants_equivalent.txt")
-ROOMS = ("decide", "core/judge", "core/certify")
+ROOMS = ("pipeline", "core/checks", "core/certify")
 # Tests of the rooms that are not in the folder of the same name.
-FURTHER = {"decide": ("tests/cli/test_audit_command.py",)}
+FURTHER = {"pipeline": ("tests/cli/test_audit_command.py",)}
 SECONDS = 6  # of tests for one change
 PATIENCE = 3  # times as long as without a change; a mutant that takes longer is noticed
 
@@ -207,7 +207,7 @@ class Seen:
     """A test without any change: the processor time it takes, and what of the package it enters."""
 
     seconds: float
-    enters: frozenset[str]  # "core/judge/regimes::Assessment.regime"
+    enters: frozenset[str]  # "core/checks/regimes::Assessment.regime"
 
 
 @dataclass
@@ -665,7 +665,7 @@ def interval(left: int, of: int) -> tuple[float, float]:
 def main() -> None:
     """Try them, and print what survived."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("names", nargs="*", help="rooms or modules, such as core/judge")
+    parser.add_argument("names", nargs="*", help="rooms or modules, such as core/checks")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--sample", type=int, help="so many of them, drawn at random")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")

@@ -1,7 +1,7 @@
 """The measured part of docs/scale.md and its figure, from what benchmarks/sharded.py recorded.
 
 python benchmarks/sharded.py --largest 8 --record results/records/sharded.json
-python tools/sharded_page.py docs
+python tools/sharded_page.py .
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 
 from experiments.results.figures import PALETTE, saved
 
-RECORD, PAGE, FIGURE = "results/records/sharded.json", "scale.md", "images/sharded.png"
+RECORD, PAGE, FIGURE = "results/records/sharded.json", "docs/scale.md", "docs/images/sharded.png"
 WAYS = {
     "histograms": "histograms (`dris rank`)",
     "sort": "sort on disk (`--exact`)",
@@ -20,16 +20,16 @@ WAYS = {
     "keep": "then the highest 30 % (`--keep 0.3`)",
 }
 _GOAL, _MACHINES, _CORES, _SHARD = 10**10, 8, 8, 5 * 10**6
-BEGIN = "<!-- measured: written by python tools/sharded_page.py docs -->\n"
+BEGIN = "<!-- measured: written by python tools/sharded_page.py . -->\n"
 END = "<!-- end of what is written -->\n"
 Row = Mapping[str, Any]
 
 
-def write(docs: Path) -> None:
+def write(root: Path) -> None:
     """Read the record, write its part of the page and draw the figure."""
-    record = json.loads((docs / RECORD).read_text(encoding="utf-8"))
-    before, rest = (docs / PAGE).read_text(encoding="utf-8").split(BEGIN)
-    (docs / PAGE).write_text(
+    record = json.loads((root / RECORD).read_text(encoding="utf-8"))
+    before, rest = (root / PAGE).read_text(encoding="utf-8").split(BEGIN)
+    (root / PAGE).write_text(
         before + BEGIN + measured(record) + END + rest.split(END)[1], encoding="utf-8"
     )
     rows = rows_of(record)
@@ -42,7 +42,7 @@ def write(docs: Path) -> None:
             WAYS[way]: [(n, cpu(rows[n, way]), peak(rows[n, way])) for n in ns]
             for way, ns in sizes.items()
         },
-        docs / FIGURE,
+        root / FIGURE,
     )
 
 
@@ -90,7 +90,7 @@ def measured(record: Mapping[str, Any]) -> str:
         "## Measured",
         f"K = {record['proxies']} proxies, float32, exponential losses times log-normal factors, "
         f"shards of up to {_SHARD:,} rows, {record['workers']} workers on {record['cores']} cores "
-        "(`benchmarks/sharded.py`, [the record](results/records/sharded.json)). The machine was "
+        "(`benchmarks/sharded.py`, [the record](../results/records/sharded.json)). The machine was "
         "shared and very busy, so processor time is the number to read; wall-clock says how long "
         "it took in that company. Memory is the sum of the peaks of all processes, which is more "
         "than was ever held at once, and some 100 MB of each are imports.",

@@ -8,16 +8,16 @@ import pytest
 
 from sharded_page import BEGIN, END, FIGURE, PAGE, RECORD, measured, write
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def record():
-    return json.loads((DOCS / RECORD).read_text(encoding="utf-8"))
+    return json.loads((ROOT / RECORD).read_text(encoding="utf-8"))
 
 
 def test_the_page_holds_what_the_record_gives(record):
-    said = (DOCS / PAGE).read_text(encoding="utf-8").split(BEGIN)[1].split(END)[0]
+    said = (ROOT / PAGE).read_text(encoding="utf-8").split(BEGIN)[1].split(END)[0]
     assert said == measured(record)
 
 
@@ -39,9 +39,10 @@ def test_a_sort_that_differs_from_memory_is_said_aloud(record):
 
 
 def test_writing_changes_only_the_measured_part_and_draws_the_figure(record, tmp_path):
+    (tmp_path / FIGURE).parent.mkdir(parents=True)
     for name in (RECORD, PAGE):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text((DOCS / name).read_text(encoding="utf-8"), encoding="utf-8")
+        (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
     text = (tmp_path / PAGE).read_text(encoding="utf-8")
     (tmp_path / PAGE).write_text(text.split(BEGIN)[0] + BEGIN + "old\n" + END, encoding="utf-8")
     write(tmp_path)

@@ -4,10 +4,9 @@ Exit codes: 0 done, 1 an input breaks a rule (one sentence on stderr), 2 wrong u
 70 an error of dris itself (--debug shows where), 130 interrupted.
 
 In reading order: `options` (one name, one meaning), `recipes` (the options of a run as a file),
-`help_pages` (groups and panels), `requests` (what all commands about data begin with),
+`help_pages` (groups and panels), `data_options` (what all commands about data begin with),
 `data_commands` (clean, prune, score, weights, judge, report, rules), `review_command`,
-`audit_command`, `corrupt_command`, `trial_command`, `rank_command`,
-`reproduce_command`, `runs_table`, `talk`.
+`audit_command`, `corrupt_command`, `rank_command`, `runs_table`, `output`.
 """
 
 import io

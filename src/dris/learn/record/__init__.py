@@ -1,5 +1,5 @@
 """Dynamics from anybody's training loop.
 
 In reading order: `recorder` (the door), `batches` (each checked once),
-`sweep` (one pass), `array_like` (whatever holds numbers).
+`epoch_buffer` (one pass), `array_like` (whatever holds numbers).
 """
