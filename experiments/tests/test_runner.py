@@ -27,7 +27,8 @@ from experiments.scales import scale_of
 from experiments.spec import CLEAN, Cell, Noise
 
 BED = scale_of("smoke").beds[0]
-SOURCE = Path(static_kind.__file__).parents[3]
+ROOT = Path(static_kind.__file__).parents[2]
+SOURCE = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
 
 
 def static(rule, noise=CLEAN, seed=0):
@@ -239,7 +240,7 @@ def test_records_of_a_killed_run_are_kept_and_the_rest_follows(finished, tmp_pat
         "import sys; sys.path.insert(0, sys.argv[2]); from test_runner import *\n"
         "run(cells(), out=Path(sys.argv[1]), place=Place(Path(sys.argv[1]) / 'runs'), workers=1)"
     )
-    at = dict(os.environ, PYTHONPATH=str(SOURCE), OMP_NUM_THREADS="1")
+    at = dict(os.environ, PYTHONPATH=SOURCE, OMP_NUM_THREADS="1")
     child = subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path), str(Path(__file__).parent)], env=at
     )
@@ -337,36 +338,38 @@ def test_a_core_waits_longer_for_a_thin_network_than_its_products_say(tmp_path):
 # -- the command -----------------------------------------------------------------------------------
 
 
-def test_the_command_takes_known_records_and_names_what_is_missing(dris, finished, tmp_path):
+def test_the_command_takes_known_records_and_names_what_is_missing(experiments, finished, tmp_path):
     have = run(cells(), out=finished, place=Place(finished / "runs"), workers=1)
     write_records(gather("pruning", "smoke", have), tmp_path / "pruning.json")
     common = ["reproduce", "pruning", "--scale", "smoke", "--dry-run", "--out", str(tmp_path / "o")]
-    code, _, told = dris(*common, "--known", str(tmp_path))
+    code, _, told = experiments(*common, "--known", str(tmp_path))
     assert code == 0
     assert "4 finished cells taken from" in told
-    code, out, told = dris(*common, "--rule", "el2n", "--known", str(tmp_path))
+    code, out, told = experiments(*common, "--rule", "el2n", "--known", str(tmp_path))
     assert "8 cells, 8 to run" in out
     assert "(measured on finished cells)" in out  # those of other rules
-    code, _, told = dris(*common, "--known", str(tmp_path / "nothing"))
+    code, _, told = experiments(*common, "--known", str(tmp_path / "nothing"))
     assert code != 0
     assert "has none of pruning.json" in told
 
 
-def test_an_experiment_takes_the_cells_that_it_shares_from_the_records_of_another(dris, tmp_path):
+def test_an_experiment_takes_the_cells_that_it_shares_from_the_records_of_another(
+    experiments, tmp_path
+):
     pytest.importorskip("torch")
     shared = [c for c in experiment_of("augmentation").cells(scale_of("smoke")) if c.seed == 0][:6]
     rows = [{"key": c.key, "seed": 0, "found": {"accuracy": 0.5}} for c in shared]
     write_records(Records("pruning", "smoke", tuple(rows)), tmp_path / "pruning.json")
     words = ["reproduce", "augmentation", "--scale", "smoke", "--dry-run", "--known", str(tmp_path)]
-    code, out, told = dris(*words, "--out", str(tmp_path / "o"))
+    code, out, told = experiments(*words, "--out", str(tmp_path / "o"))
     assert code == 0
     assert "6 finished cells taken from" in told
     assert "42 cells, 36 to run" in out
 
 
-def test_dry_run_lists_every_cell_and_trains_nothing(dris, tmp_path):
+def test_dry_run_lists_every_cell_and_trains_nothing(experiments, tmp_path):
     pytest.importorskip("torch")
-    code, out, _ = dris(
+    code, out, _ = experiments(
         "reproduce",
         "pruning",
         "--scale",
@@ -390,8 +393,8 @@ def test_dry_run_lists_every_cell_and_trains_nothing(dris, tmp_path):
         (["pruning", "--records", "no-such-folder"], "no such file"),
     ],
 )
-def test_what_cannot_be_reproduced_is_one_sentence(dris, words, told, tmp_path):
-    code, out, error = dris("reproduce", *words, "--out", str(tmp_path))
+def test_what_cannot_be_reproduced_is_one_sentence(experiments, words, told, tmp_path):
+    code, out, error = experiments("reproduce", *words, "--out", str(tmp_path))
     assert (code, out) == (1, "")
     assert told in error
     assert len(error.strip().splitlines()) == 1
@@ -401,11 +404,11 @@ def test_tables_come_from_records_without_torch(finished, tmp_path):
     """In a process where torch cannot be imported, as for whoever has none."""
     found = gather("pruning", "smoke", run(cells(), out=finished, place=Place(finished / "runs")))
     write_records(found, tmp_path / "pruning.json")
-    code = "import sys; sys.modules['torch'] = None; from dris.cli import main; main()"
+    code = "import sys; sys.modules['torch'] = None; from experiments.__main__ import app; app()"
     words = ["reproduce", "pruning", "--scale", "smoke", "--records", str(tmp_path), "--json"]
     done = subprocess.run(
         [sys.executable, "-c", code, *words, "--out", str(tmp_path / "out")],
-        env=dict(os.environ, PYTHONPATH=str(SOURCE)),
+        env=dict(os.environ, PYTHONPATH=SOURCE),
         capture_output=True,
         text=True,
         check=True,

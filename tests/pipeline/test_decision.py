@@ -12,7 +12,6 @@ from dris.core.checks.noise_checks import HIDING
 from dris.core.noise.noise_rate import WrongShare
 from dris.data.labelled import LabelledData
 from dris.pipeline.by_scores import decide_scored
-from dris.pipeline.decision import Decision
 from dris.pipeline.route import decide
 from dris.pipeline.settings import Settings
 from made_scored import made_scored
@@ -232,13 +231,6 @@ def test_what_a_recorder_filled_decides_without_training_by_its_ids(monkeypatch)
     few = LabelledData.of(data.x[:10], data.labels[:10], classes=data.classes, ids=data.ids[:10])
     ten = dris.Dynamics.from_logits(logits[:, :10], few.labels, ids=few.ids)
     assert decide(few, dynamics=ten).scored is not None  # somebody trained: it is shown
-
-
-def test_the_package_can_be_called_and_is_the_function():
-    assert dris.pipeline.__wrapped__ is decide
-    assert isinstance(
-        dris.clean(LabelledData.of(np.zeros((2, 1)), [0, 1], classes=(0, 1))), Decision
-    )
 
 
 @pytest.mark.parametrize("keep", [None, 0.25])

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from dris import InputError
-from dris.cli import main
+from dris.cli import guarded_main
+from experiments.__main__ import app
 from experiments.cell_data import Place
 from experiments.dris_internals import (
     MANIFEST,
@@ -131,29 +132,29 @@ def test_a_trial_runs_resumes_without_training_and_is_not_overwritten(
     (tmp_path / "data.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     words = ["trial", "data.csv", "--label", "kind", "--epochs", "2", "--workers", "1", "--json"]
 
-    def dris(*more):
-        monkeypatch.setattr(sys, "argv", ["dris", *words, *more])
+    def trial(*more):
+        monkeypatch.setattr(sys, "argv", ["experiments", *words, *more])
         with pytest.raises(SystemExit) as end:
-            main()
+            guarded_main(app, "experiments")
         said = capsys.readouterr()
         return json.loads(said.out) if end.value.code == 0 else said.err
 
-    first = dris()
+    first = trial()
     assert {path.name for path in (tmp_path / "trial-out").iterdir()} == {*NAMES, MANIFEST, "runs"}
     assert len(first["cells"]) == 3 * len(RULES) * 3
     flips = {c["attack"]: c["contamination"] for c in first["cells"] if c["rule"] == "random"}
     assert flips["as given"] == 0 < flips["uniform 25 %"]
-    assert "--force" in dris()
+    assert "--force" in trial()
 
     def refuse(*_, **__):
         raise AssertionError("trained again")
 
     monkeypatch.setattr(groups, "train_proxies", refuse)
     monkeypatch.setattr(static_cell, "train_target", refuse)
-    assert dris("--force") == first
+    assert trial("--force") == first
     records = (tmp_path / "trial-out/runs/records").glob("*.json")
     min(path for path in records if ".time" not in path.name).unlink()
-    assert "trained again" in dris("--force")  # the twin: a lost cell does train
+    assert "trained again" in trial("--force")  # the twin: a lost cell does train
 
 
 def test_proxies_see_the_attack_and_targets_never_see_canaries(tmp_path, monkeypatch):
