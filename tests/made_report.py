@@ -1,19 +1,21 @@
-"""A small report made from drawn losses, and text that tries to be more than text."""
+"""A page about a decision made from drawn losses, and text that tries to be more than text."""
 
+import base64
+import html.parser
 import json
 from dataclasses import replace
 
 import numpy as np
 
-from dris.core.certify.random_audit import audit_limit
 from dris.core.checks.diagnostics import Check
-from dris.core.dynamics.dynamics import Dynamics
-from dris.core.scores.formulas import rank_variance
-from dris.core.select.selection import keep_top
+from dris.core.noise.canaries import plant_canaries
 from dris.data.labelled import LabelledData
-from dris.pipeline.audit import sealed_draw
-from dris.report_page.build import report_data
-from dris.report_page.page_data import Advice, Sample
+from dris.pipeline.by_scores import decide_scored
+from dris.pipeline.scored import Scored
+from dris.pipeline.settings import Settings
+from dris.report_page.content import page_of
+from dris.report_page.details import Details, rows_of
+from made_scored import with_rivals
 
 HOSTILE = (
     "<script>window.hacked=1</script>",
@@ -27,85 +29,114 @@ HOSTILE = (
     "line\u2028separator\u2029s",
     "&lt;b&gt; & \x00 \u202e",
 )
-
-ADVICE = Advice(
-    headline="A tenth of the labels look wrong.",
-    regime="uniform",
-    rule="rank_variance",
-    reason="few suspects",
-    todo=("Train on the subset.",),
-    checks=(
-        Check("spread of the score", "holds", 300, 2, "300 distinct values"),
-        Check("tail", "cannot tell", float("nan"), float("nan"), "too few proxies"),
-    ),
-    certificate=(("δ", "0.05"),),
-    doing="Train on the rest.",
-    changing="It helps: +2.0 ± 0.5 points.",
-    promise="At most 5 % are wrong, with 95 % confidence, if they are like the planted ones.",
-)
+RECIPE = {"seed": 0, "proxies": {"model": "mlp", "count": 3}}
 
 
-def made(n=300, classes=4, *, proxies=3, keep=0.25, **given):
-    """Report data of n examples with canaries, suspects and trusted; the rest as given."""
+def made_decision(
+    n=300, classes=4, *, proxies=3, keep=0.25, ids=None, names=None, x=None, canaries=True
+):
+    """A decision on n examples, a fifth of the labels wrong, some canaries, some trusted."""
     rng = np.random.default_rng(0)
-    y = rng.integers(0, classes, n)
-    hard = rng.random(n) < 0.2
-    losses = rng.gamma(1.0, 1.0, (proxies, n)) * 0.4 + 3.0 * hard
-    dynamics = Dynamics.from_losses(losses, ids=given.pop("ids", None))
-    score = rank_variance(dynamics)
-    canary = hard & (np.arange(n) % 5 == 0)
-    settings = {
-        "title": "Made data",
-        "advice": ADVICE,
-        "keep": keep,
-        "subset_at": lambda f: keep_top(np.where(canary, -1.0, score), fraction=f),
-        "contamination_at": lambda subset: (len(subset) / (10 * n), len(subset) / (5 * n)),
-        "labels": y,
-        "suspected": hard,
-        "suggested": np.where(hard, (y + 1) % classes, y),
-        "trusted": np.arange(n) % 50 == 1,
-        "canaries": {"uniform": canary},
-        "recipe": {"seed": 0, "proxies": {"model": "mlp", "count": proxies}},
-        "environment": {"dris": "0.1.0"},
-    }
-    return report_data(dynamics, **{**settings, **given})
+    truth = rng.integers(0, classes, n)
+    given = np.where(rng.random(n) < 0.2, (truth + 1) % classes, truth)
+    trusted = np.arange(n) % 50 == 1
+    given[trusted] = truth[trusted]
+    planted = plant_canaries(given, share=0.1, rng=rng, classes=classes, avoid=trusted)
+    logits = 3.0 * np.eye(classes, dtype=np.float32)[truth]
+    logits = logits + rng.normal(size=(proxies, n, classes)).astype(np.float32)
+    shown = planted.planted if canaries else given
+    data = LabelledData.of(
+        np.arange(n, dtype=np.float32)[:, None] if x is None else x,
+        given,
+        classes=tuple(f"class {c}" for c in range(classes)) if names is None else tuple(names),
+        ids=ids,
+        trusted=trusted,
+    )
+    kinds = (planted,) if canaries else ()
+    scored = Scored(data, with_rivals(logits, shown), kinds, Settings())
+    return decide_scored(scored, keep=keep, rule="rank_variance")
+
+
+def made(n=300, classes=4, *, table=None, recipe=RECIPE, limits=True, **given):
+    """The page about it, each step with a limit; `table` are columns to show in place of x."""
+    page = page_of(made_decision(n, classes, **given), title="Made data", recipe=recipe)
+    page = replace(page, environment={"dris": "0.1.0"})
+    if limits:
+        page = replace(page, steps=tuple(replace(s, limit=s.kept.mean() / 5) for s in page.steps))
+    if table is None:
+        return page
+    columns, rows = rows_of(
+        list(table),
+        lambda at, names: {name: [table[name][i] for i in at] for name in names},
+        np.array(list(page.details.shown)),
+    )
+    return replace(page, details=Details(page.details.pictures, columns, rows))
 
 
 def hostile(n=60):
-    """Report data in which every text tries to run, load or break out."""
+    """A page in which every text tries to run, load or break out."""
     words = [HOSTILE[i % len(HOSTILE)] for i in range(n)]
-    data = made(
+    page = made(
         n,
         classes=len(HOSTILE),
         ids=[f"{word}{i}" for i, word in enumerate(words)],
-        title="".join(HOSTILE),
-        class_names=HOSTILE,
+        names=HOSTILE,
         table=dict.fromkeys(HOSTILE, words),
         recipe={word: word for word in HOSTILE},
+    )
+    judgement = replace(
+        page.decision.judgement,
+        regime=HOSTILE[1],
+        reason=HOSTILE[3],
+        checks={word: Check(word, "fails", 0.0, 1.0, word) for word in HOSTILE},
+    )
+    return replace(
+        page,
+        decision=replace(page.decision, judgement=judgement, notes=HOSTILE, rule=HOSTILE[2]),
+        title="".join(HOSTILE),
+        canary_kinds=(HOSTILE[2],),
         environment={HOSTILE[0]: {HOSTILE[2]: [HOSTILE[1]]}},
-        advice=replace(
-            ADVICE,
-            headline=HOSTILE[0],
-            regime=HOSTILE[1],
-            rule=HOSTILE[2],
-            reason=HOSTILE[3],
-            doing=HOSTILE[0],
-            changing=HOSTILE[2],
-            promise=HOSTILE[3],
-            todo=HOSTILE,
-            checks=tuple(Check(word, "fails", 0.0, 1.0, word) for word in HOSTILE),
-            certificate=tuple((word, word) for word in HOSTILE),
-        ),
     )
-    return replace(data, canary_kinds=(HOSTILE[2],))
 
 
-def with_sample(data, n=12):
-    """The same report with n of the kept examples to check."""
-    kept = np.flatnonzero(data.steps[data.chosen].kept)
-    labelled = LabelledData.of(
-        np.zeros((data.examples, 1)), data.labels, classes=data.class_names, ids=data.ids
-    )
-    drawn, note = sealed_draw(labelled, kept, n)
-    limits = [audit_limit(size=len(kept), checked=n, wrong=w).share for w in range(n + 1)]
-    return replace(data, sample=Sample(drawn, tuple(limits), json.dumps(note)))
+def without_proxies(page):
+    """The same decision as others' single model would give it: no ranks, no other fractions."""
+    decision = page.decision
+    alone = replace(decision, scored=None, judgement=None, limits=(), harm=None)
+    return page_of(alone, title=page.title, recipe=page.recipe)
+
+
+class Reader(html.parser.HTMLParser):
+    """Tags with their attributes, the texts of scripts and styles, and all other text."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.raw, self.text, self.inside = [], [], "", None
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self.inside = tag if tag in ("script", "style") else None
+        if self.inside:
+            self.raw.append((tag, dict(attributes), ""))
+
+    def handle_endtag(self, tag):
+        self.inside = None
+
+    def handle_data(self, data):
+        if self.inside:
+            tag, attributes, text = self.raw[-1]
+            self.raw[-1] = (tag, attributes, text + data)
+        else:
+            self.text += data
+
+
+def embedded(page):
+    """What the page's script reads."""
+    return next(json.loads(t) for _, a, t in Reader(page).raw if a.get("id") == "data")
+
+
+def unpack(value):
+    """Packed numbers, as the page's script reads them."""
+    code = {"Uint8Array": "u1", "Uint16Array": "<u2", "Uint32Array": "<u4"}[value["type"]]
+    return np.frombuffer(base64.b64decode(value["data"]), code)

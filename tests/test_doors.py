@@ -23,8 +23,8 @@ from dris.integrations.sklearn import RobustSelector
 from dris.pipeline.by_scores import decide_scored
 from dris.pipeline.route import decide
 from dris.pipeline.settings import Settings
-from dris.report_page.decision_page import report as write_page
-from dris.report_page.packing import unpacked
+from dris.report_page.page import report as write_page
+from made_report import unpack
 
 FAST = ["--model", "sgd_log", "--epochs", "4", "--workers", "1"]
 SETTINGS = Settings(models=("sgd_log",), epochs=4)
@@ -135,7 +135,7 @@ def rows_in(path, source):
 def rows_on(path):
     """What the page shows as kept, of every example, at the chosen step; and its steps' limit."""
     shown = json.loads(re.search(r'id="data">(.*?)</script>', path.read_text(encoding="utf-8"))[1])
-    kept = (unpacked(shown["kept"]) >> shown["chosen"]) & 1
+    kept = (unpack(shown["kept"]) >> shown["chosen"]) & 1
     return np.flatnonzero(kept).tolist(), shown["steps"][shown["chosen"]], shown
 
 
@@ -149,7 +149,7 @@ def check_page(path, found):
     rows, step, shown = rows_on(path)
     assert np.array_equal(rows, found.kept)  # no diff of thousands of rows: it takes minutes
     assert step["limit"] == (None if found.limit is None else pytest.approx(found.limit.share))
-    names = [shown["classes"][label] for label in unpacked(shown["label"])]
+    names = [shown["classes"][label] for label in unpack(shown["label"])]
     assert np.array_equal(names, [found.data.names[label] for label in found.data.labels])
     sealed = json.loads(shown["sample"]["sealed"])
     assert sealed["size"] == found.kept.size
@@ -396,7 +396,7 @@ COMPOSING = {
 ROOT = Path(package.__file__).parent
 DOOR_FILES = (
     *sorted((ROOT / "cli").glob("*.py")),
-    *sorted((ROOT / "report").glob("*.py")),
+    *sorted((ROOT / "report_page").glob("*.py")),
     ROOT / "integrations" / "sklearn.py",
 )
 

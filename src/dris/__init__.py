@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from dris.pipeline.verbs import clean as clean
     from dris.pipeline.verbs import prune as prune
     from dris.pipeline.verbs import weights as weights
-    from dris.report_page.decision_page import report as report
+    from dris.report_page.page import report as report
 
 __version__ = "0.1.0"
 
@@ -69,7 +69,7 @@ _HOMES = {
     "prune": "dris.pipeline.verbs",
     "rank_variance": "dris.core.scores.ranks",
     "read_data": "dris.data.reader",
-    "report": "dris.report_page.decision_page",
+    "report": "dris.report_page.page",
     "targeted_noise": "dris.learn.attack",
     "train_online": "dris.learn.online",
     "train_proxies": "dris.learn.proxies",

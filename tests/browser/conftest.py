@@ -104,7 +104,7 @@ def opened(looked_at, tmp_path):
 def data():
     """300 examples with a picture each."""
     rng = np.random.default_rng(0)
-    return made(images=rng.integers(0, 256, (300, 8, 8), dtype=np.uint8))
+    return made(x=rng.integers(0, 256, (300, 1, 8, 8), dtype=np.uint8))
 
 
 @pytest.fixture(scope="session")

@@ -19,15 +19,15 @@ pytestmark = pytest.mark.browser
 def test_everything_the_page_promises_is_there(opened, html, data):
     found = opened(html)
     page = found.page
-    assert page.locator("h1").inner_text() == data.advice.headline
+    assert f"{len(data.suspects)} of 300" in page.locator("h1").inner_text()
     assert ink(page) > 10
     assert page.locator("#legend button").count() == 5
     assert page.locator("#histogram .bar").count() > 5
     assert page.locator("#histogram .canary").count() == 1
     assert page.locator("#gap .line").count() == 2
-    assert page.locator("#contamination .line").count() == 2
+    assert page.locator("#contamination .line").count() == 1
     assert page.locator(".bar-row").count() == 4
-    assert page.locator(".item").count() == 24
+    assert page.locator("#queue .item").count() == 24
     assert page.locator("#recipe").inner_text().count("proxies.model") == 1
     assert found.harm == []
 
@@ -52,7 +52,7 @@ def test_the_canvas_has_the_pixels_of_the_screen(opened, html):
 def test_brushing_all_of_the_plane_finds_every_example(opened, html, data):
     page = opened(html).page
     drag(page, 0.02, 0.01, 0.995, 0.97)
-    assert counted(page) == data.examples
+    assert counted(page) == len(data.data)
     assert page.locator("#cards .card").count() == 6
     assert page.locator("#cards img").count() == 6
     first = page.locator("#cards").inner_text()
@@ -84,7 +84,7 @@ def test_a_click_finds_one_example_and_clear_forgets_it(opened, html, data):
         }
     )
     assert status(page).startswith("1 example under the pointer")
-    assert str(data.ids[i]) in page.locator("#cards").inner_text()
+    assert str(data.data.ids[i]) in page.locator("#cards").inner_text()
     page.get_by_role("button", name="Clear", exact=True).click()
     assert status(page) == "Nothing chosen yet."
 
@@ -106,7 +106,7 @@ def test_a_finger_brushes_too(opened, html, data):
     for share in (0.3, 0.6, 0.97):
         touch("touchMove", share, share)
     touch("touchEnd", 0, 0)
-    assert counted(page) > 0.9 * data.examples
+    assert counted(page) > 0.9 * len(data.data)
 
 
 def test_hiding_a_decision_takes_it_out_of_the_plane_and_the_count(opened, html, data):
@@ -114,7 +114,7 @@ def test_hiding_a_decision_takes_it_out_of_the_plane_and_the_count(opened, html,
     page.locator("#legend [data-decision=dropped]").click()
     assert page.locator("#legend [data-decision=dropped]").get_attribute("aria-pressed") == "false"
     drag(page, 0.02, 0.01, 0.995, 0.97)
-    assert counted(page) == (data.decision() != 1).sum()
+    assert counted(page) == (data.outcomes() != 1).sum()
 
 
 def test_the_slider_moves_sizes_contamination_classes_and_the_plane(opened, html, data):
@@ -125,9 +125,8 @@ def test_the_slider_moves_sizes_contamination_classes_and_the_plane(opened, html
     page.locator("#alpha").press("End")
     last = data.steps[-1]
     assert page.locator("#alpha-now").inner_text() == "100 %"
-    assert size.inner_text() == "300"
-    assert page.locator("#alpha-estimate").inner_text() == f"{100 * last.estimate:g} %"
-    assert page.locator("#alpha-limit").inner_text() == f"{100 * last.limit:g} %"
+    assert size.inner_text() == str(last.kept.sum())
+    assert page.locator("#alpha-limit").inner_text() == f"{100 * last.limit:.3g} %"
     after = page.locator("#bars").inner_text(), page.locator("#alpha-mark").get_attribute("x1")
     assert before[0] != after[0]
     assert before[1] != after[1]
@@ -163,9 +162,8 @@ def test_ticks_by_key_and_by_click_are_exported_as_the_reader_reads_them(
     click_answer(page, 2, "unsure")
     click_answer(page, 3, "wrong")
     page.locator("#queue-3 select").select_option("")
-    assert page.locator("#queue-count").inner_text() == (
-        "4 of 47 ticked: 1 right, 2 wrong, 1 unsure"
-    )
+    told = page.locator("#queue-count").inner_text()
+    assert re.findall(r"\d+", told) == ["4", str(len(data.queue)), "1", "2", "1"]
     with page.expect_download() as download:
         page.locator("#queue-export").click()
     path = tmp_path / "got.csv"
@@ -175,9 +173,9 @@ def test_ticks_by_key_and_by_click_are_exported_as_the_reader_reads_them(
     def names(q):
         p = data.queue[q]
         return (
-            str(data.ids[p]),
-            data.class_names[data.labels[p]],
-            data.class_names[data.suggested[p]],
+            str(data.data.ids[p]),
+            data.data.names[data.data.labels[p]],
+            data.data.names[data.suggested[p]],
         )
 
     proposed = names(0)[2] if names(0)[1] != names(0)[2] else ""
@@ -210,7 +208,7 @@ def test_hostile_names_come_back_from_the_csv_unchanged_and_no_cell_is_a_formula
     download.value.save_as(path)
     ticks = read_ticks(path)
     # A NUL cannot stand in HTML or CSV and is not asked for.
-    assert [t.id for t in ticks] == [str(data.ids[p]) for p in data.queue]
+    assert [t.id for t in ticks] == [str(data.data.ids[p]) for p in data.queue]
     assert {t.given for t in ticks} <= set(HOSTILE)
     cells = re.findall(r'(?:^|,)"((?:[^"]|"")*)"', path.read_text(encoding="utf-8"), re.MULTILINE)
     assert [c for c in cells if c[:1] in ("=", "+", "-", "@")] == []

@@ -26,7 +26,7 @@ def test_hostile_text_does_nothing(opened, width):
     page.keyboard.press("w")
     page.locator("#alpha").press("End")
     assert found.harm == []
-    assert page.locator("h1").inner_text() == HOSTILE[0]
+    assert any(word in page.locator("h1").inner_text() for word in HOSTILE)
     assert page.evaluate("document.querySelectorAll('script').length") == 2
 
 
@@ -62,7 +62,7 @@ def test_the_check_for_requests_sees_one(opened, html):
 def test_a_phone_shows_the_page_without_scrolling_sideways(opened, html, kind):
     if kind == "rows":
         table = {f"a rather long column name {c}": np.arange(300.0) for c in range(12)}
-        html = render(made(table=table, class_names=["x" * 90, "y", "z", "w"]))
+        html = render(made(table=table, names=["x" * 90, "y", "z", "w"]))
     elif kind == "hostile":
         html = render(hostile())
     page = opened(html, width=375).page
@@ -138,7 +138,7 @@ def test_the_keyboard_reaches_everything_and_the_focus_can_be_seen(opened, html)
     page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
     page.locator("body").press("Home")
     page.evaluate("document.querySelector('.skip').focus()")
-    reached = tabbed(page, 180)
+    reached = tabbed(page, 320)
     names = [name for name, _ in reached]
     wanted = [
         "theme",

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from browser_hands import overflow
-from dris.core.select.selection import keep_top
-from dris.report_page.build import report_data
 from dris.report_page.page import render
-from made_report import ADVICE, made
+from made_report import made, without_proxies
 
 pytestmark = pytest.mark.browser
 
@@ -29,7 +27,7 @@ def test_the_first_screen_holds_the_answer_and_three_clear_suspects(opened, html
     assert last["y"] + last["height"] <= 800
     assert page.locator(".checks").is_hidden()
     page.locator(".statistics summary").click()
-    assert page.locator(".checks li").count() == len(ADVICE.checks)
+    assert page.locator(".checks li").count() == len(data.decision.judgement.checks)
     assert page.locator("#plane").bounding_box()["y"] < 2100
     assert found.harm == []
 
@@ -51,9 +49,9 @@ def test_a_cell_shows_its_suspects_and_a_second_click_all_of_them(opened, html, 
 
 def test_every_suspect_can_be_searched_also_those_without_a_picture(opened):
     rng = np.random.default_rng(0)
-    images = rng.integers(0, 256, (3000, 4, 4), dtype=np.uint8)
+    images = rng.integers(0, 256, (3000, 1, 4, 4), dtype=np.uint8)
     ids = [f"photo-{i:05}" for i in range(3000)]
-    data = made(3000, ids=ids, images=images, queue=5)
+    data = made(3000, ids=ids, x=images)
     found = opened(render(data))
     page = found.page
     last = ids[int(data.suspects[-1])]
@@ -94,17 +92,7 @@ def test_long_text_is_there_in_full_and_further_columns_behind_a_click(opened):
 
 @pytest.mark.parametrize("width", [375, 1280])
 def test_a_page_without_proxies_works_without_a_plane(opened, width):
-    data = report_data(
-        None,
-        title="probabilities",
-        advice=ADVICE,
-        keep=0.5,
-        subset_at=lambda f: keep_top(np.arange(40.0), fraction=f),
-        labels=np.arange(40) % 2,
-        suspicion=np.linspace(0, 1, 40),
-        suspected=np.arange(40) > 30,
-        suggested=np.where(np.arange(40) > 30, (np.arange(40) + 1) % 2, np.arange(40) % 2),
-    )
+    data = without_proxies(made(classes=2))
     found = opened(render(data), width=width)
     page = found.page
     assert page.locator("#plane").count() == 0
@@ -118,7 +106,7 @@ def test_a_page_without_proxies_works_without_a_plane(opened, width):
 
 def test_names_are_not_broken_letter_by_letter(opened):
     names = ["ankle boot", "T-shirt", "pullover", "trousers"]
-    page = opened(render(made(class_names=names))).page
+    page = opened(render(made(names=names))).page
     high = page.evaluate("""() => Math.max(...[...document.querySelectorAll(
         '.bar-row .name, .heat tbody th, #suspect-table td, .said dd')]
         .filter(e => e.getClientRects().length)

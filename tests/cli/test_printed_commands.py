@@ -14,7 +14,7 @@ from PIL import Image
 from dris.cli.data_options import Request, again
 from dris.data.reader import read_data
 from dris.pipeline.route import decide
-from dris.report_page.decision_page import doing
+from dris.report_page.sentences import doing
 
 N = 240
 FAST = ["--proxies", "2", "--epochs", "2", "--workers", "1"]

@@ -12,7 +12,7 @@ from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
 from dris.pipeline.predicted import Predicted, as_predicted, predicted_in, scored_by
 from dris.pipeline.route import decide
-from dris.report_page.decision_page import changing
+from dris.report_page.sentences import changing
 
 
 def world(n=300, seed=0):

@@ -31,6 +31,11 @@ def test_without_a_sixth_heading_nothing_stands_there(tmp_path):
     assert heading_after(written(tmp_path / "b.csv", head=f"{HEAD},seal,more")) == "seal"
 
 
+def test_a_byte_order_mark_is_forgiven(tmp_path):
+    path = written(tmp_path / "a.csv", "1,a,b,,", "2,a,b,unsure,", head="\ufeff" + HEAD)
+    assert [tick.id for tick in read_ticks(path)] == ["2"]
+
+
 @pytest.mark.parametrize(
     ("lines", "says"),
     [

@@ -260,7 +260,7 @@ def report(ask: Request, keep: MaybeKeep = None, rule: RuleName = RECOMMENDED) -
     Example: dris report photos/ --keep 0.5
     """
     from dris.pipeline.choice import check_rule
-    from dris.report_page.decision_page import headline
+    from dris.report_page.sentences import headline
 
     check_share(keep)
     (path,) = ask.files("report.html")
@@ -325,7 +325,7 @@ def _listed(files: list[Path]) -> str:
 
 def _page(ask: Request, decision: "Decision", pages: list[Path], writer: "Writer") -> list[Path]:
     """Write the page where one was asked for and there is something to show."""
-    from dris.report_page.decision_page import write_page
+    from dris.report_page.page import write_page
 
     if decision.scored is None and decision.suspects is None:
         return []

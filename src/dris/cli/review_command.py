@@ -136,7 +136,7 @@ def _serve(
         return path, desk.finish(path, trusted=ask.trusted, writer=writer)
 
     def decide_again(written: Path, done: "Applied") -> list[str]:
-        from dris.report_page.decision_page import write_page
+        from dris.report_page.page import write_page
 
         new = replace(ask, data=[written], trusted=done.column, out=ask.out / "again", force=True)
         if data.origin.format == "images":  # the table of paths that was just written

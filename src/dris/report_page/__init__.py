@@ -1,6 +1,6 @@
-"""What people look at: one self-contained HTML page, and what commands print.
+"""The page about a decision: one self-contained HTML file.
 
-In reading order: `decision_page` (from a decision to a page), `build` and `page_data` (what is on
-it), `shown`, `charts`, `packing` and `payload` (its parts), `inlined` (the components that
-`dris review` is made of as well), `page` (the file, and every panel of it by name).
+In reading order: `page` (`dris.report`: the file, and every panel of it by name), `content` (what
+a page shows of a decision), `sentences`, `details` (pictures and rows), `charts`, `payload` (what
+its script reads), `inlined` (the components that `dris review` is made of as well).
 """

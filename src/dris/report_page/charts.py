@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.report_page.page_data import ReportData
+from dris.report_page.content import Page
 
 WIDTH, HEIGHT = 480.0, 270.0
 LEFT, RIGHT, TOP, BOTTOM = 60.0, 28.0, 16.0, 50.0
@@ -62,18 +62,18 @@ class Chart:
     dots: list[tuple[float, float, str]] = field(default_factory=list)
 
 
-def histogram(data: ReportData) -> Chart:
+def histogram(page: Page) -> Chart:
     """Rank variance of all examples as bars, of the canaries as a line; shares of each group."""
-    top = float(np.quantile(data.rank_variance, 0.99)) or float(data.rank_variance.max()) or 0.01
-    planted = data.canary > 0
-    rest = _shares(data.rank_variance[~planted], top)
-    marked = _shares(data.rank_variance[planted], top)
-    beyond = float((data.rank_variance > top).mean())
+    top = float(np.quantile(page.rank_variance, 0.99)) or float(page.rank_variance.max()) or 0.01
+    planted = page.canary > 0
+    rest = _shares(page.rank_variance[~planted], top)
+    marked = _shares(page.rank_variance[planted], top)
+    beyond = float((page.rank_variance > top).mean())
     label = (
         f"rank variance ({beyond:.1%} lie beyond, in the last bar)" if beyond else "rank variance"
     )
     x = Axis(label, 0.0, top, LEFT, WIDTH - RIGHT)
-    y = _upright("share of the group", max(float(rest.max()), float(marked.max()), 0.01), True)
+    y = _upright("share of the group", max(float(rest.max()), float(marked.max()), 0.01))
     edges = np.linspace(0, top, _BINS + 1)
     base = y.at(0)
     bars = [
@@ -89,40 +89,34 @@ def histogram(data: ReportData) -> Chart:
         lines.append((" ".join([*points, f"{x.at(top)},{base}"]), "canary"))
     quantiles = (0.1, 0.25, 0.5, 0.75, 0.9)
     table = [
-        (f"{q:.0%} lie below", *(_quantile(data.rank_variance[m], q) for m in (~planted, planted)))
+        (f"{q:.0%} lie below", *(_quantile(page.rank_variance[m], q) for m in (~planted, planted)))
         for q in quantiles
     ]
     return Chart(x, y, ("", "examples", "canaries"), table, bars=bars, lines=lines)
 
 
-def contamination(data: ReportData) -> Chart | None:
-    """Estimate and upper limit of the corrupted share over keep fractions, if there are any."""
-    known = [s for s in data.steps if s.limit is not None or s.estimate is not None]
-    if not known:
+def contamination(page: Page) -> Chart | None:
+    """The upper limit on wrong labels over keep fractions, if there is any."""
+    pairs = [(step.fraction, step.limit) for step in page.steps if step.limit is not None]
+    if not pairs:
         return None
-    shares = [v for s in known for v in (s.estimate, s.limit) if v is not None]
     x = Axis("keep fraction α", 0.0, 1.0, LEFT, WIDTH - RIGHT, percent=True)
-    y = _upright("corrupted share", max(*shares, 0.02) * 1.05, True)
-    lines, dots = [], []
-    for name in ("limit", "estimate"):
-        pairs = [(s.fraction, v) for s in known if (v := getattr(s, name)) is not None]
-        if not pairs:  # nothing measures it: no curve, and no legend for one
-            continue
-        lines.append((_path(x, y, pairs), name))
-        dots += [(x.at(f), y.at(v), name) for f, v in pairs]
+    y = _upright("wrong labels, at most", max(*(limit for _, limit in pairs), 0.02) * 1.05)
     table = [
-        (f"{s.fraction:.0%}", f"{int(s.kept.sum()):,}", _share(s.estimate), _share(s.limit))
-        for s in known
+        (f"{s.fraction:.0%}", f"{int(s.kept.sum()):,}", f"{s.limit:.1%}")
+        for s in page.steps
+        if s.limit is not None
     ]
-    header = ("keep", "examples", "estimated corrupted", "at most")
-    return Chart(x, y, header, table, lines=lines, dots=dots)
+    dots = [(x.at(f), y.at(v), "limit") for f, v in pairs]
+    lines = [(_path(x, y, pairs), "limit")]
+    return Chart(x, y, ("keep", "examples", "at most"), table, lines=lines, dots=dots)
 
 
-def gap(data: ReportData) -> Chart | None:
+def gap(page: Page) -> Chart | None:
     """The empirical gap for the first 2, …, K proxies, raw and freed of its K/(K − 1) bias."""
-    if data.gap is None or len(data.gap.proxies) < 2:
+    if page.gap is None or len(page.gap.proxies) < 2:
         return None
-    g = data.gap
+    g = page.gap
     counts = g.proxies.tolist()
     low = min(0.0, float(g.raw.min()), float(g.corrected[1:].min()))
     high = max(0.001, float(g.raw.max()), float(g.corrected[1:].max()))
@@ -145,8 +139,8 @@ def gap(data: ReportData) -> Chart | None:
     return Chart(x, y, ("K", "gap", "corrected", "radius"), table, lines=lines, dots=dots)
 
 
-def _upright(label: str, high: float, percent: bool) -> Axis:
-    return Axis(label, 0.0, high, HEIGHT - BOTTOM, TOP, percent)
+def _upright(label: str, high: float) -> Axis:
+    return Axis(label, 0.0, high, HEIGHT - BOTTOM, TOP, percent=True)
 
 
 def _path(x: Axis, y: Axis, pairs: Sequence[tuple[float, float]]) -> str:
@@ -160,10 +154,6 @@ def _shares(values: NDArray[np.float64], top: float) -> NDArray[np.float64]:
 
 def _quantile(values: NDArray[np.float64], q: float) -> str:
     return f"{np.quantile(values, q):.4g}" if values.size else "none"
-
-
-def _share(value: float | None) -> str:
-    return "not measured" if value is None else f"{value:.1%}"
 
 
 def _round_step(rough: float) -> float:

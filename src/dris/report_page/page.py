@@ -1,4 +1,4 @@
-"""Write the report: one HTML file that opens offline, asks no host for anything, and explains."""
+"""Write the page: one HTML file that opens offline, asks no host for anything, and explains."""
 
 import base64
 import hashlib
@@ -13,16 +13,17 @@ from markupsafe import Markup
 
 from dris.core.errors import InputError
 from dris.data.writer import Writer
-from dris.report_page import charts
+from dris.pipeline.decision import Decision
+from dris.report_page import charts, sentences
+from dris.report_page.content import OUTCOMES, Page, page_of
 from dris.report_page.inlined import one_script, part
-from dris.report_page.packing import script_json
-from dris.report_page.page_data import DECISIONS, Pictures, ReportData
-from dris.report_page.payload import payload
+from dris.report_page.payload import payload, script_json
 
 _SCRIPTS = (  # the first three draw the review app as well
     *("elements", "looking", "heat"),
     *("basics", "examples", "suspects", "plane", "keep", "review", "main"),
 )
+MAX_LISTED = 6  # of a long list in the recipe; the recipe's own file has all of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Panel:
         name: Of its file, `page_files/panel_NAME.html`.
         anchor: Its id on the page.
         title: In the bar at the top; none for a panel that the one before it leads to.
-        shown: Whether this data have it.
+        shown: Whether this page has it.
 
     >>> Panel("classes", "classes").file
     'panel_classes.html'
@@ -42,57 +43,67 @@ class Panel:
     name: str
     anchor: str
     title: str = ""
-    shown: Callable[[ReportData], bool] = lambda data: True
+    shown: Callable[[Page], bool] = lambda page: True
 
     @property
     def file(self) -> str:
-        """Its template, which sees all that `render` hands to the page."""
+        """Its template, which sees everything that `render` passes."""
         return f"panel_{self.name}.html"
 
 
 # Every panel, in the order of the page: a new one is a file and a line here.
 PANELS: tuple[Panel, ...] = (
     Panel("verdict", "verdict"),
-    Panel("plane", "plane-section", "Plane", lambda data: data.proxies > 0),
-    Panel("confusions", "confusions", "Confusions", lambda data: bool(data.suspected.any())),
+    Panel("plane", "plane-section", "Plane", lambda page: page.proxies > 0),
+    Panel("confusions", "confusions", "Confusions", lambda page: bool(page.suspected.any())),
     Panel("classes", "classes", "Classes"),
     Panel("review", "review", "Review"),
-    Panel("check", "check", "Check", lambda data: data.sample is not None),
-    Panel("how_much", "how-much", "How much", lambda data: data.proxies > 0),
-    Panel("disagreement", "disagreement", shown=lambda data: data.proxies > 0),
+    Panel("check", "check", "Check", lambda page: page.sample is not None),
+    Panel("how_much", "how-much", "How much", lambda page: page.proxies > 0),
+    Panel("disagreement", "disagreement", shown=lambda page: page.proxies > 0),
     Panel("recipe", "recipe", "Recipe"),
 )
-_MEANINGS = {
-    "kept": "in the subset",
-    "dropped": "left out; the label looks right",
-    "suspected": "the label looks wrong",
-    "trusted": "label known to be right",
-    "canary": "planted with a wrong label",
-}
 
 
-def write_report(
-    data: ReportData, path: str | Path, *, force: bool = False, writer: Writer | None = None
-) -> Path:
-    """Write the page, whole or not at all; with `force` one that dris wrote is replaced.
+def report(decision: Decision, path: str | Path, *, title: str = "", force: bool = False) -> Path:
+    """Write the page that shows a decision: one HTML file that opens offline.
 
-    A `writer` decides in place of `force`, for a command that knows what it reads.
+    Args:
+        decision: What `dris.clean`, `dris.prune` or `dris.weights` returned.
+        path: Such as "report.html"; a file that dris did not write is never replaced.
+        title: What to call the data; the name of its file unless given.
+        force: Replace a page that dris wrote there before.
 
-    >>> write_report(None, "/")
-    Traceback (most recent call last):
-    ...
-    dris.core.errors.InputError: / is a folder; name a file, such as /report.html
+    >>> import tempfile
+    >>> import dris
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(300) % 2
+    >>> data = dris.read_data(rng.normal(size=(300, 2)) + 3 * y[:, None], y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = report(dris.clean(data, workers=1), folder + "/report.html")
+    ...     page.stat().st_size > 10_000
+    True
     """
+    files = decision.data.origin.files
+    name = title or (files[0].name if files else "data")
+    writer = Writer(force).reading(*files)
+    return write_page(decision, path, title=name, recipe=decision.recipe(), writer=writer)
+
+
+def write_page(
+    decision: Decision, path: str | Path, *, title: str, recipe: Mapping[str, Any], writer: Writer
+) -> Path:
+    """Write the page, whole or not at all, with a recipe and a writer of one's own."""
     path = Path(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file, such as {path / 'report.html'}")
-    writer = writer or Writer(force)
     writer.refuse(path)
-    return writer.write(path, [render(data).encode("utf-8", "backslashreplace")])
+    text = render(page_of(decision, title=title, recipe=recipe))
+    return writer.write(path, [text.encode("utf-8", "backslashreplace")])
 
 
-def render(data: ReportData) -> str:
-    """The page as text: the same data give the same bytes."""
+def render(page: Page) -> str:
+    """The page as text: the same page gives the same bytes."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -102,26 +113,26 @@ def render(data: ReportData) -> str:
         lstrip_blocks=True,
         loader=jinja2.FunctionLoader(part),
     )
-    environment.filters["share"] = _share
-    environment.filters["number"] = _number
+    environment.filters.update(share=_share, number=_number, count="{:,}".format)
     script = one_script(part(f"{name}.js") for name in _SCRIPTS)
     style = part("components.css") + part("page.css")
-    body = script_json(payload(data))
+    body = script_json(payload(page))
+    judgement = page.decision.judgement
     return environment.get_template("page.html").render(
-        panels=[panel for panel in PANELS if panel.shown(data)],
-        data=data,
-        advice=data.advice,
-        step=data.steps[data.chosen],
-        counts=_counts(data),
-        regions=_regions(data),
-        meanings=_MEANINGS,
-        histogram=charts.histogram(data),
-        contamination=charts.contamination(data),
-        gap=charts.gap(data),
+        panels=[panel for panel in PANELS if panel.shown(page)],
+        page=page,
+        n=len(page.data),
+        decision=page.decision,
+        checks=[] if judgement is None else list(judgement.checks.values()),
+        said=sentences.said(page.decision, page.title, page.recipe.get("reading")),
+        counts=dict(zip(OUTCOMES, _outcome_counts(page.outcomes()), strict=True)),
+        regions=_regions(page),
+        histogram=charts.histogram(page),
+        contamination=charts.contamination(page),
+        gap=charts.gap(page),
         box=charts,
-        shown=_shown(data),
-        recipe=_flat(data.recipe),
-        environment=_flat(data.environment),
+        recipe=_flatten(page.recipe),
+        environment=_flatten(page.environment),
         # Written by us or escaped by script_json: nothing of the data's text is in these as it is.
         payload=Markup(body),
         script=Markup(script),
@@ -143,77 +154,63 @@ def _policy(script: str, style: str) -> str:
     )
 
 
-def _counts(data: ReportData) -> dict[str, int]:
-    found = np.bincount(data.decision(), minlength=len(DECISIONS)).tolist()
-    return dict(zip(DECISIONS, found, strict=True))
+def _outcome_counts(outcomes: Any) -> list[int]:
+    counts: list[int] = np.bincount(outcomes, minlength=len(OUTCOMES)).tolist()
+    return counts
 
 
-def _regions(data: ReportData) -> list[tuple[str, int, list[int], str]]:
+def _regions(page: Page) -> list[tuple[str, int, list[int], str]]:
     """The plane as a table: thirds of the mean rank, what became of each, how disputed it is."""
-    decision = data.decision()
-    third = np.minimum((data.mean_rank * 3).astype(np.int64), 2)
-    found = []
+    outcomes = page.outcomes()
+    third = np.minimum((page.mean_rank * 3).astype(np.int64), 2)
+    regions = []
     for t, name in enumerate(("easy (lowest third)", "middle", "hard (highest third)")):
         inside = third == t
-        each = np.bincount(decision[inside], minlength=len(DECISIONS)).tolist()
-        typical = f"{np.median(data.rank_variance[inside]):.4f}" if inside.any() else "none"
-        found.append((name, int(inside.sum()), each, typical))
-    return found
+        typical = f"{np.median(page.rank_variance[inside]):.4f}" if inside.any() else "none"
+        regions.append((name, int(inside.sum()), _outcome_counts(outcomes[inside]), typical))
+    return regions
 
 
-def _shown(data: ReportData) -> int:
-    if data.details is None:
-        return 0
-    return len(data.details.images if isinstance(data.details, Pictures) else data.details.values)
-
-
-_LISTED = 6  # of a long list in the recipe; the recipe's own file has all of it
-
-
-def _short(value: Any) -> Any:
+def _shorten(value: Any) -> Any:
     """A long list without its middle.
 
-    >>> _short(list(range(20)))
+    >>> _shorten(list(range(20)))
     [0, 1, 2, 3, 4, 5, '… and 14 more']
     """
-    if isinstance(value, list | tuple) and len(value) > 2 * _LISTED:
-        return [*value[:_LISTED], f"… and {len(value) - _LISTED:,} more"]
+    if isinstance(value, list | tuple) and len(value) > 2 * MAX_LISTED:
+        return [*value[:MAX_LISTED], f"… and {len(value) - MAX_LISTED:,} more"]
     return value
 
 
-def _flat(values: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
-    """Nested values as (dotted name, text) pairs, sorted by nothing: the recipe's own order.
+def _flatten(values: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
+    """Nested values as pairs of dotted name and text, in their own order.
 
-    >>> _flat({"seed": 0, "proxy": {"model": "mlp"}})
+    >>> _flatten({"seed": 0, "proxy": {"model": "mlp"}})
     [('seed', '0'), ('proxy.model', 'mlp')]
     """
-    found: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for name, value in values.items():
         if isinstance(value, Mapping) and value:
-            found += _flat(value, f"{before}{name}.")
-        else:
-            text = (
-                value
-                if isinstance(value, str)
-                else json.dumps(_short(value), default=str, ensure_ascii=False)
-            )
-            found.append((f"{before}{name}", text))
-    return found
+            pairs += _flatten(value, f"{before}{name}.")
+            continue
+        text = value
+        if not isinstance(value, str):
+            text = json.dumps(_shorten(value), default=str, ensure_ascii=False)
+        pairs.append((f"{before}{name}", text))
+    return pairs
 
 
-def _share(value: float | None) -> str:
-    """A share in words; few digits, none of them zeros that say nothing.
+def _share(value: float) -> str:
+    """A share in percent with few digits.
 
     >>> _share(0.25), _share(0.0123), _share(0.0)
     ('25 %', '1.2 %', '0 %')
     """
-    if value is None:
-        return "not measured"
     return f"{100 * value:.2g} %" if value < 0.1 else f"{100 * value:.3g} %"
 
 
 def _number(value: float) -> str:
-    """A number to three digits, whole ones and large ones in full.
+    """A number to three digits, large ones in full.
 
     >>> _number(1791.0), _number(0.0423)
     ('1,791', '0.0423')

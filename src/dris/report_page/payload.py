@@ -1,140 +1,209 @@
-"""What the page's script reads: per-example numbers, packed; classes, steps, queue, details."""
+"""What the page's script reads: numbers and text as JSON, small and never markup."""
 
 import base64
+import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.streams import hashed_order
-from dris.report_page.packing import packed, packed_text, quantised
-from dris.report_page.page_data import NO_LABEL, Pictures, ReportData, Rows
+from dris.report_page.content import NO_LABEL, Page
+from dris.report_page.details import Details
 
-MOST_DRAWN = 100_000
-_ID_BYTES = 2_000_000
-_NONE = 65535
+MAX_DRAWN = 100_000
+MAX_ID_BYTES = 2_000_000
+_NO_LABEL = 65535  # in the page's script
+_TYPES = {"u1": "Uint8Array", "u2": "Uint16Array", "u4": "Uint32Array"}
+_ESCAPES = {
+    "<": "\\u003c",
+    ">": "\\u003e",
+    "&": "\\u0026",
+    "\u2028": "\\u2028",
+    "\u2029": "\\u2029",
+}
 
 
-def payload(data: ReportData) -> dict[str, Any]:
+def payload(page: Page) -> dict[str, Any]:
     """The page's data as JSON values; counts are of all examples, points of the drawn ones."""
-    drawn = drawn_positions(data)
+    data, drawn = page.data, drawn_positions(page)
     place = {p: i for i, p in enumerate(drawn.tolist())}
-    top = float(data.rank_variance.max())
+    top = float(page.rank_variance.max())
     flags = (
-        data.suspected.astype(np.uint8)
+        page.suspected.astype(np.uint8)
         | (data.trusted.astype(np.uint8) << 1)
-        | (data.canary.astype(np.uint8) << 2)
+        | (page.canary.astype(np.uint8) << 2)
     )
-    bits = np.zeros(data.examples, dtype=np.uint32)
-    for s, step in enumerate(data.steps):
+    bits = np.zeros(len(data), dtype=np.uint32)
+    for s, step in enumerate(page.steps):
         bits |= step.kept.astype(np.uint32) << np.uint32(s)
-    suggested = np.where(data.suggested == NO_LABEL, _NONE, data.suggested)
+    suggested = np.where(page.suggested == NO_LABEL, _NO_LABEL, page.suggested)
+
+    def items(positions: NDArray[np.int64]) -> list[dict[str, Any]]:
+        return [{"at": place[p], "id": str(data.ids[p])} for p in positions.tolist()]
+
+    sample = page.sample and {
+        "items": items(page.sample.drawn),
+        "limits": list(page.sample.limits),
+        "sealed": page.sample.sealed,
+    }
     return {
-        "title": data.title,
-        "n": data.examples,
+        "title": page.title,
+        "n": len(data),
         "drawn": len(drawn),
-        "classes": list(data.class_names),
-        "kinds": list(data.canary_kinds),
+        "classes": list(data.names),
+        "kinds": list(page.canary_kinds),
         "top": top,
-        "chosen": data.chosen,
-        "steps": _steps(data),
-        "ids": packed_text([str(i) for i in data.ids[drawn].tolist()], budget=_ID_BYTES),
-        "x": quantised(data.mean_rank[drawn], 1.0),
-        "y": quantised(data.rank_variance[drawn], top),
-        "label": packed(data.labels[drawn]),
-        "suggested": packed(suggested[drawn]),
-        "flags": packed(flags[drawn]),
-        "kept": packed(bits[drawn]),
-        "suspicion": quantised(_standing(data.suspicion)[drawn], 1.0),
-        "before": np.bincount(data.labels, minlength=len(data.class_names)).tolist(),
-        "clearest": [place[p] for p in data.clearest.tolist()],
-        "suspects": packed(np.array([place[p] for p in data.suspects.tolist() if p in place])),
-        "confusion": data.confusion(),
-        "queue": [{"at": place[p], "id": str(data.ids[p])} for p in data.queue.tolist()],
-        "sample": _sample(data, place),
-        "details": _details(data, place),
+        "chosen": page.chosen,
+        "steps": _steps(page),
+        "ids": pack_text([str(i) for i in data.ids[drawn].tolist()], budget=MAX_ID_BYTES),
+        "x": quantise(page.mean_rank[drawn], 1.0),
+        "y": quantise(page.rank_variance[drawn], top),
+        "label": pack(data.labels[drawn]),
+        "suggested": pack(suggested[drawn]),
+        "flags": pack(flags[drawn]),
+        "kept": pack(bits[drawn]),
+        "suspicion": quantise(_places(page.decision.suspicion)[drawn], 1.0),
+        "before": np.bincount(data.labels, minlength=len(data.names)).tolist(),
+        "clearest": [place[p] for p in page.clearest.tolist()],
+        "suspects": pack(np.array([place[p] for p in page.suspects.tolist() if p in place])),
+        "confusion": page.confusion(),
+        "queue": items(page.queue),
+        "sample": sample,
+        "details": _details(page.details, place),
     }
 
 
-def drawn_positions(data: ReportData) -> NDArray[np.int64]:
+def drawn_positions(page: Page) -> NDArray[np.int64]:
     """All examples; past 100,000 what is asked about or shown, and a random part of the rest."""
-    n = data.examples
-    if n <= MOST_DRAWN:
+    n = len(page.data)
+    if n <= MAX_DRAWN:
         return np.arange(n)
-    wanted = set(data.queue.tolist())
-    if data.sample is not None:
-        wanted.update(data.sample.drawn.tolist())
-    if data.details is not None:
-        held = data.details.images if isinstance(data.details, Pictures) else data.details.values
-        wanted.update(held)
-    for position in data.suspects.tolist():
-        if len(wanted) >= MOST_DRAWN:
+    asked = np.array([], dtype=np.int64) if page.sample is None else page.sample.drawn
+    wanted = {*page.queue.tolist(), *asked.tolist(), *page.details.shown}
+    for position in page.suspects.tolist():
+        if len(wanted) >= MAX_DRAWN:
             break
         wanted.add(position)
     first = np.fromiter(wanted, dtype=np.int64, count=len(wanted))
-    rest = np.argsort(hashed_order(data.ids, seed=0), kind="stable")
+    rest = np.argsort(hashed_order(page.data.ids, seed=0), kind="stable")
     rest = rest[~np.isin(rest, first)]
-    return np.sort(np.concatenate([first, rest[: MOST_DRAWN - first.size]]))
+    return np.sort(np.concatenate([first, rest[: MAX_DRAWN - first.size]]))
 
 
-def _steps(data: ReportData) -> list[dict[str, Any]]:
-    """Per keep fraction: size, contamination, and by class kept, suspected, dropped."""
-    plain, classes = data.canary == 0, len(data.class_names)
-    found = []
-    for step in data.steps:
-        kept = step.kept & plain
-        groups = (kept & ~data.suspected, plain & data.suspected, plain & ~kept & ~data.suspected)
-        found.append(
+def _steps(page: Page) -> list[dict[str, Any]]:
+    """Per keep fraction: size, limit, and by class kept, suspected, dropped."""
+
+    def by_class(mask: NDArray[np.bool_]) -> list[int]:
+        counts: list[int] = np.bincount(
+            page.data.labels[mask], minlength=len(page.data.names)
+        ).tolist()
+        return counts
+
+    own = page.canary == 0
+    steps = []
+    for step in page.steps:
+        kept = step.kept & own
+        groups = (kept & ~page.suspected, own & page.suspected, own & ~kept & ~page.suspected)
+        steps.append(
             {
                 "fraction": step.fraction,
                 "size": int(step.kept.sum()),
-                "kept": np.bincount(data.labels[step.kept], minlength=classes).tolist(),
-                "suspects": int((kept & data.suspected).sum()),
-                "estimate": step.estimate,
+                "kept": by_class(step.kept),
+                "suspects": int((kept & page.suspected).sum()),
                 "limit": step.limit,
-                "byClass": [
-                    np.bincount(data.labels[g], minlength=classes).tolist() for g in groups
-                ],
+                "byClass": [by_class(group) for group in groups],
             }
         )
-    return found
+    return steps
 
 
-def _sample(data: ReportData, place: dict[int, int]) -> dict[str, Any] | None:
-    if data.sample is None:
-        return None
-    return {
-        "items": [{"at": place[p], "id": str(data.ids[p])} for p in data.sample.drawn.tolist()],
-        "limits": list(data.sample.limits),
-        "sealed": data.sample.sealed,
-    }
-
-
-def _standing(suspicion: NDArray[np.float64]) -> NDArray[np.float64]:
+def _places(suspicion: NDArray[np.float64]) -> NDArray[np.float64]:
     """Each example's place by suspicion in [0, 1]; the most suspicious has 1."""
     place = np.empty(suspicion.size)
     place[np.argsort(suspicion, kind="stable")] = np.arange(suspicion.size)
     return place / max(suspicion.size - 1, 1)
 
 
-def _details(data: ReportData, place: dict[int, int]) -> dict[str, Any] | None:
-    if data.details is None:
-        return None
-    if isinstance(data.details, Pictures):
-        found: Any = {
-            str(place[p]): base64.b64encode(image).decode()
-            for p, image in sorted(data.details.images.items())
-        }
-        beside = data.details.beside
-        rows = None if beside is None else _rows(beside, place)
-        return {"kind": "pictures", "by": found, "beside": rows}
-    return _rows(data.details, place)
-
-
-def _rows(rows: Rows, place: dict[int, int]) -> dict[str, Any]:
-    return {
+def _details(details: Details, place: dict[int, int]) -> dict[str, Any] | None:
+    rows = details.columns and {
         "kind": "rows",
-        "columns": list(rows.columns),
-        "leftOut": rows.left_out,
-        "by": {str(place[p]): list(row) for p, row in sorted(rows.values.items()) if p in place},
+        "columns": list(details.columns),
+        "leftOut": details.left_out,
+        "by": {str(place[p]): list(row) for p, row in sorted(details.rows.items()) if p in place},
     }
+    if not details.pictures:
+        return rows or None
+    pictures = {
+        str(place[p]): base64.b64encode(image).decode()
+        for p, image in sorted(details.pictures.items())
+    }
+    return {"kind": "pictures", "by": pictures, "beside": rows or None}
+
+
+def pack(values: NDArray[Any]) -> dict[str, str]:
+    """Whole numbers as the base64 of the smallest JavaScript typed array that holds them.
+
+    >>> pack(np.array([1, 2, 255]))
+    {'type': 'Uint8Array', 'data': 'AQL/'}
+    """
+    top = int(values.max()) if values.size else 0
+    return _encode(values, next(code for code in _TYPES if top <= np.iinfo(code).max))
+
+
+def quantise(values: NDArray[np.float64], top: float) -> dict[str, str]:
+    """Numbers in [0, top] in 65,536 steps: finer than any screen.
+
+    >>> quantise(np.array([0.0, 1.0]), 1.0)
+    {'type': 'Uint16Array', 'data': 'AAD//w=='}
+    """
+    share = values / top if top > 0 else np.zeros_like(values)
+    return _encode(np.round(share * 65535), "u2")
+
+
+def pack_text(words: Sequence[str], *, budget: int) -> dict[str, Any]:
+    """Words without the beginning they share; cut in the middle where they exceed the budget.
+
+    >>> pack_text(["img/1.png", "img/22.png"], budget=100)
+    {'prefix': 'img/', 'words': ['1.png', '22.png'], 'cut': False}
+    """
+    low, high = (min(words), max(words)) if len(words) > 1 else ("", "")
+    shared = next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), len(low))
+    rest = [word[shared:] for word in words]
+    room = max(budget // max(len(rest), 1), 12)
+    over = sum(map(_weight, rest)) > budget
+    if over:
+        rest = [_cut(word, room) for word in rest]
+    return {"prefix": low[:shared], "words": rest, "cut": over}
+
+
+def script_json(value: Any) -> str:
+    r"""JSON that may stand inside a <script> element: no character that HTML could act on.
+
+    >>> script_json({"label": "</script>"})
+    '{"label":"\\u003c/script\\u003e"}'
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character, escape in _ESCAPES.items():
+        text = text.replace(character, escape)
+    # File names need not be valid text; a lone surrogate cannot be written as UTF-8.
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _encode(values: NDArray[Any], code: str) -> dict[str, str]:
+    data = values.astype(np.dtype(code).newbyteorder("<")).tobytes()
+    return {"type": _TYPES[code], "data": base64.b64encode(data).decode()}
+
+
+def _weight(word: str) -> int:
+    """Bytes in the page: UTF-8, the quotes and the comma; escapes are rare enough."""
+    return len(word.encode("utf-8", "surrogatepass")) + 3
+
+
+def _cut(word: str, room: int) -> str:
+    """The word in at most `room` bytes: its two ends with an ellipsis between them."""
+    if _weight(word) <= room:
+        return word
+    half = (room - 6) // (2 if word.isascii() else 8)
+    return f"{word[:half]}…{word[len(word) - half :]}" if half else "…"

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError
 from dris.data.display import looks
 from dris.data.labelled import LabelledData
-from dris.report_page.shown import picture_bytes
+from dris.report_page.details import picture_bytes
 
 SIDES = (96, 320, 1280)  # pixels that a picture may be asked for in
 

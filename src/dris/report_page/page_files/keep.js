@@ -10,7 +10,6 @@ function drawKeep() {
     $('alpha-now').textContent = percent;
     $('alpha').setAttribute('aria-valuetext', `${percent}, ${number(step.size)} examples`);
     $('alpha-size').textContent = number(step.size);
-    if ($('alpha-estimate')) $('alpha-estimate').textContent = share(step.estimate);
     $('alpha-limit').textContent = share(step.limit);
     $('alpha-suspects').textContent = number(step.suspects);
     $('alpha-classes').textContent = `${number(covered)} of ${number(present.filter(Boolean).length)}`;

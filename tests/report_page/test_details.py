@@ -1,0 +1,138 @@
+"""Which examples are shown, as pictures and as rows."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dris.core.errors import InputError
+from dris.data.reader import read_data
+from dris.report_page.details import (
+    details_of,
+    picture_bytes,
+    pictures_of,
+    rows_of,
+    shown_positions,
+)
+from dris.report_page.payload import payload
+from made_report import made
+
+
+def opened(image):
+    return Image.open(io.BytesIO(picture_bytes(np.asarray(image), 0)))
+
+
+def as_rows(table, positions, **how):
+    def at(positions, names):
+        return {name: [table[name][i] for i in positions] for name in names}
+
+    return rows_of(list(table), at, np.asarray(positions), **how)
+
+
+def test_the_queue_comes_first_and_every_region_gets_its_turn():
+    x = np.r_[np.full(1000, 0.1), 0.9]
+    chosen = shown_positions(np.array([5, 3]), x, np.zeros(1001), np.arange(1001), most=5)
+    assert chosen[:2].tolist() == [5, 3]
+    assert 1000 in chosen.tolist()
+    assert len(set(chosen.tolist())) == 5
+
+
+def test_what_is_shown_does_not_depend_on_the_order_of_the_file():
+    rng = np.random.default_rng(0)
+    x, y, ids, order = rng.random(200), rng.random(200), np.arange(200), rng.permutation(200)
+    nobody = np.array([], dtype=np.int64)
+    one = shown_positions(nobody, x, y, ids, most=30)
+    other = shown_positions(nobody, x[order], y[order], ids[order], most=30)
+    assert ids[one].tolist() == ids[order][other].tolist()
+
+
+@pytest.mark.parametrize(
+    ("shape", "size"),
+    [((8, 8), (8, 8)), ((3, 20, 40), (40, 20)), ((20, 40, 3), (40, 20)), ((1, 200, 100), (48, 96))],
+)
+def test_thumbnails_have_the_shape_of_the_image_and_at_most_96_pixels(shape, size):
+    image = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+    assert opened(image).size == size
+
+
+def test_floats_in_the_unit_range_are_taken_as_brightness_and_others_by_their_range():
+    assert np.asarray(opened([[0.0, 0.5]])).tolist() == [[0, 128]]
+    assert np.asarray(opened([[-1.0, 1.0]])).tolist() == [[0, 255]]
+    assert np.asarray(opened([[7.0, 7.0]])).tolist() == [[0, 0]]
+
+
+def test_pictures_stop_at_their_budget():
+    image = np.zeros((8, 8), dtype=np.uint8)
+    one = len(picture_bytes(image, 0))
+    assert sorted(pictures_of([image] * 9, np.arange(9), budget=3 * 4 * -(-one // 3))) == [0, 1, 2]
+
+
+def test_an_image_file_is_read_and_a_broken_one_is_named(tmp_path):
+    Image.new("RGB", (5, 4)).save(tmp_path / "a.png")
+    (tmp_path / "b.png").write_bytes(b"nothing")
+    assert picture_bytes(tmp_path / "a.png", 0)[:4] == b"\x89PNG"
+    with pytest.raises(InputError, match=r"b\.png"):
+        picture_bytes(tmp_path / "b.png", 0)
+
+
+@pytest.mark.parametrize("image", [np.zeros(4), np.zeros((4, 4, 5)), np.array([["a"]])])
+def test_what_is_no_image_is_refused_with_its_position(image):
+    with pytest.raises(InputError, match="position 7"):
+        picture_bytes(image, 7)
+
+
+def test_rows_are_text_in_full_and_numbers_whole():
+    cells = {
+        "v": (np.arange(9.0), "[0, 1, 2, …] (9 values)"),
+        "w": ([1.0], "[1]"),
+        "t": ("x" * 999, "x" * 999),
+        "n": (None, ""),
+        "f": (1 / 3, "0.3333333333333333"),
+        "k": (123456789.0, "123456789"),
+    }
+    columns, rows = as_rows({name: [value] for name, (value, _) in cells.items()}, [0])
+    assert columns == tuple(cells)
+    assert rows[0] == tuple(text for _, text in cells.values())
+
+
+def test_text_is_cut_only_where_half_of_the_budget_is_used():
+    _, rows = as_rows({"t": ["x" * 200] * 20}, np.arange(20), budget=2000)
+    sizes = [len(row[0]) for row in rows.values()]
+    assert sizes == [200] * 5 + [80] * (len(sizes) - 5)
+    assert len(sizes) == 16
+
+
+def test_rows_stop_at_their_budget():
+    _, rows = as_rows({str(c): ["ab"] * 10 for c in range(1000)}, np.arange(10), budget=10_000)
+    assert sorted(rows) == [0, 1]
+
+
+def test_past_a_thousand_columns_the_rest_is_counted():
+    wide = read_data(np.arange(4004.0).reshape(4, 1001), [0, 1, 0, 1])
+    details = details_of(wide, np.array([3, 1]))
+    assert (len(details.columns), details.left_out) == (1000, 1)
+    assert details.rows[1][:2] == ("1001", "1002")
+    assert list(details.shown) == [3, 1]
+
+
+def test_columns_stand_beside_a_picture_of_the_same_example():
+    images = np.zeros((300, 1, 8, 8), dtype=np.uint8)
+    page = made(x=images, table={"camera": [f"no. {i}" for i in range(300)]})
+    held = payload(page)["details"]
+    first = str(page.queue[0])
+    assert held["beside"]["by"][first] == [f"no. {first}"]
+    assert first in held["by"]
+
+
+def test_a_card_shows_the_whole_text_first_and_numbers_as_the_file_has_them(tmp_path):
+    texts = [f"ticket {i} says {'a long story ' * 20}and ends" for i in range(40)]
+    lines = [f"{123456789 + i},{i % 7}.50,{texts[i]},{'ab'[i % 2]}" for i in range(40)]
+    path = tmp_path / "tickets.csv"
+    path.write_text("\n".join(["number,price,text,y", *lines]) + "\n", encoding="utf-8")
+    details = details_of(read_data(path, label="y", without=["price"]), np.array([5, 39]))
+    assert details.columns == ("text", "number", "price")
+    assert details.rows == {
+        5: (texts[5], "123456794", "5.50"),
+        39: (texts[39], "123456828", "4.50"),
+    }
