@@ -132,7 +132,7 @@ def measured(name: str, noise: str, seed: int, folder: Path) -> dict[str, Any]:
                 arms[f"{way}-refused"] = np.array(refused.mask)
             if way == "clean":
                 detected["dris"] = _detection(wrong, decision.suspicion)
-                share = decision.wrong
+                share = decision.noise_rate
     rng = np.random.default_rng((seed, 2))
     for way in KEEPS:
         lot = np.zeros(y.size, np.bool_)

@@ -60,7 +60,7 @@ def measured(name: str, noise: str, seed: int, folder: Path) -> Cell:
     x, y = split(SETS[name], seed, folder)[0]
     given = corrupted(noise, x, y, seed)
     data = LabelledData.of(x, given, classes=tuple(range(int(y.max()) + 1)))
-    share = dris.clean(data, seed=seed, workers=1, check_harm=False).wrong
+    share = dris.clean(data, seed=seed, workers=1, check_harm=False).noise_rate
     if share is None:
         raise RuntimeError("nothing was said of how many are wrong")
     return {

@@ -14,7 +14,7 @@ from PIL import Image
 from dris.cli.data_options import Request, again
 from dris.data.reader import read_data
 from dris.pipeline.route import decide
-from dris.report_page.sentences import doing
+from dris.pipeline.wording import advice
 
 N = 240
 FAST = ["--proxies", "2", "--epochs", "2", "--workers", "1"]
@@ -143,10 +143,10 @@ def test_the_page_says_how_to_look_on_with_what_it_takes_to_read_the_file(tmp_pa
     monkeypatch.chdir(tmp_path)
     path, *_ = as_csv(tmp_path)
     decision = decide(read_data(path, label="given label", id="the id"), workers=1)
-    words = shlex.split(doing(decision, path.name).rpartition(": ")[2].removesuffix("."))
+    words = shlex.split(advice(decision, path.name).rpartition(": ")[2].removesuffix("."))
     assert words == ["dris", "review", "my pets.csv", "--label", "given label", "--id", "the id"]
     asked = {"label": "given label", "without": ["=note", "a"], "missing": "mark"}
-    said = doing(decision, path.name, asked)
+    said = advice(decision, path.name, asked)
     assert shlex.split(said.rpartition(": ")[2].removesuffix("."))[3:] == [
         *("--label", "given label", "--without", "=note,a"),
     ]

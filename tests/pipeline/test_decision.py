@@ -9,7 +9,7 @@ import pytest
 import dris
 from dris.core.checks.diagnostics import Check
 from dris.core.checks.noise_checks import HIDING
-from dris.core.noise.noise_rate import WrongShare
+from dris.core.noise.noise_rate import NoiseRate
 from dris.data.labelled import LabelledData
 from dris.pipeline.by_scores import decide_scored
 from dris.pipeline.route import decide
@@ -126,12 +126,12 @@ def test_a_limit_is_of_use_only_below_that_on_all_the_data_and_where_nothing_hid
 
 
 def test_a_limit_is_withdrawn_where_the_data_contradict_it(found):
-    found = replace(found, wrong=WrongShare(0.0, 1.0), contested=0.0)
+    found = replace(found, noise_rate=NoiseRate(0.0, 1.0), contested=0.0)
     most = max(c.share for c in found.corruption)
-    more = replace(found, wrong=WrongShare(0.0, 1.0, surest=most + 0.01))
+    more = replace(found, noise_rate=NoiseRate(0.0, 1.0, surest=most + 0.01))
     assert more.limit_says == "not to be trusted"  # more is wrong, at least, than it allows
-    assert replace(found, wrong=WrongShare(most, 1.0, surest=most)).limit_says == "something"
-    fits = replace(found, wrong=WrongShare(most + 0.01, 1.0))
+    assert replace(found, noise_rate=NoiseRate(most, 1.0, surest=most)).limit_says == "something"
+    fits = replace(found, noise_rate=NoiseRate(most + 0.01, 1.0))
     assert fits.limit_says == "not to be trusted"
     share = found.limit.share
     assert replace(found, contested=share + 0.001).limit_says == "nothing"  # hard or wrong?
@@ -148,7 +148,7 @@ def test_a_limit_that_is_withdrawn_is_given_nowhere(found):
     share = found.limit.share
     for withdrawn, untrue in (
         (replace(found, judgement=judgement), True),
-        (replace(found, wrong=WrongShare(0.9, 1.0)), True),
+        (replace(found, noise_rate=NoiseRate(0.9, 1.0)), True),
         (replace(found, contested=share + 0.001), False),
     ):
         said = withdrawn.to_dict()

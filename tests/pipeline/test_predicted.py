@@ -12,7 +12,7 @@ from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
 from dris.pipeline.predicted import Predicted, as_predicted, predicted_in, scored_by
 from dris.pipeline.route import decide
-from dris.report_page.sentences import changing
+from dris.pipeline.wording import change
 
 
 def world(n=300, seed=0):
@@ -42,7 +42,7 @@ def test_whether_it_helps_is_asked_of_our_own_proxies_and_of_the_very_rows_that_
     assert found.harm.says == "helps"
     assert found.harm.as_decided.points > 0
     assert "which flatters, for the imported models know those labels" in str(found)
-    assert "which flatters" in changing(found)
+    assert "which flatters" in change(found)
     assert decide(data).harm.as_decided is None  # our own decide again in each fold
 
 
@@ -51,7 +51,7 @@ def test_a_model_that_says_nothing_drops_nothing_and_nothing_changes():
     found = decide(data, probabilities=np.full_like(p, 1 / 3))
     assert (found.kept.size, found.harm, found.as_given) == (300, None, True)
     assert "change nothing: every row stays as it is" in found.lines()
-    assert changing(found) == "Nothing changes: every row stays as it is."
+    assert change(found) == "Nothing changes: every row stays as it is."
 
 
 def test_a_model_that_is_wrong_harms_though_our_own_proxies_would_help():

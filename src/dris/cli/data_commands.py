@@ -260,7 +260,7 @@ def report(ask: Request, keep: MaybeKeep = None, rule: RuleName = RECOMMENDED) -
     Example: dris report photos/ --keep 0.5
     """
     from dris.pipeline.choice import check_rule
-    from dris.report_page.sentences import headline
+    from dris.pipeline.wording import headline
 
     check_share(keep)
     (path,) = ask.files("report.html")

@@ -34,10 +34,9 @@ from dris.data.in_memory import sparse_table
 from dris.data.labelled import Feature, LabelledData
 from dris.learn.jobs.standardized import as_single
 from dris.learn.record.array_like import refuse_other_index
-from dris.pipeline.choice import EVERYTHING
-from dris.pipeline.harm_fallback import ALL_KEPT
 from dris.pipeline.route import decide
 from dris.pipeline.settings import Settings
+from dris.pipeline.wording import ALL_KEPT, EVERYTHING
 
 
 class RobustSelector(BaseEstimator):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.checks.judgement import judge
-from dris.core.noise.noise_rate import WrongShare, wrong_share
+from dris.core.noise.noise_rate import NoiseRate, estimate_noise_rate
 from dris.core.scores.suspicion import unseen_probabilities, usual_confidence
 from dris.core.select.rules import CLEAN, RECOMMENDED
 from dris.core.select.selection import Subset
@@ -48,7 +48,7 @@ def decide_scored(
         judgement=judgement,
         limits=choice.limits,
         corruption=choice.corruption,
-        wrong=_wrong_share(scored),
+        noise_rate=_noise_rate(scored),
         contested=contested_share(scored, choice.kept),
         notes=(*scored.notes, *choice.notes),
         short=choice.short,
@@ -99,7 +99,7 @@ def contested_share(scored: Scored, kept: NDArray[np.bool_]) -> float:
     return float((p.argmax(axis=1) != scored.data.labels)[kept].mean())
 
 
-def _wrong_share(scored: Scored) -> WrongShare | None:
+def _noise_rate(scored: Scored) -> NoiseRate | None:
     """The range of wrong labels, canaries aside: those are wrong on purpose.
 
     None is given where the label can be read off what is learned from: all of them look right.
@@ -110,4 +110,4 @@ def _wrong_share(scored: Scored) -> WrongShare | None:
     if p is None:
         return None
     own = ~scored.planted()
-    return wrong_share(p[own], scored.data.labels[own])
+    return estimate_noise_rate(p[own], scored.data.labels[own])

@@ -22,10 +22,10 @@ from dris.core.select.selection import top_mask
 from dris.core.validate import count_of
 from dris.pipeline.scored import Scored
 from dris.pipeline.suspects import contradicted_labels
+from dris.pipeline.wording import EVERYTHING
 
 Mask = NDArray[np.bool_]
 Counts = NDArray[np.int64] | NDArray[np.float64]
-EVERYTHING = "everything"
 CLEANEST = "aum_mean"  # needs no gate: the judgement's own answer to too few canaries
 LITTLE = 200  # examples; with fewer, keeping a small share lost more than it won on digits
 FEW = 50  # examples; with fewer nothing is dropped

@@ -10,26 +10,22 @@ from numpy.typing import NDArray
 
 from dris.core.certify.data_limit import CorruptionLimit
 from dris.core.certify.subset_limit import ContaminationLimit, widest
-from dris.core.checks.judgement import TOO_GOOD, Judgement
+from dris.core.checks.judgement import Judgement
 from dris.core.dynamics.frames import FrameKind, frame_of
 from dris.core.errors import InputError, meant
 from dris.core.frozen import read_only
-from dris.core.noise.noise_rate import WrongShare
+from dris.core.noise.noise_rate import NoiseRate
 from dris.core.notebook import plain_html
 from dris.core.scores.formulas import SCORES
 from dris.core.select.importance import Importance, importance
 from dris.core.select.selection import Subset
 from dris.data.labelled import LabelledData
-from dris.pipeline.choice import EVERYTHING, Choice, choice_of
+from dris.pipeline.choice import Choice, choice_of
 from dris.pipeline.harm import Harm
 from dris.pipeline.scored import Scored
 from dris.pipeline.suspects import Suspects
 from dris.pipeline.unlabelled import labels_to_consider
-
-BLIND = (
-    "errors that follow the features, such as one kind of row that is always labelled wrong, look "
-    "right to every model; a random audit sees them (dris audit draw)"
-)
+from dris.pipeline.wording import EVERYTHING, terminal_lines
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +84,7 @@ class Decision:
         limits: On wrong labels among exactly the kept, one per kind of canaries.
         corruption: On wrong labels in all of the data, likewise.
         harm: Whether following the advice helps; None where it was not measured.
-        wrong: How many labels are wrong, as a range; None without folds.
+        noise_rate: The share of wrong labels as a range; None without folds.
         contested: Share of the kept labels that strangers find less likely than another.
         fixed: The labels with suggested ones where proxies are sure; None unless asked for.
         notes: What a person should know, a sentence each.
@@ -115,7 +111,7 @@ class Decision:
     limits: tuple[ContaminationLimit, ...] = ()
     corruption: tuple[CorruptionLimit, ...] = ()
     harm: Harm | None = None
-    wrong: WrongShare | None = None
+    noise_rate: NoiseRate | None = None
     contested: float = 0.0
     fixed: NDArray[np.int64] | None = None
     notes: tuple[str, ...] = ()
@@ -184,7 +180,8 @@ class Decision:
         if limit.vacuous or limit.share >= most:
             return "nothing"
         hides = self.judgement is not None and self.judgement.hides
-        if hides or (self.wrong is not None and max(self.wrong.low, self.wrong.surest) > most):
+        rate = self.noise_rate
+        if hides or (rate is not None and max(rate.low, rate.surest) > most):
             return "not to be trusted"
         return "nothing" if limit.share < self.contested else "something"
 
@@ -232,6 +229,7 @@ class Decision:
 
     def to_dict(self) -> dict[str, Any]:
         """The decision as plain values, ready for JSON; what every command prints as JSON."""
+        rate = self.noise_rate
         return {
             "examples": len(self.data),
             "kept": int(self.kept.size),
@@ -246,8 +244,8 @@ class Decision:
             "limit_says": self.limit_says,
             "judgement": None if self.stated is None else self.stated.to_dict(),
             "harm": None if self.harm is None else self.harm.to_dict(),
-            "wrong": None if self.wrong is None else [self.wrong.low, self.wrong.high],
-            "likely": None if self.wrong is None else self.wrong.likely,
+            "noise_rate": None if rate is None else [rate.low, rate.high],
+            "likely": None if rate is None else rate.likely,
             "classes": {name: list(counts) for name, counts in self.classes().items()},
             "unlabelled": 0 if self.data.unlabelled is None else len(self.data.unlabelled),
             "notes": list(self.notes),
@@ -301,42 +299,5 @@ class Decision:
         return plain_html("Decision", pairs, header=header, rows=rows)
 
     def lines(self) -> list[str]:
-        """What was found, what was done, what that changes, what nobody can know from here.
-
-        Then, where there is more to say: what is certified and under which condition, the reason
-        for the rule, and notes.
-        """
-        n, found = len(self.data), self.suspects
-        looks = f"{0 if found is None else len(found):,} of {n:,} labels look wrong"
-        most = None if found is None else found.commonest()
-        if most is not None:
-            looks += f", most often {most[0]} that should be {most[1]} ({most[2]:,})"
-        if self.wrong is not None:
-            looks += f"; {self.wrong}"
-        trusted = int(self.data.trusted.sum())
-        stays = f", all {trusted:,} trusted among them" if trusted else ""
-        said = [f"found  {looks}", f"kept   {self.kept.size:,} of {n:,} by {self.rule}{stays}"]
-        if self.fixed is not None:
-            said[1] += f", {int(self.changed.sum()):,} of them with the suggested label"
-        if self.keep is not None and found is not None:
-            said[1] += f"; dris clean would drop {len(found):,} at most"
-        if self.short:
-            said.append(f"short  {self.short:,} fewer than asked for pass the gate")
-        if self.harm is not None:
-            said.append(f"change {self.harm.says}: {self.harm}")
-        elif self.as_given:
-            said.append("change nothing: every row stays as it is")
-        if found is not None:
-            said.append(f"blind  {BLIND}")
-        limit = self.limit
-        if limit is not None:
-            said.append(
-                f"limit  at most {limit.share:.2%} of them are wrong ({limit.wrong:,} of "
-                f"{limit.left:,}) with probability {1 - limit.delta:g}, if {limit.conditions[0]}"
-            )
-        elif self.limits:
-            why = f": {TOO_GOOD}" if self.limit_says == "not to be trusted" else ""
-            said.append(f"limit  nothing of use is certified about what is kept{why}")
-        if self.judgement is not None:
-            said.append(f"why    {self.judgement.looks}: {self.judgement.reason}")
-        return [*said, *(f"note   {note}" for note in self.notes)]
+        """The decision in words, a line each: found, kept, change, blind, limit, why, notes."""
+        return terminal_lines(self)

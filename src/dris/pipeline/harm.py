@@ -8,7 +8,7 @@ predicted from the features: then who repeats the errors agrees with them. Agree
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from dris.core.streams import rng_for
 from dris.learn.jobs.folds import copies_in, folds_of
 from dris.learn.trainers.stacked.head_models import Head
 from dris.learn.trainers.stacked.row_models import guesses_after
+from dris.pipeline.wording import CONDITION, held_out_change
 
 Positions = NDArray[np.int64]
 Says = Literal["helps", "harms", "cannot tell"]
@@ -27,7 +28,6 @@ HEADS = {"linear": Head(), "hidden layer": Head(hidden=64)}
 SURE = 1.645  # standard errors on either side: each end is passed by chance in 5 % of cases
 REPEATS = ((400, 3), (2_000, 2))  # with fewer rows than these the folds are drawn so often
 NOTHING = 0.05  # points: what is less is not printed
-CONDITION = "true quality follows unless the wrong labels can be predicted from the features"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +90,6 @@ class Harm:
     kept: float
     against_random: Change | None = None
     as_decided: Change | None = None
-    condition: str = field(default=CONDITION)
 
     @property
     def says(self) -> Says:
@@ -122,25 +121,10 @@ class Harm:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, ready for JSON."""
-        return {**asdict(self), "says": self.says, "loses": self.loses}
+        return {**asdict(self), "says": self.says, "loses": self.loses, "condition": CONDITION}
 
     def __str__(self) -> str:
-        points = f"{self.agreement} points"
-        if self.as_decided is not None:
-            points = (
-                f"{self.as_decided} points, which flatters, for the imported models know those "
-                "labels; what our own proxies would drop without knowing them changes it by "
-                f"{self.agreement}"
-            )
-        text = (
-            f"on held-out rows it changes agreement with the given labels by {points}, beyond "
-            f"chance by {self.beyond_chance}; {self.condition}"
-        )
-        if self.disagree:
-            text += "; the two disagree: the wrong labels favour a class, or one class is rare"
-        if self.against_random is not None:
-            text += f"; against a random subset of that size {self.against_random}"
-        return text
+        return held_out_change(self)
 
 
 def measure_harm(

@@ -14,13 +14,12 @@ from dris.data.labelled import LabelledData
 from dris.learn.jobs.jobs import Data
 from dris.learn.trainers.stacked.feature_table import as_features
 from dris.pipeline.by_scores import decide_scored
-from dris.pipeline.choice import EVERYTHING, FEW, LITTLE
+from dris.pipeline.choice import FEW, LITTLE
 from dris.pipeline.decision import Decision
 from dris.pipeline.harm import Harm, Kept, Relabelled, measure_harm
 from dris.pipeline.scored import HALF, Scored, foretold, scaling, score_data
 from dris.pipeline.settings import Settings
-
-ALL_KEPT = ", so everything is kept"
+from dris.pipeline.wording import ALL_KEPT, EVERYTHING, held_out_change
 
 
 def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
@@ -51,7 +50,7 @@ def with_harm(decision: Decision, *, estimator: Any = None) -> Decision:
     if decision.keep is None and (harm.says == "harms" or loses):
         do = "dropping" if decision.fixed is None else "dropping or changing"
         what = "do harm" if harm.says == "harms" else "rather harm than help"
-        return _everything(decision, harm, f"{do} them would {what} ({harm})")
+        return _everything(decision, harm, f"{do} them would {what} ({held_out_change(harm)})")
     lost = harm.against_random is not None and harm.against_random.below_zero
     if lost and decision.rule != "random":
         lot = decide_scored(scored, keep=decision.keep, rule="random")

@@ -15,12 +15,13 @@ from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import Progress
 from dris.learn.store.run_store import Store
 from dris.pipeline.by_scores import decide_scored
-from dris.pipeline.choice import EVERYTHING, FEW, LITTLE, check_rule
+from dris.pipeline.choice import FEW, LITTLE, check_rule
 from dris.pipeline.decision import Decision
 from dris.pipeline.harm_fallback import with_harm
 from dris.pipeline.predicted import scored_by
 from dris.pipeline.scored import score_data, scored_from
 from dris.pipeline.settings import Settings
+from dris.pipeline.wording import EVERYTHING
 
 # Rules that need not know what proxies learned by heart.
 _OUT_OF_FOLD = (RECOMMENDED, CLEAN, CLEAN_THEN_HARD)

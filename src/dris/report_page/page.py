@@ -14,7 +14,8 @@ from markupsafe import Markup
 from dris.core.errors import InputError
 from dris.data.writer import Writer
 from dris.pipeline.decision import Decision
-from dris.report_page import charts, sentences
+from dris.pipeline.wording import sentences
+from dris.report_page import charts
 from dris.report_page.content import OUTCOMES, Page, page_of
 from dris.report_page.inlined import one_script, part
 from dris.report_page.payload import payload, script_json
@@ -124,7 +125,7 @@ def render(page: Page) -> str:
         n=len(page.data),
         decision=page.decision,
         checks=[] if judgement is None else list(judgement.checks.values()),
-        said=sentences.said(page.decision, page.title, page.recipe.get("reading")),
+        said=sentences(page.decision, page.title, page.recipe.get("reading")),
         counts=dict(zip(OUTCOMES, _outcome_counts(page.outcomes()), strict=True)),
         regions=_regions(page),
         histogram=charts.histogram(page),

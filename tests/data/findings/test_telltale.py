@@ -83,7 +83,7 @@ def test_the_labels_words_are_left_out_through_every_door(tmp_path, door):
     assert said in str(decision)
     suspects = decision.suspects.positions
     assert flipped[suspects].mean() > 0.9
-    assert decision.wrong.low < flipped.mean() < decision.wrong.high + 0.02
+    assert decision.noise_rate.low < flipped.mean() < decision.noise_rate.high + 0.02
 
 
 def test_without_its_words_a_text_keeps_all_others():
@@ -96,10 +96,10 @@ def test_while_the_label_is_learned_from_no_range_is_given():
     given = np.array(["a", "b"])[rng.integers(0, 2, 400)]
     table = pa.table({"x": rng.normal(size=400), "copy": [g + "!" for g in given], "y": given})
     learned = dris.clean(dris.read_data(table, label="y", features=["x", "copy"]))
-    assert learned.wrong is None
+    assert learned.noise_rate is None
     assert "neither how many labels are wrong nor a limit can be told" in str(learned)
     left = dris.clean(dris.read_data(table, label="y"))
-    assert left.wrong is not None
+    assert left.noise_rate is not None
 
 
 def test_where_only_such_words_could_be_learned_from_they_stay_and_are_named(monkeypatch):
@@ -116,4 +116,4 @@ def test_where_only_such_words_could_be_learned_from_they_stay_and_are_named(mon
     (leak,) = decision.data.leaks
     assert (leak.words, leak.left_out) == (("health", "money", "sport"), False)
     assert "and they are learned from all the same" in str(decision)
-    assert decision.wrong is None
+    assert decision.noise_rate is None

@@ -22,7 +22,7 @@ Labels = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class WrongShare:
+class NoiseRate:
     """A share of wrong labels from `low` to `high`, and why each end is where it is.
 
     `low` is the least that fits if errors fall at random; it is too low where wrong labels can be
@@ -43,16 +43,8 @@ class WrongShare:
         """How far the two ends are apart."""
         return self.high - self.low
 
-    def __str__(self) -> str:
-        about = "" if self.likely is None else f", about {self.likely:.1%} if errors fall at random"
-        return (
-            f"between {self.low:.1%} and {self.high:.1%} are{about} (the first is the least that "
-            "fits random errors, the second what proxies contradict, too many where classes "
-            "overlap; both are too few where errors follow the features)"
-        )
 
-
-def wrong_share(probabilities: NDArray[np.floating], labels: Labels) -> WrongShare:
+def estimate_noise_rate(probabilities: NDArray[np.floating], labels: Labels) -> NoiseRate:
     """The range of the share of wrong labels, from out-of-fold probabilities (N, C).
 
     The lower end is zero where it would be half or more: then nothing can be told.
@@ -61,7 +53,7 @@ def wrong_share(probabilities: NDArray[np.floating], labels: Labels) -> WrongSha
     >>> odds = rng.normal(0, 4, 4000)
     >>> p = 1 / (1 + np.exp([odds, -odds])).T
     >>> y = (odds > 0) ^ (rng.random(4000) < 0.2 + 0.3 * np.exp(-np.abs(odds)))  # one in five
-    >>> share = wrong_share(p, y.astype(np.int64))
+    >>> share = estimate_noise_rate(p, y.astype(np.int64))
     >>> round(share.low, 2), round(share.likely, 2), round(share.high, 2)
     (0.18, 0.21, 0.27)
     """
@@ -71,7 +63,7 @@ def wrong_share(probabilities: NDArray[np.floating], labels: Labels) -> WrongSha
     fits = random_errors(probabilities, labels)
     known = fits.overlap <= APART and fits.narrow and surest <= fits.most
     likely = min(fits.best, high) if known else None
-    return WrongShare(min(_least(fits, surest), high), high, likely, surest)
+    return NoiseRate(min(_least(fits, surest), high), high, likely, surest)
 
 
 def surest_share(probabilities: NDArray[np.floating], labels: Labels) -> float:

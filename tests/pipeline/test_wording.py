@@ -6,7 +6,7 @@ import pytest
 
 from dris.pipeline.by_scores import decide_scored
 from dris.pipeline.harm import Change, Harm
-from dris.report_page.sentences import changing, doing, headline, promise
+from dris.pipeline.wording import advice, headline, promise
 from made_scored import made_scored
 
 
@@ -24,13 +24,13 @@ def test_the_headline_counts_the_suspects(decision):
 def test_the_change_is_there_with_its_error_and_the_worst_class(decision, points):
     change = Change(points, 0.5)
     harm = Harm(change, change, {}, {"a": 1.0, "b": -3.0}, 2000, 0.9)
-    text = changing(replace(decision, harm=harm))
+    text = change(replace(decision, harm=harm))
     assert f"{points:+.1f} ± 0.5" in text
     assert "b with -3.0" in text
 
 
 def test_what_to_do_ends_with_a_line_that_can_be_typed(decision):
-    text = doing(decision, "my photos")
+    text = advice(decision, "my photos")
     assert f"{decision.kept.size}" in text
     assert text.endswith("dris review 'my photos'.")
 
@@ -38,4 +38,4 @@ def test_what_to_do_ends_with_a_line_that_can_be_typed(decision):
 def test_a_limit_is_stated_or_not_at_all(decision):
     limit = decision.limit
     assert f"({limit.wrong:,} of {limit.left:,})" in promise(decision)
-    assert "%" not in promise(replace(decision, limits=(), wrong=None))
+    assert "%" not in promise(replace(decision, limits=(), noise_rate=None))
