@@ -28,7 +28,7 @@ from dris.data.labelled import LabelledData
 from dris.data.writer import OWN
 from dris.learn.engines.bars import bar
 from dris.learn.engines.processes import Progress
-from dris.learn.jobs.jobs import Data
+from dris.learn.trainers.job import Data
 from dris.learn.recipe import Recipe
 from dris.learn.trainers.stacked.feature_table import as_features
 from dris.learn.trainers.stacked.row_models import guesses_after

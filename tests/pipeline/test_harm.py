@@ -10,7 +10,7 @@ from dris.core.scores.suspicion import suspicion
 from dris.core.select.methods import METHODS, Method
 from dris.core.select.selection import keep_top
 from dris.data.labelled import LabelledData
-from dris.learn.jobs.jobs import Data
+from dris.learn.trainers.job import Data
 from dris.learn.trainers.stacked.feature_table import as_features
 from dris.pipeline import harm as module
 from dris.pipeline.by_scores import decide_scored

@@ -32,7 +32,7 @@ from dris.core.errors import InputError
 from dris.core.select.rules import RECOMMENDED
 from dris.data.in_memory import sparse_table
 from dris.data.labelled import Feature, LabelledData
-from dris.learn.jobs.standardized import as_single
+from dris.learn.trainers.standardize import as_single
 from dris.learn.record.array_like import refuse_other_index
 from dris.pipeline.route import decide
 from dris.pipeline.settings import Settings

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dris.core.large.mapped import let_go
 from dris.core.streams import rng_for
-from dris.learn.jobs.folds import copies_in, folds_of
+from dris.learn.trainers.folds import copies_in, folds_of
 from dris.learn.trainers.stacked.head_models import Head
 from dris.learn.trainers.stacked.row_models import guesses_after
 from dris.pipeline.wording import CONDITION, held_out_change

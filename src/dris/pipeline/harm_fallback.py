@@ -11,7 +11,7 @@ from dris.core.select.rules import CLEAN, rule_of
 from dris.core.select.selection import Subset
 from dris.core.temporaries import temporary_folder
 from dris.data.labelled import LabelledData
-from dris.learn.jobs.jobs import Data
+from dris.learn.trainers.job import Data
 from dris.learn.trainers.stacked.feature_table import as_features
 from dris.pipeline.by_scores import decide_scored
 from dris.pipeline.choice import FEW, LITTLE

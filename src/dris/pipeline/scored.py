@@ -29,7 +29,7 @@ from dris.data.labelled import LabelledData
 from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import Progress
 from dris.learn.extras import require
-from dris.learn.jobs.jobs import Columns
+from dris.learn.trainers.job import Columns
 from dris.learn.proxies import default_recipe, train_proxies
 from dris.learn.store.run_store import Store
 from dris.learn.trainers.registry import kind_of

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.streams import rng_for
-from dris.learn.jobs.jobs import Data
+from dris.learn.trainers.job import Data
 from dris.learn.trainers.stacked.feature_table import as_features
 from dris.learn.trainers.stacked.row_models import guesses_after
 from dris.pipeline.harm import HEADS

@@ -24,7 +24,7 @@ from counted_training import EPOCHS, STEPS, finished, killed_after, started, tak
 from dris.core.errors import InputError  # noqa: E402
 from dris.learn.jobs import proxy_job  # noqa: E402
 from dris.learn.jobs.job_keys import key_of  # noqa: E402
-from dris.learn.jobs.jobs import Data, Job, everyone_or_bag  # noqa: E402
+from dris.learn.trainers.job import Data, Job, everyone_or_bag  # noqa: E402
 from dris.learn.proxies import train_proxies  # noqa: E402
 from dris.learn.recipe import Recipe  # noqa: E402
 from dris.learn.store.model_names import name_of  # noqa: E402

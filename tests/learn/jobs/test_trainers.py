@@ -11,13 +11,13 @@ from sklearn.linear_model import SGDClassifier
 
 import dris
 from dris.core.errors import InputError
-from dris.learn.jobs.jobs import Data, Job
+from dris.learn.trainers.job import Data, Job
 from dris.learn.proxies import train_proxies
 from dris.learn.recipe import Recipe
 from dris.learn.targets import train_target
 from dris.learn.trainers import registry as trainers
 from dris.learn.trainers.networks.network_trainer import NAMES
-from dris.learn.trainers.networks.schedules import Passes
+from dris.learn.trainers.schedules import Passes
 from dris.learn.trainers.registry import ESTIMATOR, TRAINERS, check_name, checked_model, kind_of
 from dris.learn.trainers.stacked.head_models import Head
 from dris.learn.trainers.trainer import Trainer

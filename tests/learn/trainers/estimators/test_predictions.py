@@ -14,7 +14,7 @@ from dris.core.streams import seed_for
 from dris.learn.record.recorder import Recorder
 from dris.learn.trainers.estimators.predictions import as_logits, logits_of, penultimate_of
 from dris.learn.trainers.estimators.staged import Estimator, resolve
-from dris.learn.trainers.networks.schedules import Passes
+from dris.learn.trainers.schedules import Passes
 
 
 def data(classes, n=90, seed=0):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dris.learn.jobs.jobs import Data
+from dris.learn.trainers.job import Data
 from dris.learn.recipe import Recipe
 from dris.learn.trainers.stacked.feature_table import as_features
 from dris.learn.trainers.stacked.head_models import Head

@@ -18,12 +18,12 @@ import dris
 from dris.core.dynamics.best_epoch import best_epoch
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.learn.jobs.folds import copies_in
-from dris.learn.jobs.jobs import Data, Job, folds_for
+from dris.learn.trainers.folds import copies_in
+from dris.learn.trainers.job import Data, Job, folds_for
 from dris.learn.proxies import train_proxies
 from dris.learn.recipe import Recipe
 from dris.learn.store.run_store import Store
-from dris.learn.trainers.networks.schedules import Passes
+from dris.learn.trainers.schedules import Passes
 from dris.learn.trainers.stacked import numpy_stack, stacked_job
 from dris.learn.trainers.stacked.feature_table import SPARSE_LENGTH
 from dris.learn.trainers.stacked.head_models import Head
@@ -108,7 +108,7 @@ def test_folds_follow_the_loop_oracle_in_fold_and_out_of_fold(hidden, folds):
 @pytest.mark.parametrize("hidden", [None, 7])
 def test_one_step_is_the_gradient_that_torch_traces(hidden):
     torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
-    from dris.learn.trainers.networks.schedules import Passes
+    from dris.learn.trainers.schedules import Passes
     from dris.learn.trainers.stacked.numpy_stack import NumpyStack
 
     x, y = toy(n=20)

@@ -19,7 +19,8 @@ from dris.core.errors import InputError
 from dris.core.streams import rng_for, seed_for
 from dris.learn.recipe import Recipe, cosine
 from dris.learn.trainers.networks.models import Classifier, build_model
-from dris.learn.trainers.networks.schedules import Passes, Schedule
+from dris.learn.trainers.schedules import Passes, Schedule
+from dris.learn.trainers.trainer import Training
 from dris.learn.trainers.networks.sources import (
     PADDING,
     Positions,
@@ -73,7 +74,7 @@ class BrokenLossError(InputError):
     step: int = 0
 
 
-class Network:
+class Network(Training):
     """A network in training: `train_epoch`, `measure`, `state` and `restore`.
 
     Its schedule says what an epoch trains on, passes over everything unless given; another may
@@ -129,7 +130,7 @@ class Network:
         )
 
     @property
-    def schedule(self) -> Schedule:
+    def schedule(self) -> Schedule:  # type: ignore[override]
         """What an epoch trains on."""
         return self._schedule
 
@@ -216,10 +217,6 @@ class Network:
                 f"{error}; build it for examples of shape {self._source.shape}"
             ) from error
         return logits
-
-    def portions(self, positions: Positions) -> list[Positions]:
-        """The examples to measure, all at once: `measure` takes a batch after the other."""
-        return [positions]
 
     def measure(
         self, positions: Positions, *, hidden: bool = False

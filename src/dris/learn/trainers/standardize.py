@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from dris.core.errors import InputError
 from dris.core.large.mapped import let_go
-from dris.learn.jobs.jobs import Columns, Data, Normalize, Stretch, Untangled
+from dris.learn.trainers.job import Columns, Data, Normalize, Stretch, Untangled
 from dris.learn.record.array_like import divisor_of
 
 HEAVIEST = 16  # columns; found on texts and categories that nothing was tested on
