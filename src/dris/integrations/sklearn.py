@@ -32,8 +32,8 @@ from dris.core.errors import InputError
 from dris.core.select.rules import RECOMMENDED
 from dris.data.in_memory import sparse_table
 from dris.data.labelled import Feature, LabelledData
-from dris.learn.trainers.standardize import as_single
 from dris.learn.record.array_like import refuse_other_index
+from dris.learn.trainers.standardize import as_single
 from dris.pipeline.route import decide
 from dris.pipeline.settings import Settings
 from dris.pipeline.wording import ALL_KEPT, EVERYTHING

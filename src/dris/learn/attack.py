@@ -11,12 +11,12 @@ from dris.core.noise.flips import NoisyLabels, flip_labels
 from dris.core.streams import checked_seed
 from dris.core.validate import checked_labels
 from dris.learn.engines.processes import Progress, devices_of
-from dris.learn.trainers.job import Data, Job
-from dris.learn.trainers.inputs import checked_inputs, count_rows
 from dris.learn.proxies import default_recipe, train_jobs
 from dris.learn.recipe import Recipe
 from dris.learn.record.array_like import refuse_other_index
 from dris.learn.store.run_store import Store
+from dris.learn.trainers.inputs import checked_inputs, count_rows
+from dris.learn.trainers.job import Data, Job
 from dris.learn.trainers.registry import check_model
 
 

@@ -14,15 +14,15 @@ from dris.core.select.importance import Importance
 from dris.core.streams import rng_for
 from dris.core.validate import checked_count, checked_mask, exact
 from dris.learn.engines.processes import Progress
-from dris.learn.trainers.job import Data, Job
+from dris.learn.jobs.target_job import Sampled, TargetRun, follow
 from dris.learn.recipe import PAPER_RHO_REFERENCE, Recipe
 from dris.learn.sampling.feeds import Draws, Fixed, Online, losses_of
 from dris.learn.sampling.plans import Plan, Score, Seen, plan_named
 from dris.learn.store.run_store import Store, fingerprint
-from dris.learn.jobs.target_job import Sampled, TargetRun, follow
 from dris.learn.targets import checked_job, counted
-from dris.learn.trainers.schedules import Passes, Positions
+from dris.learn.trainers.job import Data, Job
 from dris.learn.trainers.registry import check_model, describe_model, one_thread, trainer_of
+from dris.learn.trainers.schedules import Passes, Positions
 
 # A tenth of the smallest share of the data that the paper trains a target on (α = 0.25): each of
 # the examples that carry the draws is then seen 40 times an epoch.

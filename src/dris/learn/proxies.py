@@ -23,18 +23,13 @@ from dris.core.temporaries import temporary_folder
 from dris.core.validate import checked_count, checked_ids, checked_labels
 from dris.learn.engines.engine import LOCAL, Engine, checked_engine
 from dris.learn.engines.processes import Progress, run_all
-from dris.learn.trainers.folds import in_and_out
 from dris.learn.jobs.kept_jobs import hash_data
-from dris.learn.trainers.job import (
-    Data,
-    DivergedError,
-    Job,
-    Normalize,
-    Group,
-    Trained,
-    epochs_of,
-    folds_for,
-)
+from dris.learn.jobs.proxy_job import train
+from dris.learn.jobs.stacked_job import train_stacked
+from dris.learn.recipe import Recipe
+from dris.learn.record.array_like import refuse_other_index
+from dris.learn.store.run_store import Store
+from dris.learn.trainers.folds import in_and_out
 from dris.learn.trainers.inputs import (
     check_held_out,
     check_ways,
@@ -43,11 +38,16 @@ from dris.learn.trainers.inputs import (
     count_rows,
     rows_at,
 )
-from dris.learn.jobs.proxy_job import train
-from dris.learn.jobs.stacked_job import train_stacked
-from dris.learn.recipe import Recipe
-from dris.learn.record.array_like import refuse_other_index
-from dris.learn.store.run_store import Store
+from dris.learn.trainers.job import (
+    Data,
+    DivergedError,
+    Group,
+    Job,
+    Normalize,
+    Trained,
+    epochs_of,
+    folds_for,
+)
 from dris.learn.trainers.registry import check_model, trainer_of
 
 

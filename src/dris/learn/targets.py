@@ -13,15 +13,15 @@ from dris.core.select.selection import Subset
 from dris.core.streams import checked_seed
 from dris.core.validate import checked_count, checked_labels, checked_mask
 from dris.learn.engines.processes import Progress, devices_of
-from dris.learn.trainers.job import Data, Job
-from dris.learn.trainers.inputs import checked_inputs, checked_test, count_rows
+from dris.learn.jobs.target_job import Sampled, TargetRun, follow
 from dris.learn.proxies import default_recipe
 from dris.learn.recipe import Recipe
 from dris.learn.sampling.feeds import Fixed
 from dris.learn.store.run_store import Store, fingerprint
-from dris.learn.jobs.target_job import Sampled, TargetRun, follow
-from dris.learn.trainers.schedules import StepParity
+from dris.learn.trainers.inputs import checked_inputs, checked_test, count_rows
+from dris.learn.trainers.job import Data, Job
 from dris.learn.trainers.registry import check_model, trainer_of
+from dris.learn.trainers.schedules import StepParity
 
 
 def train_target(

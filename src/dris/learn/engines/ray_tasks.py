@@ -20,8 +20,8 @@ from dris.core.errors import InputError
 from dris.learn.engines.cluster import connected
 from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import Progress, settle
-from dris.learn.extras import require
 from dris.learn.engines.visible_folder import Mark
+from dris.learn.extras import require
 
 _log = logging.getLogger("dris.run")
 _POLL = 0.25  # seconds between two looks at the cluster

@@ -13,11 +13,11 @@ from contextlib import nullcontext
 from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import Progress
 from dris.learn.engines.ray_tasks import run_on_ray
+from dris.learn.engines.visible_folder import Mark, marked
 from dris.learn.jobs.kept_jobs import key_of
-from dris.learn.trainers.job import Data, Job, Trained, epochs_of
 from dris.learn.store.run_store import Store
 from dris.learn.store.runs import Run
-from dris.learn.engines.visible_folder import Mark, marked
+from dris.learn.trainers.job import Data, Job, Trained, epochs_of
 
 Attempt = Callable[[Job, Data, Store | None, Callable[[], None]], Trained]
 

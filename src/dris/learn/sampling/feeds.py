@@ -13,9 +13,9 @@ from dris.core.dynamics.trajectories import trajectories_of
 from dris.core.errors import InputError
 from dris.core.sanitize import from_json
 from dris.core.select.importance import Importance
-from dris.learn.trainers.job import CollapsedError
-from dris.learn.sampling.plans import Plan, Score, Seen, no_score, uniform
 from dris.learn.jobs.target_job import Sampled
+from dris.learn.sampling.plans import Plan, Score, Seen, no_score, uniform
+from dris.learn.trainers.job import CollapsedError
 from dris.learn.trainers.schedules import Drawn, Positions, Schedule
 from dris.learn.trainers.trainer import State, Training
 

@@ -46,7 +46,7 @@ class Training(ABC):
         """The positions in pieces that are small enough to be measured at once."""
         return [positions]
 
-    def refuse_broken_weights(self) -> None:
+    def refuse_broken_weights(self) -> None:  # noqa: B027
         """Raise if a weight is not finite."""
 
     def state(self) -> State | None:
@@ -116,10 +116,10 @@ class Trainer(ABC):
         """A hash of the user's own source behind the model, if any."""
         return None
 
-    def refuse_unnamed(self, model: Any) -> None:
+    def refuse_unnamed(self, model: Any) -> None:  # noqa: B027
         """Raise if a store could not find the model again by its name."""
 
-    def refuse_steps(self, model: Any) -> None:
+    def refuse_steps(self, model: Any) -> None:  # noqa: B027
         """Raise if the model takes no single steps, which targets need."""
 
     def is_divergence(self, error: ValueError) -> bool:

@@ -3,9 +3,9 @@ import pytest
 
 from dris.core.errors import InputError
 from dris.core.scores.formulas import aum_mean, forgetting, grand, rank_variance
+from dris.learn.proxies import train_proxies
 from dris.learn.trainers.job import Data
 from dris.learn.trainers.standardize import as_table
-from dris.learn.proxies import train_proxies
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_measuring_in_portions_measures_every_example_once(monkeypatch, made):
     how = {"model": "sgd_log", "epochs": 3, "workers": 1, "gradient_norm": True}
     expected = train_proxies(*made, **how)
     monkeypatch.setattr(
-        "dris.learn.trainers.estimators.staged._AT_ONCE", 6 * 7
+        "dris.learn.trainers.estimators.estimator.MAX_MEASURED", 6 * 7
     )  # seven rows at a time
     found = train_proxies(*made, **how)
     for name in ("loss", "margin", "gradient_norm"):

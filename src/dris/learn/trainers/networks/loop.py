@@ -19,8 +19,6 @@ from dris.core.errors import InputError
 from dris.core.streams import rng_for, seed_for
 from dris.learn.recipe import Recipe, cosine
 from dris.learn.trainers.networks.models import Classifier, build_model
-from dris.learn.trainers.schedules import Passes, Schedule
-from dris.learn.trainers.trainer import Training
 from dris.learn.trainers.networks.sources import (
     PADDING,
     Positions,
@@ -29,6 +27,8 @@ from dris.learn.trainers.networks.sources import (
     drawn_crops,
     on_device,
 )
+from dris.learn.trainers.schedules import Passes, Schedule
+from dris.learn.trainers.trainer import Training
 
 _MEASURED_AT_ONCE = 512
 _STEPS_UNSEEN = 32  # on a GPU, which waits whenever somebody looks
@@ -130,7 +130,7 @@ class Network(Training):
         )
 
     @property
-    def schedule(self) -> Schedule:  # type: ignore[override]
+    def schedule(self) -> Schedule:
         """What an epoch trains on."""
         return self._schedule
 

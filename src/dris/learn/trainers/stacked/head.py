@@ -85,7 +85,7 @@ class OneHead(Training):
 
     def __init__(self, job: Job, data: Data, schedule: Schedule, stream: Stream) -> None:
         self._x = data.x
-        self.model = NumpyStack(
+        self.model: NumpyStack = NumpyStack(
             data.x,
             data.y,
             job.classes,
@@ -97,7 +97,7 @@ class OneHead(Training):
         )
 
     @property
-    def schedule(self) -> Schedule:  # type: ignore[override]
+    def schedule(self) -> Schedule:
         return self.model.schedules[0]
 
     @schedule.setter

@@ -80,7 +80,9 @@ class NumpyStack(Stack):
         def one(begin: int) -> list[Any]:
             end = min(begin + rows, len(table))
             return [
-                hand_on(self._answer(table, slice(m, min(m + some, len(self))), begin, end, lengths))
+                hand_on(
+                    self._answer(table, slice(m, min(m + some, len(self))), begin, end, lengths)
+                )
                 for m in range(0, len(self), some)
             ]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dris import train_proxies
-from dris.learn.jobs import standardized
+from dris.learn.trainers import standardize as standardized
 from dris.learn.trainers.job import Data, Untangled
 from dris.learn.trainers.standardize import as_table
 
