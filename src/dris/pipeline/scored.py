@@ -193,6 +193,7 @@ def score_data(
     progress: Progress | None = None,
     engine: Engine | str = "local",
     only_judged: bool = False,
+    gradient_norm: bool = False,
 ) -> Scored:
     """Plant canaries, train proxies, and hold on to both.
 
@@ -223,6 +224,8 @@ def score_data(
         "store": store,
         "engine": engine,
     }
+    if gradient_norm:
+        how["gradient_norm"] = True
     how["standardize"] = scaling(data, features)
     if chosen.scored_epoch is not None:
         how["scored_epoch"] = chosen.scored_epoch
