@@ -9,7 +9,7 @@ from dris.data.reader import read_data
 from dris.pipeline.decision import Decision
 from dris.pipeline.suspects import Suspects
 from dris.review_app.journal import Journal
-from dris.review_app.session import Desk
+from dris.review_app.session import ReviewSession
 from dris.review_app.worklist import worklist_of
 
 NAMES = ("cat", "dog", "eel")
@@ -34,9 +34,9 @@ def made_decision(data=None, *, suspects=40, n=200, names=NAMES):
         names=data.names,
         proxies=3,
     )
-    wary = np.full(len(data), 0.1)
-    wary[at] = found.suspicion
-    return Decision(data, np.arange(suspects, len(data)), wary, found, "clean", None)
+    suspicion = np.full(len(data), 0.1)
+    suspicion[at] = found.suspicion
+    return Decision(data, np.arange(suspects, len(data)), suspicion, found, "clean", None)
 
 
 def made_table(folder, n=200, names=NAMES):
@@ -48,10 +48,10 @@ def made_table(folder, n=200, names=NAMES):
     return path
 
 
-def made_desk(folder, *, suspects=40, sample=20, n=200):
-    """A desk over a table of that folder; the same again goes on where it was."""
+def made_session(folder, *, suspects=40, sample=20, n=200):
+    """A session over a table of that folder; the same again goes on where it was."""
     path = made_table(folder, n)
     data = read_data(path, label="kind", id="name", features=[])
-    ticks = Path(folder, "animals.review.jsonl")
+    answers = Path(folder, "animals.review.jsonl")
     made = worklist_of(made_decision(data, suspects=suspects), sample=sample)
-    return Desk(data, Journal(ticks, made))
+    return ReviewSession(data, Journal(answers, made))

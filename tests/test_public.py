@@ -33,6 +33,7 @@ PINNED = [
     "rank_variance",
     "read_data",
     "report",
+    "review",
     "targeted_noise",
     "train_online",
     "train_proxies",

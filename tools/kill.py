@@ -160,7 +160,7 @@ def write_inputs(folder: Path) -> None:
         "\n".join(["name,height,kind", *rows]) + "\n", encoding="utf-8"
     )
     ticks = [f"r{i},{'dog' if i % 2 else 'cat'},,right," for i in range(5)]
-    head = "id,given,proposed,verdict,corrected"
+    head = "id,given,suggested,answer,corrected"
     (folder / "review.csv").write_text("\n".join([head, *ticks]) + "\n", encoding="utf-8")
     write_shards(folder / "losses", losses_of(300), shards=2)
 

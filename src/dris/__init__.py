@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from dris.pipeline.verbs import prune as prune
     from dris.pipeline.verbs import weights as weights
     from dris.report_page.page import report as report
+    from dris.review_app.review import review as review
 
 __version__ = "0.1.0"
 
@@ -70,6 +71,7 @@ _HOMES = {
     "rank_variance": "dris.core.scores.ranks",
     "read_data": "dris.data.reader",
     "report": "dris.report_page.page",
+    "review": "dris.review_app.review",
     "targeted_noise": "dris.learn.attack",
     "train_online": "dris.learn.online",
     "train_proxies": "dris.learn.proxies",

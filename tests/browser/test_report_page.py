@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from browser_hands import counted, drag, ink, status
-from dris.pipeline.answers import Tick, read_ticks
+from dris.pipeline.answers import AnswerLine, read_answers
 from dris.report_page.page import render
 from made_report import HOSTILE, hostile, made
 
@@ -179,11 +179,11 @@ def test_ticks_by_key_and_by_click_are_exported_as_the_reader_reads_them(
         )
 
     proposed = names(0)[2] if names(0)[1] != names(0)[2] else ""
-    assert read_ticks(path) == [
-        Tick(*names(0), "wrong", proposed),
-        Tick(*names(1), "right", ""),
-        Tick(*names(2), "unsure", ""),
-        Tick(*names(3), "wrong", ""),
+    assert read_answers(path) == [
+        AnswerLine(*names(0), "wrong", proposed),
+        AnswerLine(*names(1), "right", ""),
+        AnswerLine(*names(2), "unsure", ""),
+        AnswerLine(*names(3), "wrong", ""),
     ]
     assert found.harm == []
 
@@ -206,7 +206,7 @@ def test_hostile_names_come_back_from_the_csv_unchanged_and_no_cell_is_a_formula
         page.locator("#queue-export").click()
     path = tmp_path / "got.csv"
     download.value.save_as(path)
-    ticks = read_ticks(path)
+    ticks = read_answers(path)
     # A NUL cannot stand in HTML or CSV and is not asked for.
     assert [t.id for t in ticks] == [str(data.data.ids[p]) for p in data.queue]
     assert {t.given for t in ticks} <= set(HOSTILE)

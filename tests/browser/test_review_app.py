@@ -95,7 +95,7 @@ def served(tmp_path):
 ANIMALS = ("animals.csv", "--label", "kind", "--id", "name", "--reviewer", "ana")
 
 
-def acts(folder, name="animals"):
+def entries(folder, name="animals"):
     lines = (folder / f"{name}.review.jsonl").read_text(encoding="utf-8").splitlines()[1:]
     return [json.loads(line) for line in lines]
 
@@ -137,9 +137,9 @@ def test_fifty_labels_are_answered_by_keyboard_alone(served, looked_at, tmp_path
             page.keyboard.press("aakku"[k % 5])
         shown(page, ".id", before, same=False)
     wait_saved(page, 50, total)
-    said = acts(tmp_path)
-    assert len({act["at"] for act in said}) == 50
-    counts = {v: sum(act["verdict"] == v for act in said) for v in ("wrong", "right", "unsure")}
+    said = entries(tmp_path)
+    assert len({entry["at"] for entry in said}) == 50
+    counts = {v: sum(entry["answer"] == v for entry in said) for v in ("wrong", "right", "unsure")}
     assert counts["unsure"] == 5
     assert counts["wrong"] + counts["right"] == 45
     assert found.harm == []
@@ -154,7 +154,7 @@ def test_undo_by_key_brings_the_card_back(served, looked_at, tmp_path):
     page.keyboard.press("z")
     wait_saved(page, 0, total)
     shown(page, ".id", first)
-    assert [act["act"] for act in acts(tmp_path)] == ["tick", "undo"]
+    assert [entry["entry"] for entry in entries(tmp_path)] == ["answer", "undo"]
 
 
 def test_filters_and_search_narrow_the_queue(served, looked_at):
@@ -208,8 +208,8 @@ def test_a_cell_is_accepted_at_once_after_its_sample_was_checked(served, looked_
     page.wait_for_function(
         "() => document.querySelector('#told').textContent.includes('accepted as')"
     )
-    last = acts(tmp_path)[-1]
-    assert (last["act"], len(last["at"])) == ("cell", size - 20)
+    last = entries(tmp_path)[-1]
+    assert (last["entry"], len(last["at"])) == ("cell", size - 20)
     page.locator("#card").focus()
     page.keyboard.press("z")
     page.wait_for_function(
@@ -265,7 +265,7 @@ def test_killed_in_the_middle_it_goes_on_with_every_answer(served, looked_at, tm
     server.kill()
     page.keyboard.press("k")
     page.wait_for_function("() => document.querySelector('#told').classList.contains('bad')")
-    assert len(acts(tmp_path)) == 7
+    assert len(entries(tmp_path)) == 7
     again = served(*ANIMALS)
     assert any("goes on in" in line for line in again.said)
     assert not any("trained" in line for line in again.said)
@@ -315,7 +315,7 @@ def test_two_people_see_each_others_progress_and_their_agreement(served, looked_
 # -- who may not -----------------------------------------------------------------------------------
 
 
-def test_a_foreign_page_can_neither_read_nor_tick(served, looked_at, chromium, tmp_path):
+def test_a_foreign_page_can_neither_read_nor_answer(served, looked_at, chromium, tmp_path):
     server = served()
     looked_at(server.url)
     before = (tmp_path / "animals.review.jsonl").read_bytes()
@@ -331,12 +331,12 @@ def test_a_foreign_page_can_neither_read_nor_tick(served, looked_at, chromium, t
             }
             return tried;
         }""",
-        server.url + "tick",
+        server.url + "answer",
     )
     assert set(seen) <= {"refused", "opaque"}
     for origin in ("https://evil.example", "null"):
         told = context.request.post(
-            server.url + "tick", data={"at": 0, "verdict": "right"}, headers={"Origin": origin}
+            server.url + "answer", data={"at": 0, "answer": "right"}, headers={"Origin": origin}
         )
         assert told.status == 403
     told = context.request.get(server.url.replace("127.0.0.1", "localhost")[:-3] + "/opening")
@@ -396,7 +396,7 @@ def test_phone_dark_print_names_and_focus(served, looked_at):
     server = served()
     phone = looked_at(server.url, width=375)
     assert overflow(phone.page) <= 0
-    accept = phone.page.locator("[data-act=A]").bounding_box()
+    accept = phone.page.locator("[data-does=wrong]").bounding_box()
     assert accept["y"] + accept["height"] <= 800  # in reach without scrolling
     for dark in (False, True):
         page = looked_at(server.url, dark=dark).page
@@ -411,11 +411,11 @@ def test_phone_dark_print_names_and_focus(served, looked_at):
         name, ring = page.evaluate("""() => {
             const e = document.activeElement;
             const ring = getComputedStyle(e).outlineStyle !== 'none';
-            return [e.id || e.dataset.act || e.tagName, ring];
+            return [e.id || e.dataset.does || e.tagName, ring];
         }""")
         assert ring or name == "BODY", name
         reached.add(name)
-    assert {"theme", "finish", "search", "by-given", "A", "K", "O", "U"} <= reached
+    assert {"theme", "finish", "search", "by-given", "wrong", "right", "other", "unsure"} <= reached
     for live in ("#left", "#limit", "#told", "#where"):
         assert page.locator(live).get_attribute("aria-live") == "polite"
     assert phone.harm == []

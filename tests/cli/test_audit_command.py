@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 from dris.core.certify.random_audit import audit_limit
-from dris.data.interchange.scorefile import ScoreFile, write_scores
-from dris.data.reader import read_data
 
 N = 300
 
@@ -37,7 +35,7 @@ def table(path):
 
 
 def filled(path, answer):
-    """Every row's verdict and correction, as `answer(id, given)` says."""
+    """Every row's answer and correction, as `answer(id, given)` says."""
     rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"), newline="")))
     for row in rows[1:]:
         row[3:5] = answer(row[0], row[1])
@@ -74,8 +72,8 @@ def test_an_audit_without_a_wrong_label_gives_the_exact_limit(dris, here):
 def test_wrong_and_unsure_both_count_as_wrong(dris, here):
     path = drawn(dris, here)
     names = [row["id"] for row in table(path)]
-    verdicts = {names[0]: ("wrong", ""), names[1]: ("unsure", "")}
-    filled(path, lambda name, _: verdicts.get(name, ("right", "")))
+    answers = {names[0]: ("wrong", ""), names[1]: ("unsure", "")}
+    filled(path, lambda name, _: answers.get(name, ("right", "")))
     code, out, _ = dris("audit", "read", "audit.csv", "--json")
     assert (code, json.loads(out)["wrong"]) == (0, 2)
 
@@ -83,7 +81,7 @@ def test_wrong_and_unsure_both_count_as_wrong(dris, here):
 def test_the_file_shows_the_row_and_no_answer(dris, here):
     rows = table(drawn(dris, here))
     data = {r["name"]: r for r in table(here / "data.csv")}
-    assert {row["proposed"] for row in rows} == {""}
+    assert {row["suggested"] for row in rows} == {""}
     for row in rows:
         shown = data[row["id"]]
         height = row["height"].removeprefix("'")  # kept from being a formula in a spreadsheet
@@ -145,15 +143,15 @@ def test_an_audit_of_data_that_changed_since_has_no_limit(dris, here):
     refused(dris("audit", "read", "audit.csv"), "has changed")
 
 
-def as_exported(page, verdict="right"):
+def as_exported(page, answer="right"):
     """The sample of a report as its button exports it, every answer alike."""
     data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
     sample = data["sample"]
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL)
-    writer.writerow(["id", "given", "proposed", "verdict", "corrected", sample["sealed"]])
+    writer.writerow(["id", "given", "suggested", "answer", "corrected", sample["sealed"]])
     for name, given in json.loads(sample["sealed"])["drawn"]:
-        writer.writerow([name, given, "", verdict, "", ""])
+        writer.writerow([name, given, "", answer, "", ""])
     return out.getvalue(), sample["limits"]
 
 
@@ -190,116 +188,8 @@ def test_nothing_is_overwritten_and_bad_sizes_are_refused(dris, here):
     refused(dris(*other, "--n", N + 1), "at most")
     refused(dris(*other, "--n", 0), "n must be")
     refused(dris(*other, "--delta", 2), "delta")
-    refused(dris(*other, "--limit", 0.01, "--expect-wrong", 9), "raise --limit")
+    refused(dris(*other, "--limit", 0.01, "--expect-wrong", 9), "raise")
     assert not (here / "other.csv").exists()
-
-
-# -- queue and apply -----------------------------------------------------------------------------
-
-
-def test_a_queue_finds_flips_and_corrections_come_back_as_trusted(dris, here):
-    dris("corrupt", "data.csv", *COLUMNS, "--rate", 0.05, "--out", "noisy.csv")
-    truth = {r["name"]: r for r in table(here / "noisy-truth.csv")}
-    words = ("--epochs", 6, "--workers", 1, "--n", 20, "--json")
-    code, out, _ = dris("audit", "queue", "noisy.csv", *COLUMNS, *words)
-    assert (code, json.loads(out)["queued"]) == (0, 20)
-    rows = table(here / "review.csv")
-    # 15 of 300 are flipped between blobs four deviations apart: nearly all head the queue.
-    assert sum(truth[row["id"]]["flipped"] == "True" for row in rows[:15]) >= 13
-    assert rows[0]["proposed"] == truth[rows[0]["id"]]["kind_true"] != rows[0]["given"]
-
-    def person(name, given):
-        true = truth[name]["kind_true"]
-        if name == rows[1]["id"]:
-            return "wrong", ""
-        if name == rows[2]["id"]:
-            return "unsure", ""
-        return ("right", "") if true == given else ("wrong", true)
-
-    filled(here / "review.csv", person)
-    words = ("noisy.csv", "review.csv", *COLUMNS, "--out", "done.csv")
-    code, out, _ = dris("audit", "apply", *words, "--json")
-    found = json.loads(out)
-    assert (found["dropped"], found["unsure"], found["trusted"]) == (1, 1, 18)
-    done = read_data("done.csv", label="kind", id="name", trusted="trusted")
-    assert len(done) == N - 1
-    assert rows[1]["id"] not in done.ids
-    for name, label, vouched in zip(done.ids, done.given(), done.trusted, strict=True):
-        assert not vouched or truth[name]["kind_true"] == label
-    again = ("done.csv", "audit.csv", *COLUMNS, "--out", "more.csv")
-    dris("audit", "draw", "done.csv", *COLUMNS, "--without", "trusted", "--n", 30)
-    filled(here / "audit.csv", lambda *_: ("right", ""))
-    refused(dris("audit", "apply", *again), "pass --trusted trusted")
-    assert dris("audit", "apply", *again, "--trusted", "trusted")[0] == 0
-    more = read_data("more.csv", label="kind", id="name", trusted="trusted")
-    assert set(done.ids[done.trusted]) < set(more.ids[more.trusted])
-
-
-def test_a_queue_from_a_score_file_trains_nothing_and_hides_canaries(dris, here):
-    data = read_data("data.csv", label="kind", id="name")
-    other = data.given(1 - data.labels).astype(str)
-    canary = np.arange(N) == 0
-    scores = ScoreFile(
-        data.ids,
-        {"aum_mean": np.arange(N)},
-        {"canary": canary},
-        texts={"given": data.given().astype(str), "suggested": other},
-    )
-    write_scores(scores, "scores.parquet")
-    words = ("audit", "queue", "data.csv", *COLUMNS, "--n", 3)
-    code, _, err = dris(*words, "--scores", ".")
-    assert code == 0
-    assert "canaries" in err
-    rows = table(here / "review.csv")
-    assert [row["id"] for row in rows] == ["r1", "r2", "r3"]
-    assert [row["proposed"] for row in rows] == ["cat", "dog", "cat"]
-    text = (here / "data.csv").read_text(encoding="utf-8").replace("dog", "cat", 1)
-    (here / "data.csv").write_text(text, encoding="utf-8")
-    refused(dris(*words, "--scores", ".", "--force"), "other labels")
-
-
-def test_a_queue_from_scores_goes_by_suspicion_where_there_is_one(dris, here):
-    data = read_data("data.csv", label="kind", id="name")
-    given = data.given().astype(str)
-    scores = {"aum_mean": np.arange(N), "suspicion": np.arange(N)}
-    texts = {"given": given, "suggested": given}
-    write_scores(ScoreFile(data.ids, scores, texts=texts), "scores.parquet")
-    assert dris("audit", "queue", "data.csv", *COLUMNS, "--n", 2, "--scores", ".")[0] == 0
-    assert [row["id"] for row in table(here / "review.csv")] == [f"r{N - 1}", f"r{N - 2}"]
-
-
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ("r0,cat,dog,wrong,bird", "no class"),
-        ("r0,cat,dog,wrong,cat", "the label it has"),
-        ("r0,cat,dog,right,dog", "only a wrong label"),
-        ("r0,dog,cat,right,", "review this data"),
-        ("zz,cat,dog,right,", "no id"),
-        ("r0,cat,dog,perhaps,", "verdict"),
-        ("r0,cat,dog,,", "no verdict"),
-        ("r0,cat,dog", "cells"),
-    ],
-)
-def test_a_review_that_does_not_fit_the_data_is_refused_and_nothing_written(dris, here, line, says):
-    (here / "review.csv").write_text(
-        f"id,given,proposed,verdict,corrected\n{line}\n", encoding="utf-8"
-    )
-    refused(dris("audit", "apply", "data.csv", "review.csv", *COLUMNS, "--out", "x.csv"), says)
-    assert not (here / "x.csv").exists()
-
-
-def test_a_review_that_fits_is_applied_and_other_lines_keep_their_bytes(dris, here):
-    (here / "review.csv").write_text(
-        "id,given,proposed,verdict,corrected\nr0,cat,dog,wrong,dog\n", encoding="utf-8"
-    )
-    assert dris("audit", "apply", "data.csv", "review.csv", *COLUMNS, "--out", "x.csv")[0] == 0
-    old, new = (
-        (here / name).read_text(encoding="utf-8").splitlines() for name in ("data.csv", "x.csv")
-    )
-    assert new[0] == old[0] + ",trusted"
-    assert new[1] == old[1].replace("cat", "dog") + ",true"
-    assert new[2:] == [line + ",false" for line in old[2:]]
 
 
 # -- corrupt -------------------------------------------------------------------------------------

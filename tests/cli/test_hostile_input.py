@@ -13,6 +13,7 @@ from dris.data.outputs import write_ids
 from dris.data.reader import read_data
 from dris.data.tables.jsonlines import open_jsonlines
 from dris.learn.store.run_store import Store
+from experiments.costs import cost_of
 from experiments.datasets.catalogue import KNOWN
 from made_tables import CSV, image_folder, npy_bytes, npz_bytes, png_bytes
 
@@ -90,7 +91,7 @@ def test_a_foreign_store_is_shown_escaped_and_its_mark_up_as_it_stands(dris, tmp
         "clean {}.parquet --label y",
         "clean {}.npz --label y",
         "audit read {}.csv",
-        "audit apply a.csv {}.csv --label y --out c.csv",
+        "review a.csv --import {}.csv --label y --epochs 1 --workers 1",
         "score --from {}.npy",
         "rank {}.parquet",
         "corrupt a.csv --label y --kind matrix --matrix {}.csv --out n.csv",
@@ -208,10 +209,13 @@ def test_deep_json_is_one_sentence(dris, tmp_path):
     (tmp_path / "a.jsonl").write_text(deep, encoding="utf-8")
     assert dris("clean", tmp_path / "a.jsonl", "--label", "y")[0] == 1
     (tmp_path / "audit.csv").write_text(
-        "id,given,proposed,verdict,corrected\na,b,,right,\n", encoding="utf-8"
+        "id,given,suggested,answer,corrected\na,b,,right,\n", encoding="utf-8"
     )
     (tmp_path / "audit.json").write_text(deep, encoding="utf-8")
     assert dris("audit", "read", tmp_path / "audit.csv")[0] == 1
+    (tmp_path / "times.json").write_text(deep, encoding="utf-8")
+    words = ["reproduce", "times", "--scale", "smoke", "--records", tmp_path]
+    assert dris(*words, "--out", tmp_path / "o")[0] == 1
 
 
 def test_what_rank_wrote_and_is_damaged_since_is_one_sentence(dris, tmp_path):
@@ -225,6 +229,15 @@ def test_what_rank_wrote_and_is_damaged_since_is_one_sentence(dris, tmp_path):
         code, _, error = dris(*words)
         assert code == 1
         assert error.count("\n") == 1
+
+
+def test_a_device_that_is_none_is_one_sentence(dris, tmp_path):
+    code, _, error = dris(
+        "reproduce", "pruning", "--scale", "smoke", "--dry-run", "--device", "0", "--out", tmp_path
+    )
+    assert code == 1
+    assert "device must be cpu, cuda or cuda:<number>, got '0'" in error
+    assert cost_of([], tmp_path, device="cuda:1").cells == 0
 
 
 # -- downloads -----------------------------------------------------------------------------------

@@ -3,10 +3,11 @@
 import csv
 import json
 import sys
+import types
 
 import pytest
 
-from dris.review_app import serve
+from dris.review_app import review
 from made_review import made_table
 
 FAST = "--label kind --id name --model sgd_log --epochs 2 --proxies 2 --workers 1 --out o"
@@ -44,38 +45,61 @@ def test_the_suspects_are_those_of_dris_clean_in_the_same_order(dris, here):
 
     asked, listed = here / "a.csv", here / "o/issues.csv"
     assert column(asked, "id") == column(listed, "id")
-    assert column(asked, "proposed") == column(listed, "suggested")
+    assert column(asked, "suggested") == column(listed, "suggested")
     assert len(column(asked, "id")) > 5
 
 
-def test_what_another_tool_says_is_taken_in_and_counted(dris, here):
+def test_what_another_tool_says_is_taken_in_and_written_into_the_data(dris, here):
     dris(*WORDS, "--export", "tasks.json", "--as", "argilla")
     records = json.loads((here / "tasks.json").read_text(encoding="utf-8"))
+    given = {record["id"]: record["metadata"]["given"] for record in records[:3]}
     for record in records[:3]:
         record["responses"]["label"] = [{"value": "cat", "user_id": "ben"}]
     (here / "back.json").write_text(json.dumps(records), encoding="utf-8")
     code, said, noted = dris(*WORDS, "--import", "back.json", "--as", "argilla", "--json")
     assert code == 0, noted
     told = json.loads(said)
-    assert (told["taken"], told["left"]) == (3, len(records) - 3)
-    assert told["ticks"] == "animals.review.jsonl"
+    assert (told["imported"], told["left"]) == (3, len(records) - 3)
+    assert (told["answers"], told["trusted"]) == ("animals.review.jsonl", 3)
+    assert told["corrected"] == sum(label != "cat" for label in given.values())
     lines = (here / "animals.review.jsonl").read_text(encoding="utf-8").splitlines()
     assert all('"who":"ben"' in line for line in lines[1:])
+    with (here / "o/corrected.csv").open(newline="", encoding="utf-8") as file:
+        rows = {row["name"]: row for row in csv.DictReader(file)}
+    assert all((rows[name]["kind"], rows[name]["trusted"]) == ("cat", "true") for name in given)
+    code, said, noted = dris(*WORDS, "--import", "back.json", "--as", "argilla", "--force")
+    assert code == 0, noted
+    assert "0 new answers" in said  # twice is once
+
+
+def test_a_sheet_that_a_person_fills_in_corrects_the_data_and_other_lines_keep_their_bytes(
+    dris, here
+):
+    sheet = "id,given,suggested,answer,corrected\nr0,cat,dog,wrong,dog\nr1,dog,,wrong,\n"
+    (here / "sheet.csv").write_text(sheet, encoding="utf-8")
+    code, _, noted = dris(*WORDS, "--import", "sheet.csv")
+    assert code == 0, noted
+    old = (here / "animals.csv").read_text(encoding="utf-8").splitlines()
+    new = (here / "o/corrected.csv").read_text(encoding="utf-8").splitlines()
+    assert new[0] == old[0] + ",trusted"
+    assert new[1] == old[1].replace("cat", "dog") + ",true"
+    assert new[2:] == [line + ",false" for line in old[3:]]  # r1 is wrong, and nobody knows more
 
 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--as", "excel"), "--as must be label-studio, argilla, csv, got 'excel'"),
-        (("--reviewer", "  "), "a reviewer needs a name"),
+        (("--as", "excel"), "label-studio"),
+        (("--reviewer", "  "), "needs a name"),
         (("--import", "absent.csv"), "no such file"),
-        (("--ticks", "animals.csv"), "never replaced"),
-        (("--port", "70000", "--no-open"), "`port` must be 0"),
+        (("--answers", "animals.csv", "--export", "a.csv"), "never replaced"),
+        (("--port", "70000", "--export", "a.csv"), "65535"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(dris, here, words, why):
-    pytest.importorskip("uvicorn") if "--port" in words else None
     before = (here / "animals.csv").read_bytes()
+    if "--export" not in words:
+        words = (*words, "--export", "a.csv")
     code, _, said = dris(*WORDS, *words)
     assert code == 1
     last = said.splitlines()[-1]
@@ -84,25 +108,36 @@ def test_what_cannot_be_is_one_sentence(dris, here, words, why):
     assert (here / "animals.csv").read_bytes() == before
 
 
-def test_without_the_extra_it_says_what_to_install(dris, here, monkeypatch):
-    monkeypatch.setitem(sys.modules, "starlette", None)
-    code, _, said = dris(*WORDS, "--no-open")
+@pytest.mark.parametrize("missing", ["starlette", "uvicorn"])
+def test_a_missing_extra_is_named_before_anything_is_read_and_leaves_nothing_behind(
+    missing, dris, here, monkeypatch
+):
+    for module in ("starlette", "uvicorn"):
+        present = None if module == missing else types.ModuleType(module)
+        monkeypatch.setitem(sys.modules, module, present)
+    before = sorted(here.iterdir())
+    code, _, said = dris("review", "absent.csv", *WORDS[2:], "--no-open")
     assert code == 1
     assert 'pip install "dris[review]"' in said
+    assert sorted(here.iterdir()) == before
+    # The twin: what does not serve needs no extra.
+    assert dris(*WORDS, "--export", "a.csv")[0] == 0
+    assert (here / "a.csv").is_file()
 
 
 def test_it_serves_once_the_address_was_told_and_names_the_way_to_go_on(dris, here, monkeypatch):
     told = {}
 
-    def served(desk, *, finishing, tell, **how):
+    def served(session, *, finish, tell, **how):
         told.update(how)
         tell("http://127.0.0.1:1/token/")
-        at = int(desk.worklist.positions[0])
-        desk.tick("ana", at, "right")
-        told["file"], told["done"] = finishing.write()
-        told["again"] = finishing.again(told["file"], told["done"])
+        session.answer("ana", int(session.worklist.positions[0]), "right")
+        told["file"], told["done"] = finish.write()
+        told["again"] = finish.decide_again(told["file"], told["done"])
 
-    monkeypatch.setattr(serve, "serve_review", served)
+    monkeypatch.setattr(review, "serve_review", served)
+    for module in ("starlette", "uvicorn"):
+        monkeypatch.setitem(sys.modules, module, types.ModuleType(module))
     code, said, noted = dris(*WORDS, "--no-open", "--port", "8123", "--reviewer", "ana")
     assert code == 0, noted
     assert "open http://127.0.0.1:1/token/" in said

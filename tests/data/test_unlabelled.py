@@ -13,11 +13,11 @@ from dris.data.display import looks, unlabelled_looks
 from dris.data.labelled import LabelledData
 from dris.data.outputs import write_data
 from dris.data.reader import read_data
-from dris.pipeline.answers import Tick
-from dris.pipeline.corrections import write_reviewed
 from dris.pipeline.issues import issues_text
 from dris.pipeline.route import decide
 from dris.pipeline.settings import Settings
+from dris.review_app.corrected import write_corrected
+from dris.review_app.state import Answer
 
 N, BLANK = 60, (0, 7, 8, 59)
 VALUES = [float(i % 7) + 10 * (i % 2) for i in range(N)]
@@ -159,9 +159,10 @@ def test_a_whole_file_with_other_labels_keeps_its_rows_without_one_as_they_are(t
 def test_a_review_corrects_labels_and_loses_no_row_without_one(tmp_path):
     path = write_table(tmp_path, "csv")
     data = read_data(path, label="y", id="name", features=[])
-    wrong = Tick("r2", "a", "", "wrong", "")  # known to be wrong, and no other label: left out
-    other = Tick("r3", "b", "", "wrong", "a")
-    write_reviewed(data, [wrong, other], tmp_path / "b.csv")
+    at = {str(name): place for place, name in enumerate(data.ids)}
+    wrong = Answer("wrong")  # and no other label is known: left out
+    other = Answer("wrong", data.names.index("a"))
+    write_corrected(data, {at["r2"]: wrong, at["r3"]: other}, tmp_path / "b.csv")
     with (tmp_path / "b.csv").open(newline="", encoding="utf-8") as file:
         rows = {row["name"]: row for row in csv.DictReader(file)}
     assert len(rows) == N - 1

@@ -18,28 +18,28 @@ def drawn(tmp_path):
     source, path = tmp_path / "people.csv", tmp_path / "audit.csv"
     rows = [f"p{i},{i % 7 + i / 8},{'yes' if i % 2 else 'no'}" for i in range(40)]
     source.write_text("\n".join(["id,x,kind", *rows]) + "\n", encoding="utf-8")
-    write_audit(read_data(source, label="kind", id="id"), 12, path, delta=0.1)
+    write_audit(read_data(source, label="kind", id="id"), path, 12, delta=0.1)
     return source, path
 
 
-def tick(path, verdicts):
+def fill_in(path, answers):
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))
-    for row, verdict in zip(rows[1:], verdicts, strict=True):
-        row[3] = verdict
+    for row, answer in zip(rows[1:], answers, strict=True):
+        row[3] = answer
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows(rows)
 
 
 def test_the_limit_is_that_of_the_draw_and_unsure_counts_as_wrong(drawn):
     _, path = drawn
-    tick(path, ["right"] * 9 + ["wrong", "wrong", "unsure"])
+    fill_in(path, ["right"] * 9 + ["wrong", "wrong", "unsure"])
     assert read_audit(path) == audit_limit(size=40, checked=12, wrong=3, delta=0.1)
 
 
 def test_data_that_is_elsewhere_leaves_the_limit_and_data_that_changed_does_not(drawn):
     source, path = drawn
-    tick(path, ["right"] * 12)
+    fill_in(path, ["right"] * 12)
     text = source.read_text(encoding="utf-8")
     source.unlink()
     assert read_audit(path).wrong == 0
@@ -59,14 +59,14 @@ def test_a_draw_that_nobody_asked_otherwise_fails_once_in_twenty(drawn):
 
 def test_an_audit_that_stopped_early_has_no_limit(drawn):
     _, path = drawn
-    tick(path, ["right"] * 11 + [""])
-    with pytest.raises(InputError, match="1 of the 12 drawn have no verdict"):
+    fill_in(path, ["right"] * 11 + [""])
+    with pytest.raises(InputError, match="1 of the 12 drawn have no answer"):
         read_audit(path)
 
 
 def test_a_note_in_another_order_is_the_same_one_and_another_number_is_not(drawn):
     _, path = drawn
-    tick(path, ["right"] * 12)
+    fill_in(path, ["right"] * 12)
     note = json.loads(beside(path).read_text(encoding="utf-8"))
     beside(path).write_text(json.dumps(note, sort_keys=True), encoding="utf-8")
     assert read_audit(path).size == 40

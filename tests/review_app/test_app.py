@@ -12,10 +12,10 @@ from dris.core.errors import InputError
 from dris.data.reader import read_data
 from dris.data.writer import Writer
 from dris.review_app.journal import Journal
-from dris.review_app.serve import bound
-from dris.review_app.session import Desk, Finishing
+from dris.review_app.serve import listen_on
+from dris.review_app.session import Finish, ReviewSession
 from dris.review_app.worklist import worklist_of
-from made_review import made_decision, made_desk
+from made_review import made_decision, made_session
 
 pytestmark = pytest.mark.frameworks
 
@@ -69,22 +69,22 @@ class Asked:
 
 
 @pytest.fixture
-def desk(tmp_path):
-    made = made_desk(tmp_path, suspects=120, sample=10)
+def session(tmp_path):
+    made = made_session(tmp_path, suspects=120, sample=10)
     yield made
     made.journal.close()
 
 
 @pytest.fixture
-def ask(desk, tmp_path):
+def ask(session, tmp_path):
     from dris.review_app.app import review_app
 
     def write():
         path = tmp_path / "corrected.csv"
-        return path, desk.finish(path, trusted=None, writer=Writer(force=True))
+        return path, session.write_corrected(path, trusted=None, writer=Writer(force=True))
 
-    finishing = Finishing(write, lambda path, done: ["found nothing more"])
-    return Asked(review_app(desk, title="animals", who="ana", token=TOKEN, finishing=finishing))
+    finish = Finish(write, lambda path, done: ["found nothing more"])
+    return Asked(review_app(session, title="animals", who="ana", token=TOKEN, finish=finish))
 
 
 # -- who is let in ---------------------------------------------------------------------------------
@@ -101,17 +101,21 @@ def ask(desk, tmp_path):
         ("/opening", {"headers": {**OWN, "origin": "https://evil.example"}}, "another page"),
         ("/opening", {"headers": {**OWN, "origin": "null"}}, "another page"),
         ("/opening", {"headers": {**OWN, "sec-fetch-site": "cross-site"}}, "another page"),
-        ("/tick", {"sent": {}, "headers": {"host": HOST}}, "another page"),
-        ("/tick", {"sent": {}, "headers": {**OWN, "origin": "http://localhost:1"}}, "another page"),
+        ("/answer", {"sent": {}, "headers": {"host": HOST}}, "another page"),
+        (
+            "/answer",
+            {"sent": {}, "headers": {**OWN, "origin": "http://localhost:1"}},
+            "another page",
+        ),
     ],
 )
-def test_strangers_get_nothing_but_the_reason(ask, desk, path, how, why):
-    before = desk.journal.path.read_bytes()
+def test_strangers_get_nothing_but_the_reason(ask, session, path, how, why):
+    before = session.journal.path.read_bytes()
     status, body = ask(path, **how)
     assert status == 403
     assert why.encode() in body
     assert b"cat" not in body
-    assert desk.journal.path.read_bytes() == before
+    assert session.journal.path.read_bytes() == before
 
 
 def test_the_owner_is_let_in_by_either_name_of_this_machine(ask):
@@ -139,38 +143,38 @@ def test_the_page_holds_nothing_of_the_data(ask):
 
 
 def test_only_this_machine_can_be_listened_on():
-    with bound(0) as one:
+    with listen_on(0) as one:
         assert one.getsockname()[0] == "127.0.0.1"
-        with pytest.raises(InputError, match="cannot be had"):
-            bound(one.getsockname()[1])
-    with pytest.raises(InputError, match="`port` must be 0"):
-        bound(70_000)
+        with pytest.raises(InputError, match="is not available"):
+            listen_on(one.getsockname()[1])
+    with pytest.raises(InputError, match="65535"):
+        listen_on(70_000)
 
 
 # -- what is answered ------------------------------------------------------------------------------
 
 
-def test_a_tick_moves_the_counts_and_is_in_the_file(ask, desk):
-    at = int(desk.worklist.positions[0])
-    told = ask.json("/tick?who=ben", sent={"at": at, "verdict": "right"})
+def test_an_answer_moves_the_counts_and_is_in_the_file(ask, session):
+    at = int(session.worklist.positions[0])
+    told = ask.json("/answer?who=ben", sent={"at": at, "answer": "right"})
     assert (told["left"], told["mine"], told["people"]) == (129, 1, {"ben": 1})
-    assert '"who":"ben"' in desk.journal.path.read_text(encoding="utf-8")
-    assert ask.json("/said?who=ben")["said"][0] == [["right", -1], "right"]
-    assert ask.json("/said?who=ana")["said"][0] == [None, "right"]
-    assert ask.json("/undo?who=ben", sent={})["gone"] == [at]
+    assert '"who":"ben"' in session.journal.path.read_text(encoding="utf-8")
+    assert ask.json("/progress?who=ben")["answers"][0] == [["right", -1], "right"]
+    assert ask.json("/progress?who=ana")["answers"][0] == [None, "right"]
+    assert ask.json("/undo?who=ben", sent={})["reopened"] == [at]
 
 
 @pytest.mark.parametrize(
     ("path", "sent"),
     [
-        ("/tick", {"at": "x", "verdict": "right"}),
-        ("/tick", {"at": 10**9, "verdict": "right"}),
-        ("/tick", {"at": 0, "verdict": "<script>"}),
-        ("/tick", {"at": True, "verdict": "right"}),
-        ("/tick", [1, 2]),
-        ("/tick", b"{"),
-        ("/tick", b"[" + b" " * 2_000_000),
-        ("/tick", b"[" * 100_000),
+        ("/answer", {"at": "x", "answer": "right"}),
+        ("/answer", {"at": 10**9, "answer": "right"}),
+        ("/answer", {"at": 0, "answer": "<script>"}),
+        ("/answer", {"at": True, "answer": "right"}),
+        ("/answer", [1, 2]),
+        ("/answer", b"{"),
+        ("/answer", b"[" + b" " * 2_000_000),
+        ("/answer", b"[" * 100_000),
         ("/accept", {"given": 0, "suggested": 0}),
         ("/finish", {}),
         ("/cards?at=x", None),
@@ -184,32 +188,32 @@ def test_a_tick_moves_the_counts_and_is_in_the_file(ask, desk):
         ("/picture/0/320", None),
     ],
 )
-def test_nonsense_is_refused_in_a_sentence_and_nothing_is_written(ask, desk, path, sent):
-    before = desk.journal.path.read_bytes()
+def test_nonsense_is_refused_in_a_sentence_and_nothing_is_written(ask, session, path, sent):
+    before = session.journal.path.read_bytes()
     status, body = ask(path, sent=sent)
     assert status == 400
     assert json.loads(body)["error"]
-    assert desk.journal.path.read_bytes() == before
+    assert session.journal.path.read_bytes() == before
 
 
 def test_what_is_posted_must_be_json(ask):
     status, body = ask("/undo", sent=b"", headers=OWN)
     assert status == 200
-    status, body = ask("/tick", sent=b"at=1", headers={**OWN, "content-type": "text/plain"})
+    status, body = ask("/answer", sent=b"at=1", headers={**OWN, "content-type": "text/plain"})
     assert (status, json.loads(body)["error"]) == (400, "send JSON")
 
 
-def test_a_cell_is_checked_then_accepted_then_given_back(ask, desk):
+def test_a_cell_is_checked_then_accepted_then_given_back(ask, session):
     now = ask.json("/check?cell=0,1")
     assert (now["checked"], now["ready"], now["most"]) == (0, False, None)
     for at in now["drawn"]:
-        ask.json("/tick", sent={"at": at, "verdict": "wrong", "label": 1})
+        ask.json("/answer", sent={"at": at, "answer": "wrong", "label": 1})
     now = ask.json("/check?cell=0,1")
     assert now["ready"]
     assert 0 < now["share"] <= 0.2
     told = ask.json("/accept", sent={"given": 0, "suggested": 1})
     assert told["accepted"] == now["open"]
-    assert len(ask.json("/undo", sent={})["gone"]) == now["open"]
+    assert len(ask.json("/undo", sent={})["reopened"]) == now["open"]
 
 
 def test_cards_search_and_similar_examples(ask):
@@ -219,9 +223,9 @@ def test_cards_search_and_similar_examples(ask):
     assert ask.json("/similar?at=5") != []
 
 
-def test_finish_writes_a_new_file_and_decides_again_where_that_is_wished(ask, desk, tmp_path):
-    at = int(desk.worklist.suspects[0])
-    ask.json("/tick", sent={"at": at, "verdict": "wrong", "label": 1})
+def test_finish_writes_a_new_file_and_decides_again_where_that_is_wished(ask, session, tmp_path):
+    at = int(session.worklist.suspects[0])
+    ask.json("/answer", sent={"at": at, "answer": "wrong", "label": 1})
     done = ask.json("/finish", sent={"again": True})
     assert done["corrected"] == 1
     assert done["again"] == ["found nothing more"]
@@ -253,9 +257,9 @@ def test_pictures_come_from_the_datas_own_folder_and_are_made_anew(tmp_path):
     data = read_data(photos)
     made = worklist_of(made_decision(data, suspects=4), sample=2)
     with Journal(tmp_path / "a.jsonl", made) as journal:
-        desk = Desk(data, journal)
-        finishing = Finishing(lambda: (_ for _ in ()).throw(InputError("no")))
-        app = review_app(desk, title="t", who="ana", token=TOKEN, finishing=finishing)
+        session = ReviewSession(data, journal)
+        finish = Finish(lambda: (_ for _ in ()).throw(InputError("no")))
+        app = review_app(session, title="t", who="ana", token=TOKEN, finish=finish)
         ask = Asked(app)
         status, body = ask("/picture/1/320")
         assert (status, ask.headers["content-type"]) == (200, "image/webp")
@@ -269,11 +273,11 @@ def test_pictures_come_from_the_datas_own_folder_and_are_made_anew(tmp_path):
         assert b"outside the data's own folder" in body
 
 
-def test_a_disk_that_does_not_answer_is_a_sentence_too(ask, desk, monkeypatch):
+def test_a_disk_that_does_not_answer_is_a_sentence_too(ask, session, monkeypatch):
     def gone(positions):
         raise OSError(errno.EIO, "Input/output error", "animals.csv")
 
-    monkeypatch.setattr(desk, "cards", gone)
+    monkeypatch.setattr(session, "cards", gone)
     status, body = ask("/cards?at=0")
     assert status == 400
     assert "animals.csv: Input/output error; that disk does not answer" in json.loads(body)["error"]

@@ -5,53 +5,56 @@ import json
 import pytest
 
 from dris.core.errors import InputError
-from dris.review_app.exchange import EXCHANGES, exported, taken_in
-from made_review import made_desk
+from dris.pipeline.answers import COLUMNS, read_answers
+from dris.review_app.exchange import EXCHANGES, export_cards, import_answers
+from made_review import made_session
+
+HEAD = ",".join(COLUMNS) + "\n"
 
 
 @pytest.fixture
 def answered(tmp_path):
     (tmp_path / "one").mkdir()
-    desk = made_desk(tmp_path / "one", suspects=12, sample=4)
-    at = desk.worklist.positions.tolist()
-    desk.tick("ana", at[0], "right")
-    desk.tick("ana", at[1], "unsure")
+    session = made_session(tmp_path / "one", suspects=12, sample=4)
+    at = session.worklist.positions.tolist()
+    session.answer("ana", at[0], "right")
+    session.answer("ana", at[1], "unsure")
     for k in (2, 3):
-        desk.tick("ana", at[k], "wrong", int(desk.worklist.suggested[k]))
-    yield desk
-    desk.journal.close()
+        session.answer("ana", at[k], "wrong", int(session.worklist.suggested[k]))
+    yield session
+    session.journal.close()
 
 
 def fresh(tmp_path):
     (tmp_path / "two").mkdir()
-    return made_desk(tmp_path / "two", suspects=12, sample=4)
+    return made_session(tmp_path / "two", suspects=12, sample=4)
 
 
 @pytest.mark.parametrize("kind", EXCHANGES)
 def test_a_round_trip_brings_every_answer_back_under_its_name(kind, answered, tmp_path):
     file = tmp_path / f"out{EXCHANGES[kind].suffix}"
-    file.write_bytes(exported(answered, kind))
+    file.write_bytes(export_cards(answered, kind))
     other = fresh(tmp_path)
-    assert taken_in(other, file, kind, "ana") == 4
-    assert other.standing.said == answered.standing.said
-    assert taken_in(other, file, kind, "ana") == 0  # twice is once
+    assert import_answers(other, file, kind, "ana") == 4
+    assert other.state.given == answered.state.given
+    assert import_answers(other, file, kind, "ana") == 0  # twice is once
     other.journal.close()
 
 
 @pytest.mark.parametrize("kind", ["label-studio", "argilla"])
 def test_two_people_come_back_as_two(kind, answered, tmp_path):
     at = answered.worklist.positions.tolist()
-    answered.tick("ben", at[0], "unsure")
+    answered.answer("ben", at[0], "unsure")
     file = tmp_path / "out.json"
-    file.write_bytes(exported(answered, kind))
+    file.write_bytes(export_cards(answered, kind))
     other = fresh(tmp_path)
-    assert taken_in(other, file, kind, "nobody") == 5
+    assert import_answers(other, file, kind, "nobody") == 5
     assert other.summary("ana")["people"] == {"ana": 4, "ben": 1}
     other.journal.close()
 
 
 def test_label_studio_gets_tasks_with_predictions_and_annotations(answered):
-    tasks = json.loads(exported(answered, "label-studio"))
+    tasks = json.loads(export_cards(answered, "label-studio"))
     assert len(tasks) == 16
     first = tasks[0]
     assert {"id", "given", "suggested", "field_says", "text"} <= set(first["data"])
@@ -63,7 +66,7 @@ def test_label_studio_gets_tasks_with_predictions_and_annotations(answered):
 
 
 def test_argilla_gets_records_as_its_own_client_writes_them(answered):
-    records = json.loads(exported(answered, "argilla"))
+    records = json.loads(export_cards(answered, "argilla"))
     assert set(records[0]) == {
         *("id", "fields", "metadata", "suggestions", "responses", "vectors", "status")
     }
@@ -71,14 +74,21 @@ def test_argilla_gets_records_as_its_own_client_writes_them(answered):
     assert records[0]["responses"]["label"][0]["user_id"] == "ana"
 
 
-def test_the_csv_file_is_one_that_dris_audit_apply_reads(answered, tmp_path):
-    from dris.pipeline.answers import read_ticks
-    from dris.pipeline.corrections import review_of
-
-    file = tmp_path / "out.csv"
-    file.write_bytes(exported(answered, "csv"))
-    review = review_of(read_ticks(file), answered.data)
-    assert review.verdicts == ("right", "unsure", "wrong", "wrong")
+def test_a_wrong_label_without_another_one_and_any_row_of_the_data_come_back_by_csv(
+    answered, tmp_path
+):
+    file = tmp_path / "in.csv"
+    lines = ["r0,cat,,wrong,", "r199,dog,,wrong,eel", "r198,cat,,unsure,", "r197,eel,,,"]
+    file.write_text("\n".join((",".join(COLUMNS), *lines)) + "\n", encoding="utf-8")
+    assert import_answers(answered, file, "csv", "ben") == 3
+    by = answered.state.by
+    assert [by("ben", at)[:2] for at in (0, 199, 198)] == [
+        ("wrong", -1),
+        ("wrong", 2),
+        ("unsure", -1),
+    ]
+    file.write_bytes(export_cards(answered, "csv"))
+    assert {line.answer for line in read_answers(file)} == {"right", "wrong", "unsure"}
 
 
 @pytest.mark.parametrize(
@@ -91,13 +101,18 @@ def test_the_csv_file_is_one_that_dris_audit_apply_reads(answered, tmp_path):
         (
             "argilla",
             '[{"id": "zz", "responses": {"label": [{"value": "cat"}]}}]',
-            "'zz', which is not on this worklist",
+            "'zz', which is no id of this data",
         ),
         (
             "argilla",
             '[{"id": "r0", "responses": {"label": [{"value": "cow"}]}}]',
             "'cow', which is no class of this data",
         ),
+        ("csv", f"{HEAD}r0,cat,dog,wrong,bird\n", "no class"),
+        ("csv", f"{HEAD}r0,cat,dog,wrong,cat\n", "the label it has"),
+        ("csv", f"{HEAD}r0,cat,dog,right,dog\n", "only a wrong label"),
+        ("csv", f"{HEAD}r0,dog,cat,right,\n", "review this data"),
+        ("csv", f"{HEAD}r0,cat,dog,perhaps,\n", "answer must be"),
     ],
 )
 def test_a_file_that_does_not_fit_is_refused_whole(kind, text, message, answered, tmp_path):
@@ -105,13 +120,13 @@ def test_a_file_that_does_not_fit_is_refused_whole(kind, text, message, answered
     file.write_text(text, encoding="utf-8")
     before = answered.journal.path.read_bytes()
     with pytest.raises(InputError, match=message):
-        taken_in(answered, file, kind, "ana")
+        import_answers(answered, file, kind, "ana")
     assert answered.journal.path.read_bytes() == before
 
 
 def test_a_file_that_is_not_there_is_named(answered, tmp_path):
     with pytest.raises(InputError, match="no such file"):
-        taken_in(answered, tmp_path / "absent.json", "argilla", "ana")
+        import_answers(answered, tmp_path / "absent.json", "argilla", "ana")
 
 
 def test_a_name_comes_in_as_it_is_written_down_and_is_not_repeated(answered, tmp_path):
@@ -122,6 +137,6 @@ def test_a_name_comes_in_as_it_is_written_down_and_is_not_repeated(answered, tmp
     for who in ("Zoe  Li", " "):
         task = {"data": {"id": name}, "annotations": [{"completed_by": who, "result": [picked]}]}
         path.write_text(json.dumps([task]), encoding="utf-8")
-        assert taken_in(answered, path, "label-studio", "cy") == 1
-        assert taken_in(answered, path, "label-studio", "cy") == 0
-    assert {"Zoe Li", "cy"} <= set(answered.standing.said[at])
+        assert import_answers(answered, path, "label-studio", "cy") == 1
+        assert import_answers(answered, path, "label-studio", "cy") == 0
+    assert {"Zoe Li", "cy"} <= set(answered.state.given[at])

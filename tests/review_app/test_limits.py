@@ -5,14 +5,14 @@ import pytest
 
 from dris.core.certify.random_audit import audit_limit
 from dris.core.streams import rng_for
-from dris.review_app.cells import cell_standing, cells_of
-from dris.review_app.state import Standing
-from dris.review_app.worklist import EVERY, Worklist, worklist_of
+from dris.review_app.cells import cells_of, check_cell
+from dris.review_app.state import ReviewState
+from dris.review_app.worklist import SAMPLE_SPACING, Worklist, worklist_of
 from made_review import made_decision
 
 
-def tick(who, at, verdict, label=-1):
-    return {"act": "tick", "who": who, "at": int(at), "verdict": verdict, "label": label}
+def answer(who, at, kind, label=-1):
+    return {"entry": "answer", "who": who, "at": int(at), "answer": kind, "label": label}
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +32,8 @@ def test_the_sample_is_of_labels_that_do_not_look_wrong_and_the_suspects_keep_th
 
 def test_the_sample_is_mixed_in_early_and_at_no_fixed_place():
     many = worklist_of(made_decision(n=3000, suspects=1500), sample=60)
-    assert np.flatnonzero(many.sampled).max() < 60 * EVERY
-    assert np.unique(np.flatnonzero(many.sampled) % EVERY).size > 1
+    assert np.flatnonzero(many.sampled).max() < 60 * SAMPLE_SPACING
+    assert np.unique(np.flatnonzero(many.sampled) % SAMPLE_SPACING).size > 1
 
 
 def test_few_suspects_leave_room_for_the_whole_sample(made):
@@ -52,7 +52,7 @@ def test_trusted_labels_are_never_drawn():
 
 def test_a_worklist_comes_back_from_its_plain_values(made):
     back = Worklist.from_dict(made.to_dict())
-    for name in ("positions", "suggested", "contradicted", "sampled"):
+    for name in ("positions", "suggested", "against", "sampled"):
         assert np.array_equal(getattr(back, name), getattr(made, name))
     assert (back.rest, back.seed, back.classes) == (made.rest, made.seed, made.classes)
 
@@ -61,10 +61,12 @@ def test_a_worklist_comes_back_from_its_plain_values(made):
 
 
 def limit_after(made, sample="", suspects=""):
-    verdicts = {"r": ("right", -1), "w": ("wrong", 0), "u": ("unsure", -1)}
-    acts = [tick("ana", at, *verdicts[v]) for at, v in zip(made.sample, sample, strict=False)]
-    acts += [tick("ana", at, *verdicts[v]) for at, v in zip(made.suspects, suspects, strict=False)]
-    return Standing.of(acts).rest_limit(made)
+    kinds = {"r": ("right", -1), "w": ("wrong", 0), "u": ("unsure", -1)}
+    entries = [answer("ana", at, *kinds[v]) for at, v in zip(made.sample, sample, strict=False)]
+    entries += [
+        answer("ana", at, *kinds[v]) for at, v in zip(made.suspects, suspects, strict=False)
+    ]
+    return ReviewState.of(entries).rest_limit(made)
 
 
 def test_before_the_first_answer_everything_may_be_wrong(made):
@@ -90,6 +92,17 @@ def test_what_was_found_wrong_and_corrected_is_no_longer_left(made):
     assert now.most == audit_limit(size=940, checked=50, wrong=2).limit - 2
 
 
+def test_an_imported_answer_outside_the_worklist_settles_a_label_of_the_rest(made):
+    outside = next(at for at in range(60, 1000) if at not in set(made.sample.tolist()))
+    before = limit_after(made, "r" * 48 + "ww", "r" * 60)
+    entries = [answer("ana", at, "right") for at in (*made.sample[:48], *made.suspects)]
+    entries += [answer("ana", at, "wrong", 0) for at in (*made.sample[48:], outside)]
+    now = ReviewState.of(entries).rest_limit(made)
+    assert (now.most, now.unsettled) == (before.most - 1, before.unsettled - 1)
+    trusted = np.arange(1000) == outside  # the rest was drawn without it
+    assert ReviewState.of(entries).rest_limit(made, trusted) == before
+
+
 def test_the_limit_holds_as_often_as_it_says_whenever_one_stops():
     """True errors are drawn; over 400 worlds the limit may fail in 5 %.
 
@@ -100,11 +113,11 @@ def test_the_limit_holds_as_often_as_it_says_whenever_one_stops():
         rng = rng_for(seed, "world")
         made = worklist_of(made_decision(n=300, suspects=20), sample=30, seed=seed)
         wrong = rng.random(300) < 0.1
-        acts = [tick("a", at, "wrong" if wrong[at] else "right", -1) for at in made.sample]
+        entries = [answer("a", at, "wrong" if wrong[at] else "right", -1) for at in made.sample]
         stop = rng.integers(20)
-        acts += [tick("a", at, "right") for at in made.suspects[:stop]]
-        now = Standing.of(acts).rest_limit(made)
-        seen = {act["at"] for act in acts}
+        entries += [answer("a", at, "right") for at in made.suspects[:stop]]
+        now = ReviewState.of(entries).rest_limit(made)
+        seen = {entry["at"] for entry in entries}
         left = sum(wrong[at] for at in range(300) if at not in seen)
         failed += left > now.most
     assert failed <= 36
@@ -121,35 +134,35 @@ def test_the_check_of_the_limit_would_see_one_that_is_too_low():
 
 
 def test_people_who_disagree_leave_a_label_disputed_and_unsettled():
-    standing = Standing.of([tick("ana", 3, "right"), tick("ben", 3, "wrong", 1)])
-    assert standing.verdict(3) == "disputed"
-    assert standing.settled(3) is None
-    standing.act(tick("ben", 3, "right"))
-    assert standing.verdict(3) == "right"
+    state = ReviewState.of([answer("ana", 3, "right"), answer("ben", 3, "wrong", 1)])
+    assert state.outcome(3) == "disputed"
+    assert state.settled(3) is None
+    state.add(answer("ben", 3, "right"))
+    assert state.outcome(3) == "right"
 
 
 def test_agreement_counts_what_both_saw_by_hand():
-    acts = [tick("ana", at, "right") for at in range(4)]
-    acts += [tick("ben", 0, "right"), tick("ben", 1, "right"), tick("ben", 2, "wrong", 1)]
-    (found,) = Standing.of(acts).agreements()
+    entries = [answer("ana", at, "right") for at in range(4)]
+    entries += [answer("ben", 0, "right"), answer("ben", 1, "right"), answer("ben", 2, "wrong", 1)]
+    (found,) = ReviewState.of(entries).agreements()
     assert (found.first, found.second, found.both, found.same) == ("ana", "ben", 3, 2)
     assert found.kappa == 0  # ana says the same of all: no more than chance
 
 
 def test_kappa_by_hand():
     said = [("right", "right")] * 4 + [("unsure", "unsure")] * 4 + [("right", "unsure")] * 2
-    acts = []
+    entries = []
     for at, (one, other) in enumerate(said):
-        acts += [tick("ana", at, one), tick("ben", at, other)]
-    (found,) = Standing.of(acts).agreements()
+        entries += [answer("ana", at, one), answer("ben", at, other)]
+    (found,) = ReviewState.of(entries).agreements()
     assert found.kappa == pytest.approx((0.8 - 0.48) / (1 - 0.48))
 
 
 def test_an_act_that_is_none_is_an_error():
     from dris.core.errors import InputError
 
-    with pytest.raises(InputError, match="an act that is none"):
-        Standing.of([{"act": "burn", "who": "ana"}])
+    with pytest.raises(InputError, match="invalid entry"):
+        ReviewState.of([{"entry": "burn", "who": "ana"}])
 
 
 # -- cells -----------------------------------------------------------------------------------------
@@ -171,14 +184,14 @@ def test_a_cell_holds_the_suspects_of_its_two_labels_and_a_sample_of_twenty():
 def test_the_limit_on_the_rest_of_a_cell_is_the_audits_less_what_is_known():
     decision = made_decision(n=900, suspects=300)
     cell = cells_of(worklist_of(decision), decision.data.labels)[0, 1]
-    acts = [tick("a", at, "wrong", 1) for at in cell.sample[:18]]
-    acts += [tick("a", cell.sample[18], "right"), tick("a", cell.sample[19], "wrong", 2)]
-    now = cell_standing(cell, Standing.of(acts))
+    entries = [answer("a", at, "wrong", 1) for at in cell.sample[:18]]
+    entries += [answer("a", cell.sample[18], "right"), answer("a", cell.sample[19], "wrong", 2)]
+    now = check_cell(cell, ReviewState.of(entries))
     assert now.ready
     assert (now.checked, now.other, len(now.open)) == (20, 2, 80)
     assert now.most == audit_limit(size=100, checked=20, wrong=2).limit - 2
     more = next(at for at in cell.members if at not in cell.sample)
-    later = cell_standing(cell, Standing.of([*acts, tick("a", more, "right")]))
+    later = check_cell(cell, ReviewState.of([*entries, answer("a", more, "right")]))
     assert (later.most, len(later.open)) == (now.most - 1, 79)
 
 
@@ -186,5 +199,5 @@ def test_a_small_cell_is_checked_whole():
     decision = made_decision(n=90, suspects=9)
     cell = cells_of(worklist_of(decision), decision.data.labels)[0, 1]
     assert sorted(cell.sample) == sorted(cell.members)
-    now = cell_standing(cell, Standing.of(tick("a", at, "wrong", 1) for at in cell.members))
+    now = check_cell(cell, ReviewState.of(answer("a", at, "wrong", 1) for at in cell.members))
     assert (now.open, now.most, now.ready) == ((), 0, False)

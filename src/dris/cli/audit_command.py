@@ -1,7 +1,6 @@
-"""`dris audit`: draw what a person checks, read the verdicts, queue and apply corrections."""
+"""`dris audit`: draw random examples for a person to check, and read the limit they prove."""
 
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,19 +11,14 @@ from dris.cli.data_options import READING, Request, takes_request
 audit = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Let a person check labels, and use what they say: by CSV files. "
-    "dris review does it in the browser.",
+    help="Check a random sample of labels by hand, for a limit that needs no assumption.",
 )
-OutFile = Annotated[Path, typer.Option("--out", metavar="FILE", help="The CSV file to fill in.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    proxies = ("proxies", "epochs", "model", "encoder", "seed", "workers", "device", "store")
     audit.command()(takes_request(draw, *READING, "seed", "force", "as_json"))
     audit.command()(takes_request(read, "as_json"))
-    audit.command()(takes_request(queue, *READING, *proxies, "force", "as_json"))
-    audit.command()(takes_request(apply, *READING, "force", "as_json"))
     app.add_typer(audit, name="audit")
 
 
@@ -32,47 +26,41 @@ def draw(
     ask: Request,
     n: Annotated[int | None, typer.Option("--n", metavar="N", help="How many [60].")] = None,
     limit: Annotated[
-        float | None, typer.Option(metavar="SHARE", help="Or what should be proven, in place of N.")
+        float | None, typer.Option(metavar="SHARE", help="Draw what it takes to prove this share.")
     ] = None,
     expect_wrong: Annotated[
-        int, typer.Option(metavar="N", help="With --limit: though so many are wrong.")
+        int, typer.Option(metavar="N", help="With --limit: even if this many are wrong.")
     ] = 0,
-    delta: Annotated[float, typer.Option(metavar="P", help="The limit may fail so often.")] = 0.05,
-    out: OutFile = Path("audit.csv"),
+    delta: Annotated[float, typer.Option(metavar="P", help="How often the limit may fail.")] = 0.05,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="The CSV file to fill in.")
+    ] = Path("audit.csv"),
 ) -> None:
     """Draw random examples of the data that was kept, for a person to check.
 
-    Fill in verdict (right, wrong, unsure) in every row, then: dris audit read audit.csv
+    Fill in answer (right, wrong, unsure) in every row, then: dris audit read audit.csv
     Example: dris audit draw kept.csv --label y --limit 0.02
     """
-    from dris.core.certify.random_audit import audit_limit, audit_size
-    from dris.core.errors import InputError
-    from dris.core.files import made_folder
     from dris.pipeline.audit import beside, write_audit
 
-    if n is not None and limit is not None:
-        raise InputError("--n and --limit both say how many to check; pass one of them")
     writer = ask.writer()
     writer.refuse(out, beside(out))
     data = ask.read_labels()
-    count = min(60, len(data)) if n is None else n
-    if limit is not None:
-        needed = audit_size(size=len(data), share=limit, delta=delta, expected_wrong=expect_wrong)
-        if needed is None:
-            raise InputError(
-                f"{expect_wrong} wrong of {len(data)} are more than a share of {limit:g}; "
-                "no check proves that, so raise --limit"
-            )
-        count = needed
-    made_folder(out.parent)
-    write_audit(data, count, out, seed=ask.seed, delta=delta, writer=writer)
-    best, one = (
-        audit_limit(size=len(data), checked=count, wrong=wrong, delta=delta) for wrong in (0, 1)
+    drawn = write_audit(
+        data,
+        out,
+        n,
+        limit=limit,
+        expect_wrong=expect_wrong,
+        seed=ask.seed,
+        delta=delta,
+        writer=writer,
     )
+    count, best, one = drawn.positions.size, drawn.if_none_wrong, drawn.if_one_wrong
     talk = ask.talk
     talk.say(f"wrote {out}: {count:,} of {len(data):,} examples, drawn at random")
     talk.say(f"wrote {beside(out)}: what was drawn from what; keep it beside the CSV file")
-    talk.say("fill in verdict in every row (right, wrong or unsure), and corrected if you know it")
+    talk.say("fill in answer in every row (right, wrong or unsure), and corrected if you know it")
     talk.say(f"none wrong would prove at most {best.share:.2%}, one wrong at most {one.share:.2%}")
     talk.say(f"then: {shlex.join(['dris', 'audit', 'read', str(out)])}")
     talk.result(
@@ -93,7 +81,7 @@ def read(
 ) -> None:
     """Give the exact limit on wrong labels that a finished audit proves.
 
-    Unsure counts as wrong. Every row needs a verdict: who stops early has no limit.
+    Unsure counts as wrong. Every row needs an answer: an audit that stops early has no limit.
     Example: dris audit read audit.csv
     """
     from dris.pipeline.audit import read_audit
@@ -106,85 +94,3 @@ def read(
             f"{limit.share_after:.2%} of the rest"
         )
     talk.result({"command": "audit read", **limit.to_dict()})
-
-
-def queue(
-    ask: Request,
-    n: Annotated[int, typer.Option("--n", metavar="N", help="How many.")] = 100,
-    scores: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Of dris score on this data: train nothing."),
-    ] = None,
-    out: OutFile = Path("review.csv"),
-) -> None:
-    """Queue the labels that look most wrong, with the label the proxies would give.
-
-    The proxies see no canaries, so that no label is hidden; trusted ones are not asked about.
-    Example: dris audit queue data.csv --label y --n 100
-    """
-    from dris.core.files import made_folder
-    from dris.data.formats import suffix_for
-    from dris.pipeline.corrections import asked_by_proxies, asked_by_scores, rows_of, scores_in
-
-    writer = ask.writer(None if scores is None else scores_in(scores))
-    writer.refuse(out)
-    ask = replace(ask, canaries="none")
-    found, talk = ask.read(), ask.talk
-    if scores is not None:
-        asked, hidden = asked_by_scores(found, scores, n)
-        if hidden:
-            talk.note(f"{hidden:,} labels were canaries in these scores and are not asked about")
-    else:
-        asked = asked_by_proxies(ask.decide(found)[0], n)
-    made_folder(out.parent)
-    writer.write(out, [rows_of(found, asked)])
-    where = ask.data or []
-    corrected = f"corrected{suffix_for(found)}"
-    doubted = int((asked.given != asked.suggested).sum())
-    talk.say(
-        f"wrote {out}: the {len(asked):,} most suspicious of {len(found):,} labels; "
-        f"for {doubted:,} of them the proxies would give another"
-    )
-    talk.say("fill in verdict (right, wrong or unsure), and corrected where it is wrong")
-    talk.say(f"then: {ask.step('audit', 'apply', *where, out)} --out {corrected}")
-    talk.say(f"or in the browser, with nothing to fill in: {ask.step('review', *where)}")
-    talk.result(
-        {
-            "command": "audit queue",
-            "out": str(out),
-            "queued": len(asked),
-            "examples": len(found),
-            "doubted": doubted,
-        }
-    )
-
-
-def apply(
-    ask: Request,
-    review: Annotated[Path, typer.Argument(metavar="REVIEW.csv", hidden=True)],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The data, corrected.")],
-) -> None:
-    """Write the data with corrections made, and a column of labels that a person vouches for.
-
-    REVIEW.csv is a queue, an audit or the report's export. Rows that are wrong and have no
-    correction are dropped; unsure ones stay as they are.
-    Example: dris audit apply data.csv review.csv --label y --out corrected.csv
-    """
-    from dris.core.files import made_folder
-    from dris.pipeline.answers import read_ticks
-    from dris.pipeline.corrections import write_reviewed
-
-    writer = ask.writer(review)
-    writer.refuse(out)
-    ticks = read_ticks(review)
-    found, talk = ask.read_labels(), ask.talk
-    made_folder(out.parent)
-    done = write_reviewed(found, ticks, out, trusted=ask.trusted, writer=writer)
-    talk.say(
-        f"wrote {out}: {done.corrected:,} labels corrected, {done.trusted:,} trusted in all, "
-        f"{done.dropped:,} dropped (wrong, and no other label known), "
-        f"{done.unsure:,} unsure left as they are"
-    )
-    later = replace(ask, trusted=done.column).step("clean", out, written=found)
-    talk.say(f"later runs never drop what is trusted: {later}")
-    talk.result({"command": "audit apply", "out": str(out), **done.to_dict()})

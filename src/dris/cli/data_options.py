@@ -19,7 +19,6 @@ from dris.core.errors import InputError
 
 if TYPE_CHECKING:
     from dris.core.dynamics.dynamics import Dynamics
-    from dris.core.select.rules import Rule
     from dris.data.interchange.scorefile import ScoreFile
     from dris.data.labelled import LabelledData
     from dris.data.options import ReadOptions
@@ -235,7 +234,7 @@ class Request:
         data: "LabelledData",
         *,
         keep: float | None = None,
-        rule: "str | Rule" = "recommended",
+        rule: str = "recommended",
         fix: bool = False,
     ) -> "tuple[Decision, dict[str, int]]":
         """The decision on the data, and how many proxies were trained, found or imported."""

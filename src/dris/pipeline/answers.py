@@ -1,7 +1,7 @@
-"""What a person is asked and what they said: right, wrong or unsure, one line per example.
+"""The CSV file in which a person answers: right, wrong or unsure, one line per example.
 
-The page's export, a review queue and an audit are files of one kind: five columns, then whatever
-helps to look at the example.
+The page's export, the review app's and an audit share it: five columns, then whatever helps to
+look at the example.
 """
 
 import csv
@@ -9,88 +9,90 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
 
 from dris.core.errors import InputError
 from dris.core.sanitize import guarded, guarded_cell
+from dris.data.files import one_line
 
-COLUMNS = ("id", "given", "proposed", "verdict", "corrected")
-Answer = Literal["right", "wrong", "unsure"]
-_ANSWERS = ("right", "wrong", "unsure")
+COLUMNS = ("id", "given", "suggested", "answer", "corrected")
+ANSWERS = ("right", "wrong", "unsure")
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
-    """One answer: the example's id, its labels as text, and the label it should have, if said."""
+class AnswerLine:
+    """One answer: the example's id, its labels as text, and the label it should have, if known."""
 
     id: str
     given: str
-    proposed: str
-    verdict: Answer
+    suggested: str
+    answer: str
     corrected: str
 
 
-def read_ticks(path: str | Path) -> list[Tick]:
-    r"""The ticks of a file that the report exported or that `dris audit` wrote.
+def read_answers(path: str | Path) -> list[AnswerLine]:
+    r"""The answers in a file; lines without one are left out, further columns are not read.
 
-    Columns after the first five are there to be looked at and are not read. A cell that a
-    spreadsheet could take for a formula was written with an apostrophe in front; it is taken off
-    here. A line whose verdict is empty was not ticked and is left out.
+    The apostrophe that keeps a spreadsheet from taking a cell for a formula is taken off.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "review.csv")
-    ...     _ = file.write_text("id,given,proposed,verdict,corrected\n'-7,cat,dog,wrong,dog\n")
-    ...     read_ticks(file)
-    [Tick(id='-7', given='cat', proposed='dog', verdict='wrong', corrected='dog')]
+    ...     _ = file.write_text("id,given,suggested,answer,corrected\n'-7,cat,dog,wrong,dog\n")
+    ...     read_answers(file)
+    [AnswerLine(id='-7', given='cat', suggested='dog', answer='wrong', corrected='dog')]
     """
     path = Path(path)
-    lines = _lines(path)
-    ticks, seen = [], set()
-    for number, cells in enumerate(lines[1:], 2):
+    header, *lines = _lines(path)
+    answers, seen = [], set()
+    for number, cells in enumerate(lines, 2):
         if not cells:
             continue
-        if len(cells) != len(lines[0]):
+        where = f"{path}, row {number}"
+        if len(cells) != len(header):
+            raise InputError(f"{where}: {len(header)} cells are needed, got {len(cells)}")
+        line = AnswerLine(*(cell.removeprefix("'") for cell in cells[: len(COLUMNS)]))
+        if line.answer not in (*ANSWERS, ""):
+            allowed = ", ".join(ANSWERS)
+            raise InputError(f"{where}: answer must be {allowed} or empty, got {line.answer!r}")
+        if line.id in seen:
+            raise InputError(f"{where}: id {line.id!r} occurs twice; keep one line")
+        label = one_line(repr(line.corrected))
+        if line.corrected and line.answer in ("right", "unsure"):
             raise InputError(
-                f"{path}, row {number}: {len(lines[0])} cells are needed, got {len(cells)}"
+                f"{where}: the label is {line.answer} and corrected to {label}; only a wrong "
+                "label has a correction"
             )
-        name, given, proposed, verdict, corrected = (
-            c.removeprefix("'") for c in cells[: len(COLUMNS)]
-        )
-        if verdict not in (*_ANSWERS, ""):
+        if line.answer == "wrong" and line.corrected == line.given:
             raise InputError(
-                f"{path}, row {number}: verdict must be {', '.join(_ANSWERS)} or empty, "
-                f"got {verdict!r}"
+                f"{where}: the label is wrong and corrected to {label}, the label it has; "
+                "call it right, or give another label"
             )
-        if name in seen:
-            raise InputError(f"{path}, row {number}: id {name!r} occurs twice; keep one line")
-        seen.add(name)
-        if verdict:
-            ticks.append(Tick(name, given, proposed, cast(Answer, verdict), corrected))
-    return ticks
+        seen.add(line.id)
+        if line.answer:
+            answers.append(line)
+    return answers
 
 
 def heading_after(path: Path) -> str:
-    """The sixth heading of a file of ticks, in which the page seals what it drew; "" for none."""
-    heading = _lines(path)[0]
-    return heading[len(COLUMNS)] if len(heading) > len(COLUMNS) else ""
+    """The sixth heading, in which the page seals what it drew; "" for none."""
+    return (*_lines(path)[0], "")[len(COLUMNS)]
 
 
-def questions(
-    rows: Sequence[tuple[str, str, str]], looks: Mapping[str, Sequence[str]] | None = None
+def answer_sheet(
+    rows: Sequence[tuple[str, ...]], shown: Mapping[str, Sequence[str]] | None = None
 ) -> bytes:
-    r"""A file for a person to fill in: id, given and proposed label, two empty cells, and looks.
+    r"""A file for a person to fill in: id, given and suggested label, answer, correction, columns.
 
-    >>> questions([("-7", "cat", "dog")], {"path": ["a.png"]})
-    b"id,given,proposed,verdict,corrected,path\r\n'-7,cat,dog,,,a.png\r\n"
+    >>> answer_sheet([("-7", "cat", "dog", "", "")], {"path": ["a.png"]})
+    b"id,given,suggested,answer,corrected,path\r\n'-7,cat,dog,,,a.png\r\n"
     """
     out = io.StringIO()
     writer = csv.writer(out)
-    shown = looks or {}
-    writer.writerow([*COLUMNS, *map(guarded, shown)])
+    columns = shown or {}
+    writer.writerow([*COLUMNS, *map(guarded, columns)])
     for place, row in enumerate(rows):
-        more = (values[place] for values in shown.values())
-        writer.writerow([*map(guarded, row), "", "", *map(guarded_cell, more)])
+        more = (values[place] for values in columns.values())
+        writer.writerow([*map(guarded, row), *map(guarded_cell, more)])
     return out.getvalue().encode()
 
 
@@ -104,6 +106,6 @@ def _lines(path: Path) -> list[list[str]]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: not a CSV file in UTF-8 ({error}); export it again") from None
     if not lines or tuple(lines[0][: len(COLUMNS)]) != COLUMNS:
-        found = ",".join(lines[0])[:80] if lines else "nothing"
-        raise InputError(f"{path}: the first line must begin {','.join(COLUMNS)}, got {found}")
+        first = ",".join(lines[0])[:80] if lines else "nothing"
+        raise InputError(f"{path}: the first line must begin {','.join(COLUMNS)}, got {first}")
     return lines

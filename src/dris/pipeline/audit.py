@@ -1,21 +1,23 @@
-"""An audit on disk: what was drawn for a person to check, sealed, and the limit once it is checked.
+"""A random audit on disk: draw examples for a person to check, and read the limit they prove.
 
-The CSV file is for the person. What was drawn from what is said by a JSON file of the same name
-beside it or, in the report's export, by the CSV file's own sixth heading: without it, or when the
-two disagree, there is no limit.
+The CSV file is for the person. What was drawn from what is sealed in a JSON file of the same name
+beside it or, in the page's export, in the CSV file's sixth heading: without it, or when the two
+disagree, there is no limit.
 """
 
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.certify.random_audit import AuditLimit, audit_limit, draw_audit
+from dris.core.certify.random_audit import AuditLimit, audit_limit, audit_size, draw_audit
 from dris.core.errors import InputError
+from dris.core.files import made_folder
 from dris.core.sanitize import from_json
 from dris.core.select.selection import Subset
 from dris.core.streams import rng_for
@@ -23,9 +25,19 @@ from dris.data.display import looks
 from dris.data.files import fingerprint_of, named, one_line
 from dris.data.labelled import LabelledData
 from dris.data.writer import Writer
-from dris.pipeline.answers import heading_after, questions, read_ticks
+from dris.pipeline.answers import answer_sheet, heading_after, read_answers
 
 FORMAT = 1
+AUDIT_SIZE = 60  # none wrong of so many proves at most 4.9 %
+
+
+@dataclass(frozen=True, slots=True)
+class AuditDraw:
+    """Positions drawn, and the limits that none and one wrong among them would prove."""
+
+    positions: NDArray[np.int64]
+    if_none_wrong: AuditLimit
+    if_one_wrong: AuditLimit
 
 
 def beside(path: Path) -> Path:
@@ -39,28 +51,56 @@ def beside(path: Path) -> Path:
 
 def write_audit(
     kept: LabelledData,
-    n: int,
     path: Path,
+    n: int | None = None,
     *,
+    limit: float | None = None,
+    expect_wrong: int = 0,
     seed: int = 0,
     delta: float = 0.05,
     writer: Writer | None = None,
-) -> NDArray[np.int64]:
-    """Draw n examples of what was kept and write both files; returns the positions drawn.
+) -> AuditDraw:
+    """Draw examples of what was kept and write both files.
 
-    The label that proxies would give is not shown: who is told an answer no longer checks.
+    The proxies' suggestion is not shown, so that it cannot sway the person.
+
+    Args:
+        kept: The data to check.
+        path: The CSV file to write.
+        n: How many to draw, 60 unless given.
+        limit: Draw as many as it takes to prove this share, in place of `n`.
+        expect_wrong: With `limit`: even if this many are wrong.
+        seed: Of the draw.
+        delta: How often the limit may fail.
+        writer: Decides which files may be replaced.
     """
+    if n is not None and limit is not None:
+        raise InputError("n and limit both say how many to check; pass one of them")
     writer = (writer or Writer()).reading(*kept.origin.files)
     writer.refuse(path, beside(path))
+    count = min(AUDIT_SIZE, len(kept)) if n is None else n
+    if limit is not None:
+        needed = audit_size(size=len(kept), share=limit, delta=delta, expected_wrong=expect_wrong)
+        if needed is None:
+            raise InputError(
+                f"{expect_wrong} wrong of {len(kept)} are more than a share of {limit:g}; "
+                "no check proves that, so raise limit"
+            )
+        count = needed
     # Pictures are many files: only a table's own can be looked up again by name.
     files = [] if kept.paths is not None else [str(file.resolve()) for file in kept.origin.files]
     everything = np.arange(len(kept))
-    drawn, note = sealed_draw(kept, everything, n, files=files, seed=seed, delta=delta)
-    asked = [(*pair, "") for pair in note["drawn"]]
+    drawn, note = sealed_draw(kept, everything, count, files=files, seed=seed, delta=delta)
+    rows = [(*pair, "", "", "") for pair in note["drawn"]]
+    made_folder(path.parent)
     with writer.together() as both:
         both.write(beside(path), [(json.dumps(note, indent=1) + "\n").encode()])
-        both.write(path, [questions(asked, looks(kept, drawn))])
-    return drawn
+        both.write(path, [answer_sheet(rows, looks(kept, drawn))])
+    none, one = (
+        audit_limit(size=len(kept), checked=count, wrong=min(wrong, count), delta=delta)
+        for wrong in (0, 1)
+    )
+    return AuditDraw(drawn, none, one)
 
 
 def sealed_draw(
@@ -72,14 +112,14 @@ def sealed_draw(
     seed: int = 0,
     delta: float = 0.05,
 ) -> tuple[NDArray[np.int64], dict[str, Any]]:
-    """Positions of n kept examples drawn at random, and the note that says so, sealed.
+    """Positions of n kept examples drawn at random, and the sealed note that says so.
 
     >>> data = LabelledData.of(np.eye(4), [0, 1, 0, 1], classes=("cat", "dog"))
     >>> drawn, note = sealed_draw(data, np.array([0, 2]), 1)
     >>> note["size"], note["drawn"][0][1]
     (2, 'cat')
     """
-    audit_limit(size=len(kept), checked=0, wrong=0, delta=delta)  # refuses a delta that is none
+    audit_limit(size=len(kept), checked=0, wrong=0, delta=delta)  # refuses an invalid delta
     drawn = draw_audit(Subset(kept, "kept", {}, len(data)), n, rng=rng_for(seed, "audit"))
     note = {
         "format": FORMAT,
@@ -94,35 +134,35 @@ def sealed_draw(
 
 
 def read_audit(path: Path) -> AuditLimit:
-    """The exact limit that follows from a finished audit; unsure counts as wrong."""
+    """The exact limit that a finished audit proves; unsure counts as wrong."""
     note = _note(path)
     drawn: dict[str, str] = dict(note["drawn"])
-    ticks = read_ticks(path)
-    for tick in ticks:
-        if tick.id not in drawn:
+    answers = read_answers(path)
+    for line in answers:
+        if line.id not in drawn:
             raise InputError(
-                f"{path} holds {one_line(repr(tick.id))}, which was not drawn; only the draw "
+                f"{path} holds {one_line(repr(line.id))}, which was not drawn; only the draw "
                 "itself has a limit, so remove the row"
             )
-        if tick.given != drawn[tick.id]:
+        if line.given != drawn[line.id]:
             raise InputError(
-                f"{path} gives {one_line(tick.id)} the label {one_line(repr(tick.given))}, drawn "
-                f"was {one_line(repr(drawn[tick.id]))}; leave that column as it was"
+                f"{path} gives {one_line(line.id)} the label {one_line(repr(line.given))}, drawn "
+                f"was {one_line(repr(drawn[line.id]))}; leave that column as it was"
             )
-    left = [name for name in drawn if name not in {tick.id for tick in ticks}]
+    left = sorted(drawn.keys() - {line.id for line in answers})
     if left:
         raise InputError(
-            f"{len(left)} of the {len(drawn)} drawn have no verdict in {path}, such as "
+            f"{len(left)} of the {len(drawn)} drawn have no answer in {path}, such as "
             f"{one_line(left[0])}; an audit that stopped early has no limit, so check them all "
             "(unsure where it cannot be told)"
         )
-    _refuse_other_subset(note, path)
-    wrong = sum(tick.verdict != "right" for tick in ticks)
+    _refuse_changed_data(note, path)
+    wrong = sum(line.answer != "right" for line in answers)
     return audit_limit(size=note["size"], checked=len(drawn), wrong=wrong, delta=note["delta"])
 
 
 def _note(path: Path) -> dict[str, Any]:
-    """What was drawn, from the file itself or from the one beside it, if it is whole."""
+    """What was drawn, from the CSV file itself or from the file beside it, if it is whole."""
     sealed, text = path, heading_after(path)
     if not text.startswith("{"):
         sealed = beside(path)
@@ -142,8 +182,7 @@ def _note(path: Path) -> dict[str, Any]:
     return note
 
 
-def _refuse_other_subset(note: dict[str, Any], path: Path) -> None:
-    """The limit is about the rows that were drawn from; a file that changed holds others."""
+def _refuse_changed_data(note: dict[str, Any], path: Path) -> None:
     files = [Path(file) for file in note["files"]]
     there = bool(files) and all(file.is_file() for file in files)
     if there and fingerprint_of(files) != note["fingerprint"]:

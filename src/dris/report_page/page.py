@@ -20,8 +20,8 @@ from dris.report_page.content import OUTCOMES, Page, page_of
 from dris.report_page.inlined import one_script, part
 from dris.report_page.payload import payload, script_json
 
-_SCRIPTS = (  # the first three draw the review app as well
-    *("elements", "looking", "heat"),
+_SCRIPTS = (  # the first four draw the review app as well
+    *("elements", "keys", "looking", "heat"),
     *("basics", "examples", "suspects", "plane", "keep", "review", "main"),
 )
 MAX_LISTED = 6  # of a long list in the recipe; the recipe's own file has all of it

@@ -1,10 +1,10 @@
-"""`dris review`: a local app in which people correct labels; every tick is on the disk at once.
+"""`dris.review`: a local app in which people correct labels; every answer is on the disk at once.
 
-In reading order: `worklist` (what is put before a person, a blind random sample among it),
-`journal` (the append-only file of ticks), `state` (what was said, by whom, and what follows from
-it), `cells` (one given label, one suggested one: checked by a sample, accepted as a whole),
-`neighbours` (similar examples and copies), `cards` (what there is to see of an example), `exchange`
-(Label Studio, Argilla, CSV), `session` (all of it for one data set), `app` (its pages and answers
-over HTTP), `serve` (the address, the port, the browser). What the browser gets is in `app_files`
-and in the report's own components.
+In reading order: `worklist` (the suspects, a blind random sample among them), `journal` (the
+append-only file of answers), `state` (who answered what, and what follows from it), `cells` (one
+given and one suggested label: check a sample, accept the rest), `neighbours` (similar examples and
+copies), `cards` (what is shown of an example), `corrected` (the data with the answers in it),
+`session` (all of it for one data set), `exchange` (Label Studio, Argilla, CSV), `app` (HTTP),
+`serve` (address, port, browser), `review` (the one function). What the browser gets is in
+`app_files` and among the report's own components.
 """

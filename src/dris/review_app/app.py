@@ -1,4 +1,4 @@
-"""The desk over HTTP: one page, its answers, and an event whenever somebody ticks.
+"""The review over HTTP: one page, its requests, and an event whenever somebody answers.
 
 Every address begins with a random token. Requests for another host, from another page, or without
 the token are refused; nothing of the data is ever sent as something that a browser would run.
@@ -6,8 +6,7 @@ the token are refused; nothing of the data is ever sent as something that a brow
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator
-from functools import partial
+from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib.resources import files
 from typing import Any
 
@@ -20,9 +19,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dris.core.errors import InputError, sentence_of
 from dris.core.sanitize import from_json, printable
+from dris.data.files import one_line
 from dris.report_page.inlined import one_script, part
-from dris.review_app.exchange import EXCHANGES, exported
-from dris.review_app.session import Desk, Finishing, positions_of
+from dris.review_app.exchange import EXCHANGES, export_cards
+from dris.review_app.session import Finish, ReviewSession
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -36,123 +36,114 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
-MOST_BYTES = 1_000_000
-PULSE = 0.4  # seconds between looks for a change
-SCRIPTS = ("elements.js", "looking.js", "heat.js")  # the report's, which is drawn with the same
-OWN_SCRIPTS = ("queue.js", "desk.js", "start.js")
+MAX_POSTED_BYTES = 1_000_000
+MAX_CARDS_AT_ONCE = 200
+POLL_SECONDS = 0.4  # between looks for a change
+SCRIPTS = ("elements.js", "keys.js", "looking.js", "heat.js")  # the page's own
+APP_SCRIPTS = ("queue.js", "card.js", "start.js")
+Values = dict[str, Any]
 
 
-def review_app(desk: Desk, *, title: str, who: str, token: str, finishing: Finishing) -> Starlette:
-    """The app for one desk; `who` is the reviewer unless the page says another name."""
-    page = _own("review.html").encode()
-    script = one_script([*map(part, SCRIPTS), *map(_own, OWN_SCRIPTS)]).encode()
-    style = (part("components.css") + _own("review.css")).encode()
+def review_app(
+    session: ReviewSession, *, title: str, who: str, token: str, finish: Finish
+) -> Starlette:
+    """The app for one session; `who` is the reviewer unless the page gives another name."""
 
-    def name(request: Request) -> str:
-        return request.query_params.get("who") or who
+    def opening(request: Request, name: str, sent: Values) -> Any:
+        return {"title": title, "who": name, **session.opening(name)}
 
-    async def index(request: Request) -> Response:
-        return Response(page, media_type="text/html")
-
-    async def code(request: Request) -> Response:
-        return Response(script, media_type="text/javascript")
-
-    async def looks(request: Request) -> Response:
-        return Response(style, media_type="text/css")
-
-    async def opening(request: Request) -> Response:
-        found = await run_in_threadpool(desk.opening, name(request))
-        return JSONResponse({"title": title, "who": name(request), **found})
-
-    async def said(request: Request) -> Response:
-        return JSONResponse(await run_in_threadpool(desk.said, name(request)))
-
-    async def cards(request: Request) -> Response:
-        at = positions_of(request.query_params.get("at", ""))[:200]
-        return JSONResponse(await run_in_threadpool(desk.cards, at))
-
-    async def similar(request: Request) -> Response:
+    def similar(request: Request, name: str, sent: Values) -> Any:
         (at,) = _numbers(request, "at", 1)
-        return JSONResponse(await run_in_threadpool(desk.similar, at))
+        return session.similar(at)
 
-    async def search(request: Request) -> Response:
-        words = request.query_params.get("words", "")[:500]
-        return JSONResponse(await run_in_threadpool(desk.faces.found, words))
-
-    async def check(request: Request) -> Response:
+    def check(request: Request, name: str, sent: Values) -> Any:
         given, other = _numbers(request, "cell", 2)
-        return JSONResponse(await run_in_threadpool(desk.check, given, other))
+        return session.check(given, other)
 
-    async def picture(request: Request) -> Response:
+    def picture(request: Request, name: str, sent: Values) -> Any:
         at, side = int(request.path_params["at"]), int(request.path_params["side"])
-        data = await run_in_threadpool(desk.faces.picture, at, side)
+        data = session.contents.picture(at, side)
         kind = "image/png" if data.startswith(b"\x89PNG") else "image/webp"
         return Response(data, media_type=kind, headers={"cache-control": "private, max-age=3600"})
 
-    async def tick(request: Request) -> Response:
-        sent = await _sent(request)
-        at, label = _whole(sent, "at"), _whole(sent, "label", -1)
-        tell = partial(desk.tick, name(request), at, str(sent.get("verdict", "")), label)
-        await run_in_threadpool(tell)
-        return JSONResponse(await run_in_threadpool(desk.summary, name(request)))
-
-    async def undo(request: Request) -> Response:
-        gone = await run_in_threadpool(desk.undo, name(request))
-        return JSONResponse({"gone": gone, **await run_in_threadpool(desk.said, name(request))})
-
-    async def accept(request: Request) -> Response:
-        sent = await _sent(request)
-        given, other = _whole(sent, "given"), _whole(sent, "suggested")
-        count = await run_in_threadpool(desk.accept, name(request), given, other)
-        more = await run_in_threadpool(desk.said, name(request))
-        return JSONResponse({"accepted": count, **more})
-
-    async def finish(request: Request) -> Response:
-        sent = await _sent(request)
-        path, done = await run_in_threadpool(finishing.write)
-        answer: dict[str, Any] = {"file": str(path), **done.to_dict(), "again": None}
-        if sent.get("again") and finishing.again is not None:
-            answer["again"] = await run_in_threadpool(finishing.again, path, done)
-        return JSONResponse(answer)
-
-    async def export(request: Request) -> Response:
-        kind = request.path_params["kind"]
-        if kind not in EXCHANGES:
+    def export(request: Request, name: str, sent: Values) -> Any:
+        tool = request.path_params["tool"]
+        if tool not in EXCHANGES:
             raise InputError(f"export is one of {', '.join(EXCHANGES)}")
-        data = await run_in_threadpool(exported, desk, kind)
-        file = f"review-{kind}{EXCHANGES[kind].suffix}"
+        file = f"review-{tool}{EXCHANGES[tool].suffix}"
         held = {"content-disposition": f'attachment; filename="{file}"'}
-        return Response(data, media_type="application/octet-stream", headers=held)
+        content = export_cards(session, tool)
+        return Response(content, media_type="application/octet-stream", headers=held)
+
+    def answer(request: Request, name: str, sent: Values) -> Any:
+        label = _whole(sent, "label", -1)
+        session.answer(name, _whole(sent, "at"), str(sent.get("answer", "")), label)
+        return session.summary(name)
+
+    def undo(request: Request, name: str, sent: Values) -> Any:
+        return {"reopened": session.undo(name), **session.progress(name)}
+
+    def accept(request: Request, name: str, sent: Values) -> Any:
+        count = session.accept(name, _whole(sent, "given"), _whole(sent, "suggested"))
+        return {"accepted": count, **session.progress(name)}
+
+    def finish_review(request: Request, name: str, sent: Values) -> Any:
+        path, corrections = finish.write()
+        again = None
+        if sent.get("again") and finish.decide_again is not None:
+            again = finish.decide_again(path, corrections)
+        return {"file": str(path), **corrections.to_dict(), "again": again}
 
     async def events(request: Request) -> Response:
-        return StreamingResponse(_changes(desk, request), media_type="text/event-stream")
+        return StreamingResponse(_changes(session, request), media_type="text/event-stream")
 
-    get, post = ["GET"], ["POST"]
+    def send(path: str, answer_request: Callable[[Request, str, Values], Any]) -> Route:
+        return Route(path, _in_thread(answer_request, who), methods=["GET"])
+
+    def post(path: str, answer_request: Callable[[Request, str, Values], Any]) -> Route:
+        return Route(path, _in_thread(answer_request, who), methods=["POST"])
+
+    script = one_script([*map(part, SCRIPTS), *map(_app_file, APP_SCRIPTS)])
+    style = part("components.css") + _app_file("review.css")
     routes = [
-        Route("/", index, methods=get),
-        Route("/review.js", code, methods=get),
-        Route("/review.css", looks, methods=get),
-        Route("/opening", opening, methods=get),
-        Route("/said", said, methods=get),
-        Route("/cards", cards, methods=get),
-        Route("/similar", similar, methods=get),
-        Route("/search", search, methods=get),
-        Route("/check", check, methods=get),
-        Route("/picture/{at:int}/{side:int}", picture, methods=get),
-        Route("/export/{kind}", export, methods=get),
-        Route("/events", events, methods=get),
-        Route("/tick", tick, methods=post),
-        Route("/undo", undo, methods=post),
-        Route("/accept", accept, methods=post),
-        Route("/finish", finish, methods=post),
+        send("/", lambda *_: Response(_app_file("review.html"), media_type="text/html")),
+        send("/review.js", lambda *_: Response(script, media_type="text/javascript")),
+        send("/review.css", lambda *_: Response(style, media_type="text/css")),
+        send("/opening", opening),
+        send("/progress", lambda _, name, __: session.progress(name)),
+        send("/cards", lambda request, *_: session.cards(_numbers(request, "at"))),
+        send("/similar", similar),
+        send("/search", lambda request, *_: session.contents.search(_words(request))),
+        send("/check", check),
+        send("/picture/{at:int}/{side:int}", picture),
+        send("/export/{tool}", export),
+        Route("/events", events, methods=["GET"]),
+        post("/answer", answer),
+        post("/undo", undo),
+        post("/accept", accept),
+        post("/finish", finish_review),
     ]
-    app = Starlette(routes=routes, exception_handlers={InputError: _refused, OSError: _refused})
+    app = Starlette(routes=routes, exception_handlers={InputError: _refuse, OSError: _refuse})
     app.add_middleware(Doorkeeper, token=token)
     return app
 
 
+def _in_thread(
+    answer_request: Callable[[Request, str, Values], Any], who: str
+) -> Callable[[Request], Awaitable[Response]]:
+    """A route that answers in a thread: with a response, or with values as JSON."""
+
+    async def endpoint(request: Request) -> Response:
+        name = request.query_params.get("who") or who
+        sent = await _sent(request) if request.method == "POST" else {}
+        answer = await run_in_threadpool(answer_request, request, name, sent)
+        return answer if isinstance(answer, Response) else JSONResponse(answer)
+
+    return endpoint
+
+
 class Doorkeeper:
-    """Lets in who asks this machine, from this page, with the token; all others get nothing."""
+    """Answers requests to this machine, from its own page, with the token; refuses all others."""
 
     def __init__(self, app: ASGIApp, *, token: str) -> None:
         self._app, self._token = app, token
@@ -184,17 +175,17 @@ class Doorkeeper:
         await self._app(inner, receive, guarded)
 
     def _refusal(self, scope: Scope) -> str:
-        """Why a request is not answered; "" when it is."""
-        said = {key.decode("latin-1").lower(): value for key, value in scope["headers"]}
-        host = said.get("host", b"").decode("latin-1")
+        """Why a request is refused; "" when it is not."""
+        headers = {key.decode("latin-1").lower(): value for key, value in scope["headers"]}
+        host = headers.get("host", b"").decode("latin-1")
         port = scope["server"][1] if scope.get("server") else None
         if host not in (f"127.0.0.1:{port}", f"localhost:{port}"):
             return "this app answers on 127.0.0.1 only"
-        origin = said.get("origin", b"").decode("latin-1")
+        origin = headers.get("origin", b"").decode("latin-1")
         foreign = origin not in ("", f"http://{host}")
         if foreign or (scope["method"] != "GET" and not origin):
             return "the request comes from another page"
-        if said.get("sec-fetch-site", b"none") not in (b"none", b"same-origin"):
+        if headers.get("sec-fetch-site", b"none") not in (b"none", b"same-origin"):
             return "the request comes from another page"
         head = scope["path"][1 : len(self._token) + 1]
         right = secrets.compare_digest(head.encode(), self._token.encode())
@@ -203,18 +194,18 @@ class Doorkeeper:
         return ""
 
 
-def _own(name: str) -> str:
-    return files("dris.review").joinpath("app_files", name).read_text(encoding="utf-8")
+def _app_file(name: str) -> str:
+    return files("dris.review_app").joinpath("app_files", name).read_text(encoding="utf-8")
 
 
-async def _sent(request: Request) -> dict[str, Any]:
+async def _sent(request: Request) -> Values:
     """The JSON object that was posted."""
     if request.headers.get("content-type", "").partition(";")[0] != "application/json":
         raise InputError("send JSON")
     data = b""
     async for piece in request.stream():
         data += piece
-        if len(data) > MOST_BYTES:
+        if len(data) > MAX_POSTED_BYTES:
             raise InputError("too much was sent")
     try:
         sent = from_json(data or b"{}")
@@ -225,30 +216,39 @@ async def _sent(request: Request) -> dict[str, Any]:
     return sent
 
 
-def _whole(sent: dict[str, Any], name: str, missing: int | None = None) -> int:
+def _whole(sent: Values, name: str, missing: int | None = None) -> int:
     value = sent.get(name, missing)
     if isinstance(value, bool) or not isinstance(value, int):
         raise InputError(f"{name} must be a whole number")
     return value
 
 
-def _numbers(request: Request, name: str, count: int) -> list[int]:
-    found = positions_of(request.query_params.get(name, ""))
-    if len(found) != count:
+def _words(request: Request) -> str:
+    return str(request.query_params.get("words", ""))[:500]
+
+
+def _numbers(request: Request, name: str, count: int | None = None) -> list[int]:
+    """Whole numbers in a list with commas, as many as asked for."""
+    text = request.query_params.get(name, "")
+    try:
+        numbers = [int(word) for word in text.split(",") if word]
+    except ValueError:
+        raise InputError(f"{name} must be whole numbers, got {one_line(text)!r}") from None
+    if count is not None and len(numbers) != count:
         raise InputError(f"{name} must be {count} whole numbers")
-    return found
+    return numbers[:MAX_CARDS_AT_ONCE]
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _refuse(request: Request, error: Exception) -> Response:
     why = sentence_of(error) if isinstance(error, OSError) else str(error)
     return JSONResponse({"error": printable(why)}, 400)
 
 
-async def _changes(desk: Desk, request: Request) -> AsyncIterator[str]:
-    """The number of acts so far whenever it grows, for as long as the page is open."""
+async def _changes(session: ReviewSession, request: Request) -> AsyncIterator[str]:
+    """The number of entries so far whenever it grows, for as long as the page is open."""
     known = -1
     while not await request.is_disconnected():
-        if desk.version != known:
-            known = desk.version
+        if session.version != known:
+            known = session.version
             yield f"data: {known}\n\n"
-        await asyncio.sleep(PULSE)
+        await asyncio.sleep(POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""One given and one suggested label: a random sample is checked, then the others are accepted."""
+"""One given and one suggested label: check a random sample, then accept the others at once."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,18 +7,18 @@ import numpy as np
 
 from dris.core.certify.random_audit import audit_limit
 from dris.core.streams import rng_for
-from dris.review_app.state import DELTA, Standing
+from dris.review_app.state import DELTA, ReviewState
 from dris.review_app.worklist import NO_LABEL, Worklist
 
-CHECKED = 20
+CHECKED_PER_CELL = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Suspects with the same given and the same suggested label, and a random sample of them.
+    """Suspects with the same given and suggested label, and a random sample of them.
 
-    The sample is drawn from all of them, whoever has been looked at, so that nobody's choice of
-    what to look at moves the limit.
+    The sample is drawn from all of them, answered or not, so that nobody's choice of what to look
+    at moves the limit.
     """
 
     given: int
@@ -28,16 +28,16 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class CellStanding:
-    """How far a cell is checked, and what accepting the rest of it would do at most.
+class CellState:
+    """How far a cell is checked, and how many errors accepting the rest would make at most.
 
     Attributes:
         size: Suspects in the cell.
         sample: How many of them have to be checked.
         checked: How many of the sample are answered.
         other: How many of these should have another label than the suggested one.
-        open: Members that nobody answered: those that would be accepted.
-        most: So many of the open ones would get a wrong label, with probability 1 - δ.
+        open: Members without an answer: those that would be accepted.
+        most: Upper limit on the open ones that would get a wrong label, with probability 1 - δ.
     """
 
     size: int
@@ -49,7 +49,7 @@ class CellStanding:
 
     @property
     def ready(self) -> bool:
-        """Whether the rest may be accepted."""
+        """True once the sample is checked and something is left to accept."""
         return self.checked == self.sample and bool(self.open)
 
     def to_dict(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class CellStanding:
             "other": self.other,
             "open": len(self.open),
             "most": self.most if done else None,
-            "share": self.most / len(self.open) if done and self.open else None,
+            "share": self.most / len(self.open) if self.ready else None,
             "ready": self.ready,
             "confidence": 1 - DELTA,
         }
@@ -76,31 +76,31 @@ def cells_of(worklist: Worklist, labels: Any) -> dict[tuple[int, int], Cell]:
         worklist.positions[own].tolist(), worklist.suggested[own].tolist(), strict=True
     ):
         members.setdefault((int(labels[at]), other), []).append(at)
-    found = {}
+    cells = {}
     for (given, other), at in sorted(members.items(), key=lambda pair: (-len(pair[1]), pair[0])):
         rng = rng_for(worklist.seed, "review", "cell", given, other)
-        drawn = rng.choice(np.array(at), min(CHECKED, len(at)), replace=False)
-        found[given, other] = Cell(given, other, tuple(at), tuple(drawn.tolist()))
-    return found
+        drawn = rng.choice(np.array(at), min(CHECKED_PER_CELL, len(at)), replace=False)
+        cells[given, other] = Cell(given, other, tuple(at), tuple(drawn.tolist()))
+    return cells
 
 
-def cell_standing(cell: Cell, standing: Standing) -> CellStanding:
+def check_cell(cell: Cell, state: ReviewState) -> CellState:
     """What is known of a cell; unsure and disputed answers count against the suggestion."""
-    accepts = {at: _accepts(standing, at, cell.suggested) for at in cell.members}
-    checked = [at for at in cell.sample if accepts[at] is not None]
-    other = sum(not accepts[at] for at in checked)
-    open_ = tuple(at for at in cell.members if not standing.verdict(at))
-    known = sum(accepts[at] is False for at in cell.members)
+    accepted = {at: _is_accepted(state, at, cell.suggested) for at in cell.members}
+    checked = [at for at in cell.sample if accepted[at] is not None]
+    other = sum(not accepted[at] for at in checked)
+    open_ = tuple(at for at in cell.members if not state.outcome(at))
+    known = sum(one is False for one in accepted.values())
     limit = audit_limit(
         size=len(cell.members), checked=len(cell.sample), wrong=other, delta=DELTA
     ).limit
     most = min(max(limit - known, 0), len(open_))
-    return CellStanding(len(cell.members), len(cell.sample), len(checked), other, open_, most)
+    return CellState(len(cell.members), len(cell.sample), len(checked), other, open_, most)
 
 
-def _accepts(standing: Standing, at: int, label: int) -> bool | None:
-    """Whether people who saw it give the suggested label; None where nobody saw it."""
-    seen = [answer for answer in standing.answers(at) if answer.seen]
+def _is_accepted(state: ReviewState, at: int, label: int) -> bool | None:
+    """True if all who saw it give the suggested label; None where nobody saw it."""
+    seen = [answer for answer in state.answers(at) if answer.seen]
     if not seen:
         return None
-    return all(answer.verdict == "wrong" and answer.label == label for answer in seen)
+    return all(answer.kind == "wrong" and answer.label == label for answer in seen)

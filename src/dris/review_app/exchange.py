@@ -1,58 +1,53 @@
-"""To and from tools that people have already: Label Studio, Argilla, a spreadsheet.
+"""To and from other tools: Label Studio, Argilla, a spreadsheet.
 
-Whatever the tool, an example travels with its id, its columns, the suggestion and what people said
-so far; what comes back is the label that a person gives it. The given label means right, another
-one wrong.
+Whatever the tool, an example travels with its id, its columns, the suggestion and the answers so
+far; what comes back is the label that a person gives it. The given label means right, another one
+wrong.
 """
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dris.core.checks.verdicts import NO_LABEL
 from dris.core.errors import InputError
-from dris.core.sanitize import from_json, guarded
+from dris.core.sanitize import from_json
 from dris.data.files import listed, one_line, reading
-from dris.pipeline.answers import COLUMNS, read_ticks
-from dris.review_app.session import Desk, reviewer
-from dris.review_app.worklist import Worklist
+from dris.pipeline.answers import answer_sheet, read_answers
+from dris.review_app.session import ReviewSession, check_reviewer
+from dris.review_app.worklist import NO_LABEL
 
 MODEL = "dris"
-UNSURE = "unsure"
-# What Label Studio is to show; paste it under Labeling Interface, with the classes filled in.
-VIEW = """<View>
-  <Header value="given: $given, suggested: $suggested"/>
-  {shown}
-  <Choices name="label" toName="example" choice="single">
-{choices}
-  </Choices>
-</View>
-"""
+# A label as a person gives it: its name, "" for wrong without another one, None for unsure.
+Label = str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One card on its way: texts only, and who said what ("unsure", or a label)."""
+    """One card on its way out: texts only, and who gave it which label."""
 
     id: str
     given: str
     suggested: str
     suspicion: float
     fields: dict[str, str]
-    said: dict[str, str]
+    answers: dict[str, Label]
+
+    @property
+    def text(self) -> str:
+        """All columns, one a line."""
+        return "\n".join(f"{name}: {value}" for name, value in self.fields.items())
 
 
 @dataclass(frozen=True, slots=True)
-class Back:
+class Returned:
     """An answer that came back: of which example, by whom, the label it should have."""
 
     id: str
     who: str
-    label: str
+    label: Label
+    given: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,72 +57,77 @@ class Exchange:
     title: str
     suffix: str
     write: Callable[[list[Item]], bytes]
-    read: Callable[[Path], Iterator[Back]]
+    read: Callable[[Path], Iterator[Returned]]
 
 
-def exported(desk: Desk, kind: str) -> bytes:
+def export_cards(session: ReviewSession, tool: str) -> bytes:
     """All cards in the format of a tool, answers included."""
-    return EXCHANGES[kind].write(items_of(desk))
+    return EXCHANGES[tool].write(_items(session))
 
 
-def items_of(desk: Desk) -> list[Item]:
-    """The cards of a worklist as texts, in its order."""
-    names, made = desk.data.names, desk.worklist
-    cards = desk.cards(made.positions.tolist())
-    found = []
-    for k, card in enumerate(cards):
-        at = card["at"]
-        other = int(made.suggested[k])
-        given = int(desk.data.labels[at])
-        said = {}
-        for who, answer in desk.standing.said.get(at, {}).items():
-            label = given if answer.verdict == "right" else answer.label
-            # What is wrong without another label has no word in these tools.
-            said[who] = UNSURE if label == NO_LABEL else names[label]
-        found.append(
+def _items(session: ReviewSession) -> list[Item]:
+    data, worklist = session.data, session.worklist
+    items = []
+    for k, card in enumerate(session.cards(worklist.positions.tolist())):
+        at, other = card["at"], int(worklist.suggested[k])
+        answers: dict[str, Label] = {}
+        for who, answer in session.state.given.get(at, {}).items():
+            label = int(data.labels[at]) if answer.kind == "right" else answer.label
+            known = data.names[label] if label != NO_LABEL else ""
+            answers[who] = None if answer.kind == "unsure" else known
+        items.append(
             Item(
                 id=card["id"],
-                given=names[given],
-                suggested=names[other] if other != NO_LABEL else "",
-                suspicion=float(made.suspicion[k]),
+                given=data.names[int(data.labels[at])],
+                suggested=data.names[other] if other != NO_LABEL else "",
+                suspicion=float(worklist.suspicion[k]),
                 fields=dict(card["fields"]),
-                said=said,
+                answers=answers,
             )
         )
-    return found
+    return items
 
 
-def taken_in(desk: Desk, path: Path, kind: str, who: str) -> int:
-    """Ticks from a tool's export into the journal; answers that are there already are not repeated.
+def import_answers(session: ReviewSession, path: Path, tool: str, who: str) -> int:
+    """Take the answers of a tool's file into the journal; those known already are not repeated.
 
-    All of the file is checked before the first tick is written.
+    The whole file is checked before the first answer is written. It may answer any example of the
+    data, on the worklist or not.
     """
-    made: Worklist = desk.worklist
-    places = {str(desk.data.ids[at]): at for at in made.positions.tolist()}
-    numbers = {name: number for number, name in enumerate(desk.data.names)}
-    acts = []
-    for back in EXCHANGES[kind].read(path):
+    data = session.data
+    places = {str(name): at for at, name in enumerate(data.ids.tolist())}
+    numbers = {str(value): number for number, value in enumerate(data.classes)}
+    numbers |= {name: number for number, name in enumerate(data.names)}
+    new = []
+    for back in EXCHANGES[tool].read(path):
+        name = one_line(repr(back.id))
         if back.id not in places:
             raise InputError(
-                f"{path} answers {one_line(repr(back.id))}, which is not on this worklist; "
-                "import what was exported from this review"
+                f"{path} answers {name}, which is no id of this data; review the data itself, "
+                "with the same id"
             )
-        if back.label != UNSURE and back.label not in numbers:
+        at = places[back.id]
+        given = int(data.labels[at])
+        if back.given is not None and numbers.get(back.given) != given:
             raise InputError(
-                f"{path} gives {one_line(back.id)} the label {one_line(repr(back.label))}, which "
-                f"is no class of this data; its classes are {listed(desk.data.names)}"
+                f"{path} calls the given label of {name} {one_line(repr(back.given))}, in the "
+                f"data it is {one_line(repr(data.names[given]))}; review this data"
             )
-        at, name = places[back.id], reviewer(back.who if back.who.strip() else who)
-        number = numbers.get(back.label, NO_LABEL)
-        given = int(desk.data.labels[at])
-        verdict = "unsure" if number == NO_LABEL else "right" if number == given else "wrong"
-        own = desk.standing.by(name, at)
-        label = number if verdict == "wrong" else NO_LABEL
-        if own is None or own[:2] != (verdict, label):
-            acts.append((name, at, verdict, label))
-    for name, at, verdict, label in acts:
-        desk.tick(name, at, verdict, label)
-    return len(acts)
+        if back.label and back.label not in numbers:
+            raise InputError(
+                f"{path} gives {name} the label {one_line(repr(back.label))}, which is no class "
+                f"of this data; its classes are {listed(data.names)}"
+            )
+        label = numbers[back.label] if back.label else NO_LABEL
+        kind = "unsure" if back.label is None else "right" if label == given else "wrong"
+        entry = (kind, label if kind == "wrong" else NO_LABEL)
+        reviewer = check_reviewer(back.who if back.who.strip() else who)
+        own = session.state.by(reviewer, at)
+        if own is None or own[:2] != entry:
+            new.append((reviewer, at, *entry))
+    for answer in new:
+        session.answer(*answer)
+    return len(new)
 
 
 # -- Label Studio ----------------------------------------------------------------------------------
@@ -139,36 +139,32 @@ def _choice(label: str) -> dict[str, Any]:
 
 
 def _to_label_studio(items: list[Item]) -> bytes:
-    tasks = []
-    for number, item in enumerate(items, 1):
+    def task(number: int, item: Item) -> dict[str, Any]:
         suggests = [_choice(item.suggested)] if item.suggested else []
-        tasks.append(
-            {
-                "id": number,
-                "data": {
-                    "id": item.id,
-                    "given": item.given,
-                    "suggested": item.suggested,
-                    **{f"field_{name}": value for name, value in item.fields.items()},
-                    "text": "\n".join(f"{name}: {value}" for name, value in item.fields.items()),
-                },
-                "predictions": [
-                    {"model_version": MODEL, "score": item.suspicion, "result": suggests}
-                ],
-                "annotations": [
-                    {
-                        "completed_by": {"email": who},
-                        "was_cancelled": label == UNSURE,
-                        "result": [] if label == UNSURE else [_choice(label)],
-                    }
-                    for who, label in item.said.items()
-                ],
-            }
-        )
-    return _json(tasks)
+        return {
+            "id": number,
+            "data": {
+                "id": item.id,
+                "given": item.given,
+                "suggested": item.suggested,
+                **{f"field_{name}": value for name, value in item.fields.items()},
+                "text": item.text,
+            },
+            "predictions": [{"model_version": MODEL, "score": item.suspicion, "result": suggests}],
+            "annotations": [
+                {
+                    "completed_by": {"email": who},
+                    "was_cancelled": not label,
+                    "result": [_choice(label)] if label else [],
+                }
+                for who, label in item.answers.items()
+            ],
+        }
+
+    return _json([task(number, item) for number, item in enumerate(items, 1)])
 
 
-def _from_label_studio(path: Path) -> Iterator[Back]:
+def _from_label_studio(path: Path) -> Iterator[Returned]:
     for task in _list_in(path):
         try:
             name = str(task["data"]["id"])
@@ -176,10 +172,8 @@ def _from_label_studio(path: Path) -> Iterator[Back]:
                 who = one.get("completed_by", "")
                 who = who.get("email", "") if isinstance(who, dict) else str(who)
                 picked = [c for r in one["result"] for c in r["value"].get("choices", [])]
-                if one.get("was_cancelled") or not picked:
-                    yield Back(name, who, UNSURE)
-                else:
-                    yield Back(name, who, str(picked[0]))
+                unsure = one.get("was_cancelled") or not picked
+                yield Returned(name, who, None if unsure else str(picked[0]))
         except (KeyError, TypeError, AttributeError) as error:
             raise _not_this(path, "Label Studio's JSON export", error) from None
 
@@ -189,32 +183,31 @@ def _from_label_studio(path: Path) -> Iterator[Back]:
 
 def _to_argilla(items: list[Item]) -> bytes:
     def record(item: Item) -> dict[str, Any]:
-        text = "\n".join(f"{name}: {value}" for name, value in item.fields.items())
         suggests = {"value": item.suggested, "score": item.suspicion, "agent": MODEL}
         # Argilla has no response without a value: who is unsure stands in the metadata.
-        said = [{"value": v, "user_id": who} for who, v in item.said.items() if v != UNSURE]
-        unsure = [who for who, value in item.said.items() if value == UNSURE]
+        responses = [{"value": v, "user_id": who} for who, v in item.answers.items() if v]
+        unsure = [who for who, value in item.answers.items() if not value]
         return {
             "id": item.id,
-            "fields": {"text": text or item.id},
+            "fields": {"text": item.text or item.id},
             "metadata": {"given": item.given, "suspicion": item.suspicion, "unsure": unsure},
             "suggestions": {"label": suggests} if item.suggested else {},
-            "responses": {"label": said},
+            "responses": {"label": responses},
             "vectors": {},
-            "status": "completed" if item.said else "pending",
+            "status": "completed" if item.answers else "pending",
         }
 
     return _json([record(item) for item in items])
 
 
-def _from_argilla(path: Path) -> Iterator[Back]:
+def _from_argilla(path: Path) -> Iterator[Returned]:
     for record in _list_in(path):
         try:
             name = str(record["id"])
             for one in (record.get("responses") or {}).get("label", []):
-                yield Back(name, str(one.get("user_id") or ""), str(one["value"]))
+                yield Returned(name, str(one.get("user_id") or ""), str(one["value"]))
             for who in (record.get("metadata") or {}).get("unsure") or []:
-                yield Back(name, str(who), UNSURE)
+                yield Returned(name, str(who), None)
         except (KeyError, TypeError, AttributeError) as error:
             raise _not_this(path, "Argilla's records.to_json()", error) from None
 
@@ -223,27 +216,23 @@ def _from_argilla(path: Path) -> Iterator[Back]:
 
 
 def _to_csv(items: list[Item]) -> bytes:
-    """The file that `dris audit apply` reads; what several people disagree on is unsure."""
-    out = io.StringIO()
-    writer = csv.writer(out)
-    fields = list(items[0].fields) if items else []
-    writer.writerow([*COLUMNS, *map(guarded, fields)])
+    """The file that people fill in; what several of them disagree on is unsure."""
+    rows = []
     for item in items:
-        labels = set(item.said.values())
-        label = labels.pop() if len(labels) == 1 else UNSURE if labels else ""
-        verdict, corrected = label, ""
-        if label not in ("", UNSURE):
-            verdict = "right" if label == item.given else "wrong"
-            corrected = "" if label == item.given else label
-        cells = (item.id, item.given, item.suggested, verdict, corrected)
-        writer.writerow([*map(guarded, cells), *(guarded(item.fields[f]) for f in fields)])
-    return out.getvalue().encode()
+        labels = set(item.answers.values())
+        label = labels.pop() if len(labels) == 1 else None
+        answer = "wrong" if label is not None else "unsure" if item.answers else ""
+        if label == item.given:
+            answer, label = "right", ""
+        rows.append((item.id, item.given, item.suggested, answer, label or ""))
+    names = list(items[0].fields) if items else []
+    return answer_sheet(rows, {name: [item.fields[name] for item in items] for name in names})
 
 
-def _from_csv(path: Path) -> Iterator[Back]:
-    for tick in read_ticks(path):
-        label = tick.given if tick.verdict == "right" else tick.corrected or UNSURE
-        yield Back(tick.id, "", UNSURE if tick.verdict == "unsure" else label)
+def _from_csv(path: Path) -> Iterator[Returned]:
+    for line in read_answers(path):
+        label = {"right": line.given, "wrong": line.corrected}.get(line.answer)
+        yield Returned(line.id, "", label, line.given)
 
 
 EXCHANGES = {
@@ -263,12 +252,12 @@ def _list_in(path: Path) -> list[Any]:
     with reading(path, "export"):
         text = path.read_bytes()
     try:
-        found = from_json(text)
+        records = from_json(text)
     except ValueError as error:
         raise InputError(f"{path} is not JSON ({one_line(error)}); export it again") from None
-    if not isinstance(found, list):
+    if not isinstance(records, list):
         raise InputError(f"{path} must be a list of records; export it again")
-    return found
+    return records
 
 
 def _not_this(path: Path, what: str, error: Exception) -> InputError:

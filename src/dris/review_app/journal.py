@@ -1,14 +1,14 @@
-"""The file of ticks: lines that are only ever added, each on the disk before the next is asked.
+"""The file of answers: append-only, each entry on the disk before the next is asked for.
 
-The first line is the worklist, every other one an act of a person. The file appears with its first
-line whole. A process that is killed while it writes leaves at most half of another one; the next
-process steps over it. What no longer fits on the disk is taken back, and the person is told.
+The first line is the worklist, every other line one entry of a person. The file appears with its
+first line whole. A process that is killed while it writes leaves at most half a line, which the
+next one skips. An entry that does not fit on the disk is removed again, and the person is told.
 """
 
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -25,7 +25,7 @@ _AS_IS = getattr(os, "O_BINARY", 0)  # Windows would change the ends of lines
 
 
 def journal_beside(data: Path) -> Path:
-    """Where the ticks of a file or a folder lie: beside it, never in it.
+    """The file of answers for a file or a folder: beside it, never in it.
 
     >>> str(journal_beside(Path("photos"))), str(journal_beside(Path("people.csv")))
     ('photos.review.jsonl', 'people.review.jsonl')
@@ -35,7 +35,7 @@ def journal_beside(data: Path) -> Path:
 
 
 class Journal:
-    """An open file of ticks that no other process may write to meanwhile.
+    """An open file of answers that no other process may write to meanwhile.
 
     >>> import tempfile
     >>> from dris.review_app.worklist import Worklist
@@ -43,19 +43,16 @@ class Journal:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "a.review.jsonl")
     ...     with Journal(path, none) as journal:
-    ...         journal.add({"act": "tick", "at": 3})
+    ...         journal.add({"entry": "answer", "at": 3})
     ...     with Journal(path) as journal:
-    ...         list(journal.acts())
-    [{'act': 'tick', 'at': 3}]
+    ...         list(journal.entries())
+    [{'entry': 'answer', 'at': 3}]
     """
 
     def __init__(self, path: Path, worklist: Worklist | None = None) -> None:
-        """Open the file, or begin it with a worklist.
-
-        A file that is there must be a review; a worklist given for it is not used.
-        """
+        """Open the file; where it holds no review yet, begin it with the worklist."""
         self.path = path
-        refuse_place(path)
+        check_place(path)
         if not holds_review(path):
             if worklist is None:
                 raise InputError(f"{path} holds no review yet; begin it with dris review DATA")
@@ -83,22 +80,22 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         os.close(self._handle)
 
-    def add(self, act: Mapping[str, Any]) -> None:
-        """Write one act; it is on the disk on return."""
-        self._put(_line(act))
+    def add(self, entry: Mapping[str, Any]) -> None:
+        """Write one entry; it is on the disk on return."""
+        self._put(_line(entry))
 
-    def acts(self) -> Iterator[dict[str, Any]]:
-        """Every act so far; half lines are stepped over."""
+    def entries(self) -> Iterator[dict[str, Any]]:
+        """Every entry so far; half lines are skipped."""
         for line in self.path.read_bytes().split(b"\n")[1:]:
             try:
-                act = from_json(line)
+                entry = from_json(line)
             except ValueError:
                 continue
-            if isinstance(act, dict):
-                yield act
+            if isinstance(entry, dict):
+                yield entry
 
     def _first(self) -> Worklist:
         with writing(self.path):
@@ -111,7 +108,7 @@ class Journal:
             pass
         raise InputError(
             f"{self.path} is no review that dris can go on with, and is never replaced; name "
-            "another file with `ticks`, or move it away"
+            "another file with `answers`, or move it away"
         )
 
     def _lock(self) -> None:
@@ -137,7 +134,7 @@ class Journal:
         with writing(self.path):
             size = os.fstat(self._handle).st_size
             try:
-                _written(self._handle, line)
+                _write_whole(self._handle, line)
             except OSError:
                 # Half a line would swallow the next answer.
                 os.truncate(self.path, size)
@@ -148,14 +145,14 @@ def _line(values: Mapping[str, Any]) -> bytes:
     return json.dumps(values, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
 
 
-def _written(handle: int, line: bytes) -> None:
+def _write_whole(handle: int, line: bytes) -> None:
     while line:
         line = line[os.write(handle, line) :]
     os.fsync(handle)
 
 
 def _begin(path: Path, worklist: Worklist) -> None:
-    """Make the file with its first line, whole or not at all."""
+    """Create the file with its first line, whole or not at all."""
     target = Path(os.path.realpath(path))
     temporary = temporary_for(target)
     with writing(path):
@@ -163,7 +160,7 @@ def _begin(path: Path, worklist: Worklist) -> None:
         try:
             handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _AS_IS, 0o644)
             try:
-                _written(handle, _line({"file": MARK, "worklist": worklist.to_dict()}))
+                _write_whole(handle, _line({"file": MARK, "worklist": worklist.to_dict()}))
             finally:
                 os.close(handle)
             if os.path.lexists(target):  # an empty file, such as mktemp makes
@@ -174,23 +171,30 @@ def _begin(path: Path, worklist: Worklist) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def refuse_place(path: Path) -> None:
-    """Stop where no file of answers can be, before anything is trained for it.
+def check_place(path: Path) -> None:
+    """Refuse a place where no file of answers can be, before anything is trained for it.
 
-    >>> refuse_place(Path("people.review.jsonl"))
+    >>> check_place(Path("people.review.jsonl"))
     """
     refuse_endless(path)
     folder = Path(os.path.realpath(path)).parent
+    why = None
     if path.is_dir():
-        raise InputError(f"{path} is a folder; name a file for the answers with `ticks`")
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder; name a file for the answers with `ticks`")
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        raise InputError(
-            f"{path} cannot be written (no permission); name a file for the answers with `ticks`"
-        )
+        why = f"{path} is a folder"
+    elif not folder.is_dir():
+        why = f"{folder}: no such folder"
+    elif not os.access(path if path.exists() else folder, os.W_OK):
+        why = f"{path} cannot be written (no permission)"
+    if why:
+        raise InputError(f"{why}; name another file with `answers`")
 
 
 def holds_review(path: Path) -> bool:
-    """Whether a review was begun in this file."""
+    """True if a review was begun in this file."""
     return path.is_file() and path.stat().st_size > 0
+
+
+def open_journal(path: Path, begin: Callable[[], Worklist]) -> Journal:
+    """The journal in `path`, begun with the worklist of `begin()` where there is none yet."""
+    check_place(path)
+    return Journal(path) if holds_review(path) else Journal(path, begin())

@@ -1,18 +1,18 @@
-"""Similar examples and exact copies: what the proxies learn from, compared row by row."""
+"""Similar examples and exact copies, by distance in what the proxies learn from."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-_POOLED = 8  # images are compared in as many squares each way
-_ROWS = 4096
+POOLED_SIDE = 8  # images are compared as 8 × 8 means a channel
+ROWS_AT_ONCE = 4096
 
 
-class Likeness:
-    """Distances between examples, in features on one scale, worked out when first asked.
+class Neighbours:
+    """Distances between examples in standardized features, computed on first use.
 
-    >>> alike = Likeness(np.array([[0.0, 1], [0, 1], [5, 1], [0, 9]]))
+    >>> alike = Neighbours(np.array([[0.0, 1], [0, 1], [5, 1], [0, 9]]))
     >>> alike.nearest(0, 2)
     [(1, 0.0), (2, 2.309)]
     """
@@ -22,12 +22,12 @@ class Likeness:
         self._x: NDArray[np.float32] | None = None
 
     def nearest(self, at: int, count: int) -> list[tuple[int, float]]:
-        """The nearest examples with their distances; 0 is a copy. Equals in the data's order."""
+        """The nearest examples with their distances; 0 is a copy, ties keep the data's order."""
         x = self._features()
         far = np.empty(len(x))
-        for start in range(0, len(x), _ROWS):
-            part = x[start : start + _ROWS] - x[at]
-            far[start : start + _ROWS] = np.einsum("nd,nd->n", part, part)
+        for start in range(0, len(x), ROWS_AT_ONCE):
+            part = x[start : start + ROWS_AT_ONCE] - x[at]
+            far[start : start + ROWS_AT_ONCE] = np.einsum("nd,nd->n", part, part)
         far[at] = np.inf
         count = min(count, len(x) - 1)
         first = np.argpartition(far, count - 1)[:count] if count else np.array([], dtype=np.int64)
@@ -38,7 +38,7 @@ class Likeness:
         if self._x is None:
             x = self._raw
             x = x.toarray() if hasattr(x, "toarray") else np.asarray(x)
-            flat = (_pooled(x) if x.ndim == 4 else x.reshape(len(x), -1)).astype(np.float32)
+            flat = (_pool(x) if x.ndim == 4 else x.reshape(len(x), -1)).astype(np.float32)
             flat = flat - flat.mean(axis=0)
             spread = flat.std(axis=0)
             flat /= np.where(spread > 0, spread, 1)
@@ -46,13 +46,13 @@ class Likeness:
         return self._x
 
 
-def _pooled(images: NDArray[Any]) -> NDArray[np.float32]:
+def _pool(images: NDArray[Any]) -> NDArray[np.float32]:
     """Images (N, C, H, W) as the means of at most 8 × 8 squares a channel."""
     n, channels, high, wide = images.shape
-    rows, columns = min(_POOLED, high), min(_POOLED, wide)
-    found = np.empty((n, channels, rows, columns), dtype=np.float32)
+    rows, columns = min(POOLED_SIDE, high), min(POOLED_SIDE, wide)
+    means = np.empty((n, channels, rows, columns), dtype=np.float32)
     for r, top in enumerate(np.array_split(np.arange(high), rows)):
         for c, left in enumerate(np.array_split(np.arange(wide), columns)):
             square = images[:, :, top[0] : top[-1] + 1, left[0] : left[-1] + 1]
-            found[:, :, r, c] = square.mean(axis=(2, 3), dtype=np.float32)
-    return found.reshape(n, -1)
+            means[:, :, r, c] = square.mean(axis=(2, 3), dtype=np.float32)
+    return means.reshape(n, -1)

@@ -1,4 +1,4 @@
-"""Where the app is to be found: a port of this machine, a token, the person's browser."""
+"""The app on a port of this machine, behind a token, in the person's browser."""
 
 import secrets
 import socket
@@ -8,30 +8,29 @@ from collections.abc import Callable
 
 from dris.core.errors import InputError
 from dris.learn.extras import require
-from dris.review_app.session import Desk, Finishing
+from dris.review_app.session import Finish, ReviewSession
 
 HOST = "127.0.0.1"
 
 
 def serve_review(
-    desk: Desk,
+    session: ReviewSession,
     *,
     title: str,
     who: str,
-    finishing: Finishing,
+    finish: Finish,
     port: int = 0,
     open_browser: bool = True,
     tell: Callable[[str], None],
 ) -> None:
-    """Answer until the process is ended; `tell` hears the address once it can be opened."""
-    require("starlette", "review")
+    """Serve until the process is ended; `tell` is called with the address once it is open."""
     uvicorn = require("uvicorn", "review")
     from dris.review_app.app import review_app
 
     token = secrets.token_urlsafe(18)
-    with bound(port) as listening:
+    with listen_on(port) as listening:
         address = f"http://{HOST}:{listening.getsockname()[1]}/{token}/"
-        app = review_app(desk, title=title, who=who, token=token, finishing=finishing)
+        app = review_app(session, title=title, who=who, token=token, finish=finish)
         settings = uvicorn.Config(
             app,
             log_level="warning",
@@ -48,15 +47,20 @@ def serve_review(
         uvicorn.Server(settings).run(sockets=[listening])
 
 
-def bound(port: int) -> socket.socket:
-    """A socket that listens on this machine alone; any free port for 0.
+def check_port(port: int) -> None:
+    """Refuse a number that is no port."""
+    if not 0 <= port <= 65535:
+        raise InputError(f"`port` must be 0 (any free one) to 65535, got {port}")
 
-    >>> with bound(0) as one:
+
+def listen_on(port: int) -> socket.socket:
+    """A socket that only this machine can reach; any free port for 0.
+
+    >>> with listen_on(0) as one:
     ...     one.getsockname()[0]
     '127.0.0.1'
     """
-    if not 0 <= port <= 65535:
-        raise InputError(f"`port` must be 0 (any free one) to 65535, got {port}")
+    check_port(port)
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -64,7 +68,7 @@ def bound(port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         raise InputError(
-            f"port {port} cannot be had ({error.strerror}); leave `port` out for any free one"
+            f"port {port} is not available ({error.strerror}); leave `port` out for any free one"
         ) from None
     listening.listen()
     return listening

@@ -1,258 +1,199 @@
-"""Everything about one data set that is being reviewed: asked by the app, tested without it."""
+"""One data set under review: its worklist, the journal, and all that the app asks for."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dris.core.checks.verdicts import VERDICTS
 from dris.core.errors import InputError
 from dris.data.files import one_line
 from dris.data.labelled import LabelledData
 from dris.data.writer import Writer
-from dris.pipeline.answers import Answer as Verdict
-from dris.pipeline.answers import Tick
-from dris.pipeline.corrections import Applied, write_reviewed
-from dris.review_app.cards import Faces
-from dris.review_app.cells import Cell, cell_standing, cells_of
-from dris.review_app.journal import Journal, holds_review, refuse_place
-from dris.review_app.neighbours import Likeness
-from dris.review_app.state import DISPUTED, Standing
-from dris.review_app.worklist import NO_LABEL, Worklist
+from dris.pipeline.answers import ANSWERS
+from dris.review_app.cards import CardContents
+from dris.review_app.cells import Cell, cells_of, check_cell
+from dris.review_app.corrected import Corrections, write_corrected
+from dris.review_app.journal import Journal
+from dris.review_app.neighbours import Neighbours
+from dris.review_app.state import DISPUTED, Answer, ReviewState
+from dris.review_app.worklist import NO_LABEL
 
-LONGEST_NAME = 60
-SIMILAR = 6
+MAX_NAME_LENGTH = 60
+NEIGHBOURS_SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Finishing:
-    """What "finish" does: writes, and decides again where that is wished.
+class Finish:
+    """What the page's "finish" does: `write` the corrected data, `decide_again` if wished."""
 
-    `write` returns the file and what was changed; `again` what the new decision says.
-    """
-
-    write: Callable[[], tuple[Path, Applied]]
-    again: Callable[[Path, Applied], list[str]] | None = None
+    write: Callable[[], tuple[Path, Corrections]]
+    decide_again: Callable[[Path, Corrections], list[str]] | None = None
 
 
-class Desk:
+class ReviewSession:
     """One data set, its worklist, its journal and what follows from them.
 
     Args:
         data: What is reviewed.
         journal: Open; its worklist must be of this data.
-        features: What the proxies learned from, for likeness; the data's own unless given.
+        features: What the proxies learned from, to find similar examples; the data's own unless
+            given.
     """
 
     def __init__(self, data: LabelledData, journal: Journal, *, features: Any = None) -> None:
         journal.worklist.check(data, journal.path)
         self.data, self.journal, self.worklist = data, journal, journal.worklist
-        self.standing = Standing.of(journal.acts())
+        self.state = ReviewState.of(journal.entries())
         self.cells: dict[tuple[int, int], Cell] = cells_of(self.worklist, data.labels)
-        self.faces = Faces(data, self.worklist.positions)
+        self.contents = CardContents(data, self.worklist.positions)
         self.version = 0
-        self._likeness = Likeness(data.x if features is None else features)
-        self._place = {at: k for k, at in enumerate(self.worklist.positions.tolist())}
+        self._neighbours = Neighbours(data.x if features is None else features)
         self._lock = threading.RLock()
 
-    # -- acts ------------------------------------------------------------------------------------
+    # -- answers ---------------------------------------------------------------------------------
 
-    def tick(self, who: str, at: int, verdict: str, label: int = NO_LABEL) -> None:
-        """Answer one label; it is on the disk on return."""
-        if at not in self._place:
-            raise InputError(f"example {at} is not on this worklist")
-        if verdict not in VERDICTS:
-            raise InputError(f"verdict must be {', '.join(VERDICTS)}, got {one_line(verdict)!r}")
+    def answer(self, who: str, at: int, kind: str, label: int = NO_LABEL) -> None:
+        """Answer one label: right, wrong or unsure; it is on the disk on return."""
+        if not 0 <= at < len(self.data):
+            raise InputError(f"there is no example {at}")
+        if kind not in ANSWERS:
+            raise InputError(f"answer must be {', '.join(ANSWERS)}, got {one_line(kind)!r}")
         if not NO_LABEL <= label < len(self.data.names):
             raise InputError(f"label must be 0..{len(self.data.names) - 1} or -1, got {label}")
-        if label != NO_LABEL and (verdict != "wrong" or label == self.data.labels[at]):
+        if label != NO_LABEL and (kind != "wrong" or label == self.data.labels[at]):
             raise InputError("only a wrong label has another one; call it right instead")
-        act = {"act": "tick", "who": reviewer(who), "at": at, "verdict": verdict, "label": label}
-        self._add(act)
+        who = check_reviewer(who)
+        self._add({"entry": "answer", "who": who, "at": at, "answer": kind, "label": label})
 
     def undo(self, who: str) -> list[int]:
-        """Take this person's last act back; the positions that are open again."""
+        """Take this person's last entry back; returns the positions that are open again."""
         with self._lock:
-            gone = self.standing.last(reviewer(who))
-            if gone:
-                self._add({"act": "undo", "who": reviewer(who)})
-        return gone
+            reopened = self.state.last(check_reviewer(who))
+            if reopened:
+                self._add({"entry": "undo", "who": check_reviewer(who)})
+        return reopened
 
     def accept(self, who: str, given: int, suggested: int) -> int:
         """Give the open labels of a cell the suggested one, once its sample was checked."""
         with self._lock:
-            cell = self.cell(given, suggested)
-            now = cell_standing(cell, self.standing)
+            now = check_cell(self.cell(given, suggested), self.state)
             if now.checked < now.sample:
                 raise InputError(
                     f"{now.sample - now.checked} of the {now.sample} drawn are not checked yet; "
                     "check them before the rest is accepted"
                 )
             if now.open:
-                act = {"act": "cell", "who": reviewer(who), "label": suggested}
-                self._add({**act, "given": given, "at": list(now.open)})
+                entry = {"entry": "cell", "who": check_reviewer(who), "label": suggested}
+                self._add({**entry, "given": given, "at": list(now.open)})
         return len(now.open)
 
-    def _add(self, act: Mapping[str, Any]) -> None:
+    def _add(self, entry: Mapping[str, Any]) -> None:
         with self._lock:
-            self.journal.add({**act, "time": datetime.now(UTC).isoformat(timespec="seconds")})
-            self.standing.act(act)
+            self.journal.add({**entry, "time": datetime.now(UTC).isoformat(timespec="seconds")})
+            self.state.add(entry)
             self.version += 1
 
     # -- what is shown ---------------------------------------------------------------------------
 
     def cell(self, given: int, suggested: int) -> Cell:
-        """The cell of two labels, if suspects stand in it."""
+        """The cell of two labels, if it has suspects."""
         if (given, suggested) not in self.cells:
             raise InputError("no suspect has these two labels")
         return self.cells[given, suggested]
 
     def summary(self, who: str) -> dict[str, Any]:
-        """Counts, limit, people: whatever moves with a tick."""
+        """Counts, limit, people: whatever changes with an answer."""
         with self._lock:
-            found = self.standing.verdicts()
-            counts = {name: found[name] for name in (*VERDICTS, DISPUTED)}
+            outcomes = self.state.outcomes(self.worklist.positions.tolist())
             return {
                 "version": self.version,
                 "cards": len(self.worklist),
-                "left": len(self.worklist) - found.total(),
-                "counts": counts,
-                "mine": self.standing.people().get(who, 0),
-                "undo": len(self.standing.last(who)),
-                "people": self.standing.people(),
-                "agreements": [one.to_dict() for one in self.standing.agreements()],
-                "limit": self.standing.rest_limit(self.worklist).to_dict(),
+                "left": len(self.worklist) - outcomes.total(),
+                "counts": {name: outcomes[name] for name in (*ANSWERS, DISPUTED)},
+                "mine": self.state.people().get(who, 0),
+                "undo": len(self.state.last(who)),
+                "people": self.state.people(),
+                "agreements": [asdict(one) for one in self.state.agreements()],
+                "limit": self.state.rest_limit(self.worklist, self.data.trusted).to_dict(),
             }
 
     def opening(self, who: str) -> dict[str, Any]:
-        """What a page needs before its first card: the queue and what moves."""
-        made = self.worklist
-        with self._lock:
-            return {
-                "classes": list(self.data.names),
-                "examples": len(self.data),
-                "pictured": self.faces.pictured,
-                "proxies": made.proxies,
-                "at": made.positions.tolist(),
-                "given": self.data.labels[made.positions].tolist(),
-                "suggested": made.suggested.tolist(),
-                "suspicion": [round(value, 4) for value in made.suspicion.tolist()],
-                "contradicted": made.contradicted.tolist(),
-                "said": self._said(who),
-                "cells": [[c.given, c.suggested, len(c.members)] for c in self.cells.values()],
-                "summary": self.summary(who),
-            }
+        """What a page needs before its first card: the queue, the answers and the summary."""
+        cards = self.worklist
+        return {
+            "classes": list(self.data.names),
+            "examples": len(self.data),
+            "pictured": self.contents.pictured,
+            "proxies": cards.proxies,
+            "at": cards.positions.tolist(),
+            "given": self.data.labels[cards.positions].tolist(),
+            "suggested": cards.suggested.tolist(),
+            "suspicion": [round(value, 4) for value in cards.suspicion.tolist()],
+            "against": cards.against.tolist(),
+            "cells": [[c.given, c.suggested, len(c.members)] for c in self.cells.values()],
+            **self.progress(who),
+        }
 
-    def _said(self, who: str) -> list[list[Any] | None]:
-        """Of each card this person's answer and everybody's verdict; None while it is open."""
-        found: list[list[Any] | None] = []
-        for at in self.worklist.positions.tolist():
-            own, every = self.standing.by(who, at), self.standing.verdict(at)
-            mine = None if own is None else [own.verdict, own.label]
-            found.append([mine, every] if every else None)
-        return found
-
-    def said(self, who: str) -> dict[str, Any]:
-        """The answers and the summary: what another tab needs after a change."""
+    def progress(self, who: str) -> dict[str, Any]:
+        """Of each card this person's answer and everybody's outcome, and the summary."""
         with self._lock:
-            return {"said": self._said(who), "summary": self.summary(who)}
+            answers: list[list[Any] | None] = []
+            for at in self.worklist.positions.tolist():
+                own, outcome = self.state.by(who, at), self.state.outcome(at)
+                mine = None if own is None else [own.kind, own.label]
+                answers.append([mine, outcome] if outcome else None)
+            return {"answers": answers, "summary": self.summary(who)}
 
     def cards(self, positions: Sequence[int]) -> list[dict[str, Any]]:
         """Id and columns of some cards."""
         at = [p for p in positions if 0 <= p < len(self.data)]
         return [
             {"at": p, "id": str(self.data.ids[p]), "fields": fields}
-            for p, fields in zip(at, self.faces.fields(at), strict=True)
+            for p, fields in zip(at, self.contents.fields(at), strict=True)
         ]
 
     def similar(self, at: int) -> list[dict[str, Any]]:
-        """The nearest examples; `far` 0 is a copy."""
+        """The nearest examples; distance 0 is a copy."""
         if not 0 <= at < len(self.data):
             raise InputError(f"there is no example {at}")
-        near = self._likeness.nearest(at, SIMILAR)
+        near = self._neighbours.nearest(at, NEIGHBOURS_SHOWN)
         cards = self.cards([p for p, _ in near])
         names = self.data.names
         return [
-            {**card, "far": far, "given": names[int(self.data.labels[card["at"]])]}
-            for card, (_, far) in zip(cards, near, strict=True)
+            {**card, "distance": distance, "given": names[int(self.data.labels[card["at"]])]}
+            for card, (_, distance) in zip(cards, near, strict=True)
         ]
 
     def check(self, given: int, suggested: int) -> dict[str, Any]:
         """How far a cell is checked, and which cards its sample is."""
         with self._lock:
             cell = self.cell(given, suggested)
-            now = cell_standing(cell, self.standing)
-            return {**now.to_dict(), "drawn": list(cell.sample)}
+            return {**check_cell(cell, self.state).to_dict(), "drawn": list(cell.sample)}
 
-    # -- what is taken away ----------------------------------------------------------------------
+    # -- what is written -------------------------------------------------------------------------
 
-    def ticks(self) -> tuple[list[Tick], set[str]]:
-        """What people agree on, as other commands read it, and the ids that nobody saw.
-
-        What is disputed counts as unsure: it stays as it is.
-        """
-        names, found, unseen = self.data.names, [], set()
-        for k, at in enumerate(self.worklist.positions.tolist()):
-            verdict = self.standing.verdict(at)
-            if not verdict:
-                continue
-            one, other = self.standing.settled(at), int(self.worklist.suggested[k])
-            final: Verdict = "unsure"
-            corrected = ""
-            if one is not None:
-                final = "right" if one.verdict == "right" else "wrong"
-                corrected = names[one.label] if one.label != NO_LABEL else ""
-            name = str(self.data.ids[at])
-            proposed = names[other] if other != NO_LABEL else ""
-            found.append(Tick(name, names[int(self.data.labels[at])], proposed, final, corrected))
-            if one is not None and not one.seen:
-                unseen.add(name)
-        return found, unseen
-
-    def finish(self, path: Path, *, trusted: str | None, writer: Writer) -> Applied:
-        """Write the corrected data, with what people vouch for marked as trusted."""
+    def write_corrected(self, path: Path, *, trusted: str | None, writer: Writer) -> Corrections:
+        """Write the data with what people agree on; what they dispute stays as it is."""
         with self._lock:
-            ticks, unseen = self.ticks()
-        if not ticks:
-            raise InputError("nothing is ticked yet, so there is nothing to correct")
-        return write_reviewed(self.data, ticks, path, trusted=trusted, unseen=unseen, writer=writer)
+            answers = {
+                at: self.state.settled(at) or Answer("unsure")
+                for at in sorted(self.state.given)
+                if self.state.outcome(at)
+            }
+        if not answers:
+            raise InputError("nothing is answered yet, so there is nothing to correct")
+        return write_corrected(self.data, answers, path, trusted=trusted, writer=writer)
 
 
-def reviewer(name: str) -> str:
+def check_reviewer(name: str) -> str:
     """A person's name as it is written down: one line, not empty.
 
-    >>> reviewer(" Ana  Gil ")
+    >>> check_reviewer(" Ana  Gil ")
     'Ana Gil'
     """
-    found = one_line(name, LONGEST_NAME)
-    if not found:
+    line = one_line(name, MAX_NAME_LENGTH)
+    if not line:
         raise InputError("a reviewer needs a name; pass `reviewer`, or type it on the page")
-    return found
-
-
-def positions_of(text: str) -> list[int]:
-    """Whole numbers in a list with commas.
-
-    >>> positions_of("3,1")
-    [3, 1]
-    """
-    try:
-        return [int(word) for word in text.split(",") if word]
-    except ValueError:
-        raise InputError(f"positions must be whole numbers, got {one_line(text)!r}") from None
-
-
-def beginning(path: Path, decided: Callable[[], Worklist]) -> tuple[Journal, bool]:
-    """The journal in `path`; begun with what `decided()` makes where there is none yet.
-
-    Returns it and whether it goes on: then nothing is decided again.
-    """
-    refuse_place(path)
-    if holds_review(path):
-        return Journal(path), True
-    return Journal(path, decided()), False
-
-
-__all__ = ["Desk", "Finishing", "beginning", "positions_of", "reviewer"]
+    return line

@@ -1,33 +1,34 @@
-"""What was said, by whom, and what follows from it: answers, agreement, an exact limit."""
+"""The answers so far and what follows from them: agreement between people, an exact limit."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dris.core.certify.random_audit import audit_limit
-from dris.core.checks.verdicts import NO_LABEL, VERDICTS
 from dris.core.errors import InputError
-from dris.review_app.worklist import Worklist
+from dris.pipeline.answers import ANSWERS
+from dris.review_app.worklist import NO_LABEL, Worklist
 
 DELTA = 0.05
 DISPUTED = "disputed"
 
 
 class Answer(NamedTuple):
-    """A verdict on a given label, the label it should have, and whether a person saw it."""
+    """Right, wrong or unsure; the label it should have; whether the person saw the example."""
 
-    verdict: str
+    kind: str
     label: int = NO_LABEL
     seen: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How two people answered what both of them saw."""
+    """How two people answered what both of them saw; kappa is None where it is undefined."""
 
     first: str
     second: str
@@ -35,30 +36,19 @@ class Agreement:
     same: int
     kappa: float | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        return {
-            "first": self.first,
-            "second": self.second,
-            "both": self.both,
-            "same": self.same,
-            "kappa": self.kappa,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class RestLimit:
     """How many of the labels that nobody has settled may be wrong, at most.
 
     Attributes:
-        unsettled: Labels that nobody has settled: suspects still open, and all that never looked
-            wrong.
-        most: So many of them may be wrong, with probability 1 - δ; cards of the sample that are
-            still open count as wrong.
-        hoped: The same if the open cards of the sample turn out right.
+        unsettled: Labels that nobody has settled: open suspects, and all that never looked wrong.
+        most: Upper limit on the wrong ones, with probability 1 - δ; open cards of the random
+            sample count as wrong.
+        hoped: The limit if the open cards of the sample turn out right.
         checked: Cards of the sample that were answered.
         sample: Cards of the sample in all.
-        wrong: Cards of the sample that were not found right.
+        wrong: Answered cards of the sample that were not called right.
     """
 
     unsettled: int
@@ -69,68 +59,59 @@ class RestLimit:
     wrong: int
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, shares of the unsettled among them."""
+        """The numbers, and the limits as shares of the unsettled."""
         size = max(self.unsettled, 1)
-        return {
-            "unsettled": self.unsettled,
-            "most": self.most,
-            "share": self.most / size,
-            "hoped": self.hoped,
-            "hopedShare": self.hoped / size,
-            "checked": self.checked,
-            "sample": self.sample,
-            "wrong": self.wrong,
-            "confidence": 1 - DELTA,
-        }
+        shares = {"share": self.most / size, "hopedShare": self.hoped / size}
+        return {**asdict(self), **shares, "confidence": 1 - DELTA}
 
 
 @dataclass(slots=True)
-class Standing:
-    """The answers so far, from the acts in a journal.
+class ReviewState:
+    """Who answered what, built from the entries of a journal.
 
-    >>> standing = Standing()
-    >>> standing.act({"act": "tick", "who": "ana", "at": 7, "verdict": "wrong", "label": 2})
-    >>> standing.settled(7)
-    Answer(verdict='wrong', label=2, seen=True)
-    >>> standing.act({"act": "undo", "who": "ana"})
-    >>> standing.settled(7) is None
+    >>> state = ReviewState()
+    >>> state.add({"entry": "answer", "who": "ana", "at": 7, "answer": "wrong", "label": 2})
+    >>> state.settled(7)
+    Answer(kind='wrong', label=2, seen=True)
+    >>> state.add({"entry": "undo", "who": "ana"})
+    >>> state.settled(7) is None
     True
     """
 
-    said: dict[int, dict[str, Answer]] = field(default_factory=dict)
+    given: dict[int, dict[str, Answer]] = field(default_factory=dict)
     _past: dict[str, list[list[tuple[int, Answer | None]]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, acts: Iterable[Mapping[str, Any]]) -> "Standing":
-        """After all of these acts; one that makes no sense is an error."""
-        standing = cls()
-        for act in acts:
-            standing.act(act)
-        return standing
+    def of(cls, entries: Iterable[Mapping[str, Any]]) -> "ReviewState":
+        """The state after all of these entries; an invalid one is an error."""
+        state = cls()
+        for entry in entries:
+            state.add(entry)
+        return state
 
-    def act(self, act: Mapping[str, Any]) -> None:
-        """Take one more act into account."""
+    def add(self, entry: Mapping[str, Any]) -> None:
+        """Take one more entry into account."""
         try:
-            kind, who = act["act"], str(act["who"])
-            if kind == "tick":
-                answer = Answer(str(act["verdict"]), int(act.get("label", NO_LABEL)))
-                if answer.verdict not in VERDICTS:
-                    raise ValueError(answer.verdict)
-                self._say(who, {int(act["at"]): answer})
+            kind, who = entry["entry"], str(entry["who"])
+            if kind == "answer":
+                answer = Answer(str(entry["answer"]), int(entry.get("label", NO_LABEL)))
+                if answer.kind not in ANSWERS:
+                    raise ValueError(answer.kind)
+                self._record(who, {int(entry["at"]): answer})
             elif kind == "cell":
-                answer = Answer("wrong", int(act["label"]), seen=False)
-                self._say(who, {int(at): answer for at in act["at"]})
+                answer = Answer("wrong", int(entry["label"]), seen=False)
+                self._record(who, {int(at): answer for at in entry["at"]})
             elif kind == "undo":
                 self._undo(who)
             else:
                 raise ValueError(kind)
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"the file of ticks holds an act that is none ({error!r})") from None
+            raise InputError(f"the review log has an invalid entry ({error!r})") from None
 
-    def _say(self, who: str, answers: Mapping[int, Answer]) -> None:
+    def _record(self, who: str, answers: Mapping[int, Answer]) -> None:
         before: list[tuple[int, Answer | None]] = []
         for at, answer in answers.items():
-            own = self.said.setdefault(at, {})
+            own = self.given.setdefault(at, {})
             before.append((at, own.get(who)))
             own[who] = answer
         self._past.setdefault(who, []).append(before)
@@ -138,96 +119,100 @@ class Standing:
     def _undo(self, who: str) -> None:
         for at, answer in self._past[who].pop() if self._past.get(who) else []:
             if answer is None:
-                del self.said[at][who]
+                del self.given[at][who]
             else:
-                self.said[at][who] = answer
+                self.given[at][who] = answer
 
     def last(self, who: str) -> list[int]:
-        """The positions that this person's next undo gives back."""
-        acts = self._past.get(who)
-        return [at for at, _ in acts[-1]] if acts else []
+        """The positions that this person's next undo reopens."""
+        entries = self._past.get(who)
+        return [at for at, _ in entries[-1]] if entries else []
 
     def answers(self, at: int) -> list[Answer]:
-        """What people said of an example: those who saw it, or else who accepted it unseen."""
-        every = list(self.said.get(at, {}).values())
+        """The answers of those who saw an example, or else of who accepted it unseen."""
+        every = list(self.given.get(at, {}).values())
         return [answer for answer in every if answer.seen] or every[:1]
 
     def settled(self, at: int) -> Answer | None:
-        """The answer of all who saw it, right or wrong; None where there is none."""
-        found = set(self.answers(at))
-        one = found.pop() if len(found) == 1 else None
-        return None if one is None or one.verdict == "unsure" else one
+        """The one answer, right or wrong, of all who saw it; None where there is none."""
+        different = set(self.answers(at))
+        one = different.pop() if len(different) == 1 else None
+        return None if one is None or one.kind == "unsure" else one
 
-    def verdict(self, at: int) -> str:
-        """What became of an example: a verdict, "disputed", or "" while it is open."""
-        found = set(self.answers(at))
-        if len(found) > 1:
+    def outcome(self, at: int) -> str:
+        """What became of an example: right, wrong, unsure, disputed, or "" while it is open."""
+        different = set(self.answers(at))
+        if len(different) > 1:
             return DISPUTED
-        return found.pop().verdict if found else ""
+        return different.pop().kind if different else ""
 
-    def verdicts(self) -> Counter[str]:
-        """How many examples came to each verdict, those that are open aside."""
-        return Counter(verdict for at in self.said if (verdict := self.verdict(at)))
+    def outcomes(self, positions: Iterable[int]) -> Counter[str]:
+        """How many of these examples came to each outcome, open ones aside."""
+        return Counter(outcome for at in positions if (outcome := self.outcome(at)))
 
     def by(self, who: str, at: int) -> Answer | None:
-        """What one person said."""
-        return self.said.get(at, {}).get(who)
+        """What one person answered."""
+        return self.given.get(at, {}).get(who)
 
     def people(self) -> dict[str, int]:
         """How many labels each person saw and answered."""
-        found = Counter(
-            who for own in self.said.values() for who, answer in own.items() if answer.seen
+        seen = Counter(
+            who for own in self.given.values() for who, answer in own.items() if answer.seen
         )
-        return dict(sorted(found.items()))
+        return dict(sorted(seen.items()))
 
     def agreements(self) -> list[Agreement]:
-        """How each pair of people answered what both saw; kappa is None where it has no meaning."""
-        found = []
+        """How each pair of people answered what both saw."""
+        pairs_of_people = []
         for first, second in combinations(self.people(), 2):
             pairs = [
                 (own[first][:2], own[second][:2])
-                for own in self.said.values()
+                for own in self.given.values()
                 if first in own and second in own and own[first].seen and own[second].seen
             ]
             same = sum(a == b for a, b in pairs)
-            found.append(Agreement(first, second, len(pairs), same, _kappa(pairs)))
-        return found
+            pairs_of_people.append(Agreement(first, second, len(pairs), same, _kappa(pairs)))
+        return pairs_of_people
 
-    def rest_limit(self, worklist: Worklist) -> RestLimit:
-        """The exact limit on the labels that nobody has settled, whenever people stop."""
+    def rest_limit(self, worklist: Worklist, trusted: NDArray[np.bool_] | None = None) -> RestLimit:
+        """The exact limit on the labels that nobody has settled, whenever people stop.
+
+        Answers about examples outside the worklist (imported ones) settle labels of the rest,
+        save where the data calls them `trusted` already.
+        """
         sample = worklist.sample.tolist()
-        drawn = set(sample)
-        settled = [self.settled(at) for at in sample]
-        right = sum(one is not None and one.verdict == "right" for one in settled)
-        found = sum(one is not None and one.verdict == "wrong" for one in settled)
-        answered = sum(bool(self.verdict(at)) for at in sample)
-        done = sum(self.settled(at) is not None for at in self.said if at not in drawn)
-        open_ = len(worklist) - len(sample) - done
-        unsettled = open_ + worklist.rest - right - found
-        left = len(sample) - answered
+        suspects = set(worklist.suspects.tolist())
+        outside = list(self.given.keys() - suspects - set(sample))
+        if trusted is not None:
+            outside = [at for at in outside if not trusted[at]]
+        settled = {at: answer.kind for at in self.given if (answer := self.settled(at))}
+        right = sum(settled.get(at) == "right" for at in sample)
+        answered = sum(bool(self.outcome(at)) for at in sample)
+        in_rest = [settled[at] for at in (*sample, *outside) if at in settled]
+        known_wrong = in_rest.count("wrong")
+        open_suspects = len(suspects) - sum(at in settled for at in suspects)
+        unsettled = open_suspects + worklist.rest - len(in_rest)
 
         def most(wrong: int) -> int:
             if not worklist.rest:
-                return 0
+                return open_suspects
             limit = audit_limit(
                 size=worklist.rest, checked=len(sample), wrong=wrong, delta=DELTA
             ).limit
-            return limit - found
+            return min(open_suspects + max(limit - known_wrong, 0), unsettled)
 
-        now = open_ + most(len(sample) - right)
-        hoped = open_ + most(len(sample) - right - left)
         return RestLimit(
-            unsettled,
-            min(now, unsettled),
-            min(hoped, unsettled),
-            answered,
-            len(sample),
-            answered - right,
+            unsettled=unsettled,
+            most=most(len(sample) - right),
+            hoped=most(answered - right),
+            checked=answered,
+            sample=len(sample),
+            wrong=answered - right,
         )
 
 
 def _kappa(pairs: list[tuple[Any, Any]]) -> float | None:
-    """Cohen's: agreement beyond what two strangers with these habits would have."""
+    """Cohen's kappa: agreement beyond chance."""
     if not pairs:
         return None
     n = len(pairs)

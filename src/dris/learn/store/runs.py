@@ -116,12 +116,12 @@ class Run:
 
     def load(self) -> Dynamics:
         """The dynamics of a run that is done, memory-mapped."""
-        dynamics = self.read()
-        if dynamics is None:
+        found = self.found()
+        if found is None:
             raise InputError(f"{self.folder} holds no finished run; compute it first")
-        return dynamics
+        return found
 
-    def read(self) -> Dynamics | None:
+    def found(self) -> Dynamics | None:
         """The dynamics if the run is done and whole, memory-mapped; every byte is read once.
 
         No lock is needed: the mark `done` is written last, and what it marks is never changed.

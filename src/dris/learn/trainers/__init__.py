@@ -1,7 +1,6 @@
-"""What can train a proxy.
+"""What can train a proxy, in reading order.
 
-In reading order: `job` (what is to be trained), `inputs` (what is passed), `standardize` (tables),
-`folds` (who trains on what), `schedules` (what an epoch is), `trainer` (what each kind offers),
-`stacked` (many small heads in the same matrix products: the default for tables), `estimators`
-(scikit-learn's classifiers), `networks` (torch), `registry` (all of them by name).
+`trainer` (what each of them must offer), `stacked` (many small heads in the same matrix products:
+the default for tables), `estimators` (scikit-learn's classifiers), `networks` (torch), `registry`
+(all of them by name).
 """

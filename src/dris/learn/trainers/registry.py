@@ -5,66 +5,67 @@ from contextlib import contextmanager
 from typing import Any
 
 from dris.core.errors import InputError, meant
-from dris.learn.trainers.estimators.estimator import EstimatorTrainer
-from dris.learn.trainers.job import CollapsedError, DivergedError, Job
-from dris.learn.trainers.networks.network_trainer import NetworkTrainer
-from dris.learn.trainers.stacked.head import HeadTrainer
-from dris.learn.trainers.trainer import Trainer
+from dris.learn.jobs.jobs import CollapsedError, DivergedError, Job
+from dris.learn.trainers.estimators.estimator_trainer import ESTIMATOR
+from dris.learn.trainers.networks.network_trainer import NETWORK
+from dris.learn.trainers.stacked.stacked_trainer import STACKED
+from dris.learn.trainers.trainer import TrainerKind
 
-# The last takes all the rest.
-TRAINERS: tuple[Trainer, ...] = (HeadTrainer(), EstimatorTrainer(), NetworkTrainer())
+TRAINERS: tuple[TrainerKind, ...] = (STACKED, ESTIMATOR, NETWORK)  # the last takes all the rest
 
 
-def trainer_of(model: Any) -> Trainer:
-    """The trainer of a model, by its name or by what it is.
+def kind_of(model: Any) -> TrainerKind:
+    """The kind of a model, by its name or by what it is.
 
-    >>> trainer_of("mlp").title, trainer_of("sgd_log").title, trainer_of("resnet20").title
+    >>> kind_of("mlp").name, kind_of("sgd_log").name, kind_of("resnet20").name
     ('stacked head', 'scikit-learn classifier', 'network')
     """
-    return next(trainer for trainer in TRAINERS if trainer.takes(model))
+    return next(kind for kind in TRAINERS if kind.takes(model))
 
 
-def check_model(model: Any) -> Any:
-    """A model as jobs hold it; raises if it cannot be a proxy."""
+def checked_model(model: Any) -> Any:
+    """A model as jobs hold it, once it is known that it can be a proxy.
+
+    >>> checked_model("sgd_log").loss
+    'log_loss'
+    """
     if isinstance(model, str):
         check_name(model)
-    return trainer_of(model).check(model)
+    return kind_of(model).checked(model)
 
 
 def check_name(model: str) -> None:
-    """Raise for a name that no kind of model has; builds nothing."""
-    if ":" in model or model in trainer_of(model).names():
+    """Refuse a name that no kind of model has; nothing is built for it.
+
+    >>> check_name("sgd_log")
+    """
+    if ":" in model or model in kind_of(model).names():
         return
-    names = [name for trainer in TRAINERS for name in trainer.names()]
+    names = [name for each in TRAINERS for name in each.names()]
     raise InputError(
         f"unknown model {model!r}{meant(model, names)}; choose from {', '.join(names)}, "
         "or package.module:function"
     )
 
 
-def describe_model(model: Any) -> str:
-    """A model in words that determine it: a name, an estimator's parameters, an import path."""
-    return model if isinstance(model, str) else trainer_of(model).describe(model)
-
-
 @contextmanager
 def one_thread(job: Job) -> Iterator[None]:
-    """Compute in one thread on the CPU, so that no bit depends on the machine's other work."""
+    """One thread for whatever computes on the CPU, and the number there was afterwards."""
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(limits=1), trainer_of(job.model).limit_threads(job):
+    with threadpool_limits(limits=1), kind_of(job.model).one_thread(job):
         yield
 
 
 @contextmanager
-def naming_divergence(job: Job, epoch: int) -> Iterator[None]:
+def told_who(job: Job, epoch: int) -> Iterator[None]:
     """Name the training and the epoch when its numbers are no longer finite."""
     try:
         yield
     except CollapsedError:
         raise
     except ValueError as error:
-        if not trainer_of(job.model).is_divergence(error):
+        if not kind_of(job.model).diverged(error):
             raise
         text = str(error)
         remedy = "" if "lower" in text else "; lower its learning rate or standardize"

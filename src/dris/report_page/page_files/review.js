@@ -1,71 +1,70 @@
 // Lists of labels that a person answers right, wrong or unsure: the review queue, and a random
 // sample of what is kept. Answers stay in this browser until they are exported as CSV.
-const VERDICTS = [['right', 'R'], ['wrong', 'W'], ['unsure', 'U']];
+const ANSWERS = ['right', 'wrong', 'unsure'];
 const SHOWN_AT_ONCE = 24;
 
-// A list named 'queue' or 'sample': `proposes` shows the proxies' label, `changed` hears of ticks.
-function answerList({name, items, file, heading = [], proposes, changed}) {
+// A list named 'queue' or 'sample': `suggests` shows the proxies' label, `changed` hears of answers.
+function answerList({name, items, file, heading = [], suggests, changed}) {
   const storeKey = `dris-${name}-${document.body.dataset.key}`;
-  let ticks = kept(), shown = 0;
+  let answers = kept(), shown = 0;
 
   function kept() {
     try { return JSON.parse(localStorage.getItem(storeKey)) || {}; } catch { return {}; }
   }
   function keep() {
-    try { localStorage.setItem(storeKey, JSON.stringify(ticks)); } catch { /* no storage: ticks live as long as the page */ }
+    try { localStorage.setItem(storeKey, JSON.stringify(answers)); } catch { /* no storage: answers live as long as the page */ }
   }
   const box = q => $(name + '-' + q);
 
-  function tick(q, verdict, corrected) {
-    const i = items[q].at, proposed = proposes ? P.suggested[i] : NONE;
-    if (corrected === undefined) corrected = proposed !== NONE && proposed !== P.label[i] ? D.classes[proposed] : '';
-    ticks[q] = [verdict, verdict === 'wrong' ? corrected : ''];
+  function answer(q, kind, corrected) {
+    const i = items[q].at, suggested = suggests ? P.suggested[i] : NONE;
+    if (corrected === undefined) corrected = suggested !== NONE && suggested !== P.label[i] ? D.classes[suggested] : '';
+    answers[q] = [kind, kind === 'wrong' ? corrected : ''];
     keep(); paint(q); count();
   }
 
   function paint(q) {
-    const [verdict, corrected] = ticks[q] || ['', ''];
+    const [kind, corrected] = answers[q] || ['', ''];
     if (!box(q)) return;
-    for (const input of box(q).querySelectorAll('input[type=radio]')) input.checked = input.value === verdict;
-    box(q).dataset.verdict = verdict;
+    for (const input of box(q).querySelectorAll('input[type=radio]')) input.checked = input.value === kind;
+    box(q).dataset.answer = kind;
     const choice = box(q).querySelector('.corrected');
-    choice.hidden = verdict !== 'wrong';
+    choice.hidden = kind !== 'wrong';
     choice.querySelector('select').value = corrected;
   }
 
   function count() {
-    const all = Object.values(ticks), n = v => all.filter(t => t[0] === v).length;
-    $(name + '-count').textContent = `${number(all.length)} of ${number(items.length)} ticked` +
+    const all = Object.values(answers), n = v => all.filter(t => t[0] === v).length;
+    $(name + '-count').textContent = `${number(all.length)} of ${number(items.length)} answered` +
       (all.length ? `: ${n('right')} right, ${n('wrong')} wrong, ${n('unsure')} unsure` : '');
     $(name + '-clear').disabled = all.length === 0;
     changed(all.length, all.length - n('right'));
   }
 
   function item(q) {
-    const {at: i, id} = items[q], given = className(P.label[i]), proposed = className(P.suggested[i]);
-    const choice = el('select', {'aria-label': `the right label of ${id}`, on: {change: e => tick(q, 'wrong', e.target.value)}},
+    const {at: i, id} = items[q], given = className(P.label[i]), suggested = className(P.suggested[i]);
+    const choice = el('select', {'aria-label': `the right label of ${id}`, on: {change: e => answer(q, 'wrong', e.target.value)}},
       el('option', {value: ''}, 'not known'));
     D.classes.forEach((label, c) => { if (c !== P.label[i]) choice.append(el('option', {value: label}, label)); });
     const said = el('dl', {class: 'said'}, el('dt', {}, 'given'), el('dd', {}, given));
-    if (proposes) said.append(el('dt', {}, 'proxies say'), el('dd', {class: 'proposes'}, proposed === null ? '–' : proposed === given ? 'the same' : proposed));
+    if (suggests) said.append(el('dt', {}, 'proxies say'), el('dd', {class: 'suggests'}, suggested === null ? '–' : suggested === given ? 'the same' : suggested));
     return el('article', {class: 'item', id: name + '-' + q, tabindex: '0', 'aria-label': `${q + 1}: ${id}, labelled ${given}`,
       on: {keydown: e => shortcut(e, q)}},
       el('span', {class: 'rank', 'aria-hidden': 'true'}, String(q + 1)), face(i), said,
       el('p', {class: 'fine id', title: id}, id),
-      el('fieldset', {}, el('legend', {}, 'The given label is'), ...VERDICTS.map(([verdict, key]) =>
-        el('label', {class: verdict}, el('input', {type: 'radio', name: `${name}-v${q}`, value: verdict, on: {change: () => tick(q, verdict)}}),
-          el('span', {}, verdict, el('kbd', {'aria-hidden': 'true'}, key))))),
+      el('fieldset', {}, el('legend', {}, 'The given label is'), ...ANSWERS.map(kind =>
+        el('label', {class: kind}, el('input', {type: 'radio', name: `${name}-v${q}`, value: kind, on: {change: () => answer(q, kind)}}),
+          el('span', {}, kind, el('kbd', {'aria-hidden': 'true'}, keyOf(kind)))))),
       el('label', {class: 'corrected', hidden: true}, 'It should be ', choice));
   }
 
+  const handlers = q => ({
+    ...Object.fromEntries(ANSWERS.map(kind => [kind, () => { answer(q, kind); go(q + 1); }])),
+    next: () => go(q + 1), previous: () => go(q - 1)});
+
   function shortcut(event, q) {
-    if (event.target.tagName === 'SELECT' || event.ctrlKey || event.metaKey || event.altKey) return;
-    const key = event.key.toLowerCase(), verdict = VERDICTS.find(v => v[1].toLowerCase() === key);
-    if (verdict) { tick(q, verdict[0]); go(q + 1); }
-    else if (key === 'j') go(q + 1);
-    else if (key === 'k') go(q - 1);
-    else return;
-    event.preventDefault();
+    const chooses = event.key.startsWith('Arrow') && event.target.tagName === 'INPUT';
+    if (event.target.tagName !== 'SELECT' && !chooses) handleKey(event, handlers(q));
   }
 
   function go(q) {
@@ -83,11 +82,11 @@ function answerList({name, items, file, heading = [], proposes, changed}) {
   }
 
   function asCsv() {
-    const lines = [['id', 'given', 'proposed', 'verdict', 'corrected', ...heading]];
-    for (const q of Object.keys(ticks).map(Number).sort((a, b) => a - b)) {
-      const {at: i, id} = items[q], [verdict, corrected] = ticks[q];
-      const proposed = proposes ? className(P.suggested[i]) ?? '' : '';
-      lines.push([id, className(P.label[i]), proposed, verdict, corrected, ...heading.map(() => '')]);
+    const lines = [['id', 'given', 'suggested', 'answer', 'corrected', ...heading]];
+    for (const q of Object.keys(answers).map(Number).sort((a, b) => a - b)) {
+      const {at: i, id} = items[q], [kind, corrected] = answers[q];
+      const suggested = suggests ? className(P.suggested[i]) ?? '' : '';
+      lines.push([id, className(P.label[i]), suggested, kind, corrected, ...heading.map(() => '')]);
     }
     return lines.map(line => line.map(cell).join(',')).join('\r\n') + '\r\n';
   }
@@ -95,10 +94,11 @@ function answerList({name, items, file, heading = [], proposes, changed}) {
   $(name + '-more').addEventListener('click', more);
   $(name + '-export').addEventListener('click', () => download(asCsv(), file));
   $(name + '-clear').addEventListener('click', () => {
-    if (!confirm('Clear all ticks?')) return;
-    ticks = {}; keep(); count();
+    if (!confirm('Clear all answers?')) return;
+    answers = {}; keep(); count();
     for (let q = 0; q < shown; q++) paint(q);
   });
+  $(name + '-keys')?.replaceChildren('Keyboard, with a card in focus: ', ...keyLegend(handlers(0)));
   more(); count();
 }
 
@@ -115,17 +115,17 @@ function download(text, file) {
 
 function startReview() {
   if (D.queue.length) {
-    answerList({name: 'queue', items: D.queue, file: 'review.csv', proposes: true,
-      changed: ticked => { $('queue-export').disabled = ticked === 0; }});
+    answerList({name: 'queue', items: D.queue, file: 'review.csv', suggests: true,
+      changed: answered => { $('queue-export').disabled = answered === 0; }});
   }
   if (!D.sample) return;
   const {items, limits, sealed} = D.sample;
-  answerList({name: 'sample', items, file: 'audit.csv', heading: [sealed], proposes: false,
-    changed: (ticked, wrong) => {
-      const whole = ticked === items.length;
+  answerList({name: 'sample', items, file: 'audit.csv', heading: [sealed], suggests: false,
+    changed: (answered, wrong) => {
+      const whole = answered === items.length;
       $('sample-export').disabled = !whole;
       $('sample-limit').textContent = whole
-        ? `At most ${share(limits[wrong])} of the kept labels are wrong: ${number(wrong)} of ${number(ticked)} checked are not right.`
+        ? `At most ${share(limits[wrong])} of the kept labels are wrong: ${number(wrong)} of ${number(answered)} checked are not right.`
         : `None wrong would prove at most ${share(limits[0])}, one at most ${share(limits[1] ?? limits[0])}.`;
     }});
 }

@@ -1,21 +1,15 @@
 // Start: fill in what was handed over, listen to keys, and hear of other people's answers.
-const KEYS = {a: acceptIt, k: () => tick('right'), u: () => tick('unsure'), o: openOther, z: undo,
-  n: () => go(1), arrowright: () => go(1), j: () => go(1), p: () => go(-1), arrowleft: () => go(-1),
-  s: () => { $('similar-details').open = !$('similar-details').open; },
-  i: () => $('card').querySelector('.zoomable')?.click(),
-  '/': () => $('search').focus()};
+const HANDLERS = {wrong: acceptIt, right: () => answer('right'), unsure: () => answer('unsure'), other: openOther, undo,
+  next: () => go(1), previous: () => go(-1),
+  similar: () => { $('similar-details').open = !$('similar-details').open; },
+  enlarge: () => $('card').querySelector('.zoomable')?.click(),
+  search: () => $('search').focus()};
 
 document.addEventListener('keydown', event => {
-  const typing = event.target.closest('input, select, textarea, dialog');
   if (event.target === $('other')) return otherKey(event);
-  if (typing) {
+  if (event.target.closest('input, select, textarea, dialog')) {
     if (event.key === 'Escape' && event.target === $('search')) $('card').focus();
-    return;
-  }
-  const act = KEYS[event.key.toLowerCase()];
-  if (!act || event.ctrlKey || event.metaKey || event.altKey || !S.classes) return;
-  event.preventDefault();
-  act();
+  } else if (S.classes) handleKey(event, HANDLERS);
 });
 
 function otherKey(event) {
@@ -31,9 +25,9 @@ let waiting = 0;
 async function search() {
   const words = $('search').value.trim(), turn = ++waiting;
   try {
-    const found = words ? new Set(await ask('search?words=' + encodeURIComponent(words))) : null;
+    const matching = words ? new Set(await ask('search?words=' + encodeURIComponent(words))) : null;
     if (turn !== waiting) return;
-    S.found = found;
+    S.matching = matching;
     filter();
   } catch (error) { failed(error); }
 }
@@ -57,15 +51,15 @@ async function open() {
   drawHeat(); drawCell(); update(S.summary); filter();
 }
 
-// Another tab, or another person in one, has ticked: take their answers over.
+// Another tab, or another person in one, has answered: take their answers over.
 function listen() {
   const events = new EventSource('events');
   events.addEventListener('message', async event => {
     if (Number(event.data) === S.summary?.version) return;
     try {
-      const {said, summary} = await ask('said');
+      const {answers, summary} = await ask('progress');
       if (summary.version < S.summary.version) return;
-      S.said = said;
+      S.answers = answers;
       update(summary);
     } catch { /* it will be asked again with the next change */ }
   });
@@ -77,7 +71,7 @@ for (const id of ['by-given', 'by-suggested', 'by-suspicion', 'by-state', 'by-pr
 $('clear').addEventListener('click', () => {
   for (const id of ['by-given', 'by-suggested', 'by-suspicion', 'by-proxies']) $(id).value = '';
   $('by-state').value = 'open'; $('search').value = '';
-  S.found = null; S.drawn = null; S.cell = null;
+  S.matching = null; S.drawn = null; S.cell = null;
   drawHeat(); drawCell(); filter();
 });
 $('search').addEventListener('input', search);
@@ -94,6 +88,7 @@ $('who').addEventListener('change', () => {
   open().catch(failed);
 });
 
+$('keys').replaceChildren(...keyLegend(HANDLERS));
 followTheme(() => {});
 try { S.who = sessionStorage.getItem('dris-who') || ''; } catch { S.who = ''; }
 if (matchMedia('(max-width: 820px)').matches) for (const box of document.querySelectorAll('.side details')) box.open = false;

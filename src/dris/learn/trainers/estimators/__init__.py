@@ -1,5 +1,6 @@
-"""scikit-learn's classifiers as proxies.
+"""scikit-learn classifiers as proxies.
 
-In reading order: `predictions` (logits of a fitted classifier), `boosters` (XGBoost, LightGBM,
-CatBoost), `estimator` (a classifier in training, and the trainer), `hinge`.
+In reading order: `staged` (what an epoch means for each kind), `boosters` (XGBoost,
+LightGBM, CatBoost), `predictions` (logits and features), `hinge` (many linear models at once),
+`estimator_trainer` (all of them as a kind of trainer).
 """

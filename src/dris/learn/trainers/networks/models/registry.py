@@ -12,13 +12,29 @@ from torch import nn
 from dris.core.errors import InputError
 from dris.core.streams import seed_for
 from dris.core.validate import checked_count
-from dris.learn.trainers.networks.network_trainer import MODELS
+from dris.learn.trainers.networks.models.dense import fully_connected, linear
+from dris.learn.trainers.networks.models.mobilenet import mobilenet_v2_x0_5
+from dris.learn.trainers.networks.models.resnet import resnet18, resnet20
+from dris.learn.trainers.networks.models.shufflenet import shufflenet_v2_x0_5
+from dris.learn.trainers.networks.models.small_cnn import small_cnn
+from dris.learn.trainers.networks.models.vgg import vgg19_bn
 
 Builder = Callable[[tuple[int, ...], int], nn.Module]
 """What makes a model: (input_shape, classes) to a fresh `nn.Module`.
 
 `input_shape` is one example's: (channels, height, width), or (features,).
 """
+
+MODELS: dict[str, Builder] = {
+    "fc": fully_connected,
+    "linear": linear,
+    "mobilenet_v2_x0_5": mobilenet_v2_x0_5,
+    "resnet18": resnet18,
+    "resnet20": resnet20,
+    "shufflenet_v2_x0_5": shufflenet_v2_x0_5,
+    "small_cnn": small_cnn,
+    "vgg19_bn": vgg19_bn,
+}
 
 
 def build_model(
@@ -49,11 +65,15 @@ def build_model(
     return model
 
 
-def check_builder(spec: Any) -> Builder:
-    """The function that a spec means; raises if it cannot build a model."""
+def checked_spec(spec: Any) -> Any:
+    """A model's spec, once it is known to mean a function that builds one.
+
+    >>> checked_spec("resnet20")
+    'resnet20'
+    """
     builder, name = builder_of(spec)
     _check_takes_two(builder, name)
-    return builder
+    return spec
 
 
 def builder_of(spec: Any) -> tuple[Builder, str]:
@@ -80,7 +100,7 @@ def _named(name: str) -> Builder:
             f"model must be one of {', '.join(sorted(MODELS))}, or package.module:function, "
             f"got {name!r}"
         )
-    return _imported(MODELS[name])
+    return MODELS[name]
 
 
 def _imported(path: str) -> Builder:

@@ -13,10 +13,10 @@ class Mark:
 
     path: Path
 
-    def is_visible(self) -> bool:
+    def seen(self) -> bool:
         """Whether this process sees the folder.
 
-        >>> Mark(Path("absent")).is_visible()
+        >>> Mark(Path("absent")).seen()
         False
         """
         return self.path.exists()
@@ -28,7 +28,7 @@ def marked(folder: Path) -> Iterator[Mark]:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, marked(Path(folder)) as mark:
-    ...     mark.is_visible()
+    ...     mark.seen()
     True
     """
     mark = Mark(folder / f".seen-{uuid.uuid4().hex}")

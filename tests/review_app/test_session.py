@@ -1,4 +1,4 @@
-"""The desk: acts that are on the disk at once, what is shown, what is taken away."""
+"""A session: answers that are on the disk at once, what is shown, what is written."""
 
 import errno
 import json
@@ -14,90 +14,90 @@ import pytest
 from dris.core.errors import InputError
 from dris.data.reader import read_data
 from dris.data.writer import Writer
-from dris.review_app.journal import Journal, journal_beside
-from dris.review_app.session import Desk, beginning
+from dris.review_app.journal import Journal, journal_beside, open_journal
+from dris.review_app.session import ReviewSession
 from dris.review_app.worklist import NO_LABEL, worklist_of
-from made_review import NAMES, made_decision, made_desk, made_table
+from made_review import NAMES, made_decision, made_session, made_table
 
 
 @pytest.fixture
-def desk(tmp_path):
-    made = made_desk(tmp_path)
+def session(tmp_path):
+    made = made_session(tmp_path)
     yield made
     made.journal.close()
 
 
-def first(desk, k=0):
-    return int(desk.worklist.suspects[k])
+def first(session, k=0):
+    return int(session.worklist.suspects[k])
 
 
 def answers(folder):
-    with made_desk(folder).journal as journal:
-        return list(journal.acts())
+    with made_session(folder).journal as journal:
+        return list(journal.entries())
 
 
-# -- acts ------------------------------------------------------------------------------------------
+# -- answers ---------------------------------------------------------------------------------------
 
 
-def test_a_tick_is_in_the_file_before_the_call_returns(desk):
-    desk.tick("ana", first(desk), "wrong", 1)
-    last = json.loads(desk.journal.path.read_text(encoding="utf-8").splitlines()[-1])
-    assert (last["who"], last["verdict"], last["label"]) == ("ana", "wrong", 1)
+def test_an_answer_is_in_the_file_before_the_call_returns(session):
+    session.answer("ana", first(session), "wrong", 1)
+    last = json.loads(session.journal.path.read_text(encoding="utf-8").splitlines()[-1])
+    assert (last["who"], last["answer"], last["label"]) == ("ana", "wrong", 1)
 
 
-def test_whoever_opens_it_again_finds_every_answer_and_the_same_cards(desk, tmp_path):
-    desk.tick("ana", first(desk), "right")
-    desk.tick("ben", first(desk, 1), "unsure")
-    cards = desk.worklist.positions.tolist()
-    desk.journal.close()
-    again = made_desk(tmp_path)
+def test_whoever_opens_it_again_finds_every_answer_and_the_same_cards(session, tmp_path):
+    session.answer("ana", first(session), "right")
+    session.answer("ben", first(session, 1), "unsure")
+    cards = session.worklist.positions.tolist()
+    session.journal.close()
+    again = made_session(tmp_path)
     assert again.worklist.positions.tolist() == cards
-    assert again.standing.verdict(first(again)) == "right"
+    assert again.state.outcome(first(again)) == "right"
     assert again.summary("ana")["people"] == {"ana": 1, "ben": 1}
     again.journal.close()
-    desk.journal = Journal(desk.journal.path)
+    session.journal = Journal(session.journal.path)
 
 
-def test_undo_gives_back_the_last_act_of_that_person_and_what_was_before(desk):
-    at = first(desk)
-    desk.tick("ana", at, "right")
-    desk.tick("ana", at, "wrong", 1)
-    desk.tick("ben", first(desk, 1), "right")
-    assert desk.undo("ana") == [at]
-    assert desk.standing.by("ana", at).verdict == "right"
-    assert desk.undo("ana") == [at]
-    assert desk.undo("ana") == []
-    assert desk.standing.verdict(first(desk, 1)) == "right"
+def test_undo_gives_back_the_last_act_of_that_person_and_what_was_before(session):
+    at = first(session)
+    session.answer("ana", at, "right")
+    session.answer("ana", at, "wrong", 1)
+    session.answer("ben", first(session, 1), "right")
+    assert session.undo("ana") == [at]
+    assert session.state.by("ana", at).kind == "right"
+    assert session.undo("ana") == [at]
+    assert session.undo("ana") == []
+    assert session.state.outcome(first(session, 1)) == "right"
 
 
 @pytest.mark.parametrize(
-    ("act", "message"),
+    ("entry", "message"),
     [
-        (("ana", 199, "right", NO_LABEL), "not on this worklist"),
-        (("ana", 0, "maybe", NO_LABEL), "verdict must be right, wrong, unsure"),
+        (("ana", 200, "right", NO_LABEL), "no example 200"),
+        (("ana", 0, "maybe", NO_LABEL), "answer must be right, wrong, unsure"),
         (("ana", 0, "wrong", 3), "label must be 0..2 or -1, got 3"),
         (("ana", 0, "wrong", 0), "only a wrong label has another one"),
         (("ana", 0, "right", 1), "only a wrong label has another one"),
         ((" ", 0, "right", NO_LABEL), "a reviewer needs a name"),
     ],
 )
-def test_a_tick_that_makes_no_sense_is_refused_and_not_written(tmp_path, act, message):
-    desk = made_desk(tmp_path, sample=0)
-    before = desk.journal.path.read_bytes()
+def test_an_answer_that_makes_no_sense_is_refused_and_not_written(tmp_path, entry, message):
+    session = made_session(tmp_path, sample=0)
+    before = session.journal.path.read_bytes()
     with pytest.raises(InputError, match=message):
-        desk.tick(*act)
-    assert desk.journal.path.read_bytes() == before
-    desk.journal.close()
+        session.answer(*entry)
+    assert session.journal.path.read_bytes() == before
+    session.journal.close()
 
 
 KILLED = """
 import sys
 sys.path[:0] = {paths!r}
-from made_review import made_desk
-desk = made_desk({folder!r})
+from made_review import made_session
+session = made_session({folder!r})
 for k in range(10_000):
-    at = int(desk.worklist.positions[k % len(desk.worklist)])
-    desk.tick("ana", at, "right")
+    at = int(session.worklist.positions[k % len(session.worklist)])
+    session.answer("ana", at, "right")
     print(k, flush=True)
 """
 
@@ -113,34 +113,34 @@ def test_what_was_answered_before_a_kill_is_there_after_it(tmp_path):
         os.kill(child.pid, signal.SIGKILL)
     found = answers(tmp_path)
     assert len(found) >= int(said[-1]) + 1
-    assert all(act["verdict"] == "right" for act in found)
+    assert all(entry["answer"] == "right" for entry in found)
 
 
-def test_half_a_line_is_stepped_over_and_what_comes_after_it_is_whole(desk, tmp_path):
-    desk.tick("ana", first(desk), "right")
-    desk.journal.close()
-    with desk.journal.path.open("ab") as file:
-        file.write(b'{"act":"tick","who":"an')
-    again = made_desk(tmp_path)
-    again.tick("ana", first(again, 1), "unsure")
-    assert [act["verdict"] for act in again.journal.acts()] == ["right", "unsure"]
+def test_half_a_line_is_stepped_over_and_what_comes_after_it_is_whole(session, tmp_path):
+    session.answer("ana", first(session), "right")
+    session.journal.close()
+    with session.journal.path.open("ab") as file:
+        file.write(b'{"entry":"answer","who":"an')
+    again = made_session(tmp_path)
+    again.answer("ana", first(again, 1), "unsure")
+    assert [entry["answer"] for entry in again.journal.entries()] == ["right", "unsure"]
     again.journal.close()
-    desk.journal = Journal(desk.journal.path)
+    session.journal = Journal(session.journal.path)
 
 
 # -- the file --------------------------------------------------------------------------------------
 
 
-def test_two_processes_cannot_write_one_review(desk, tmp_path):
+def test_two_processes_cannot_write_one_review(session, tmp_path):
     with pytest.raises(InputError, match="is open in another dris review"):
-        made_desk(tmp_path)
+        made_session(tmp_path)
 
 
 def test_a_file_that_is_no_review_is_never_touched(tmp_path):
     path = tmp_path / "mine.jsonl"
     path.write_text("precious\n", encoding="utf-8")
     with pytest.raises(InputError, match="never replaced"):
-        beginning(path, lambda: worklist_of(made_decision()))
+        open_journal(path, lambda: worklist_of(made_decision()))
     assert path.read_text(encoding="utf-8") == "precious\n"
 
 
@@ -160,23 +160,23 @@ def test_a_file_that_is_no_review_is_never_touched(tmp_path):
         ("positions", lambda values: [float("inf"), *values[1:]]),
     ],
 )
-def test_a_damaged_worklist_is_said_in_a_sentence(desk, name, change):
-    desk.journal.close()
-    head, _, rest = desk.journal.path.read_bytes().partition(b"\n")
+def test_a_damaged_worklist_is_said_in_a_sentence(session, name, change):
+    session.journal.close()
+    head, _, rest = session.journal.path.read_bytes().partition(b"\n")
     held = json.loads(head)
     held["worklist"][name] = change(held["worklist"][name])
     text = json.dumps(held).encode() + b"\n" + rest
-    desk.journal.path.write_bytes(text)
+    session.journal.path.write_bytes(text)
 
     def read_it():
-        with Journal(desk.journal.path) as journal:
-            journal.worklist.check(desk.data, desk.journal.path)
+        with Journal(session.journal.path) as journal:
+            journal.worklist.check(session.data, session.journal.path)
 
     with pytest.raises(InputError, match=r"no review that dris can go on with|was damaged"):
         read_it()
-    assert desk.journal.path.read_bytes() == text
-    desk.journal.path.write_bytes(head + b"\n" + rest)
-    desk.journal = Journal(desk.journal.path)
+    assert session.journal.path.read_bytes() == text
+    session.journal.path.write_bytes(head + b"\n" + rest)
+    session.journal = Journal(session.journal.path)
 
 
 def test_not_even_a_line_break_is_added_to_a_file_that_is_no_review(tmp_path):
@@ -188,7 +188,7 @@ def test_not_even_a_line_break_is_added_to_a_file_that_is_no_review(tmp_path):
         assert path.read_bytes() == text
 
 
-def test_a_file_of_ticks_appears_with_its_first_line_whole_or_not_at_all(tmp_path, monkeypatch):
+def test_a_file_of_answers_appears_with_its_first_line_whole_or_not_at_all(tmp_path, monkeypatch):
     made, path = worklist_of(made_decision()), tmp_path / "a.jsonl"
     real = os.write
 
@@ -206,8 +206,8 @@ def test_a_file_of_ticks_appears_with_its_first_line_whole_or_not_at_all(tmp_pat
     assert [p.name for p in tmp_path.iterdir()] == ["a.jsonl"]
 
 
-def test_an_answer_that_does_not_fit_on_the_disk_spoils_none_that_comes_after(desk, monkeypatch):
-    real, before = os.write, desk.journal.path.read_bytes()
+def test_an_answer_that_does_not_fit_on_the_disk_spoils_none_that_comes_after(session, monkeypatch):
+    real, before = os.write, session.journal.path.read_bytes()
 
     def full(handle, line):
         if len(line) > 20:
@@ -216,17 +216,17 @@ def test_an_answer_that_does_not_fit_on_the_disk_spoils_none_that_comes_after(de
 
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(InputError, match="No space left on device"):
-        desk.tick("ana", first(desk), "right")
+        session.answer("ana", first(session), "right")
     monkeypatch.undo()
-    assert desk.journal.path.read_bytes() == before
-    assert not desk.standing.verdict(first(desk))
-    desk.tick("ana", first(desk, 1), "right")
-    assert [act["at"] for act in desk.journal.acts()] == [first(desk, 1)]
+    assert session.journal.path.read_bytes() == before
+    assert not session.state.outcome(first(session))
+    session.answer("ana", first(session, 1), "right")
+    assert [entry["at"] for entry in session.journal.entries()] == [first(session, 1)]
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "nowhere"])
 def test_where_no_answers_can_be_written_nothing_is_decided(tmp_path, kind):
-    path = tmp_path / "ticks.jsonl"
+    path = tmp_path / "answers.jsonl"
     if kind == "pipe":
         if not hasattr(os, "mkfifo"):
             pytest.skip("needs pipes with names")
@@ -234,9 +234,9 @@ def test_where_no_answers_can_be_written_nothing_is_decided(tmp_path, kind):
     elif kind == "folder":
         path.mkdir()
     else:
-        path = tmp_path / "absent" / "ticks.jsonl"
+        path = tmp_path / "absent" / "answers.jsonl"
     with pytest.raises(InputError, match=r"pipe|folder"):
-        beginning(path, lambda: pytest.fail("it was decided"))
+        open_journal(path, lambda: pytest.fail("it was decided"))
 
 
 def test_an_empty_file_and_a_link_to_nothing_can_hold_a_review(tmp_path):
@@ -250,13 +250,13 @@ def test_an_empty_file_and_a_link_to_nothing_can_hold_a_review(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["empty", "link", "target"]
 
 
-def test_a_review_of_other_data_is_refused(desk, tmp_path):
-    desk.journal.close()
+def test_a_review_of_other_data_is_refused(session, tmp_path):
+    session.journal.close()
     made_table(tmp_path, n=199)
     data = read_data(tmp_path / "animals.csv", label="kind", id="name")
-    with Journal(desk.journal.path) as journal, pytest.raises(InputError, match="has changed"):
-        Desk(data, journal)
-    desk.journal = Journal(desk.journal.path)
+    with Journal(session.journal.path) as journal, pytest.raises(InputError, match="has changed"):
+        ReviewSession(data, journal)
+    session.journal = Journal(session.journal.path)
 
 
 def test_another_column_of_labels_is_refused(tmp_path):
@@ -266,38 +266,36 @@ def test_another_column_of_labels_is_refused(tmp_path):
         made.check(other, "a")
 
 
-def test_ticks_lie_beside_a_folder_and_never_in_it(tmp_path):
+def test_answers_lie_beside_a_folder_and_never_in_it(tmp_path):
     assert journal_beside(tmp_path).parent == tmp_path.parent
 
 
-def test_a_review_that_was_begun_decides_nothing_again(desk):
-    desk.journal.close()
+def test_a_review_that_was_begun_decides_nothing_again(session):
+    session.journal.close()
 
     def never():
         raise AssertionError("decided again")
 
-    journal, going_on = beginning(desk.journal.path, never)
-    assert going_on
-    desk.journal = journal
+    session.journal = open_journal(session.journal.path, never)
 
 
 # -- what is shown ---------------------------------------------------------------------------------
 
 
-def test_cards_show_every_column_as_it_was_written(desk):
-    (card,) = desk.cards([first(desk)])
+def test_cards_show_every_column_as_it_was_written(session):
+    (card,) = session.cards([first(session)])
     assert card["id"] == "r0"
     assert card["fields"] == [("says", "word0 of row 0"), ("mass", "0.0")]
 
 
-def test_search_finds_words_of_any_column_and_of_ids(desk):
-    assert desk.faces.found("WORD3 r17 4.25") == [17]
-    assert 17 in desk.faces.found("row 17")
-    assert desk.faces.found("nowhere") == []
+def test_search_finds_words_of_any_column_and_of_ids(session):
+    assert session.contents.search("WORD3 r17 4.25") == [17]
+    assert 17 in session.contents.search("row 17")
+    assert session.contents.search("nowhere") == []
 
 
-def test_nothing_on_a_card_tells_the_sample_from_the_suspects(desk):
-    opening = desk.opening("ana")
+def test_nothing_on_a_card_tells_the_sample_from_the_suspects(session):
+    opening = session.opening("ana")
     assert "sampled" not in opening
     given, other = np.array(opening["given"]), np.array(opening["suggested"])
     assert (other != NO_LABEL).all()
@@ -310,24 +308,26 @@ def test_similar_examples_come_nearest_first_and_a_copy_has_distance_zero(tmp_pa
     made = worklist_of(made_decision(data))
     with Journal(tmp_path / "a.jsonl", made) as journal:
         features = np.r_[data.x[:1], data.x[:1], data.x[2:]]
-        near = Desk(data, journal, features=features).similar(0)
+        near = ReviewSession(data, journal, features=features).similar(0)
     assert near[0]["id"] == "r1"
-    assert near[0]["far"] == 0
-    assert [one["far"] for one in near] == sorted(one["far"] for one in near)
+    assert near[0]["distance"] == 0
+    assert [one["distance"] for one in near] == sorted(one["distance"] for one in near)
 
 
 # -- what is taken away ----------------------------------------------------------------------------
 
 
-def test_finish_writes_corrected_and_trusted_labels_and_leaves_the_original_alone(desk, tmp_path):
+def test_finish_writes_corrected_and_trusted_labels_and_leaves_the_original_alone(
+    session, tmp_path
+):
     before = (tmp_path / "animals.csv").read_bytes()
-    a, b, c, d = (first(desk, k) for k in range(4))
-    desk.tick("ana", a, "wrong", 1)
-    desk.tick("ana", b, "right")
-    desk.tick("ana", c, "wrong")
-    desk.tick("ana", d, "right")
-    desk.tick("ben", d, "wrong", 2)
-    done = desk.finish(tmp_path / "new.csv", trusted=None, writer=Writer())
+    a, b, c, d = (first(session, k) for k in range(4))
+    session.answer("ana", a, "wrong", 1)
+    session.answer("ana", b, "right")
+    session.answer("ana", c, "wrong")
+    session.answer("ana", d, "right")
+    session.answer("ben", d, "wrong", 2)
+    done = session.write_corrected(tmp_path / "new.csv", trusted=None, writer=Writer())
     assert (done.corrected, done.trusted, done.dropped, done.unsure) == (1, 2, 1, 1)
     lines = (tmp_path / "new.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0].endswith("kind,trusted")
@@ -339,39 +339,39 @@ def test_finish_writes_corrected_and_trusted_labels_and_leaves_the_original_alon
     assert again.trusted.sum() == 2
 
 
-def test_finish_never_writes_over_the_data(desk, tmp_path):
-    desk.tick("ana", first(desk), "right")
+def test_finish_never_writes_over_the_data(session, tmp_path):
+    session.answer("ana", first(session), "right")
     with pytest.raises(InputError, match="never replaced"):
-        desk.finish(tmp_path / "animals.csv", trusted=None, writer=Writer(force=True))
-    desk.undo("ana")
-    with pytest.raises(InputError, match="nothing is ticked"):
-        desk.finish(tmp_path / "b.csv", trusted=None, writer=Writer())
+        session.write_corrected(tmp_path / "animals.csv", trusted=None, writer=Writer(force=True))
+    session.undo("ana")
+    with pytest.raises(InputError, match="nothing is answered"):
+        session.write_corrected(tmp_path / "b.csv", trusted=None, writer=Writer())
 
 
 def test_labels_that_were_accepted_unseen_are_corrected_and_not_trusted(tmp_path):
-    desk = made_desk(tmp_path, suspects=120, sample=0)
-    cell = desk.cell(0, 1)
+    session = made_session(tmp_path, suspects=120, sample=0)
+    cell = session.cell(0, 1)
     for at in cell.sample:
-        desk.tick("ana", at, "wrong", 1)
-    count = desk.accept("ana", 0, 1)
+        session.answer("ana", at, "wrong", 1)
+    count = session.accept("ana", 0, 1)
     assert count == len(cell.members) - 20
-    done = desk.finish(tmp_path / "new.csv", trusted=None, writer=Writer())
+    done = session.write_corrected(tmp_path / "new.csv", trusted=None, writer=Writer())
     assert (done.corrected, done.trusted) == (len(cell.members), 20)
-    assert desk.undo("ana") == [at for at in cell.members if at not in cell.sample]
-    desk.journal.close()
+    assert session.undo("ana") == [at for at in cell.members if at not in cell.sample]
+    session.journal.close()
 
 
 def test_a_cell_is_accepted_only_after_its_sample_was_checked(tmp_path):
-    desk = made_desk(tmp_path, suspects=120, sample=0)
-    cell = desk.cell(0, 1)
+    session = made_session(tmp_path, suspects=120, sample=0)
+    cell = session.cell(0, 1)
     for at in cell.sample[:-1]:
-        desk.tick("ana", at, "wrong", 1)
+        session.answer("ana", at, "wrong", 1)
     with pytest.raises(InputError, match="1 of the 20 drawn are not checked yet"):
-        desk.accept("ana", 0, 1)
-    desk.journal.close()
+        session.accept("ana", 0, 1)
+    session.journal.close()
 
 
-def test_a_cell_that_is_not_there_is_named_so(desk):
+def test_a_cell_that_is_not_there_is_named_so(session):
     with pytest.raises(InputError, match="no suspect has these two labels"):
-        desk.check(0, 0)
+        session.check(0, 0)
     assert NAMES[0] == "cat"

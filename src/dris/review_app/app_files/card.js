@@ -1,5 +1,5 @@
 // One card, the answers to it, and what follows from them.
-const VERDICT_WORDS = {right: 'kept as it is', wrong: 'corrected', unsure: 'unsure', disputed: 'people disagree'};
+const ANSWER_WORDS = {right: 'kept as it is', wrong: 'corrected', unsure: 'unsure', disputed: 'people disagree'};
 
 function tell(text, bad = false) {
   $('told').textContent = text;
@@ -15,14 +15,14 @@ async function show() {
   $('on').disabled = S.here >= S.view.length - 1;
   if (k === undefined) {
     $('card').replaceChildren(el('p', {class: 'empty'}, S.drawn ? 'Every one of the sample is answered.' : 'No card passes these filters. Clear them, or finish.'));
-    $('acts').replaceChildren();
+    $('answers').replaceChildren();
     $('similar').replaceChildren();
     return;
   }
   try { await fetched([k]); } catch (error) { return failed(error); }
   if (current() !== k) return;
   drawCard(k);
-  drawActs(k);
+  drawAnswers(k);
   if ($('similar-details').open) drawSimilar(k);
   fetched(S.view.slice(S.here + 1, S.here + 13)).catch(() => {});
   if (S.pictured) for (const next of S.view.slice(S.here + 1, S.here + 4)) new Image().src = picture(S.at[next], 320);
@@ -37,47 +37,47 @@ function drawCard(k) {
   if (held.fields.length) parts.push(rowFace(held.fields));
   const state = everybody(k), own = mine(k);
   $('card').replaceChildren(
-    el('div', {class: 'faces' + (S.pictured ? ' pictured' : '')}, ...parts),
-    el('div', {class: 'saying'},
+    el('div', {class: 'contents' + (S.pictured ? ' pictured' : '')}, ...parts),
+    el('div', {class: 'question'},
       el('dl', {class: 'labels'},
         el('div', {}, el('dt', {}, 'The label says'), el('dd', {class: 'given'}, given)),
         el('div', {}, el('dt', {}, 'Or rather'), el('dd', {class: 'rather'}, other || 'nobody knows'))),
       el('p', {class: 'fine id'}, held.id),
-      own ? el('p', {class: 'answered ' + own[0]}, 'Your answer: ' + (own[0] === 'wrong' && own[1] !== NO_LABEL ? className(own[1]) : VERDICT_WORDS[own[0]])) :
+      own ? el('p', {class: 'answered ' + own[0]}, 'Your answer: ' + (own[0] === 'wrong' && own[1] !== NO_LABEL ? className(own[1]) : ANSWER_WORDS[own[0]])) :
         state ? el('p', {class: 'answered'}, 'Somebody has answered this one.') : null));
   $('card').setAttribute('aria-label', `${held.id}: the label says ${given}${other ? `, or rather ${other}` : ''}`);
 }
 
-function drawActs(k) {
+function drawAnswers(k) {
   const given = className(S.given[k]), other = className(S.suggested[k]);
-  const button = (key, name, f, kind, on = true) => el('button', {type: 'button', class: kind, 'data-act': key, disabled: !on, 'aria-keyshortcuts': key, on: {click: f}},
-    el('span', {class: 'act-name'}, name), el('kbd', {'aria-hidden': 'true'}, key));
-  $('acts').replaceChildren(
-    button('A', `It is ${other || '…'}`, acceptIt, 'primary', other !== ''),
-    button('K', `Keep ${given}`, () => tick('right'), 'keep'),
-    button('O', 'Other…', openOther, ''),
-    button('U', 'Unsure', () => tick('unsure'), ''),
-    button('Z', 'Undo', undo, 'plain', S.summary.undo > 0));
+  const button = (does, name, kind, on = true) => el('button', {type: 'button', class: kind, 'data-does': does, disabled: !on, 'aria-keyshortcuts': keyOf(does), on: {click: HANDLERS[does]}},
+    el('span', {class: 'answer-name'}, name), el('kbd', {'aria-hidden': 'true'}, keyOf(does)));
+  $('answers').replaceChildren(
+    button('wrong', `It is ${other || '…'}`, 'primary', other !== ''),
+    button('right', `Keep ${given}`, 'keep'),
+    button('other', 'Other…', ''),
+    button('unsure', 'Unsure', ''),
+    button('undo', 'Undo', 'plain', S.summary.undo > 0));
 }
 
 function acceptIt() {
   const k = current();
-  if (k !== undefined && S.suggested[k] !== NO_LABEL) tick('wrong', S.suggested[k]);
+  if (k !== undefined && S.suggested[k] !== NO_LABEL) answer('wrong', S.suggested[k]);
 }
 
-async function tick(verdict, label = NO_LABEL) {
+async function answer(kind, label = NO_LABEL) {
   const k = current();
   if (k === undefined) return;
-  if (verdict === 'wrong' && label === S.given[k]) [verdict, label] = ['right', NO_LABEL];
-  const before = S.said[k];
-  S.said[k] = [[verdict, label], before ? before[1] : verdict];
+  if (kind === 'wrong' && label === S.given[k]) [kind, label] = ['right', NO_LABEL];
+  const before = S.answers[k];
+  S.answers[k] = [[kind, label], before ? before[1] : kind];
   goOn();
   try {
-    update(await write('tick', {at: S.at[k], verdict, label}));
+    update(await write('answer', {at: S.at[k], answer: kind, label}));
     const name = S.cards.get(S.at[k])?.id ?? '';
-    tell(`${name}: ${verdict === 'wrong' && label !== NO_LABEL ? className(label) : VERDICT_WORDS[verdict]}. Saved.`);
+    tell(`${name}: ${kind === 'wrong' && label !== NO_LABEL ? className(label) : ANSWER_WORDS[kind]}. Saved.`);
   } catch (error) {
-    S.said[k] = before;
+    S.answers[k] = before;
     filter(k);
     failed(error);
   }
@@ -85,13 +85,13 @@ async function tick(verdict, label = NO_LABEL) {
 
 async function undo() {
   try {
-    const {gone, said, summary} = await write('undo', {});
-    if (!gone.length) return tell('Nothing of yours to undo.');
-    S.said = said;
+    const {reopened, answers, summary} = await write('undo', {});
+    if (!reopened.length) return tell('Nothing of yours to undo.');
+    S.answers = answers;
     update(summary);
-    const back = S.at.indexOf(gone[0]);
+    const back = S.at.indexOf(reopened[0]);
     filter(back);
-    tell(gone.length > 1 ? `${number(gone.length)} labels are open again.` : 'Taken back.');
+    tell(reopened.length > 1 ? `${number(reopened.length)} labels are open again.` : 'Taken back.');
   } catch (error) { failed(error); }
 }
 
@@ -128,7 +128,7 @@ function pickOther(i) {
   if (matches[i] === undefined) return tell('No class begins like that.', true);
   $('other-form').hidden = true;
   $('card').focus();
-  tick('wrong', matches[i]);
+  answer('wrong', matches[i]);
 }
 
 // -- similar examples ------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ async function drawSimilar(k) {
     $('similar').replaceChildren(...near.map(one => el('article', {class: 'near'},
       S.pictured ? pictureFace({src: picture(one.at, 96), large: picture(one.at, 1280), alt: `example ${one.id}, labelled ${one.given}`}) : rowFace(one.fields),
       el('p', {class: 'near-label'}, el('b', {}, one.given), one.given === className(S.given[k]) ? '' : el('span', {class: 'quiet'}, ' (another label)')),
-      el('p', {class: 'fine'}, one.far === 0 ? 'an exact copy' : `distance ${one.far}`, ' · ', one.id))));
+      el('p', {class: 'fine'}, one.distance === 0 ? 'an exact copy' : `distance ${one.distance}`, ' · ', one.id))));
     if (!near.length) $('similar').replaceChildren(el('p', {class: 'fine'}, 'There are no others.'));
   } catch (error) { failed(error); }
   $('similar').removeAttribute('aria-busy');
@@ -170,7 +170,7 @@ function update(summary) {
     ...summary.agreements.map(a => el('p', {class: 'fine agreement'}, a.both
       ? `${a.first} and ${a.second} both answered ${number(a.both)} and agree on ${number(a.same)} (${share(a.same / a.both)}${a.kappa === null ? '' : `, kappa ${a.kappa.toFixed(2)}`}).`
       : `${a.first} and ${a.second} have answered none in common.`)));
-  const u = $('acts').querySelector('[data-act=Z]');
+  const u = $('answers').querySelector('[data-does=undo]');
   if (u) u.disabled = summary.undo === 0;
   if (S.cell) drawCell();
 }
@@ -212,10 +212,10 @@ async function drawCell() {
 async function acceptCell() {
   const [given, other] = S.cell;
   try {
-    const {accepted, said, summary} = await write('accept', {given, suggested: other});
-    S.said = said; S.drawn = null;
+    const {accepted, answers, summary} = await write('accept', {given, suggested: other});
+    S.answers = answers; S.drawn = null;
     update(summary); filter();
-    tell(`${plural(accepted, 'label')} accepted as ${className(other)}. Z takes it back.`);
+    tell(`${plural(accepted, 'label')} accepted as ${className(other)}. ${keyOf('undo')} takes it back.`);
   } catch (error) { failed(error); }
 }
 
@@ -224,24 +224,24 @@ async function acceptCell() {
 function openFinish() {
   const {counts, left} = S.summary, box = $('finish-box');
   const again = el('input', {type: 'checkbox', id: 'again'});
-  const said = el('div', {id: 'finished', role: 'status', 'aria-live': 'polite'});
+  const outcome = el('div', {id: 'finished', role: 'status', 'aria-live': 'polite'});
   const button = el('button', {type: 'button', class: 'primary', id: 'write', on: {click: async () => {
     button.disabled = true;
-    said.replaceChildren(el('p', {class: 'fine'}, again.checked ? 'Writing, then deciding again; this can take minutes.' : 'Writing.'));
+    outcome.replaceChildren(el('p', {class: 'fine'}, again.checked ? 'Writing, then deciding again; this can take minutes.' : 'Writing.'));
     try {
       const done = await write('finish', {again: again.checked});
-      said.replaceChildren(
+      outcome.replaceChildren(
         el('p', {}, 'Wrote ', el('code', {}, done.file), `: ${plural(done.corrected, 'label')} corrected, ${number(done.trusted)} trusted, ${number(done.dropped)} dropped (wrong, and no other label known), ${number(done.unsure)} left as they were.`),
         ...(done.again ?? []).map(line => el('p', {class: 'fine'}, line)));
-    } catch (error) { said.replaceChildren(el('p', {class: 'bad'}, error.message)); }
+    } catch (error) { outcome.replaceChildren(el('p', {class: 'bad'}, error.message)); }
     button.disabled = false;
   }}}, 'Write the corrected data');
   box.replaceChildren(
     el('h2', {id: 'finish-title'}, 'Finish'),
     el('p', {}, `${plural(counts.right + counts.wrong + counts.unsure + counts.disputed, 'label')} answered: ${number(counts.wrong)} wrong, ${number(counts.right)} right, ${number(counts.unsure)} unsure${counts.disputed ? `, ${number(counts.disputed)} disputed (left as they are)` : ''}. ${number(left)} of the queue are open; you can come back at any time.`),
     el('p', {}, 'The corrected data is a new file. The original is never touched.'),
-    el('label', {class: 'check'}, again, ' decide again afterwards, with the ticked labels trusted'),
-    said,
+    el('label', {class: 'check'}, again, ' decide again afterwards, with the answered labels trusted'),
+    outcome,
     el('p', {class: 'fine'}, 'For another tool: ', el('a', {href: 'export/csv'}, 'CSV'), ' · ', el('a', {href: 'export/label-studio'}, 'Label Studio'), ' · ', el('a', {href: 'export/argilla'}, 'Argilla')),
     el('div', {class: 'finish-bar'}, button, el('button', {type: 'button', on: {click: () => box.close()}}, 'Back to the queue')));
   box.showModal();
