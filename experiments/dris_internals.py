@@ -20,7 +20,7 @@ from dris.core.dynamics.best_epoch import best_epoch
 from dris.core.dynamics.columns import TRAJECTORIES
 
 # Files: records are written whole or not at all, and never over somebody else's.
-from dris.core.files import made_folder, write_atomically
+from dris.core.files import make_folder, write_atomically
 
 # Noise whose truth is known, and the canaries that gated rules need.
 from dris.core.noise.canaries import Canaries, without_canaries
@@ -38,7 +38,7 @@ from dris.core.select.selection import Subset
 # Named random streams: an experiment draws as the library does, from its own names.
 from dris.core.streams import rng_for, seed_for
 from dris.core.temporaries import remove_left, temporary_folder
-from dris.core.validate import checked_count, checked_mask, checked_score, count_of, exact, part_of
+from dris.core.validate import check_count, check_mask, check_score, count_of, exact, part_of
 from dris.data.files import reading
 from dris.data.images.pixels import decoded
 from dris.data.labelled import LabelledData

@@ -23,7 +23,7 @@ from experiments.dris_internals import (
     devices_of,
     from_json,
     keep_freed_memory,
-    made_folder,
+    make_folder,
     reading,
     remove_left,
     run_all,
@@ -64,7 +64,7 @@ def run(
     """
     # A node's task stands in a folder of its own.
     out, place = out.absolute(), place.absolute()
-    folder = made_folder(out / "records")
+    folder = make_folder(out / "records")
     remove_left(folder)
     wanted = list(dict.fromkeys(cells))
     groups: dict[Any, list[Cell]] = {}
@@ -131,7 +131,7 @@ def adopt(cells: Sequence[Cell], known: Records, out: Path) -> int:
 
     Numbers there have six digits. Rows from before records had keys are not taken.
     """
-    folder = made_folder(out / "records")
+    folder = make_folder(out / "records")
     rows = {row["key"]: row for row in known.rows if "key" in row}
     taken = [cell for cell in missing(cells, out) if cell.key in rows]
     for cell in taken:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from dris import InputError
-from experiments.dris_internals import checked_count, checked_mask, checked_score, exact
+from experiments.dris_internals import check_count, check_mask, check_score, exact
 
 _ROUNDING = 1e-12  # relative; a pairwise sum of 10^8 numbers errs by less than 1e-14
 
@@ -50,8 +50,8 @@ def magnitude_mass(score: ArrayLike, corrupted: ArrayLike) -> MagnitudeMass:
     >>> m.mass, m.mass_floor, m.ratio, m.ratio_floor
     (0.75, 0.25, 3.0, 2.0)
     """
-    s = checked_score(score)
-    mask = checked_mask(corrupted, s.size)
+    s = check_score(score)
+    mask = check_mask(corrupted, s.size)
     if s.min() < 0:
         raise InputError(f"score must be nowhere negative to sample by it, got {s.min()}")
     if s.max() == 0:
@@ -104,7 +104,7 @@ def paulin_trajectory(margin_bound: float, mixing_time: float, steps: int) -> fl
     0.4
     """
     bound, mixing = _positive(margin_bound, "margin_bound"), _positive(mixing_time, "mixing_time")
-    return 2 * bound * math.sqrt(2 * mixing / checked_count(steps, "steps", at_least=1))
+    return 2 * bound * math.sqrt(2 * mixing / check_count(steps, "steps", at_least=1))
 
 
 def _over(part: float, whole: float) -> float:

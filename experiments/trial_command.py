@@ -32,7 +32,7 @@ def trial(
     command goes on.
     Example: dris trial data.csv --label y --out trial-out
     """
-    from dris.core.files import made_folder
+    from dris.core.files import make_folder
     from dris.learn.engines.bars import bar
     from experiments.own.trial import Trial, run_trial
     from experiments.own.trial_page import NAMES, lines_of, write_trial
@@ -41,7 +41,7 @@ def trial(
     writer = ask.writer()
     writer.refuse(*(out / name for name in NAMES))
     found = ask.read()
-    store = made_folder(out) / "runs"
+    store = make_folder(out) / "runs"
     try:
         with bar("attacks, proxies, targets") as progress:
             records, split = run_trial(

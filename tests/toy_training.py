@@ -18,7 +18,7 @@ from unittest import mock
 
 import numpy as np
 
-from dris.core import files as arrayfile
+from dris.core.dynamics import array_file
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.files import write_atomically
 from dris.core.streams import rng_for
@@ -144,7 +144,7 @@ def epochs_dropped_before_the_result(run, dynamics, *, seconds):
 
 
 TWINS = {
-    "careless write": [(m, "write_atomically", careless_write) for m in (arrayfile, runs)],
+    "careless write": [(m, "write_atomically", careless_write) for m in (array_file, runs)],
     "state before record": [(Run, "save_epoch", state_before_record)],
     "epochs dropped first": [(Run, "finish", epochs_dropped_before_the_result)],
 }

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.checks.diagnostics import Outcome
-from dris.core.files import made_folder
+from dris.core.files import make_folder
 from dris.core.sanitize import printable, under
 from dris.core.scores.formulas import rank_variance
 from dris.core.temporaries import temporary_folder
@@ -76,7 +76,7 @@ def show(seeds: int, *, out: Path, workers: int | None = None) -> tuple[Outcome,
     from rich.console import Console
 
     OWN.refuse(out / _FIGURE, out / _NUMBERS)
-    made_folder(out)
+    make_folder(out)
     with temporary_folder() as folder:
         place = Place(folder)
         with bar("attack, proxies, targets") as progress:

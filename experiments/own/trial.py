@@ -20,7 +20,7 @@ from experiments.dris_internals import (
     Progress,
     Recipe,
     canaries_needed,
-    checked_count,
+    check_count,
     count_of,
     exact,
     fingerprint,
@@ -49,10 +49,10 @@ class Trial:
     examples: int = 6_000
 
     def __post_init__(self) -> None:
-        checked_count(self.seeds, "seeds", at_least=3)
-        checked_count(self.proxies, "proxies", at_least=2)
-        checked_count(self.epochs, "epochs", at_least=1)
-        checked_count(self.examples, "examples", at_least=LEAST)
+        check_count(self.seeds, "seeds", at_least=3)
+        check_count(self.proxies, "proxies", at_least=2)
+        check_count(self.epochs, "epochs", at_least=1)
+        check_count(self.examples, "examples", at_least=LEAST)
         count_of(self.keep, self.examples, "keep")
         if not 0 < exact(self.rate, "rate") < 1:
             raise InputError(f"rate must be in (0, 1), got {self.rate}")

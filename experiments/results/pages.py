@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from experiments.dris_internals import OWN, Writer, made_folder
+from experiments.dris_internals import OWN, Writer, make_folder
 from experiments.experiment import Experiment, experiment_of
 from experiments.records import Records, write_records
 from experiments.results.claims import Claim
@@ -37,7 +37,7 @@ def write_page(name: str, records: Records, folder: Path, *, writer: Writer = OW
     """
     experiment = experiment_of(name)
     for part in ("images", "tables", "claims", "records"):
-        made_folder(folder / part)
+        make_folder(folder / part)
     with drawn_into(folder / "images", writer) as scratch:
         drawn = [path.name for path in experiment.figures(records, scratch)]
     tables, claims = experiment.tables(records), experiment.claims(records)

@@ -37,7 +37,7 @@ def corrupt(
     Example: dris corrupt data.csv --label y --rate 0.2 --kind targeted --out noisy.csv
     """
     from dris.core.errors import InputError
-    from dris.core.files import made_folder
+    from dris.core.files import make_folder
     from dris.data.interchange.transition_matrix import read_matrix
     from dris.data.outputs import write_data, write_ids
     from dris.learn.corrupted import corrupted, truth_beside
@@ -52,7 +52,7 @@ def corrupt(
     writer.refuse(out, truth)
     found = replace(ask, matrix=None).read()
     matrix = None if ask.matrix is None else read_matrix(ask.matrix, found.classes)
-    made_folder(out.parent)
+    make_folder(out.parent)
     with bar("attacker") as progress:
         noisy = corrupted(
             found, rate, kind=KINDS[kind], seed=ask.seed, matrix=matrix, progress=progress

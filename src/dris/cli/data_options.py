@@ -189,12 +189,12 @@ class Request:
 
     def files(self, *names: str) -> list[Path]:
         """Files to write, in a folder that is made; refused when there, before anything trains."""
-        from dris.core.files import made_folder
+        from dris.core.files import make_folder
 
         found = [self.out / name for name in names]
         self.writer().refuse(*found)
         self.recipes().refuse(self.out / f"{self.command}.toml")
-        made_folder(self.out)
+        make_folder(self.out)
         self.named.extend(found)
         return found
 

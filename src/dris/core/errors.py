@@ -15,10 +15,10 @@ class InputError(ValueError):
     """
 
 
-def meant(name: str, known: Iterable[str]) -> str:
+def suggest_name(name: str, known: Iterable[str]) -> str:
     """A question that names the most similar of our own names; nothing when none is similar.
 
-    >>> meant("gatd", ["clean", "gated"]), meant("best", ["clean", "gated"])
+    >>> suggest_name("gatd", ["clean", "gated"]), suggest_name("best", ["clean", "gated"])
     (' (did you mean gated?)', '')
     """
     near = get_close_matches(name, list(known), 1)

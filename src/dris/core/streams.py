@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.validate import checked_count
+from dris.core.validate import check_count
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -22,7 +22,7 @@ def rng_for(seed: int, *names: str | int) -> np.random.Generator:
     digest = hashlib.blake2b("\x1f".join(f"{type(n).__name__}:{n}" for n in names).encode())
     key = np.frombuffer(digest.digest()[:16], dtype=np.uint32)
     return np.random.Generator(
-        np.random.PCG64(np.random.SeedSequence(checked_seed(seed), spawn_key=tuple(key.tolist())))
+        np.random.PCG64(np.random.SeedSequence(check_seed(seed), spawn_key=tuple(key.tolist())))
     )
 
 
@@ -44,7 +44,7 @@ def hashed_order(ids: NDArray[np.generic], seed: int) -> NDArray[np.uint64]:
     >>> bool((a == b[::-1]).all())
     True
     """
-    seed_hash = hashlib.blake2b(str(checked_seed(seed)).encode(), digest_size=8).digest()
+    seed_hash = hashlib.blake2b(str(check_seed(seed)).encode(), digest_size=8).digest()
     salt = np.frombuffer(seed_hash, dtype="<u8")[0]
     if ids.dtype.kind in "iu":
         return _mix(ids.astype(np.uint64) ^ salt)
@@ -62,10 +62,10 @@ def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
-def checked_seed(seed: int) -> int:
+def check_seed(seed: int) -> int:
     """A seed as a whole number, zero or more.
 
-    >>> checked_seed(np.int64(3))
+    >>> check_seed(np.int64(3))
     3
     """
-    return checked_count(seed, "seed", at_least=0)
+    return check_count(seed, "seed", at_least=0)

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from dris.core.errors import InputError
 
 
-def checked_labels(
+def check_labels(
     labels: ArrayLike, classes: int | None = None, *, least: int = 2
 ) -> NDArray[np.int64]:
     """Labels as int64 in 0..C-1; at least two classes, declared or present, unless least = 1.
 
-    >>> checked_labels([0, 1, 2, 1])
+    >>> check_labels([0, 1, 2, 1])
     array([0, 1, 2, 1])
     """
     if labels is None:
@@ -60,10 +60,10 @@ def _first_missing(y: NDArray[Any]) -> int | None:
     return int(gone[0]) if gone.size else None
 
 
-def checked_score(score: ArrayLike) -> NDArray[np.float64]:
+def check_score(score: ArrayLike) -> NDArray[np.float64]:
     """A score as a finite float64 vector.
 
-    >>> checked_score([1, 2]).dtype
+    >>> check_score([1, 2]).dtype
     dtype('float64')
     """
     s = numeric(score, "score")
@@ -77,10 +77,10 @@ def checked_score(score: ArrayLike) -> NDArray[np.float64]:
     return s
 
 
-def checked_mask(mask: ArrayLike, n: int, name: str = "corrupted") -> NDArray[np.bool_]:
+def check_mask(mask: ArrayLike, n: int, name: str = "corrupted") -> NDArray[np.bool_]:
     """A boolean mask over n examples with both kinds in it.
 
-    >>> checked_mask([True, False], 2)
+    >>> check_mask([True, False], 2)
     array([ True, False])
     """
     m = np.asarray(mask)
@@ -95,10 +95,10 @@ def checked_mask(mask: ArrayLike, n: int, name: str = "corrupted") -> NDArray[np
     return m
 
 
-def checked_ids(ids: ArrayLike | None, n: int) -> NDArray[np.generic]:
+def check_ids(ids: ArrayLike | None, n: int) -> NDArray[np.generic]:
     """Ids as int64 or text, one per example and no two alike; positions when none are given.
 
-    >>> checked_ids(["a", "b"], 2).tolist(), checked_ids(None, 2).tolist()
+    >>> check_ids(["a", "b"], 2).tolist(), check_ids(None, 2).tolist()
     (['a', 'b'], [0, 1])
     """
     if ids is None:
@@ -150,10 +150,10 @@ def part_of(share: Any, n: int, name: str) -> int:
     return math.floor(value * n)
 
 
-def checked_count(value: Any, name: str, at_least: int, at_most: int | None = None) -> int:
+def check_count(value: Any, name: str, at_least: int, at_most: int | None = None) -> int:
     """A whole number that is not too small, nor too large; True and 3.0 are not counts.
 
-    >>> checked_count(3, "k", at_least=2)
+    >>> check_count(3, "k", at_least=2)
     3
     """
     if isinstance(value, bool | np.bool_):

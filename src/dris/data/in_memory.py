@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.core.validate import checked_ids
+from dris.core.validate import check_ids
 from dris.data.files import listed, one_line
 from dris.data.formats import table_examples
 from dris.data.images.image_files import pixels_of
@@ -243,7 +243,7 @@ def _data(
         x=x,
         labels=codes,
         classes=classes,
-        ids=checked_ids(None, len(x)),
+        ids=check_ids(None, len(x)),
         trusted=np.zeros(len(x), np.bool_),
         features=(Feature("x", how, int(np.prod(x.shape[1:]))),),
         origin=Origin("memory", (), "", label="labels"),

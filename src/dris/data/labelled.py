@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dris.core.errors import InputError
 from dris.core.frozen import read_only, same_value
-from dris.core.validate import checked_ids
+from dris.core.validate import check_ids
 
 Value = int | str | bool
 How = Literal[
@@ -252,7 +252,7 @@ class LabelledData:
             x=values,
             labels=np.asarray(labels),
             classes=classes,
-            ids=checked_ids(ids, len(x)),
+            ids=check_ids(ids, len(x)),
             trusted=np.zeros(len(x), np.bool_) if trusted is None else np.asarray(trusted),
             features=(Feature("x", "image" if images else "vector", width),),
             origin=Origin("memory", (), "", label="labels"),

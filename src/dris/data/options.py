@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
-from dris.core.errors import InputError, meant
+from dris.core.errors import InputError, suggest_name
 from dris.data.files import listed, one_line
 from dris.data.findings.problems import Problems, nearest
 
@@ -72,7 +72,7 @@ text='auto', merge_spellings=False, no_label=('?',), image_size=None, allow_outs
         known = [field.name for field in fields(cls)]
         for name in keywords:
             if name not in known:
-                raise InputError(f"reading has no option {name!r}{meant(name, known)}")
+                raise InputError(f"reading has no option {name!r}{suggest_name(name, known)}")
         values: dict[str, Any] = {**keywords}
         for name in ("features", "without", "no_label"):
             if values.get(name) is not None:

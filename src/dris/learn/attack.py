@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dris.core.dynamics.columns import labels_for
 from dris.core.noise.flips import NoisyLabels, flip_labels
-from dris.core.streams import checked_seed
-from dris.core.validate import checked_labels
+from dris.core.streams import check_seed
+from dris.core.validate import check_labels
 from dris.learn.engines.processes import Progress, devices_of
 from dris.learn.jobs.jobs import Data, Job
 from dris.learn.jobs.proxy_inputs import checked_inputs, count_rows
@@ -43,11 +43,11 @@ def attacker_norms(
     """
     data = checked_inputs(x)
     refuse_other_index(x, y)
-    labels = labels_for(checked_labels(y), count_rows(data))
+    labels = labels_for(check_labels(y), count_rows(data))
     job = Job(
         model=checked_model(model),
         stream=("attacker",),
-        seed=checked_seed(seed),
+        seed=check_seed(seed),
         classes=int(labels.max()) + 1,
         recipe=recipe or default_recipe(model, epochs, scored_epoch=epochs),
         record="scored",  # one eval-mode pass is all that is read

@@ -12,7 +12,7 @@ from dris.core.errors import InputError
 from dris.core.scores.formulas import loss, rank_variance
 from dris.core.select.importance import Importance
 from dris.core.streams import rng_for
-from dris.core.validate import checked_count, checked_mask, exact
+from dris.core.validate import check_count, check_mask, exact
 from dris.learn.engines.processes import Progress
 from dris.learn.jobs.jobs import Data, Job
 from dris.learn.recipe import PAPER_RHO_REFERENCE, Recipe
@@ -120,7 +120,7 @@ def train_online(
     clip = None if weight_clip is None else float(exact(weight_clip, "weight_clip"))
     if clip is not None and not clip > 0:
         raise InputError(f"weight_clip must be above 0, got {clip}; leave it out for no clipping")
-    marked = None if flagged is None else checked_mask(flagged, n, "flagged")
+    marked = None if flagged is None else check_mask(flagged, n, "flagged")
     seen, pool = _read(Seen(n), kind, name, dynamics, data.y), np.arange(n)
     how: dict[str, Any] = {"kind": "online", "plan": name, "holdout": None}
     if kind.reference:
@@ -200,7 +200,7 @@ def _checked_refresh(refresh: int | None, name: str, kind: Plan) -> int | None:
         return kind.refresh
     if kind.refresh is None:
         raise InputError(f"{name} is a frozen plan and reads no target; leave refresh out")
-    return checked_count(refresh, "refresh", at_least=1)
+    return check_count(refresh, "refresh", at_least=1)
 
 
 def _read(
@@ -227,7 +227,7 @@ def _read(
 
 def _checked_holdout(holdout: int | None, n: int) -> int:
     size = min(HOLDOUT, n // 10) if holdout is None else holdout
-    size = checked_count(size, "holdout", at_least=1)
+    size = check_count(size, "holdout", at_least=1)
     if size >= n:
         raise InputError(f"holdout must leave examples to train on, got {size} of {n}")
     return size

@@ -16,11 +16,11 @@ from dris.core.dynamics.best_epoch import best_epoch, held_from
 from dris.core.dynamics.columns import TRAJECTORIES, labels_for
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.files import made_folder
+from dris.core.files import make_folder
 from dris.core.scores.ranks import normalized_ranks
-from dris.core.streams import checked_seed
+from dris.core.streams import check_seed
 from dris.core.temporaries import temporary_folder
-from dris.core.validate import checked_count, checked_ids, checked_labels
+from dris.core.validate import check_count, check_ids, check_labels
 from dris.learn.engines.engine import LOCAL, Engine, checked_engine
 from dris.learn.engines.processes import Progress, run_all
 from dris.learn.jobs.folds import in_and_out
@@ -140,24 +140,24 @@ def train_proxies(
     >>> train_proxies(x, y, proxies=2, epochs=4, model="sgd_log", workers=1)
     Dynamics(2 proxies, 4 epochs, 60 examples; loss, margin, correct, error_norm; scored at epoch 2)
     """
-    proxies = checked_count(proxies, "proxies", at_least=1)
+    proxies = check_count(proxies, "proxies", at_least=1)
     if workers is not None:
-        checked_count(workers, "workers", at_least=1)
+        check_count(workers, "workers", at_least=1)
     kinds = [checked_model(m) for m in (model if isinstance(model, list | tuple) else [model])]
     if not kinds:
         raise InputError("model is an empty list; name at least one")
     data = checked_inputs(x)
     refuse_other_index(x, y)
     y, words = numbered(y)
-    labels = labels_for(checked_labels(y, classes or len(words) or None), count_rows(data))
-    names = checked_ids(ids, len(labels))
+    labels = labels_for(check_labels(y, classes or len(words) or None), count_rows(data))
+    names = check_ids(ids, len(labels))
     pick = scored_epoch == "held_out"
     stacked = all(kind_of(kind).train is not None for kind in kinds)
     check_ways(bag, cross_fit, record, len(labels), stacked=stacked)
     check_held_out(pick, patience, cross_fit)
     asked = None
     if judged is not None:
-        asked = labels_for(checked_labels(judged, classes or len(words) or None), len(labels))
+        asked = labels_for(check_labels(judged, classes or len(words) or None), len(labels))
         if not stacked or cross_fit is None:
             raise InputError("judged needs stacked models and folds: cross_fit=4")
     at = None if isinstance(scored_epoch, str) else scored_epoch
@@ -167,7 +167,7 @@ def train_proxies(
     base = Job(
         model=None,
         stream=(),
-        seed=checked_seed(seed),
+        seed=check_seed(seed),
         classes=int(classes or len(words) or int(labels.max()) + 1),
         recipe=how[0],
         bag=bag,
@@ -279,7 +279,7 @@ def train_jobs(
     """Every job's dynamics, and what went wrong in it, in the order of the jobs."""
     kept = Store(store) if isinstance(store, str | Path) else store
     if kept is not None:
-        made_folder(kept.root)  # here, in one sentence, rather than in every worker
+        make_folder(kept.root)  # here, in one sentence, rather than in every worker
         for job in jobs:
             refuse_unnamed(job.model)
         # Here, not in a worker: what stands in a notebook has its source in this process only.

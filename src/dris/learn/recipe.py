@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dris.core.errors import InputError
-from dris.core.validate import checked_count, exact
+from dris.core.validate import check_count, exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Recipe:
             value = getattr(self, name)
             if value is not None:
                 # Plain numbers, also from NumPy's: a recipe is part of a run's key.
-                object.__setattr__(self, name, checked_count(value, name, at_least=1))
+                object.__setattr__(self, name, check_count(value, name, at_least=1))
         for name in ("learning_rate", "momentum", "weight_decay"):
             object.__setattr__(self, name, float(exact(getattr(self, name), name)))
         if not self.learning_rate > 0:

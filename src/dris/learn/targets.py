@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from dris.core.dynamics.columns import labels_for
 from dris.core.errors import InputError
 from dris.core.select.selection import Subset
-from dris.core.streams import checked_seed
-from dris.core.validate import checked_count, checked_labels, checked_mask
+from dris.core.streams import check_seed
+from dris.core.validate import check_count, check_labels, check_mask
 from dris.learn.engines.processes import Progress, devices_of
 from dris.learn.jobs.jobs import Data, Job
 from dris.learn.jobs.proxy_inputs import checked_inputs, checked_test, count_rows
@@ -79,7 +79,7 @@ def train_target(
         model, x, y, epochs, batch_size, recipe, seed, classes, test, standardize, device
     )
     kind_of(job.model).refuse_steps(job.model)
-    marked = None if flagged is None else checked_mask(flagged, len(data.y), "flagged")
+    marked = None if flagged is None else check_mask(flagged, len(data.y), "flagged")
     if isinstance(subset, Subset) and subset.total != len(data.y):
         raise InputError(
             f"the subset was chosen from {subset.total} examples, here are {len(data.y)}; "
@@ -111,8 +111,8 @@ def step_batches(
     >>> len(steps), {len(s) for s in steps}
     (6, {3})
     """
-    parity = StepParity(indices, total, batch_size, checked_seed(seed))
-    for epoch in range(1, checked_count(epochs, "epochs", at_least=1) + 1):
+    parity = StepParity(indices, total, batch_size, check_seed(seed))
+    for epoch in range(1, check_count(epochs, "epochs", at_least=1) + 1):
         yield from parity.batches(epoch)
 
 
@@ -132,11 +132,11 @@ def checked_job(
     """A target's job and data from what a user passes, checked."""
     kind = checked_model(model)
     inputs = checked_inputs(x)
-    labels = labels_for(checked_labels(y, classes), count_rows(inputs))
+    labels = labels_for(check_labels(y, classes), count_rows(inputs))
     job = Job(
         model=kind,
         stream=("target",),
-        seed=checked_seed(seed),
+        seed=check_seed(seed),
         classes=int(labels.max()) + 1 if classes is None else int(classes),
         recipe=recipe or default_recipe(kind, epochs, batch_size),
         normalize=standardize,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dris.core.certify.random_audit import AuditLimit, audit_limit, audit_size, draw_audit
 from dris.core.errors import InputError
-from dris.core.files import made_folder
+from dris.core.files import make_folder
 from dris.core.sanitize import from_json
 from dris.core.select.selection import Subset
 from dris.core.streams import rng_for
@@ -92,7 +92,7 @@ def write_audit(
     everything = np.arange(len(kept))
     drawn, note = sealed_draw(kept, everything, count, files=files, seed=seed, delta=delta)
     rows = [(*pair, "", "", "") for pair in note["drawn"]]
-    made_folder(path.parent)
+    make_folder(path.parent)
     with writer.together() as both:
         both.write(beside(path), [(json.dumps(note, indent=1) + "\n").encode()])
         both.write(path, [answer_sheet(rows, looks(kept, drawn))])

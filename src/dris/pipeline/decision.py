@@ -12,7 +12,7 @@ from dris.core.certify.data_limit import CorruptionLimit
 from dris.core.certify.subset_limit import ContaminationLimit, widest
 from dris.core.checks.judgement import Judgement
 from dris.core.dynamics.frames import FrameKind, frame_of
-from dris.core.errors import InputError, meant
+from dris.core.errors import InputError, suggest_name
 from dris.core.frozen import read_only
 from dris.core.noise.noise_rate import NoiseRate
 from dris.core.notebook import plain_html
@@ -63,7 +63,7 @@ class Weighting:
 def check_weighting(score: str, *, smoothing: float, exponent: float) -> None:
     """Refuse, before anything trains, what no weighting can be made of."""
     if score not in SCORES:
-        near = meant(score, SCORES)
+        near = suggest_name(score, SCORES)
         raise InputError(f"weights need a score, one of {', '.join(SCORES)}, got {score!r}{near}")
     importance([1.0, 2.0], smoothing=smoothing, weight_exponent=exponent)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from dris.core.errors import InputError
 from dris.core.noise.canaries import KINDS
-from dris.core.validate import checked_count
+from dris.core.validate import check_count
 
 NO_ENCODER = "none"
 
@@ -49,10 +49,10 @@ class Settings:
     encoder: str | None = None
 
     def __post_init__(self) -> None:
-        checked_count(self.proxies, "proxies", at_least=2, at_most=10_000)
-        checked_count(self.epochs, "epochs", at_least=1, at_most=100_000)
+        check_count(self.proxies, "proxies", at_least=2, at_most=10_000)
+        check_count(self.epochs, "epochs", at_least=1, at_most=100_000)
         if self.folds is not None:
-            checked_count(self.folds, "folds", at_least=2)
+            check_count(self.folds, "folds", at_least=2)
         if self.scored_epoch is not None and not 1 <= self.scored_epoch <= self.epochs:
             raise InputError(
                 f"scored_epoch must be in 1..{self.epochs}, the epochs, got {self.scored_epoch}"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dris.core.errors import InputError
-from dris.core.files import made_folder
+from dris.core.files import make_folder
 from dris.data.labelled import LabelledData
 from dris.data.outputs import write_data
 from dris.data.writer import Writer
@@ -67,7 +67,7 @@ def write_corrected(
             f"the data has a column {column!r} already; pass {column!r} as trusted to add to it"
         )
     marks = {column: vouched}
-    made_folder(path.parent)
+    make_folder(path.parent)
     write_data(
         data,
         path,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dris.core.errors import InputError
-from dris.core.files import made_folder
+from dris.core.files import make_folder
 from dris.data.formats import suffix_for
 from dris.data.labelled import LabelledData
 from dris.data.reader import read_data
@@ -187,7 +187,7 @@ def review_data(
             corrections = session.write_corrected(corrected, trusted=trusted, writer=writer)
             files.append(corrected)
         for target in targets:
-            made_folder(target.parent)
+            make_folder(target.parent)
             files.append(writer.write(target, [export_cards(session, tool)]))
         if serve:
             replacing = replace(writer, force=True)

@@ -14,8 +14,8 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
-from dris.core import files as arrayfile
-from dris.core.dynamics import dynamics_file
+from dris.core import files
+from dris.core.dynamics import array_file, dynamics_file
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 
@@ -152,7 +152,7 @@ def test_a_failed_save_leaves_the_old_file_and_no_other(where, tmp_path, monkeyp
     if where == "replace":
         monkeypatch.setattr(Path, "replace", fail)
     else:
-        monkeypatch.setattr(arrayfile.os, "fsync", fail)
+        monkeypatch.setattr(files.os, "fsync", fail)
     with pytest.raises(type(error)):
         full().save(path)
     assert path.read_bytes() == before
@@ -169,7 +169,7 @@ def test_a_save_that_dies_in_the_middle_of_an_array_leaves_the_old_file(tmp_path
             raise OSError(errno.ENOSPC, "disk full")
         return array.reshape(-1).view(np.uint8).data
 
-    monkeypatch.setattr(arrayfile, "_bytes", second_fails)
+    monkeypatch.setattr(array_file, "_bytes", second_fails)
     with pytest.raises(OSError, match="disk full"):
         full().save(path)
     monkeypatch.undo()
@@ -279,7 +279,7 @@ def test_the_checksums_are_what_notices(tmp_path, monkeypatch):
     whole[-1] ^= 1
     path.write_bytes(whole)
     assert "damaged (checksum)" in refused(path)
-    about = arrayfile._about
+    about = array_file._about
 
     class Yes(str):
         __ne__ = lambda *_: False  # noqa: E731
@@ -290,7 +290,7 @@ def test_the_checksums_are_what_notices(tmp_path, monkeypatch):
         out = about(header, where, format)
         return {**out, "sha256": {name: Yes() for name in out["sha256"]}}
 
-    monkeypatch.setattr(arrayfile, "_about", trusting)
+    monkeypatch.setattr(array_file, "_about", trusting)
     assert not np.array_equal(Dynamics.load(path).correct, full().correct)
 
 

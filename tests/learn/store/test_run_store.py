@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dris.core.dynamics.array_file import read_arrays, write_arrays
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.files import read_arrays, write_arrays
 from dris.learn.store import runs
 from dris.learn.store.locks import LockedError, folder_lock
 from dris.learn.store.run_store import Outcome, Store, fingerprint

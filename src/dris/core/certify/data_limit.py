@@ -16,7 +16,7 @@ from dris.core.certify.hypergeometric import plausible
 from dris.core.certify.restored import covered_limit, restored_limit
 from dris.core.errors import InputError
 from dris.core.noise.canaries import Certifying, checked_certifying, conditions
-from dris.core.validate import checked_score, exact, part_of
+from dris.core.validate import check_score, exact, part_of
 
 _CUTS = 60  # at 1 %, 2 %, ... of all scores: fixed before any canary is looked at
 _FOR_PLACES = 0.1  # of δ₂, twice: for canaries that do not count, and for those on wrong labels
@@ -99,7 +99,7 @@ def corruption_limit(
     True
     """
     part = checked_certifying(certifying)
-    s, canaries = checked_score(score), part.canaries
+    s, canaries = check_score(score), part.canaries
     if s.size != canaries.given.size:
         raise InputError(
             f"score must be one per example: {canaries.given.size} labels, {s.size} scores"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dris.core.certify.hypergeometric import most_marked
 from dris.core.errors import InputError
 from dris.core.select.selection import Subset
-from dris.core.validate import checked_count, exact, part_of
+from dris.core.validate import check_count, exact, part_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def draw_audit(subset: Subset, n: int, *, rng: np.random.Generator) -> NDArray[n
     >>> len(draw_audit(kept, 10, rng=np.random.default_rng(0)))
     10
     """
-    count = checked_count(n, "n", at_least=1)
+    count = check_count(n, "n", at_least=1)
     if count > len(subset):
         raise InputError(f"n must be at most the {len(subset)} examples of the subset, got {n}")
     drawn: NDArray[np.int64] = rng.choice(subset.indices, count, replace=False)
@@ -77,9 +77,9 @@ def audit_limit(*, size: int, checked: int, wrong: int, delta: float = 0.05) -> 
     >>> print(audit_limit(size=12_500, checked=60, wrong=0))
     at most 4.86% of 12,500 labels are wrong, with probability 0.95: 0 of 60 checked were
     """
-    size = checked_count(size, "size", at_least=1)
-    checked = checked_count(checked, "checked", at_least=0)
-    wrong = checked_count(wrong, "wrong", at_least=0)
+    size = check_count(size, "size", at_least=1)
+    checked = check_count(checked, "checked", at_least=0)
+    wrong = check_count(wrong, "wrong", at_least=0)
     if not wrong <= checked <= size:
         raise InputError(
             f"wrong, checked and size must not decrease, got {wrong}, {checked} and {size}"
@@ -99,8 +99,8 @@ def audit_size(
     >>> audit_size(size=12_500, share=0.02)
     147
     """
-    size = checked_count(size, "size", at_least=1)
-    wrong = checked_count(expected_wrong, "expected_wrong", at_least=0)
+    size = check_count(size, "size", at_least=1)
+    wrong = check_count(expected_wrong, "expected_wrong", at_least=0)
     wished, level = part_of(share, size, "share"), _level(delta)
     if wrong > wished:
         return None

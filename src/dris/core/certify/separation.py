@@ -9,7 +9,7 @@ from typing import Any
 
 from dris.core.certify.wording import text_of
 from dris.core.errors import InputError
-from dris.core.validate import checked_count, count_of, exact
+from dris.core.validate import check_count, count_of, exact
 
 _LARGEST_VARIANCE = Fraction(1, 4)  # of anything in [0, 1], and so of ranks
 _DIGITS = Context(prec=50)  # of the one irrational number here, a logarithm
@@ -128,7 +128,7 @@ def certify(
     >>> c.vacuous, round(c.paper.radius, 2), c.paper.smallest_k_best_case
     (True, 1.56, 467)
     """
-    n, k = checked_count(n, "n", at_least=1), checked_count(k, "k", at_least=1)
+    n, k = check_count(n, "n", at_least=1), check_count(k, "k", at_least=1)
     if k == 1:
         raise InputError("k must be at least 2, got 1: one proxy's variance is zero everywhere")
     kept = count_of(keep, n, "keep")
@@ -143,7 +143,7 @@ def certify(
         "rank_error": rank_error,
     }
     value = {name: _checked(number, name) for name, number in given.items()}
-    boundary = checked_count(boundary, "boundary", at_least=0)
+    boundary = check_count(boundary, "boundary", at_least=0)
     clean = n - math.floor(value["epsilon"] * n)
     if boundary > clean:
         raise InputError(

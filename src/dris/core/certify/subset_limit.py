@@ -10,7 +10,7 @@ from dris.core.certify.restored import restored_limit
 from dris.core.errors import InputError
 from dris.core.noise.canaries import DROPPED, Certifying, checked_certifying, conditions
 from dris.core.select.selection import Subset
-from dris.core.validate import checked_count, exact
+from dris.core.validate import check_count, exact
 
 _FOR_RESTORING = 0.1  # of δ₁: the price of not knowing which canaries landed on wrong labels
 
@@ -179,7 +179,7 @@ def _corrupted(corrupted: CorruptionLimit | int, part: Certifying) -> tuple[int,
     """Wrong labels outside the canaries, and all of them, both at most."""
     if isinstance(corrupted, CorruptionLimit):
         return corrupted.outside, corrupted.corrupted
-    count = checked_count(corrupted, "corrupted", at_least=0)
+    count = check_count(corrupted, "corrupted", at_least=0)
     if count > part.canaries.given.size:
         raise InputError(
             f"corrupted must be at most the {part.canaries.given.size} labels, got {count}"

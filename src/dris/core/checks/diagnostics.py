@@ -11,7 +11,7 @@ from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.ranks import doubled_ranks, normalized_ranks, rank_variance
 from dris.core.streams import hashed_order, rng_for
-from dris.core.validate import checked_count, checked_mask, checked_score, count_of, part_of
+from dris.core.validate import check_count, check_mask, check_score, count_of, part_of
 
 Outcome = Literal["holds", "fails", "cannot tell"]
 
@@ -78,7 +78,7 @@ def spread(score: ArrayLike) -> Check:
     >>> spread(np.zeros(5)).outcome, spread([0.0, 0.1]).outcome
     ('cannot tell', 'holds')
     """
-    s = checked_score(score)
+    s = check_score(score)
     distinct = len(np.unique(s))
     if distinct == 1:
         reason = f"all {len(s)} scores are {s[0]:g}; train longer, or use proxies that differ"
@@ -93,7 +93,7 @@ def corrupted_disagreement(dynamics: Dynamics, corrupted: ArrayLike) -> float:
     >>> round(corrupted_disagreement(d, [True, True, False]), 4)
     0.1111
     """
-    bad = checked_mask(corrupted, dynamics.examples)
+    bad = check_mask(corrupted, dynamics.examples)
     return float(rank_variance(dynamics.snapshot("loss"))[bad].max())
 
 
@@ -106,7 +106,7 @@ def boundary_set(
     >>> boundary_set(d, [False, True, False], share=0.5).tolist()
     [2]
     """
-    bad = checked_mask(corrupted, dynamics.examples)
+    bad = check_mask(corrupted, dynamics.examples)
     clean = np.flatnonzero(~bad)
     margin = dynamics.snapshot("margin").astype(np.float64).mean(axis=0)[clean]
     size = count_of(share, len(clean), "share")
@@ -130,7 +130,7 @@ def boundary_disagreement(
     >>> found.examples, found.low <= found.median <= found.high
     (8, True)
     """
-    checked_count(resamples, "resamples", at_least=1)
+    check_count(resamples, "resamples", at_least=1)
     values = rank_variance(dynamics.snapshot("loss"))[
         boundary_set(dynamics, corrupted, share=share)
     ]
@@ -153,7 +153,7 @@ def estimate_assumptions(
     >>> estimate_assumptions(Dynamics.from_losses(np.eye(4)), np.eye(4, dtype=bool)[0]).outcome
     'cannot tell'
     """
-    bad = checked_mask(corrupted, dynamics.examples)
+    bad = check_mask(corrupted, dynamics.examples)
     if not 0 <= trim < 1:
         raise InputError(f"trim must be in [0, 1), got {trim}")
     k = dynamics.proxies
@@ -185,7 +185,7 @@ def empirical_gap(dynamics: Dynamics, corrupted: ArrayLike, *, delta: float = 0.
     >>> empirical_gap(d, [False, False, True]).raw.round(4).tolist()
     [0.0, 0.0278]
     """
-    bad = checked_mask(corrupted, dynamics.examples)
+    bad = check_mask(corrupted, dynamics.examples)
     if not 0 < delta < 1:
         raise InputError(f"delta must be in (0, 1), got {delta}")
     n, k = dynamics.examples, dynamics.proxies
@@ -233,8 +233,8 @@ def auroc(score: ArrayLike, marked: ArrayLike) -> float:
     >>> auroc([0.9, 0.8, 0.1], [True, False, False])
     1.0
     """
-    s = checked_score(score)
-    mark = checked_mask(marked, len(s), "marked")
+    s = check_score(score)
+    mark = check_mask(marked, len(s), "marked")
     inside = int(mark.sum())
     doubled = int(doubled_ranks(s)[mark].sum(dtype=np.uint64))
     return (doubled / 2 - inside * (inside + 1) / 2) / (inside * (len(s) - inside))
@@ -246,8 +246,8 @@ def average_precision(score: ArrayLike, marked: ArrayLike) -> float:
     >>> round(average_precision([0.9, 0.8, 0.1], [True, False, True]), 4)
     0.8333
     """
-    s = checked_score(score)
-    mark = checked_mask(marked, len(s), "marked")
+    s = check_score(score)
+    mark = check_mask(marked, len(s), "marked")
     order = np.argsort(-s, kind="stable")
     fallen = s[order]
     last_of_value = np.append(np.flatnonzero(fallen[1:] != fallen[:-1]), len(s) - 1)

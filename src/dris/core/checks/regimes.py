@@ -40,7 +40,7 @@ from dris.core.scores.ranks import normalized_ranks, rank_variance
 from dris.core.scores.suggestions import doubted_labels
 from dris.core.scores.suspicion import unseen_probabilities
 from dris.core.select.selection import top_mask
-from dris.core.validate import checked_count, checked_mask, count_of, exact
+from dris.core.validate import check_count, check_mask, count_of, exact
 
 Regime = Literal[
     "proxies unusable",
@@ -193,8 +193,8 @@ def assess(
     >>> assess(d, planted, y, keep=0.25).regime
     'clean'
     """
-    mark = checked_mask(planted, dynamics.examples, "planted")
-    further = checked_count(hidden, "hidden", at_least=0)
+    mark = check_mask(planted, dynamics.examples, "planted")
+    further = check_count(hidden, "hidden", at_least=0)
     each = float(exact(level, "level")) / TESTS
     if not 0 < each < 1 / TESTS:
         raise InputError(f"level must be in (0, 1), got {level}")

@@ -2,5 +2,5 @@
 
 In reading order: `dynamics` (the noun `Dynamics`), `columns` (what is recorded), `trajectories`
 (from logits to columns), `merge` (proxies trained apart), `best_epoch` (which to score),
-`dynamics_file` (on disk), `frames` (as pandas or polars).
+`dynamics_file` and `array_file` (on disk), `frames` (as pandas or polars).
 """

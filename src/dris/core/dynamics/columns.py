@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dris.core.dynamics.trajectories import Column
 from dris.core.errors import InputError
-from dris.core.validate import checked_count, checked_labels, first_not_finite
+from dris.core.validate import check_count, check_labels, first_not_finite
 
 # Columns with a value per (proxy, epoch, example), and those with one per example.
 TRAJECTORIES = ("loss", "margin", "correct", "error_norm", "gradient_norm", "rival")
@@ -105,7 +105,7 @@ def labels_for(labels: ArrayLike, n: int, classes: int | None = None) -> NDArray
     >>> labels_for([1, 1], 2)
     array([1, 1])
     """
-    y = checked_labels(labels, classes, least=1)
+    y = check_labels(labels, classes, least=1)
     if len(y) != n:
         raise InputError(f"labels must be one per example: {n} examples, {len(y)} labels")
     return y
@@ -138,7 +138,7 @@ def checked_epochs(epochs: Sequence[int] | None, count: int) -> tuple[int, ...]:
     (1, 2, 3)
     """
     given = range(1, count + 1) if epochs is None else epochs
-    at = tuple(checked_count(e, "epochs", at_least=0) for e in given)
+    at = tuple(check_count(e, "epochs", at_least=0) for e in given)
     if len(at) != count or any(b <= a for a, b in pairwise(at)):
         raise InputError(f"epochs must be {count} increasing numbers, got {list(at)}")
     return at

@@ -28,7 +28,7 @@ from dris.core.dynamics.frames import FrameKind, frame_of, long_columns
 from dris.core.dynamics.trajectories import Column, Totals, TotalsAccumulator, trajectories_of
 from dris.core.errors import InputError
 from dris.core.notebook import plain_html
-from dris.core.validate import checked_count, checked_ids
+from dris.core.validate import check_count, check_ids
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,12 +120,12 @@ class Dynamics:
         at = checked_epochs(epochs, shape[1])
         scored = at[(len(at) - 1) // 2]
         if scored_epoch is not None:
-            scored = checked_count(scored_epoch, "scored_epoch", at_least=0)
+            scored = check_count(scored_epoch, "scored_epoch", at_least=0)
         if scored not in at:
             raise InputError(f"scored_epoch {scored} was not recorded; recorded: {spans(at)}")
         return cls(
             columns=columns,
-            ids=checked_ids(ids, shape[2]),
+            ids=check_ids(ids, shape[2]),
             epochs=at,
             scored_epoch=scored,
             labels=None if labels is None else labels_for(labels, shape[2]),

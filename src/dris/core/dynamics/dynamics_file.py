@@ -1,6 +1,6 @@
 """One file per `Dynamics`: its arrays, and a note with epochs and provenance, checksummed.
 
-The layout is `arrayfile`'s, so any safetensors reader opens it. The same dynamics give the same
+The layout is `array_file`'s, so any safetensors reader opens it. The same dynamics give the same
 bytes.
 """
 
@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.core.dynamics.array_file import read_arrays, write_arrays
 from dris.core.dynamics.columns import PER_EXAMPLE, TRAJECTORIES
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.dynamics.trajectories import Totals
 from dris.core.errors import InputError
-from dris.core.files import read_arrays, write_arrays
 
 FORMAT = 1
 _KEPT = {np.dtype(code) for code in ("<f8", "<f4", "<i8", "<i4", "|b1", "|u1")}

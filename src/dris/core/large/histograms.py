@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError
 from dris.core.frozen import same_value
 from dris.core.large.keys import Keys
-from dris.core.validate import checked_count
+from dris.core.validate import check_count
 
 PIECES = 8  # bits: a heavy cell is cut into 256
 
@@ -48,7 +48,7 @@ class Grid:
     def whole(cls, dtype: "np.dtype[Any]", *, bits: int) -> "Grid":
         """All keys of 32 or 64 bits in one range."""
         width = 8 * dtype.itemsize
-        if not PIECES < checked_count(bits, "bits", at_least=0) <= 28:
+        if not PIECES < check_count(bits, "bits", at_least=0) <= 28:
             raise InputError(
                 f"bits must be in {PIECES + 1}..28, got {bits}; 22 takes 64 MB a proxy"
             )

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dris.core.errors import InputError
 from dris.core.frozen import read_only, same_value
 from dris.core.select.selection import Subset, top_mask
-from dris.core.validate import checked_labels, checked_score, count_of, numeric, part_of
+from dris.core.validate import check_labels, check_score, count_of, numeric, part_of
 
 Labels = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -204,7 +204,7 @@ def plant_canaries(
             raise InputError(f"{kind} canaries: the kind {verb} {name}")
     if classes is None and matrix is not None and np.ndim(matrix) == 2:
         classes = np.shape(matrix)[0]
-    y = checked_labels(labels, classes)
+    y = check_labels(labels, classes)
     c = int(y.max()) + 1 if classes is None else int(classes)
     task = _Task(y, c, _open(avoid, y.size), share, rng)
     plan = plant(task, **{name: offered[name] for name in needs})
@@ -297,7 +297,7 @@ def _uniform(task: _Task) -> _Plan:
 
 
 def _hard(task: _Task, gap: ArrayLike, hardest: float) -> _Plan:
-    size = checked_score(gap)
+    size = check_score(gap)
     if size.size != task.labels.size or size.min() < 0:
         raise InputError(
             f"gap must be one number from 0 up for each of {task.labels.size} labels, "

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from dris.core.errors import InputError
 from dris.core.frozen import read_only, same_value
 from dris.core.select.selection import top_mask
-from dris.core.streams import checked_seed, rng_for, seed_for
-from dris.core.validate import checked_labels, checked_score, count_of, exact, numeric, part_of
+from dris.core.streams import check_seed, rng_for, seed_for
+from dris.core.validate import check_labels, check_score, count_of, exact, numeric, part_of
 
 Labels = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -109,8 +109,8 @@ def flip_labels(
     values: dict[str, Any] = {name: given[name] for name in needs}
     y, count_of_classes = _checked_classes(labels, classes, values)
     rng = rng_for(seed, "noise", kind)
-    new = flip(_Task(y, count_of_classes, checked_seed(seed), rng), **values)
-    how = {"kind": kind, "seed": checked_seed(seed), "classes": count_of_classes}
+    new = flip(_Task(y, count_of_classes, check_seed(seed), rng), **values)
+    how = {"kind": kind, "seed": check_seed(seed), "classes": count_of_classes}
     if rate is not None:
         how["rate"] = float(exact(rate, "rate"))
     if "matrix" in values:
@@ -138,7 +138,7 @@ def threshold_samples(
     new = y.copy()
     rng = rng_for(seed, "noise", "threshold")
     new[rng.choice(y.size, count_of(portion, y.size, "share"), replace=False)] = c
-    how = {"kind": "threshold", "seed": checked_seed(seed), "classes": c, "share": float(portion)}
+    how = {"kind": "threshold", "seed": check_seed(seed), "classes": c, "share": float(portion)}
     return NoisyLabels(new, y, how)
 
 
@@ -179,7 +179,7 @@ def _pair(task: _Task, rate: float) -> Labels:
 
 
 def _targeted(task: _Task, rate: float, norms: ArrayLike) -> Labels:
-    size = checked_score(norms)
+    size = check_score(norms)
     if size.size != task.labels.size:
         raise InputError(
             f"norms must be one per example: {task.labels.size} labels, {size.size} norms"
@@ -308,7 +308,7 @@ def _checked_classes(
             classes = operator.index(classes)
         except TypeError:
             raise InputError(f"classes must be a whole number, got {classes!r}") from None
-    y = checked_labels(labels, classes)
+    y = check_labels(labels, classes)
     return y, int(y.max()) + 1 if classes is None else classes
 
 

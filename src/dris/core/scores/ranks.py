@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dris.core.errors import InputError
 from dris.core.large.keys import ordered_keys
-from dris.core.validate import checked_count, first_not_finite
+from dris.core.validate import check_count, first_not_finite
 
 _CHUNK = 1 << 18  # elements handled at a time, small enough to stay in the cache
 
@@ -48,7 +48,7 @@ def rank_variance(losses: ArrayLike, *, workers: int | None = None) -> NDArray[n
     >>> rank_variance(np.array([[0.1, 3.0, 0.2, 0.2], [0.1, 0.2, 3.0, 0.2]])).tolist()
     [0.0, 0.03515625, 0.03515625, 0.0]
     """
-    threads = (os.cpu_count() or 1) if workers is None else checked_count(workers, "workers", 1)
+    threads = (os.cpu_count() or 1) if workers is None else check_count(workers, "workers", 1)
     rows = checked_losses(losses, least=2, most=2**32)
     k, n = rows.shape
     # Sums of at most K doubled ranks; 32 bits are enough for nearly everyone and halve the memory.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dris.core.errors import InputError
-from dris.core.validate import checked_count, numeric
+from dris.core.validate import check_count, numeric
 
 _BLOCK = 4096  # a block's cumulative sum and its uniforms stay in the fastest cache
 _PART = 1 << 20
@@ -27,7 +27,7 @@ def draw(probabilities: ArrayLike, count: int, *, rng: np.random.Generator) -> N
     [0.6, 0.0, 0.4]
     """
     q = numeric(probabilities, "probabilities")
-    count = checked_count(count, "count", at_least=1)
+    count = check_count(count, "count", at_least=1)
     if q.ndim != 1 or q.size == 0:
         raise InputError(f"probabilities must be one per example, got shape {q.shape}")
     masses = _block_sums(q)

@@ -18,8 +18,8 @@ from dris.core.frozen import read_only, same_value
 from dris.core.scores.formulas import Score
 from dris.core.select.gate_scores import DETECTORS
 from dris.core.select.selection import Ids, Subset, top_mask
-from dris.core.streams import checked_seed
-from dris.core.validate import checked_ids, checked_mask, checked_score, count_of, exact
+from dris.core.streams import check_seed
+from dris.core.validate import check_ids, check_mask, check_score, count_of, exact
 
 Mask = NDArray[np.bool_]
 # Chosen on digits and Fashion-MNIST, then frozen (docs/decisions/16-gated-default.md).
@@ -86,8 +86,8 @@ def calibrate_gate(
     >>> gate.rejected, round(gate.achieved, 4)
     (196, 0.9736)
     """
-    values = checked_score(detector)
-    planted = checked_mask(canaries, values.size, "canaries")
+    values = check_score(detector)
+    planted = check_mask(canaries, values.size, "canaries")
     for name, level in (("recall", recall), ("confidence", confidence)):
         if not 0 < exact(level, name) < 1:
             raise InputError(f"{name} must be in (0, 1), got {level}")
@@ -150,7 +150,7 @@ def gate_of(
     The more variants, the fewer canaries each may let through. Two are tried as soon as there are
     canaries enough for that, more when there are three times as many.
     """
-    count = checked_mask(canaries, dynamics.examples, "canaries").sum()
+    count = check_mask(canaries, dynamics.examples, "canaries").sum()
     variants = DETECTORS[detector](dynamics)
     needs = [
         canaries_needed(recall, 1 - (1 - CONFIDENCE) / j) * (1 if j <= 2 else 3)
@@ -179,11 +179,11 @@ def keep_passed(
     >>> keep_passed(gate, np.arange(100), fraction=0.05).indices.tolist()
     [95, 96, 97, 98, 99]
     """
-    s, n = checked_score(score), gate.detector.size
+    s, n = check_score(score), gate.detector.size
     if s.size != n:
         raise InputError(f"score must be one per example of the gate: {n}, got {s.size}")
-    names = None if ids is None else checked_ids(ids, n)
-    count, salt = count_of(fraction, n), checked_seed(seed)
+    names = None if ids is None else check_ids(ids, n)
+    count, salt = count_of(fraction, n), check_seed(seed)
     inside = np.flatnonzero(gate.passed)
     short = max(0, count - inside.size)
     mask, tied = _top(s, inside, count - short, salt, names)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dris.core.errors import InputError
 from dris.core.frozen import read_only, same_value
-from dris.core.validate import checked_score, exact, numeric
+from dris.core.validate import check_score, exact, numeric
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,7 +162,7 @@ def proportional(score: ArrayLike, *, weight_exponent: float = 1.0) -> Importanc
 
 def _mixture(score: ArrayLike, *, uniform: float, scored: float) -> NDArray[np.float64]:
     """The one family behind all three rules: q = uniform/N + scored·s/Σs."""
-    s = checked_score(score)
+    s = check_score(score)
     if s.min() < 0:
         raise InputError(
             f"score must be 0 or more to become a probability, got {s.min()}; "

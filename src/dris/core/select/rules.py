@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dris.core.dynamics.dynamics import Dynamics
-from dris.core.errors import InputError, meant
+from dris.core.errors import InputError, suggest_name
 from dris.core.scores.formulas import SCORES
 from dris.core.select.gate_scores import CHOOSERS, DETECTORS
 from dris.core.select.methods import METHODS, Mask, Task
@@ -134,7 +134,7 @@ _VALID: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def _one_of(name: str, value: str, known: Mapping[str, object]) -> str:
-    return f"{name} must be one of {', '.join(known)}, got {value!r}{meant(value, known)}"
+    return f"{name} must be one of {', '.join(known)}, got {value!r}{suggest_name(value, known)}"
 
 
 def _shown(name: str, value: object) -> str:

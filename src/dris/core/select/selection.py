@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from dris.core.errors import InputError
 from dris.core.frozen import read_only, same_value
-from dris.core.streams import checked_seed, hashed_order, seed_for
+from dris.core.streams import check_seed, hashed_order, seed_for
 from dris.core.validate import (
-    checked_count,
-    checked_ids,
-    checked_labels,
-    checked_score,
+    check_count,
+    check_ids,
+    check_labels,
+    check_score,
     count_of,
     exact,
     part_of,
@@ -152,7 +152,7 @@ def keep_top_per_class(
     [0, 1, 4]
     """
     s, names = _checked(score, ids)
-    y = checked_labels(labels)
+    y = check_labels(labels)
     if y.size != s.size:
         raise InputError(f"labels must be one per example: {s.size} scores, {y.size} labels")
     count = count_of(fraction, s.size)
@@ -216,7 +216,7 @@ def stratified(
         )
     rest, tied = top_mask(s, left, seed=seed, ids=names)
     positions = np.flatnonzero(rest)
-    bins = checked_count(bins, "bins", at_least=1)
+    bins = check_count(bins, "bins", at_least=1)
     bin_of = _equal_width(s[positions], bins)
     filled, sizes = np.unique(bin_of, return_counts=True)
     mask, budget = np.zeros(s.size, dtype=np.bool_), count
@@ -296,9 +296,9 @@ def _equal_width(score: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
 
 
 def _checked(score: ArrayLike, ids: ArrayLike | None) -> tuple[NDArray[np.float64], Ids]:
-    s = checked_score(score)
+    s = check_score(score)
     # Without ids the positions serve, and only those of the few that need a hash are written out.
-    return s, None if ids is None else checked_ids(ids, s.size)
+    return s, None if ids is None else check_ids(ids, s.size)
 
 
 def _named(ids: Ids, positions: NDArray[np.int64]) -> NDArray[np.generic]:
@@ -312,5 +312,5 @@ def _subset(
     indices.flags.writeable = False
     parameters = {k: v if k == "bins" else float(exact(v, k)) for k, v in shares.items()}
     return Subset(
-        indices, rule, parameters | {"seed": checked_seed(seed)}, total=mask.size, tied=tied
+        indices, rule, parameters | {"seed": check_seed(seed)}, total=mask.size, tied=tied
     )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dris.core.errors import InputError
-from dris.core.validate import checked_count, numeric
+from dris.core.validate import check_count, numeric
 
 
 def inclusion_probabilities(probabilities: ArrayLike, count: int) -> NDArray[np.float64]:
@@ -21,7 +21,7 @@ def inclusion_probabilities(probabilities: ArrayLike, count: int) -> NDArray[np.
     [1.0, 0.5, 0.5, 0.0]
     """
     q = numeric(probabilities, "probabilities")
-    count = checked_count(count, "count", at_least=1)
+    count = check_count(count, "count", at_least=1)
     if q.ndim != 1 or q.size == 0 or not (q.min() >= 0 and q.sum() < np.inf):
         raise InputError("probabilities must be one per example, 0 or more and finite")
     support = int(np.count_nonzero(q))

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.core.validate import checked_count
+from dris.core.validate import check_count
 from dris.data.files import fingerprint_of, in_order, listed, one_line, reading
 from dris.data.files import refuse_larger_than_memory as refuse_too_large
 from dris.data.images.pixels import OWN_SIZE, USUAL_SIZE, decoded, is_image, outline
@@ -178,7 +178,7 @@ def _pixels(
     images: _Images, count: int, path: Path | str, size: int | None
 ) -> tuple[NDArray[np.uint8], int]:
     """All images as (N, C, S, S) bytes, and C·S·S; one channel when every image is grey."""
-    side = None if size is None else checked_count(size, "image_size", at_least=1)
+    side = None if size is None else check_count(size, "image_size", at_least=1)
     sizes, grey = set(), True
     for file, name in images():
         shape, is_grey = outline(file, name)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.sanitize import from_json
-from dris.core.validate import checked_ids
+from dris.core.validate import check_ids
 from dris.data.files import PathLike, files_of, in_order, listed, one_line, reading, refuse_endless
 from dris.data.interchange.scorefile import ScoreFile
 from dris.data.tables.csvfile import CsvRows, open_csv
@@ -84,7 +84,7 @@ def _dynamics(loss: NDArray[Any], ids: Any, path: Path) -> Dynamics:
         )
     return Dynamics.from_arrays(
         loss=loss,
-        ids=None if ids is None else checked_ids(ids, loss.shape[-1]),
+        ids=None if ids is None else check_ids(ids, loss.shape[-1]),
         provenance={"imported": "loss matrix"},
     )
 

@@ -15,7 +15,7 @@ from dris.core.errors import InputError
 from dris.core.frozen import read_only
 from dris.core.ids import alignment
 from dris.core.sanitize import from_json
-from dris.core.validate import checked_ids, checked_score
+from dris.core.validate import check_ids, check_score
 from dris.data.files import PathLike, listed, one_line, reading
 from dris.data.tables.label_columns import ids_of
 from dris.data.writer import Writer
@@ -45,8 +45,8 @@ class ScoreFile:
 
     def __post_init__(self) -> None:
         n = len(np.asarray(self.ids))
-        ids = checked_ids(self.ids, n)
-        scores = {name: checked_score(values) for name, values in self.scores.items()}
+        ids = check_ids(self.ids, n)
+        scores = {name: check_score(values) for name, values in self.scores.items()}
         flags = {name: np.asarray(values) for name, values in self.flags.items()}
         texts = {name: np.asarray(values) for name, values in self.texts.items()}
         names = ["id", *scores, *flags, *texts]

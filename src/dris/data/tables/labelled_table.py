@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.core.validate import checked_ids
+from dris.core.validate import check_ids
 from dris.data.files import fingerprint_of, reading
 from dris.data.findings.leaks import leaks_in
 from dris.data.findings.problems import Problems
@@ -176,7 +176,7 @@ def marks_of(
             merge=options.merge_spellings,
             no_label=options.no_label,
         )
-    ids: Any = checked_ids(None, rows.count)
+    ids: Any = check_ids(None, rows.count)
     with own.collected():
         if options.id is not None:
             ids = ids_of(whole[options.id], options.id, rows.place)

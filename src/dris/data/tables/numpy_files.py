@@ -13,7 +13,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.core.validate import checked_ids, first_not_finite
+from dris.core.validate import check_ids, first_not_finite
 from dris.data.files import fingerprint_of, listed, one_line, reading, refuse_larger_than_memory
 from dris.data.findings.problems import Problems
 from dris.data.labelled import Feature, LabelledData, Origin, Value
@@ -156,7 +156,7 @@ def _assembled(
             _column(y), label, y.place, merge=merge, no_label=no_label
         )
         notes += said
-    ids = checked_ids(None, n)
+    ids = check_ids(None, n)
     with problems.collected():
         if options.id is not None:
             ids = ids_of(_column(arrays[options.id]), options.id, arrays[options.id].place)

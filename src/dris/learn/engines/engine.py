@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dris.core.errors import InputError
-from dris.core.validate import checked_count
+from dris.core.validate import check_count
 
 ENGINES = ("local", "ray")
 
@@ -43,7 +43,7 @@ class Engine:
             raise InputError(f"cpus must be above 0, got {self.cpus}")
         if not (0 <= self.gpus <= 1 or (self.gpus > 0 and float(self.gpus).is_integer())):
             raise InputError(f"gpus must be a share of one or a whole number, got {self.gpus}")
-        checked_count(self.retries, "retries", at_least=0)
+        check_count(self.retries, "retries", at_least=0)
 
     def devices(self, device: str) -> list[str]:
         """The devices that proxies are dealt out to; a task on Ray sees its own GPUs only.

@@ -13,7 +13,7 @@ from typing import Any
 
 from dris.core.errors import InputError
 from dris.core.temporaries import temporary_place
-from dris.core.validate import checked_count
+from dris.core.validate import check_count
 from dris.learn.engines.engine import Engine, checked_engine
 from dris.learn.store.visible_folder import marked
 
@@ -55,7 +55,7 @@ def run_all(
     [2, 3]
     """
     if workers is not None:
-        checked_count(workers, "workers", at_least=1)
+        check_count(workers, "workers", at_least=1)
     if (where := checked_engine(engine)).name == "ray":
         from dris.learn.engines.ray_tasks import run_on_ray
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from dris.core.dynamics.columns import labels_for, refuse_not_finite
 from dris.core.errors import InputError
 from dris.core.large.mapped import let_go, roomy
-from dris.core.validate import checked_count, count_of
+from dris.core.validate import check_count, count_of
 from dris.learn.record.array_like import refuse_other_index
 
 
@@ -112,7 +112,7 @@ def check_ways(
     """Refuse ways to train that do not exist for `n` examples, or not together."""
     if bag is not None:
         count_of(bag, n, "bag")
-    if cross_fit is not None and checked_count(cross_fit, "cross_fit", at_least=2) > n:
+    if cross_fit is not None and check_count(cross_fit, "cross_fit", at_least=2) > n:
         raise InputError(f"cross_fit must be at most N = {n}, got {cross_fit}")
     if bag is not None and cross_fit is not None:
         raise InputError("bag and cross_fit cannot be combined; choose one")
@@ -131,7 +131,7 @@ def check_held_out(pick: bool, patience: int | None, cross_fit: int | None) -> N
         )
     if patience is None:
         return
-    checked_count(patience, "patience", at_least=1)
+    check_count(patience, "patience", at_least=1)
     if not pick:
         raise InputError(
             "patience stops proxies by the loss out of fold; use it with cross_fit=4 and "

@@ -9,7 +9,7 @@ from dris.core.dynamics.columns import labels_for
 from dris.core.errors import InputError
 from dris.core.frozen import read_only
 from dris.core.ids import Positions, all_below
-from dris.core.validate import checked_count, checked_ids
+from dris.core.validate import check_count, check_ids
 from dris.learn.record.array_like import as_array
 
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
@@ -169,8 +169,8 @@ class Batches:
 def _ids_from(ids: int | ArrayLike) -> NDArray[Any]:
     values = as_array(ids)
     if values.ndim == 0:
-        values = np.arange(checked_count(ids, "the number of examples", at_least=1))
+        values = np.arange(check_count(ids, "the number of examples", at_least=1))
     if values.size == 0:
         raise InputError("ids are empty; a recorder needs at least one example")
-    known = checked_ids(values, len(values))
+    known = check_ids(values, len(values))
     return read_only(known, known.dtype)

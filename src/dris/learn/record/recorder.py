@@ -30,7 +30,7 @@ from dris.core.dynamics.columns import ON_DEMAND, TRAJECTORIES
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.dynamics.trajectories import Column, TotalsAccumulator
 from dris.core.errors import InputError
-from dris.core.validate import checked_count
+from dris.core.validate import check_count
 from dris.learn.record.batches import Batches
 from dris.learn.record.epoch_buffer import Sweep
 
@@ -75,7 +75,7 @@ class Recorder:
         if record not in _RECORDS:
             raise InputError(f"record must be one of {', '.join(_RECORDS)}, got {record!r}")
         if scored_epoch is not None:
-            scored_epoch = checked_count(scored_epoch, "scored_epoch", at_least=1)
+            scored_epoch = check_count(scored_epoch, "scored_epoch", at_least=1)
         elif record == "scored":
             raise InputError(
                 'record="scored" needs scored_epoch=, the epoch whose snapshot is kept; '

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.files import read_arrays, write_arrays, write_atomically
+from dris.core.dynamics.array_file import read_arrays, write_arrays
+from dris.core.files import write_atomically
 from dris.core.large.keys import values_of
 from dris.core.large.rank_tables import RankTable
 from dris.core.scores.ranks import doubled_ranks

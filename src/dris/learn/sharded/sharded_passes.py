@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.files import read_arrays, write_arrays
+from dris.core.dynamics.array_file import read_arrays, write_arrays
 from dris.core.large.histograms import Counter, Grid, Histogram, merged
 from dris.core.large.keys import ordered_keys
 from dris.core.large.rank_tables import RankTable

@@ -20,12 +20,12 @@ import numpy as np
 import pyarrow as pa
 
 from dris.core.errors import InputError
-from dris.core.files import made_folder
+from dris.core.files import make_folder
 from dris.core.large.histograms import Grid
 from dris.core.large.rank_tables import mean_error
 from dris.core.sanitize import from_json
 from dris.core.scores.ranks import variance_of_ranks
-from dris.core.streams import checked_seed
+from dris.core.streams import check_seed
 from dris.core.temporaries import remove_left
 from dris.core.validate import count_of
 from dris.data.files import PathLike, reading
@@ -133,8 +133,8 @@ def rank_shards(
     plan = _plan(shards, exact=exact, bits=bits)
     if keep is not None:
         count_of(keep, sum(shard.rows for shard in shards), "keep")
-    checked_seed(seed)
-    folder = made_folder(Path(out).expanduser())
+    check_seed(seed)
+    folder = make_folder(Path(out).expanduser())
     if checked_engine(engine).name == "ray":  # other nodes stand in other folders
         folder = folder.absolute()
         shards = tuple(replace(shard, path=shard.path.absolute()) for shard in shards)

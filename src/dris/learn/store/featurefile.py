@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.core.dynamics.array_file import read_arrays, write_arrays
 from dris.core.errors import InputError
-from dris.core.files import read_arrays, write_arrays
 from dris.core.temporaries import remove_left
 from dris.learn.store.run_store import Store
 

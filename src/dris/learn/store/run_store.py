@@ -18,8 +18,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dris.core.dynamics.array_file import is_sealed
 from dris.core.errors import InputError
-from dris.core.files import is_sealed, plain_bytes
+from dris.core.files import plain_bytes
 from dris.core.sanitize import from_json
 from dris.learn.store.locks import LOCK, LockedError, folder_lock, is_lock, is_locked
 from dris.learn.store.runs import DONE, FORMAT, KEY, Checkpoint, Outcome, Run, is_leftover, is_name

@@ -30,9 +30,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.core.dynamics.array_file import read_arrays, write_arrays
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.files import plain_bytes, read_arrays, write_arrays, write_atomically
+from dris.core.files import plain_bytes, write_atomically
 from dris.core.sanitize import from_json
 from dris.learn.store.locks import folder_lock
 

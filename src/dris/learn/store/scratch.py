@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dris.core.errors import InputError
-from dris.core.files import made_folder, write_atomically
+from dris.core.files import make_folder, write_atomically
 from dris.core.temporaries import remove_left
 from dris.learn.store.locks import LOCK, folder_lock
 
@@ -43,7 +43,7 @@ def made_scratch(folder: Path) -> Path:
     (None, False)
     """
     _refuse_foreign(folder)
-    if not (made_folder(folder) / MARK).exists():
+    if not (make_folder(folder) / MARK).exists():
         write_atomically(folder / MARK, [_SAYS])
     return folder
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.core.files import made_folder
+from dris.core.files import make_folder
 from dris.core.sanitize import from_json
 from dris.learn.jobs.job_keys import key_of
 from dris.learn.jobs.jobs import CollapsedError, Data, DivergedError, Job
@@ -171,7 +171,7 @@ def follow(
         )
     refuse_unnamed(job.model)
     kept = store if isinstance(store, Store) else Store(store)
-    made_folder(kept.root)
+    make_folder(kept.root)
     job = replace(job, code=code_of(job.model))
     asked = {} if course else {"course": False}
     run = kept.run({**key_of(job, data), "target": dict(feed.how), **asked})

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from dris.core.errors import InputError, meant
+from dris.core.errors import InputError, suggest_name
 from dris.learn.jobs.jobs import CollapsedError, DivergedError, Job
 from dris.learn.trainers.estimators.estimator_trainer import ESTIMATOR
 from dris.learn.trainers.networks.network_trainer import NETWORK
@@ -43,7 +43,7 @@ def check_name(model: str) -> None:
         return
     names = [name for each in TRAINERS for name in each.names()]
     raise InputError(
-        f"unknown model {model!r}{meant(model, names)}; choose from {', '.join(names)}, "
+        f"unknown model {model!r}{suggest_name(model, names)}; choose from {', '.join(names)}, "
         "or package.module:function"
     )
 

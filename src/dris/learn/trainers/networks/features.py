@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.core.validate import checked_count
+from dris.core.validate import check_count
 from dris.learn.extras import require
 from dris.learn.store.featurefile import FeatureFile
 
@@ -101,7 +101,7 @@ def extract_features(
     >>> extract_features(nn.Flatten(), np.ones((2, 3, 1, 2), dtype=np.uint8)).tolist()
     [[1.0, 1.0, 1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]]
     """
-    checked_count(batch_size, "batch_size", at_least=1)
+    check_count(batch_size, "batch_size", at_least=1)
     if isinstance(backbone, list | tuple):
         return [
             extract_features(

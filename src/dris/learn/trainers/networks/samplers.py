@@ -31,8 +31,8 @@ from dris.core.errors import InputError
 from dris.core.select.draws import draw
 from dris.core.select.importance import Importance, proportional
 from dris.core.select.systematic import draw_systematic, inclusion_probabilities
-from dris.core.streams import checked_seed, rng_for
-from dris.core.validate import checked_count
+from dris.core.streams import check_seed, rng_for
+from dris.core.validate import check_count
 
 FORMAT = 1
 _PART = 1 << 16
@@ -98,13 +98,13 @@ class ImportanceSampler(Sampler[int]):
                 "with all of them every example comes once, whatever its probability"
             )
         self.plan = plan
-        self.seed = checked_seed(seed)
+        self.seed = check_seed(seed)
         self.replacement = bool(replacement)
         self.num_samples = plan.probabilities.size
         if num_samples is not None:
-            self.num_samples = checked_count(num_samples, "num_samples", at_least=1)
-        self._world_size = checked_count(world_size, "world_size", at_least=1)
-        self._rank = checked_count(rank, "rank", at_least=0)
+            self.num_samples = check_count(num_samples, "num_samples", at_least=1)
+        self._world_size = check_count(world_size, "world_size", at_least=1)
+        self._rank = check_count(rank, "rank", at_least=0)
         if self._rank >= self._world_size:
             raise InputError(f"rank must be below world_size = {world_size}, got {rank}")
         self._inclusion = (
@@ -149,7 +149,7 @@ class ImportanceSampler(Sampler[int]):
         >>> ImportanceSampler(plan, num_samples=3).draws(0).tolist()
         [1, 1, 1]
         """
-        rng = rng_for(self.seed, "importance", checked_count(epoch, "epoch", at_least=0))
+        rng = rng_for(self.seed, "importance", check_count(epoch, "epoch", at_least=0))
         padding = len(self) * self.world_size - self.num_samples
         if self._inclusion is not None:
             # Every place of a systematic sample follows π, so those that repeat do as well.
@@ -173,7 +173,7 @@ class ImportanceSampler(Sampler[int]):
 
         Right after `load_state_dict` the loaded epoch goes on where it was left.
         """
-        epoch = checked_count(epoch, "epoch", at_least=0)
+        epoch = check_count(epoch, "epoch", at_least=0)
         if self._begun or epoch != self._epoch:
             self._epoch, self._position, self._begun = epoch, 0, False
 
@@ -209,12 +209,12 @@ class ImportanceSampler(Sampler[int]):
                 )
         if not {"epoch", "position"} <= state.keys():
             raise InputError("this sampler state is not whole, it needs epoch and position")
-        epoch = checked_count(state["epoch"], "epoch", at_least=0)
+        epoch = check_count(state["epoch"], "epoch", at_least=0)
         self._position = self._checked_position(state["position"])
         self._epoch, self._begun = epoch, False
 
     def _checked_position(self, position: Any) -> int:
-        count = checked_count(position, "position", at_least=0)
+        count = check_count(position, "position", at_least=0)
         if count > len(self):
             raise InputError(f"position must be at most {len(self)}, got {count}")
         return count

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError
 from dris.core.select.importance import Importance
 from dris.core.streams import rng_for
-from dris.core.validate import checked_count
+from dris.core.validate import check_count
 
 Positions = NDArray[np.int64]
 
@@ -115,7 +115,7 @@ class StepParity:
             raise InputError(f"indices must be positions in 0..{self.total - 1}, got {indices}")
         if len(np.unique(indices)) < len(indices):
             raise InputError("indices must not repeat; pass np.unique(indices)")
-        checked_count(self.batch_size, "batch_size", at_least=1)
+        check_count(self.batch_size, "batch_size", at_least=1)
 
     @property
     def steps(self) -> int:

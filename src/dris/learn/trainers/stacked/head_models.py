@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from dris.core.validate import checked_count
+from dris.core.validate import check_count
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -28,7 +28,7 @@ class Head:
     def __post_init__(self) -> None:
         if self.hidden is not None:
             # A plain number, also from NumPy's: it is part of a run's key.
-            object.__setattr__(self, "hidden", checked_count(self.hidden, "hidden", at_least=1))
+            object.__setattr__(self, "hidden", check_count(self.hidden, "hidden", at_least=1))
 
 
 HEADS: dict[str, Head] = {

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from dris.core.dynamics.columns import labels_for
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.streams import checked_seed
-from dris.core.validate import checked_count, checked_ids, checked_labels
+from dris.core.streams import check_seed
+from dris.core.validate import check_count, check_ids, check_labels
 from dris.learn.engines.processes import Progress, devices_of
 from dris.learn.jobs.jobs import Data, Job
 from dris.learn.jobs.proxy_inputs import check_ways, checked_inputs
@@ -77,18 +77,18 @@ def train_heads(
     """
     tables = _checked_tables(features, "features")
     count = len(tables) if _is_list_of_tables(features) else 3
-    count = count if heads is None else checked_count(heads, "heads", at_least=1)
+    count = count if heads is None else check_count(heads, "heads", at_least=1)
     n = len(tables[0])
     for table in features if _is_list_of_tables(features) else [features]:
         refuse_other_index(table, labels)
-    given = labels_for(checked_labels(labels, classes), n)
-    names = checked_ids(ids, n)
+    given = labels_for(check_labels(labels, classes), n)
+    names = check_ids(ids, n)
     check_ways(bag, cross_fit, "all", n, stacked=True)
     order = np.argsort(names, kind="stable")
     base = Job(
         model=Head(hidden),
         stream=("proxy",),
-        seed=checked_seed(seed),
+        seed=check_seed(seed),
         classes=int(given.max()) + 1 if classes is None else classes,
         recipe=recipe,
         bag=bag,

@@ -11,7 +11,7 @@ from torch import nn
 
 from dris.core.errors import InputError
 from dris.core.streams import seed_for
-from dris.core.validate import checked_count
+from dris.core.validate import check_count
 from dris.learn.trainers.networks.models.dense import fully_connected, linear
 from dris.learn.trainers.networks.models.mobilenet import mobilenet_v2_x0_5
 from dris.learn.trainers.networks.models.resnet import resnet18, resnet20
@@ -51,7 +51,7 @@ def build_model(
     True
     """
     builder, name = builder_of(spec)
-    shape, count = _checked_shape(input_shape), checked_count(classes, "classes", at_least=2)
+    shape, count = _checked_shape(input_shape), check_count(classes, "classes", at_least=2)
     _check_takes_two(builder, name)
     state = seed_for(seed, "initial weights")
     with torch.random.fork_rng(devices=[]), torch.device("cpu"):

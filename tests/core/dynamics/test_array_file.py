@@ -6,15 +6,9 @@ import os
 import numpy as np
 import pytest
 
+from dris.core.dynamics.array_file import is_sealed, read_arrays, write_arrays
 from dris.core.errors import InputError
-from dris.core.files import (
-    is_sealed,
-    made_folder,
-    plain_bytes,
-    read_arrays,
-    write_arrays,
-    write_atomically,
-)
+from dris.core.files import make_folder, plain_bytes, write_atomically
 
 ARRAYS = {
     "flags": np.array([True, False, True]),
@@ -106,7 +100,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_rest(call, path, monkeypa
 def test_a_folder_that_cannot_be_is_refused_in_one_sentence(tmp_path, name):
     (tmp_path / "taken").write_text("", encoding="utf-8")
     with pytest.raises(InputError, match=r"name a folder|name another folder"):
-        made_folder(tmp_path / name)
+        make_folder(tmp_path / name)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
