@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 import dris
 from dris.data.labelled import LabelledData
 from dris.data.reader import read_data
-from dris.learn.jobs.jobs import Data
-from dris.learn.jobs.standardized import as_table
+from dris.learn.trainers.job import Data
+from dris.learn.trainers.standardize import as_table
 from dris.pipeline.scored import scaling
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))

@@ -49,6 +49,7 @@ from dris.learn.attack import attacker_norms
 from dris.learn.engines.bars import bar
 from dris.learn.engines.engine import Engine, checked_engine
 from dris.learn.engines.processes import Progress, devices_of, keep_freed_memory, run_all
+from dris.learn.jobs.target_job import TargetRun
 from dris.learn.recipe import (
     PAPER_CIFAR10_TARGET,
     PAPER_CIFAR100_TARGET,
@@ -65,7 +66,7 @@ from dris.learn.sampling.plans import SMOOTHING
 from dris.learn.store.locks import folder_lock
 from dris.learn.store.run_store import fingerprint
 from dris.learn.store.scratch import made_scratch, scratch
-from dris.learn.store.target_log import TargetRun
+from dris.learn.trainers.estimators.estimator import ESTIMATORS
 from dris.learn.trainers.estimators.hinge import (
     Floats,
     HingeRecipe,
@@ -79,9 +80,8 @@ from dris.learn.trainers.estimators.hinge import (
     margins,
     together,
 )
-from dris.learn.trainers.estimators.staged import ESTIMATORS
-from dris.learn.trainers.registry import checked_model, kind_of
-from dris.learn.trainers.stacked.head_models import HEADS, is_head
+from dris.learn.trainers.registry import check_model, trainer_of
+from dris.learn.trainers.stacked.head import HEADS
 from dris.learn.trainers.stacked.heads import train_heads
 
 # The product's own route on scores that exist already, for the studies of what it decides.

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from dris.core.streams import rng_for
-from dris.learn.trainers.stacked.numpy_stack import initial_weights
+from dris.learn.trainers.stacked.stack import initial_weights
 
 
 def started(width, hidden, classes, *, seed, stream):

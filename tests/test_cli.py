@@ -1,15 +1,14 @@
 """The command line as a user meets it: real processes, real exit codes."""
 
 import os
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 
 from dris import train_proxies
+from made_people import write_people
 
 
 def dris(*arguments: str, cwd=None, **env: str) -> subprocess.CompletedProcess[str]:
@@ -21,7 +20,7 @@ def dris(*arguments: str, cwd=None, **env: str) -> subprocess.CompletedProcess[s
 
 
 def test_help_and_version_answer():
-    assert "demo" in dris("--help").stdout
+    assert "clean" in dris("--help").stdout
     assert dris("--version").stdout.startswith("dris 0.")
 
 
@@ -58,31 +57,15 @@ def test_a_broken_rule_is_one_line_and_exit_code_1(arguments, says):
 
 def test_an_unwritable_folder_is_one_line_and_exit_code_1(tmp_path):
     (tmp_path / "taken").write_text("a file, not a folder", encoding="utf-8")
-    done = dris("demo", "--out", "taken", cwd=tmp_path)
+    write_people(tmp_path / "people.csv", n=100)
+    done = dris("clean", "people.csv", "--label", "income", "--out", "taken", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert (tmp_path / "taken").read_text(encoding="utf-8") == "a file, not a folder"
 
 
-def test_ctrl_c_is_one_line_and_exit_code_130(tmp_path):
-    code = "from dris.cli import main; main()"
-    child = subprocess.Popen(
-        [sys.executable, "-c", code, "demo", "--workers", "1", "--out", str(tmp_path)],
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-    )
-    with child:
-        time.sleep(5)
-        child.send_signal(signal.SIGINT)
-        said = child.stderr.read()
-    assert child.returncode == 130
-    assert said == "dris: interrupted\n"
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_wrong_usage_is_exit_code_2():
-    assert dris("demo", "--seeds", "many").returncode == 2
+    assert dris("clean", "a.csv", "--seed", "many").returncode == 2
 
 
 def test_runs_lists_an_empty_store_and_refuses_a_file(tmp_path):
@@ -107,18 +90,3 @@ def test_runs_lists_and_cleans_what_training_kept(tmp_path):
     cleaned = dris("runs", "--store", str(tmp_path), "--clean").stdout
     assert "removed 1" in cleaned
     assert cleaned.count("done") == 1
-
-
-def test_data_lists_every_known_set_and_checks_one(tmp_path):
-    listed = dris("data", "--data-dir", str(tmp_path))
-    assert listed.returncode == 0
-    assert "cifar10" in listed.stdout
-    told = dris("data", "digits").stdout
-    assert "1,442 to train on" in told
-
-
-def test_an_unknown_data_set_is_one_line_and_exit_code_1():
-    done = dris("data", "nonsense")
-    assert done.returncode == 1
-    assert done.stderr.count("\n") == 1
-    assert "cifar10" in done.stderr

@@ -11,6 +11,18 @@ import dris
 LAYERS = (
     *("core", "data", "learn", "pipeline", "integrations", "report_page", "review_app", "cli"),
 )
+# Sub-rooms of a room, each importing only those before it.
+ORDER = {
+    "core": ("dynamics", "large", "noise", "scores", "select", "certify", "checks"),
+    "data": ("interchange", "text", "findings", "tables", "images"),
+    "learn": ("record", "store", "engines", "sharded", "trainers", "jobs", "sampling"),
+    "learn/trainers": ("estimators", "networks", "stacked"),
+}
+# (sub-room, a later one that it imports): a list that only shrinks.
+KNOWN_UPWARD = {
+    ("core/noise", "core/select"),
+    ("data/interchange", "data/tables"),
+}
 PACKAGE = Path(dris.__file__).parent
 HEAVY = {
     "starlette",
@@ -49,8 +61,10 @@ def _outside_functions(tree: ast.AST) -> Iterator[ast.AST]:
 def upward_imports(layer: str, source: str) -> list[str]:
     """What a file of `layer` imports from a layer above its own."""
     allowed = LAYERS[: LAYERS.index(layer) + 1]
-    named = (m.split(".")[1] for m in imports_of(source) if m.startswith("dris."))
-    return [name for name in named if name in LAYERS and name not in allowed]
+    modules = list(imports_of(source))
+    named = [m.split(".")[1] for m in modules if m.startswith("dris.")]
+    named += ["experiments" for m in modules if m.split(".")[0] == "experiments"]
+    return [name for name in named if name in (*LAYERS, "experiments") and name not in allowed]
 
 
 def layer_of(path: Path) -> str:
@@ -73,7 +87,44 @@ def test_no_file_imports_from_a_layer_above_its_own():
 def test_the_layer_check_catches_an_upward_import():
     assert upward_imports("core", "def f():\n    from dris.learn import proxies") == ["learn"] * 2
     assert upward_imports("learn", "import dris.pipeline.route") == ["pipeline"]
+    assert upward_imports("learn", "import experiments.runner") == ["experiments"]
     assert upward_imports("pipeline", "from dris.learn import proxies") == []
+
+
+def sub_rooms() -> dict[str, list[str]]:
+    """The packages directly in each package but the root, where there are two or more."""
+    rooms: dict[str, list[str]] = {}
+    for path in sorted(PACKAGE.rglob("*/__init__.py")):
+        room = path.parents[1].relative_to(PACKAGE).as_posix()
+        if room != ".":
+            rooms.setdefault(room, []).append(path.parent.name)
+    return {room: inside for room, inside in rooms.items() if len(inside) > 1}
+
+
+def upward_between(room: str, inside: str, source: str) -> set[tuple[str, str]]:
+    """The sub-rooms after its own, in the same room, that a file of a sub-room imports."""
+    order, prefix = ORDER[room], f"dris.{room.replace('/', '.')}."
+    named = {m.removeprefix(prefix).split(".")[0] for m in imports_of(source) if prefix in m}
+    later = order[order.index(inside) + 1 :]
+    return {(f"{room}/{inside}", f"{room}/{name}") for name in named if name in later}
+
+
+def test_sub_rooms_import_only_those_declared_before_them():
+    assert {room: sorted(order) for room, order in ORDER.items()} == sub_rooms()
+    upward = {
+        pair
+        for room, order in ORDER.items()
+        for inside in order
+        for path in (PACKAGE / room / inside).rglob("*.py")
+        for pair in upward_between(room, inside, path.read_text(encoding="utf-8"))
+    }
+    assert upward == KNOWN_UPWARD
+
+
+def test_the_sub_room_check_catches_an_upward_import_also_inside_a_function():
+    wrong = "def f():\n    from dris.learn.jobs.proxy_job import train"
+    assert upward_between("learn", "store", wrong) == {("learn/store", "learn/jobs")}
+    assert upward_between("learn", "sampling", wrong) == set()
 
 
 def heavy_at_import(source: str) -> set[str]:

@@ -27,11 +27,11 @@ from experiments.dris_internals import (
     choose,
     decide_scored,
     ensemble_of,
-    kind_of,
     rng_for,
     rule_named,
     score_data,
     scratch,
+    trainer_of,
     without_canaries,
 )
 from experiments.spec import CLEAN, Cell, Noise, Target
@@ -121,7 +121,7 @@ def kept_epochs(model: Any, cell: Cell, place: Place) -> Iterator[Path | None]:
 
     One process at a time is there. None for a kind of model that keeps no epochs.
     """
-    if not kind_of(model).keeps_epochs:
+    if not trainer_of(model).keeps_epochs:
         yield None
         return
     with scratch(place.epochs_of(cell.key)) as folder:

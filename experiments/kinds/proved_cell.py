@@ -17,9 +17,9 @@ from experiments.dris_internals import (
     boundary_set,
     contamination,
     estimate_assumptions,
-    is_head,
     part_of,
     rng_for,
+    trainer_of,
 )
 from experiments.kinds.ensemble_cell import radii
 from experiments.kinds.groups import Finding, corrupted_cell, proxies_of, timed
@@ -43,7 +43,7 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
     for cell in cells:
         seconds: dict[str, float] = {}
         data = loaded(cell.source, place)
-        if all(map(is_head, cell.ensemble.models)):
+        if all(trainer_of(m).trains_together for m in cell.ensemble.models):
             data = flat(data)
         with timed(seconds, "attacker"):
             noisy = corrupted_cell(cell, data, place)

@@ -28,10 +28,10 @@ from dris.data.labelled import LabelledData
 from dris.data.writer import OWN
 from dris.learn.engines.bars import bar
 from dris.learn.engines.processes import Progress
-from dris.learn.jobs.jobs import Data
 from dris.learn.recipe import Recipe
+from dris.learn.trainers.job import Data
 from dris.learn.trainers.stacked.feature_table import as_features
-from dris.learn.trainers.stacked.row_models import guesses_after
+from dris.learn.trainers.stacked.row_models import predict_after
 from dris.pipeline.harm import HEADS
 from dris.pipeline.route import decide
 from experiments.cell_data import Loaded, Place
@@ -234,7 +234,7 @@ def _reached(rows: LabelledData, kept: NDArray[np.int64], data: Loaded) -> tuple
     y = np.concatenate((rows.labels, data.test_y))
     table = as_features(Data(x, y), True).x
     arms = [np.arange(n), kept]
-    guesses = [guesses_after(table, y, data.classes, arms, head=head) for head in HEADS.values()]
+    guesses = [predict_after(table, y, data.classes, arms, head=head) for head in HEADS.values()]
     right = np.mean([guess[:, n:] == data.test_y for guess in guesses], axis=(0, 2))
     return float(right[0]), float(right[1])
 

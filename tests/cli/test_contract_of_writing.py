@@ -22,17 +22,13 @@ import dris as package
 from dris.cli import app
 from dris.data.writer import MANIFEST, OWN, Writer
 from dris.learn.sharded import sharded_ranks as sharded
-from experiments.datasets.catalogue import KNOWN
-from experiments.own import demo
 from made_shards import losses_of, write_shards
 
 PRECIOUS = b"what somebody wrote\n"
 HEX = "0123456789abcdef0123456789abcdef"
 ROOT = Path(__file__).parents[2]
-RECORD = ROOT / "results/reproduction/records/significance.json"
 COLUMNS = "--label kind --id name"
 FAST = f"{COLUMNS} --epochs 1 --model sgd_log --proxies 2 --workers 1 --store store"
-RESULTS = "o/smoke/results"
 
 
 @dataclass(frozen=True)
@@ -106,41 +102,14 @@ WRITES = {
             ),
         ),
     ),
-    "trial": Case(
-        f"trial data.csv {COLUMNS} --epochs 1 --workers 1 --out o",
-        ("o/trial.json", "o/trial.md", "o/trial.png"),
-        ((f"trial mine/trial.md {COLUMNS} --epochs 1 --workers 1 --out mine", "mine"),),
-    ),
     "rank": Case(
         "rank losses --workers 1 --keep 0.5 --out o",
         ("o/plan.json", "o/ranked.json", "o/scores-00000.parquet", "o/kept-00000.parquet"),
         (("rank rk/*.parquet --workers 1 --out rk", "rk"), ("rank rk --workers 1 --out rk", "rk")),
     ),
-    "reproduce": Case(
-        "reproduce significance --scale smoke --records records --out o",
-        tuple(
-            f"{RESULTS}/{name}"
-            for name in (
-                "significance.md",
-                "README.md",
-                "tables/significance.tex",
-                "claims/significance.json",
-                "records/significance.json",
-            )
-        ),
-        (
-            (
-                "reproduce significance --scale smoke --records mine/smoke/results/claims "
-                "--out mine",
-                "mine/smoke/results/claims",
-            ),
-        ),
-        force=False,
-    ),
-    "demo": Case("demo --seeds 2 --out o", ("o/demo.json", "o/rank-variance.png"), force=False),
 }
 # What these write lies under names drawn from a hash, or is not there yet; see their own tests.
-KEEPS = {"judge", "runs", "data"}
+KEEPS = {"judge", "runs"}
 SILENT = {
     "certify": "certify",
     "rules": "rules",
@@ -198,7 +167,6 @@ def world(tmp_path_factory):
     (root / "data.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     write_shards(root / "losses", losses_of(90), shards=1)
     (root / "records").mkdir()
-    shutil.copy(RECORD, root / "records")
 
     def run(words):
         done = subprocess_dris(words, root)
@@ -214,7 +182,7 @@ def world(tmp_path_factory):
     )
     # Whatever is a file of `mine` or `rk` was written by dris, so that only being read saves it.
     data, made = (root / "data.csv").read_bytes(), root / "mine"
-    (made / "smoke/results/claims").mkdir(parents=True)
+    made.mkdir()
     for name in ("rk", "tables"):
         (root / name).mkdir()
     shard = (root / "losses/part-0.parquet").read_bytes()
@@ -224,9 +192,7 @@ def world(tmp_path_factory):
         "mine/weights.csv": data,
         "mine/review.csv": (root / "review.csv").read_bytes(),
         "mine/report.html": data,
-        "mine/trial.md": data,
         "mine/x-truth.csv": data,
-        "mine/smoke/results/claims/significance.json": RECORD.read_bytes(),
         "tables/kept.csv": data,
         "rk/scores-00000.parquet": shard,
     }.items():
@@ -298,10 +264,7 @@ def test_what_a_command_reads_is_never_replaced_though_dris_wrote_it(name, dris,
             assert "input of this command" in done[2] or "which this command reads" in done[2], line
 
 
-ALONE = [name for name in WRITES if name not in ("trial", "demo")]  # slow, in tests of their own
-
-
-@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize("name", WRITES)
 def test_its_own_outputs_are_replaced_when_asked_and_never_once_edited(name, dris, here):
     case = WRITES[name]
     first = case.words.split()
@@ -390,19 +353,6 @@ def test_runs_removes_no_folder_that_no_run_made_and_names_it(dris, here):
         assert (here / "home" / HEX[::-1]).is_dir()
 
 
-def test_a_downloaded_name_that_others_took_is_left_to_them(dris, here):
-    known = KNOWN["mnist"]
-    for published in known.published:
-        path = here / "sets" / published.file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(PRECIOUS)
-    before = bytes_below(here)
-    code, _, said = dris("data", "mnist", "--data-dir", "sets")
-    assert (code, bytes_below(here)) == (1, before)
-    assert said.count("\n") == 1
-    assert "move it away" in said
-
-
 @pytest.mark.parametrize("name", SILENT)
 def test_a_command_that_is_said_to_write_nothing_writes_nothing(name, dris, here):
     before = bytes_below(here)
@@ -460,23 +410,24 @@ def test_a_writer_that_refuses_nothing_is_caught(name, dris, here, monkeypatch):
 
 
 def test_a_command_that_writes_past_the_writer_is_caught(dris, here, monkeypatch):
-    def past(seeds, *, out, **_):
-        (out / "demo.json").write_text("{}", encoding="utf-8")
+    def past(out):
+        out.write_text("{}", encoding="utf-8")
+        return out.with_name("truth.csv")
 
-    monkeypatch.setattr(demo, "show", past)
+    monkeypatch.setattr("dris.learn.corrupted.truth_beside", past)
     (here / "o").mkdir()
-    (here / "o" / "demo.json").write_bytes(PRECIOUS)
+    (here / "o" / "noisy.csv").write_bytes(PRECIOUS)
     before = bytes_below(here)
-    found = broken(dris(*WRITES["demo"].words.split()), before, here)
-    assert found[:2] == ["o/demo.json was changed", "exit code 0, not 1"]
+    found = broken(dris(*WRITES["corrupt"].words.split()), before, here)
+    assert "o/noisy.csv was changed" in found
 
 
 # Modules that write, rename or remove by themselves, and why they may.
 THEMSELVES = {
-    "arrayfile": "the lowest layer: one file, whole or not at all",
+    "core/files": "the lowest layer: one file, whole or not at all",
     "writer": "the writer itself",
     "journal": "lines added to a file that is a review already, or that was not there",
-    "files": "a temporary name in scratch space",
+    "data/files": "a temporary name in scratch space",
     "copies": "into the writer's temporary name",
     "excel": "into the writer's temporary name",
     "jsonlines": "into the writer's temporary name",
@@ -485,11 +436,7 @@ THEMSELVES = {
     "sentences": "embeddings in the user's cache, named by a hash of the text",
     "scorefile": "into the writer's temporary name",
     "shards": "into scratch space that has a mark",
-    "archives": "a folder of a fresh name, moved where nothing is",
-    "download": "a folder of a fresh name, moved where nothing is",
     "dynamics_file": "where a caller of the library says",
-    "figures": "into a temporary folder that the writer empties; scripts of this repository",
-    "runner": "records named by the hash of their cell, in the folder of runs",
     "featurefile": "features named by the hash of what they are, in the store",
     "runs": "the store: files of its own names in a folder named by a hash",
     "run_store": "the store: removes files of its own names",

@@ -376,9 +376,9 @@ def test_an_npz_of_embeddings_becomes_a_smaller_npz_and_a_report(dris, tmp_path)
 EVERY_COMMAND = (
     *("clean", "prune", "score", "weights", "judge", "report", "rules"),
     "review",
-    *("trial", "corrupt"),
+    "corrupt",
     *("audit draw", "audit read", "audit queue", "audit apply"),
-    *("demo", "certify", "runs", "data"),
+    *("certify", "runs"),
 )
 
 
@@ -446,32 +446,6 @@ def test_ctrl_c_says_the_command_that_goes_on(people, tmp_path):
     assert child.returncode == 130
     assert f"to go on: dris {shlex.join(words)}" in said
     assert "Traceback" not in said
-
-
-@pytest.mark.slow
-def test_an_interrupted_trial_says_how_to_go_on_and_ends_in_the_same_bytes(people, tmp_path):
-    words = ["trial", str(people[0]), *ROW_NUMBERS, "--examples", "250", "--epochs", "2"]
-    with _child(*words, "--out", "whole", cwd=tmp_path) as child:
-        assert child.wait() == 0
-    words += ["--out", "cut"]
-    with _child(*words, cwd=tmp_path, start_new_session=True) as child:
-        _wait_for("cut/runs/records/????????????????.json", tmp_path, child)
-        os.killpg(child.pid, signal.SIGINT)  # a terminal tells the workers too
-        said = child.stderr.read()
-    assert child.returncode == 130
-    assert f"to go on: dris {shlex.join(words)}" in said
-    assert "Traceback" not in said
-    finished = {
-        path: path.stat().st_mtime_ns
-        for path in tmp_path.glob("cut/runs/records/????????????????.json")
-    }
-    assert 0 < len(finished) < 45
-    assert not (tmp_path / "cut" / "trial.json").exists()
-    with _child(*words, cwd=tmp_path) as child:
-        assert child.wait() == 0
-    assert all(path.stat().st_mtime_ns == before for path, before in finished.items())
-    for name in ("trial.json", "trial.md"):
-        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
 def test_a_loose_limit_of_two_classes_says_what_to_do(on_people):

@@ -13,7 +13,6 @@ from dris.data.outputs import write_ids
 from dris.data.reader import read_data
 from dris.data.tables.jsonlines import open_jsonlines
 from dris.learn.store.run_store import Store
-from experiments.costs import cost_of
 from experiments.datasets.catalogue import KNOWN
 from made_tables import CSV, image_folder, npy_bytes, npz_bytes, png_bytes
 
@@ -213,9 +212,6 @@ def test_deep_json_is_one_sentence(dris, tmp_path):
     )
     (tmp_path / "audit.json").write_text(deep, encoding="utf-8")
     assert dris("audit", "read", tmp_path / "audit.csv")[0] == 1
-    (tmp_path / "times.json").write_text(deep, encoding="utf-8")
-    words = ["reproduce", "times", "--scale", "smoke", "--records", tmp_path]
-    assert dris(*words, "--out", tmp_path / "o")[0] == 1
 
 
 def test_what_rank_wrote_and_is_damaged_since_is_one_sentence(dris, tmp_path):
@@ -229,15 +225,6 @@ def test_what_rank_wrote_and_is_damaged_since_is_one_sentence(dris, tmp_path):
         code, _, error = dris(*words)
         assert code == 1
         assert error.count("\n") == 1
-
-
-def test_a_device_that_is_none_is_one_sentence(dris, tmp_path):
-    code, _, error = dris(
-        "reproduce", "pruning", "--scale", "smoke", "--dry-run", "--device", "0", "--out", tmp_path
-    )
-    assert code == 1
-    assert "device must be cpu, cuda or cuda:<number>, got '0'" in error
-    assert cost_of([], tmp_path, device="cuda:1").cells == 0
 
 
 # -- downloads -----------------------------------------------------------------------------------

@@ -354,7 +354,10 @@ class Unweighted(ClassifierMixin, BaseEstimator):
         (RobustClassifier(Unweighted(), weight=True), "Unweighted takes no sample_weight in fit"),
         (RobustClassifier(Unweighted()), "takes no sample_weight in fit; .* and sample_weight"),
         (RobustClassifier(LogisticRegression(), keep=0), r"keep must be in \(0, 1\], got 0"),
-        (RobustSelector(rule="best"), "rule must be one of clean, clean_then_hard, .* got 'best'"),
+        (
+            RobustSelector(rule="best"),
+            "`rule` must be one of clean, clean_then_hard, .* got 'best'",
+        ),
         (RobustSelector(proxies=1), "proxies must be at least 2, got 1"),
         (RobustSelector(epochs=0), "epochs must be at least 1, got 0"),
         (RobustSelector(model="perceptron"), "unknown model 'perceptron'"),

@@ -24,8 +24,8 @@ from dris.learn.sampling import feeds  # noqa: E402
 from dris.learn.sampling.plans import PLANS, Seen, plan_named  # noqa: E402
 from dris.learn.trainers.networks.loop import Network, cosine  # noqa: E402
 from dris.learn.trainers.networks.samplers import ImportanceSampler  # noqa: E402
-from dris.learn.trainers.networks.schedules import Drawn  # noqa: E402
 from dris.learn.trainers.networks.sources import TensorSource  # noqa: E402
+from dris.learn.trainers.schedules import Drawn  # noqa: E402
 
 CPU = torch.device("cpu")
 X, Y = table()

@@ -11,9 +11,9 @@ from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.ranks import normalized_ranks
 from dris.learn.attack import attacker_norms
-from dris.learn.jobs.jobs import Data
-from dris.learn.jobs.standardized import as_table
 from dris.learn.proxies import _alike, refuse_copies, train_proxies
+from dris.learn.trainers.job import Data
+from dris.learn.trainers.standardize import as_table
 from spies import Spy
 
 

@@ -457,7 +457,7 @@ def test_weights_are_the_papers_probabilities_among_those_kept_or_all_but_canari
     [
         (
             {"rule": "best"},
-            "rule must be one of clean, clean_then_hard, .*, got 'best'; dris rules explains",
+            "`rule` must be one of clean, clean_then_hard, .*, got 'best'; dris rules explains",
         ),
         ({"keep": 1.5}, r"keep must be in \(0, 1\], got 1.5"),
         ({"keep": 0.0001}, "keep = 0.0001 of 2000 examples is none"),

@@ -10,7 +10,7 @@ from dris.core.scores.suspicion import suspicion
 from dris.core.select.methods import METHODS, Method
 from dris.core.select.selection import keep_top
 from dris.data.labelled import LabelledData
-from dris.learn.jobs.jobs import Data
+from dris.learn.trainers.job import Data
 from dris.learn.trainers.stacked.feature_table import as_features
 from dris.pipeline import harm as module
 from dris.pipeline.by_scores import decide_scored
@@ -350,13 +350,13 @@ def test_of_many_rows_only_the_sample_is_learned_from_and_asked_about(monkeypatc
     x = np.pad(rng.normal(size=(1200, 2)) + 2 * y[:, None], ((0, 0), (0, 1)), constant_values=1)
     x = x.astype(np.float32)
     asked = []
-    guesses = module.guesses_after
+    guesses = module.predict_after
 
     def watched(table, given, *rest, **how):
         asked.append((len(table), len(given)))
         return guesses(table, given, *rest, **how)
 
-    monkeypatch.setattr(module, "guesses_after", watched)
+    monkeypatch.setattr(module, "predict_after", watched)
     chosen = np.sort(module.rng_for(0, "harm", "rows").permutation(1200)[:600])
     seen = []
 

@@ -190,7 +190,7 @@ def test_dynamics_of_other_labels_are_taken_and_that_is_said(world):
 
 
 def test_an_unknown_rule_names_those_there_are():
-    with pytest.raises(InputError, match=r"rule must be one of clean, .*, got 'best'"):
+    with pytest.raises(InputError, match=r"`rule` must be one of clean, .*, got 'best'"):
         choose("best", Dynamics.from_losses(np.eye(2)), keep=0.5)
 
 

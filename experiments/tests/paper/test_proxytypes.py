@@ -5,7 +5,7 @@ import pytest
 
 from dris import Dynamics
 from experiments.beds import TYPES
-from experiments.dris_internals import checked_model
+from experiments.dris_internals import check_model
 from experiments.kinds.proxytypes_cell import histogram, measured, sizes
 from experiments.paper.proxytypes import NAMES
 
@@ -41,4 +41,4 @@ def test_every_model_can_be_a_proxy():
     pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
     for _, ensemble in TYPES["cpu"].values():
         for model in ensemble.models:
-            checked_model(model)
+            check_model(model)

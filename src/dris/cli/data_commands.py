@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dris.cli.data_options import Request, takes_request
-from dris.cli.options import Keep, MaybeKeep, check_share, names_in
+from dris.cli.options import Keep, MaybeKeep, check_share, names_in, takes_rule
 from dris.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ NoReport = Annotated[bool, typer.Option("--no-report", help="Write no report.htm
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    for command in (clean, prune, score, weights, judge, report):
+    for command in (clean, takes_rule(prune), score, weights, judge, takes_rule(report)):
         app.command()(takes_request(command))
     app.command()(rules)
 

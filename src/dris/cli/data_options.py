@@ -19,6 +19,7 @@ from dris.core.errors import InputError
 
 if TYPE_CHECKING:
     from dris.core.dynamics.dynamics import Dynamics
+    from dris.core.select.rules import Rule
     from dris.data.interchange.scorefile import ScoreFile
     from dris.data.labelled import LabelledData
     from dris.data.options import ReadOptions
@@ -234,7 +235,7 @@ class Request:
         data: "LabelledData",
         *,
         keep: float | None = None,
-        rule: str = "recommended",
+        rule: "str | Rule" = "recommended",
         fix: bool = False,
     ) -> "tuple[Decision, dict[str, int]]":
         """The decision on the data, and how many proxies were trained, found or imported."""

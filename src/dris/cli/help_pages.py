@@ -5,6 +5,8 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
+from dris.core.select.rule_parameters import PARAMETERS
+
 GROUPS = {
     "Your data": ("clean", "review", "prune", "weights", "report", "judge", "audit", "rules"),
     "A closer look": ("score", "trial", "corrupt"),
@@ -27,6 +29,7 @@ PANELS = {
         "encoder",
         "seed",
     ),
+    "The rule's parameters": tuple(PARAMETERS),
     "What is checked": ("canaries", "matrix", "at_most", "no_harm"),
     "Where it runs": ("workers", "device", "engine", "address", "cpus", "gpus", "store"),
     "What is written": ("out", "force", "as_json", "config"),

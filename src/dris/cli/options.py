@@ -1,11 +1,15 @@
 """The options that commands about data share, each with one name, one meaning and one help text."""
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from dris.core.errors import InputError
+from dris.core.select.rule_parameters import PARAMETERS
 
 
 def _share(text: str | float) -> float:
@@ -136,3 +140,33 @@ def names_in(text: str | None) -> tuple[str, ...]:
     (('uniform', 'confusable'), ())
     """
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def takes_rule(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with a `rule` as one that takes the parameters of rules too, an option each."""
+
+    @wraps(command)
+    def run(*positional: Any, **given: Any) -> None:
+        parameters = {name: given.pop(name) for name in PARAMETERS}
+        if any(value is not None for value in parameters.values()):
+            from dris.core.select.rules import rule_of
+
+            given["rule"] = rule_of(given["rule"], **parameters)
+        command(*positional, **given)
+
+    options = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
+                kind | None,
+                typer.Option(f"--{name}", metavar=None if kind is bool else "X", help=text),
+            ],
+        )
+        for name, (kind, text) in PARAMETERS.items()
+    ]
+    signature = inspect.signature(command)
+    everything = [*signature.parameters.values(), *options]
+    run.__signature__ = signature.replace(parameters=everything)  # type: ignore[attr-defined]
+    return run

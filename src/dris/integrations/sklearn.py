@@ -29,11 +29,11 @@ from sklearn.utils.validation import (
 )
 
 from dris.core.errors import InputError
-from dris.core.select.rules import RECOMMENDED
+from dris.core.select.rules import RECOMMENDED, Rule
 from dris.data.in_memory import sparse_table
 from dris.data.labelled import Feature, LabelledData
-from dris.learn.jobs.standardized import as_single
 from dris.learn.record.array_like import refuse_other_index
+from dris.learn.trainers.standardize import as_single
 from dris.pipeline.route import decide
 from dris.pipeline.settings import Settings
 from dris.pipeline.wording import ALL_KEPT, EVERYTHING
@@ -87,7 +87,7 @@ class RobustSelector(BaseEstimator):
         self,
         *,
         keep: float | None = None,
-        rule: str = RECOMMENDED,
+        rule: str | Rule = RECOMMENDED,
         weight: bool = False,
         proxies: int = 3,
         epochs: int = 20,
@@ -233,7 +233,7 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         estimator: Any,
         *,
         keep: float | None = None,
-        rule: str = RECOMMENDED,
+        rule: str | Rule = RECOMMENDED,
         weight: bool = False,
         proxies: int = 3,
         epochs: int = 20,

@@ -1,7 +1,7 @@
 """Whatever trains: proxies, the attacker, targets.
 
-In reading order: `proxies` (train K, join what they think), `jobs` (what is to be trained, and what
-can train it), `trainers` (stacked heads, networks, estimators), `record` (your own loop), `targets`
-and `online` with `sampling` (what an epoch trains on), `attack`, `corrupted`, `recipe`; `store` and
-`engines` (where it is kept and runs), `sharded` (more than fits), `extras`.
+Sub-rooms, each importing only those before it: `record` (your own loop), `store` (kept runs),
+`engines` (where work runs), `trainers` (what trains), `jobs` (one training, kept), `sampling` (what
+a target's epoch draws), `sharded` (more than fits). On top of them `proxies` (train K and join
+their dynamics), `targets` and `online`, `attack` and `corrupted`; below `recipe` and `extras`.
 """

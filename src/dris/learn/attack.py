@@ -11,13 +11,13 @@ from dris.core.noise.flips import NoisyLabels, flip_labels
 from dris.core.streams import check_seed
 from dris.core.validate import check_labels
 from dris.learn.engines.processes import Progress, devices_of
-from dris.learn.jobs.jobs import Data, Job
-from dris.learn.jobs.proxy_inputs import checked_inputs, count_rows
 from dris.learn.proxies import default_recipe, train_jobs
 from dris.learn.recipe import Recipe
 from dris.learn.record.array_like import refuse_other_index
 from dris.learn.store.run_store import Store
-from dris.learn.trainers.registry import checked_model
+from dris.learn.trainers.inputs import checked_inputs, count_rows
+from dris.learn.trainers.job import Data, Job
+from dris.learn.trainers.registry import check_model
 
 
 def attacker_norms(
@@ -45,7 +45,7 @@ def attacker_norms(
     refuse_other_index(x, y)
     labels = labels_for(check_labels(y), count_rows(data))
     job = Job(
-        model=checked_model(model),
+        model=check_model(model),
         stream=("attacker",),
         seed=check_seed(seed),
         classes=int(labels.max()) + 1,

@@ -14,16 +14,15 @@ from dris.core.select.importance import Importance
 from dris.core.streams import rng_for
 from dris.core.validate import check_count, check_mask, exact
 from dris.learn.engines.processes import Progress
-from dris.learn.jobs.jobs import Data, Job
+from dris.learn.jobs.target_job import Sampled, TargetRun, follow
 from dris.learn.recipe import PAPER_RHO_REFERENCE, Recipe
 from dris.learn.sampling.feeds import Draws, Fixed, Online, losses_of
 from dris.learn.sampling.plans import Plan, Score, Seen, plan_named
-from dris.learn.store.model_names import name_of
 from dris.learn.store.run_store import Store, fingerprint
-from dris.learn.store.target_log import Sampled, TargetRun, follow
 from dris.learn.targets import checked_job, counted
-from dris.learn.trainers.networks.schedules import Passes, Positions
-from dris.learn.trainers.registry import checked_model, kind_of, one_thread
+from dris.learn.trainers.job import Data, Job
+from dris.learn.trainers.registry import check_model, describe_model, one_thread, trainer_of
+from dris.learn.trainers.schedules import Passes, Positions
 
 # A tenth of the smallest share of the data that the paper trains a target on (α = 0.25): each of
 # the examples that carry the draws is then seen 40 times an epoch.
@@ -136,7 +135,7 @@ def train_online(
             proxy_loss=seen.proxy_loss[pool] if len(seen.proxy_loss) else seen.proxy_loss,
             reference_loss=_reference_loss(judge, data, held, pool, store),
         )
-        trained = {"model": name_of(judge.model), "recipe": asdict(judge.recipe)}
+        trained = {"model": describe_model(judge.model), "recipe": asdict(judge.recipe)}
         how |= {"holdout": size, "reference": trained}
     alarm = ALARM_SHARE * len(pool)
     how |= {
@@ -171,10 +170,10 @@ def checked_network(model: Any) -> Any:
     >>> checked_network("linear")
     'linear'
     """
-    kind = kind_of(model)
-    if not kind.weighted:
-        raise InputError(f"weighted draws train networks, got a {kind.name}; use a torch one")
-    return checked_model(model)
+    trainer = trainer_of(model)
+    if not trainer.takes_weights:
+        raise InputError(f"weighted draws train networks, got a {trainer.title}; use a torch one")
+    return check_model(model)
 
 
 def _checked_plan(
@@ -244,7 +243,7 @@ def _reference_loss(
     if trained.status == "diverged":
         return np.full(len(pool), np.nan)
     with one_thread(job):
-        kind = kind_of(job.model)
+        kind = trainer_of(job.model)
         ready = kind.prepare(data, kind.scaling(job, data), None)
         trainer = kind.build(job, ready, passes, job.stream)
         trainer.restore({f"model.{name}": a for name, a in trained.weights.items()})

@@ -23,19 +23,14 @@ from dris.core.temporaries import temporary_folder
 from dris.core.validate import check_count, check_ids, check_labels
 from dris.learn.engines.engine import LOCAL, Engine, checked_engine
 from dris.learn.engines.processes import Progress, run_all
-from dris.learn.jobs.folds import in_and_out
-from dris.learn.jobs.job_keys import mark_of
-from dris.learn.jobs.jobs import (
-    Data,
-    DivergedError,
-    Job,
-    Normalize,
-    Stretch,
-    Trained,
-    epochs_of,
-    folds_for,
-)
-from dris.learn.jobs.proxy_inputs import (
+from dris.learn.jobs.kept_jobs import hash_data
+from dris.learn.jobs.proxy_job import train
+from dris.learn.jobs.stacked_job import train_stacked
+from dris.learn.recipe import Recipe
+from dris.learn.record.array_like import refuse_other_index
+from dris.learn.store.run_store import Store
+from dris.learn.trainers.folds import in_and_out
+from dris.learn.trainers.inputs import (
     check_held_out,
     check_ways,
     checked_inputs,
@@ -43,12 +38,17 @@ from dris.learn.jobs.proxy_inputs import (
     count_rows,
     rows_at,
 )
-from dris.learn.jobs.proxy_job import train
-from dris.learn.recipe import Recipe
-from dris.learn.record.array_like import refuse_other_index
-from dris.learn.store.model_names import code_of, refuse_unnamed
-from dris.learn.store.run_store import Store
-from dris.learn.trainers.registry import checked_model, kind_of
+from dris.learn.trainers.job import (
+    Data,
+    DivergedError,
+    Group,
+    Job,
+    Normalize,
+    Trained,
+    epochs_of,
+    folds_for,
+)
+from dris.learn.trainers.registry import check_model, trainer_of
 
 
 def train_proxies(
@@ -68,7 +68,7 @@ def train_proxies(
     record: Literal["all", "scored"] = "all",
     gradient_norm: bool = False,
     rival: bool = False,
-    standardize: bool | Sequence[Stretch] = True,
+    standardize: bool | Sequence[Group] = True,
     classes: int | None = None,
     judged: ArrayLike | None = None,
     ids: ArrayLike | None = None,
@@ -143,7 +143,7 @@ def train_proxies(
     proxies = check_count(proxies, "proxies", at_least=1)
     if workers is not None:
         check_count(workers, "workers", at_least=1)
-    kinds = [checked_model(m) for m in (model if isinstance(model, list | tuple) else [model])]
+    kinds = [check_model(m) for m in (model if isinstance(model, list | tuple) else [model])]
     if not kinds:
         raise InputError("model is an empty list; name at least one")
     data = checked_inputs(x)
@@ -152,7 +152,7 @@ def train_proxies(
     labels = labels_for(check_labels(y, classes or len(words) or None), count_rows(data))
     names = check_ids(ids, len(labels))
     pick = scored_epoch == "held_out"
-    stacked = all(kind_of(kind).train is not None for kind in kinds)
+    stacked = all(trainer_of(kind).trains_together for kind in kinds)
     check_ways(bag, cross_fit, record, len(labels), stacked=stacked)
     check_held_out(pick, patience, cross_fit)
     asked = None
@@ -259,7 +259,7 @@ def jobs_of(base: Job, members: Sequence[int], places: Sequence[str]) -> list[Jo
     """
     if not members:
         return []
-    if kind_of(base.model).train is not None:
+    if trainer_of(base.model).trains_together:
         return [replace(base, stream=("proxy",), members=tuple(members), device=places[0])]
     return [
         replace(base, stream=("proxy", k), fold=fold, device=places[k % len(places)])
@@ -281,9 +281,9 @@ def train_jobs(
     if kept is not None:
         make_folder(kept.root)  # here, in one sentence, rather than in every worker
         for job in jobs:
-            refuse_unnamed(job.model)
+            trainer_of(job.model).refuse_unnamed(job.model)
         # Here, not in a worker: what stands in a notebook has its source in this process only.
-        jobs = [replace(job, code=code_of(job.model)) for job in jobs]
+        jobs = [replace(job, code=trainer_of(job.model).hash_source(job.model)) for job in jobs]
     total = sum(epochs_of(job) for job in jobs)
     gpus = len({job.device for job in jobs if job.device != "cpu"})
     with temporary_folder() as folder:
@@ -292,22 +292,22 @@ def train_jobs(
         prepared: dict[tuple[str, Normalize], Data] = {}
         tasks = []
         for job in jobs:
-            kind = kind_of(job.model)
-            which = kind.name, kind.scaling(job, data)
+            kind = trainer_of(job.model)
+            which = kind.title, kind.scaling(job, data)
             if which not in prepared:
                 ready = kind.prepare(data, which[1], where)
                 if kept is not None:
-                    ready = replace(ready, mark=mark_of(ready))
+                    ready = replace(ready, hashes=hash_data(ready))
                 prepared[which] = ready
             tasks.append((job, prepared[which]))
         if engine.name == "ray":
-            from dris.learn.engines.ray_jobs import train_on_ray
+            from dris.learn.jobs.ray_jobs import train_on_ray
 
             how: dict[str, Any] = {"workers": workers, "progress": progress, "total": total}
             there = partial(_attempt, threads=max(1, int(engine.cpus)))
             return _tallied(kept, jobs, train_on_ray(there, tasks, kept, engine=engine, **how))
         # Stacked models share this process; others get processes of one thread each.
-        at_once = all(kind_of(job.model).train is not None for job in jobs)
+        at_once = all(trainer_of(job.model).trains_together for job in jobs)
         threads = (workers or os.cpu_count() or 1) if len(tasks) == 1 or at_once else 1
         here = partial(_attempt, threads=threads)
         each = [(*task, kept) for task in tasks]
@@ -322,7 +322,7 @@ def _tallied(store: Store | None, jobs: Sequence[Job], results: Sequence[Trained
         if store is None or job.fold:
             continue
         count = len(job.members) or 1
-        if result.found:
+        if result.from_store:
             store.tally.found += count
         else:
             store.tally.trained += count - len(result.broken)
@@ -332,9 +332,8 @@ def _tallied(store: Store | None, jobs: Sequence[Job], results: Sequence[Trained
 def _attempt(
     job: Job, data: Data, store: Store | None, tick: Callable[[], None], *, threads: int = 1
 ) -> Trained:
-    at_once = kind_of(job.model).train
-    if at_once is not None:
-        return at_once(job, data, store, tick, threads)
+    if trainer_of(job.model).trains_together:
+        return train_stacked(job, data, store, tick, threads=threads)
     left = epochs_of(job)
 
     def counted() -> None:
@@ -360,7 +359,7 @@ def default_recipe(
     """
     return Recipe(
         epochs=epochs,
-        batch_size=kind_of(model).batch_size if batch_size is None else batch_size,
+        batch_size=trainer_of(model).batch_size if batch_size is None else batch_size,
         learning_rate=0.05,
         scored_epoch=scored_epoch,
     )

@@ -13,15 +13,15 @@ from dris.core.select.selection import Subset
 from dris.core.streams import check_seed
 from dris.core.validate import check_count, check_labels, check_mask
 from dris.learn.engines.processes import Progress, devices_of
-from dris.learn.jobs.jobs import Data, Job
-from dris.learn.jobs.proxy_inputs import checked_inputs, checked_test, count_rows
+from dris.learn.jobs.target_job import Sampled, TargetRun, follow
 from dris.learn.proxies import default_recipe
 from dris.learn.recipe import Recipe
 from dris.learn.sampling.feeds import Fixed
 from dris.learn.store.run_store import Store, fingerprint
-from dris.learn.store.target_log import Sampled, TargetRun, follow
-from dris.learn.trainers.networks.schedules import StepParity
-from dris.learn.trainers.registry import checked_model, kind_of
+from dris.learn.trainers.inputs import checked_inputs, checked_test, count_rows
+from dris.learn.trainers.job import Data, Job
+from dris.learn.trainers.registry import check_model, trainer_of
+from dris.learn.trainers.schedules import StepParity
 
 
 def train_target(
@@ -78,7 +78,7 @@ def train_target(
     job, data = checked_job(
         model, x, y, epochs, batch_size, recipe, seed, classes, test, standardize, device
     )
-    kind_of(job.model).refuse_steps(job.model)
+    trainer_of(job.model).refuse_steps(job.model)
     marked = None if flagged is None else check_mask(flagged, len(data.y), "flagged")
     if isinstance(subset, Subset) and subset.total != len(data.y):
         raise InputError(
@@ -130,7 +130,7 @@ def checked_job(
     device: str,
 ) -> tuple[Job, Data]:
     """A target's job and data from what a user passes, checked."""
-    kind = checked_model(model)
+    kind = check_model(model)
     inputs = checked_inputs(x)
     labels = labels_for(check_labels(y, classes), count_rows(inputs))
     job = Job(

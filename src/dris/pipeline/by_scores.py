@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from dris.core.checks.judgement import judge
 from dris.core.noise.noise_rate import NoiseRate, estimate_noise_rate
 from dris.core.scores.suspicion import unseen_probabilities, usual_confidence
-from dris.core.select.rules import CLEAN, RECOMMENDED
+from dris.core.select.rules import CLEAN, RECOMMENDED, Rule
 from dris.core.select.selection import Subset
 from dris.pipeline.choice import check_rule, choice_of
 from dris.pipeline.decision import Decision
@@ -17,7 +17,7 @@ from dris.pipeline.suspects import suspects_of, suspicion_of
 
 
 def decide_scored(
-    scored: Scored, *, keep: float | None, rule: str = RECOMMENDED, fix: bool = False
+    scored: Scored, *, keep: float | None, rule: str | Rule = RECOMMENDED, fix: bool = False
 ) -> Decision:
     """What a rule makes of the scores, before anybody asked whether that helps."""
     check_rule(rule, keep, canaries=bool(scored.canaries), n=len(scored.data))
@@ -53,6 +53,7 @@ def decide_scored(
         notes=(*scored.notes, *choice.notes),
         short=choice.short,
         scored=scored,
+        asked=rule,
     )
     return _fixed(found) if fix and choice.rule == CLEAN else found
 

@@ -17,7 +17,7 @@ from dris.core.checks.noise_checks import FEW_DOUBTED
 from dris.core.errors import InputError
 from dris.core.scores.suspicion import suspicion
 from dris.core.select.gate import canaries_needed
-from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, RECOMMENDED, choose, rule_of
+from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, RECOMMENDED, Rule, choose, rule_of
 from dris.core.select.selection import top_mask
 from dris.core.validate import count_of
 from dris.pipeline.scored import Scored
@@ -54,16 +54,17 @@ class Choice:
     notes: tuple[str, ...] = ()
 
 
-def check_rule(rule: str, keep: float | None, *, canaries: bool, n: int) -> None:
+def check_rule(rule: str | Rule, keep: float | None, *, canaries: bool, n: int) -> None:
     """Refuse, before anything trains, what could not be chosen afterwards."""
     if keep is not None:
         count_of(keep, n, "keep")
     if rule == RECOMMENDED:
         return
-    if rule_of(rule).needs_canaries and not canaries:
+    named = rule_of(rule)
+    if named.needs_canaries and not canaries:
         raise InputError(
-            f"the rule {rule} needs canaries to set its gate, and none are planted; let dris train "
-            "the proxies with canaries, or take a rule such as rank_variance"
+            f"the rule {named.name} needs canaries to set its gate, and none are planted; let dris "
+            "train the proxies with canaries, or take a rule such as rank_variance"
         )
 
 
@@ -72,7 +73,7 @@ def choice_of(
     judgement: Judgement | None,
     *,
     keep: float | None,
-    rule: str,
+    rule: str | Rule,
     corruption: tuple[CorruptionLimit, ...] | None = None,
 ) -> Choice:
     """The rows that a rule keeps at α, or all but the suspects, and the limits on them."""
@@ -108,7 +109,8 @@ def choice_of(
         )
     if corruption and (mask & ~scored.planted()).any():
         limits = subset_limits(chosen, scored.canaries, corruption, rows=back)
-    return Choice(used, kept, limits, corruption, int(subset.parameters.get("short", 0)), notes)
+    name, short = rule_of(used).name, int(subset.parameters.get("short", 0))
+    return Choice(name, kept, limits, corruption, short, notes)
 
 
 def _vanished(scored: Scored, kept: Mask) -> tuple[str, ...]:
@@ -128,8 +130,8 @@ def corruption_of(scored: Scored) -> tuple[CorruptionLimit, ...]:
 
 
 def _plan(
-    scored: Scored, judgement: Judgement | None, rule: str, keep: float | None
-) -> tuple[str, float, tuple[str, ...]]:
+    scored: Scored, judgement: Judgement | None, rule: str | Rule, keep: float | None
+) -> tuple[str | Rule, float, tuple[str, ...]]:
     """The rule to use, the share it keeps, and what was put in place of what."""
     n, share = len(scored.data), 1.0 if keep is None else keep
     least = FEW if keep is None else LITTLE
@@ -150,7 +152,7 @@ def _plan(
         return cleanest, share, (f"no canaries: {cleanest} in place of a recommendation",)
     undoubted = (1 - judgement.doubted) * float((~scored.planted()).mean())
     used = judgement.rule if rule == RECOMMENDED else rule
-    why = _lacking(scored) if rule_of(used).needs_canaries else None
+    why = _lacking(scored, rule_of(used)) if rule_of(used).needs_canaries else None
     if rule == RECOMMENDED and why is None:
         why = _unfit(scored, judgement, undoubted * n)
     if why is None and (rule != RECOMMENDED or used != CLEANEST):
@@ -160,9 +162,9 @@ def _plan(
     return CLEANEST, min(share, max(undoubted, 1 / n)), notes
 
 
-def _lacking(scored: Scored) -> str | None:
+def _lacking(scored: Scored, rule: Rule) -> str | None:
     """Why there can be no gate."""
-    need = canaries_needed()
+    need = canaries_needed(rule.recall)
     have = scored.canaries[0].choosing.positions.size
     if have >= need:
         return None

@@ -18,6 +18,7 @@ from dris.core.noise.noise_rate import NoiseRate
 from dris.core.notebook import plain_html
 from dris.core.scores.formulas import SCORES
 from dris.core.select.importance import Importance, importance
+from dris.core.select.rules import RECOMMENDED, Rule
 from dris.core.select.selection import Subset
 from dris.data.labelled import LabelledData
 from dris.pipeline.choice import Choice, choice_of
@@ -91,6 +92,7 @@ class Decision:
         short: How many fewer than asked for pass a gate.
         scored: The proxies behind it; None where there was too little data to train any.
         weighting: How often to draw each example, where `dris.weights` was asked.
+        asked: The rule that was asked for.
 
     >>> import dris
     >>> few = LabelledData.of(np.eye(2), [0, 1], classes=("cat", "dog"))
@@ -118,6 +120,7 @@ class Decision:
     short: int = 0
     scored: Scored | None = None
     weighting: Weighting | None = None
+    asked: str | Rule = RECOMMENDED
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kept", read_only(self.kept, np.int64))
@@ -218,11 +221,18 @@ class Decision:
         plan = importance(values, smoothing=smoothing, weight_exponent=exponent)
         return Weighting(score, plan, at, len(self.data))
 
+    @property
+    def used(self) -> str | Rule:
+        """The rule that was used, with its parameters."""
+        if isinstance(self.asked, Rule) and self.asked.name == self.rule:
+            return self.asked
+        return self.rule
+
     def at(self, keep: float) -> Choice:
         """What the same rule would keep of another share, and the limits on that."""
         if self.scored is None:
             raise InputError("no proxy trained on so little data, so that there is no other share")
-        rule = "rank_variance" if self.rule == EVERYTHING else self.rule
+        rule = "rank_variance" if self.rule == EVERYTHING else self.used
         return choice_of(
             self.scored, self.judgement, keep=keep, rule=rule, corruption=self.corruption
         )

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from dris.core.large.mapped import let_go
 from dris.core.streams import rng_for
-from dris.learn.jobs.folds import copies_in, folds_of
-from dris.learn.trainers.stacked.head_models import Head
-from dris.learn.trainers.stacked.row_models import guesses_after
+from dris.learn.trainers.folds import copies_in, folds_of
+from dris.learn.trainers.stacked.head import Head
+from dris.learn.trainers.stacked.row_models import predict_after
 from dris.pipeline.wording import CONDITION, held_out_change
 
 Positions = NDArray[np.int64]
@@ -246,7 +246,7 @@ def _measured(
     rows = [at for arm in arms for at in arm]
     guesses: dict[str, NDArray[np.int64]] = {}
     for name, head in HEADS.items():
-        said = guesses_after(x, given, classes, rows, head=head, seed=seed, tick=tick)
+        said = predict_after(x, given, classes, rows, head=head, seed=seed, tick=tick)
         guesses[name] = _held_out(said, fold, width)
     for name, model in estimators.items():
         guesses[name] = _fitted(model, x, given, arms, fold)

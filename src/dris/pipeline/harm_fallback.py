@@ -11,7 +11,7 @@ from dris.core.select.rules import CLEAN, rule_of
 from dris.core.select.selection import Subset
 from dris.core.temporaries import temporary_folder
 from dris.data.labelled import LabelledData
-from dris.learn.jobs.jobs import Data
+from dris.learn.trainers.job import Data
 from dris.learn.trainers.stacked.feature_table import as_features
 from dris.pipeline.by_scores import decide_scored
 from dris.pipeline.choice import FEW, LITTLE
@@ -77,9 +77,15 @@ def _measured(decision: Decision, scored: Scored, estimator: Any) -> Harm | None
         let_go(x)  # of many rows some thousands are looked at
         if scored.features is None:
             part = replace(part, features=data.features)
-        seen = score_data(part, inner, workers=1, only_judged=scored.only_judged)
+        seen = score_data(
+            part,
+            inner,
+            workers=1,
+            only_judged=scored.only_judged,
+            gradient_norm="gradient_norm" in scored.dynamics.columns,
+        )
         fix = decision.fixed is not None
-        once = decide_scored(seen, keep=decision.keep, rule=decision.rule, fix=fix)
+        once = decide_scored(seen, keep=decision.keep, rule=decision.used, fix=fix)
         return _trained_on(once, once.kept, at)
 
     def as_decided(at: NDArray[np.int64]) -> Kept:
@@ -104,7 +110,7 @@ def _measured(decision: Decision, scored: Scored, estimator: Any) -> Harm | None
 def _inside(decision: Decision, scored: Scored) -> Settings:
     """How proxies are trained inside a fold: as the data's own, without what is not looked at."""
     epochs = min(scored.settings.epochs, scored.dynamics.scored_epoch + 1)
-    canaries = scored.settings.canaries if rule_of(decision.rule).needs_canaries else ()
+    canaries = scored.settings.canaries if rule_of(decision.used).needs_canaries else ()
     models = scored.settings.models if scored.dynamics.out_of_fold is not None else ()
     if len(set(models)) > 1:  # as many as the data would be given
         models = ()

@@ -8,7 +8,7 @@ import numpy as np
 
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, RECOMMENDED
+from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, RECOMMENDED, RULES, Rule, rule_of
 from dris.data.findings.uninformative import telling
 from dris.data.labelled import LabelledData
 from dris.learn.engines.engine import Engine
@@ -32,7 +32,7 @@ def decide(
     data: LabelledData,
     *,
     keep: float | None = None,
-    rule: str = RECOMMENDED,
+    rule: str | Rule = RECOMMENDED,
     seed: int = 0,
     settings: Settings | None = None,
     dynamics: Dynamics | None = None,
@@ -52,6 +52,9 @@ def decide(
     `dris.pipeline.verbs` says what each parameter is.
     """
     how = replace(Settings(), seed=seed) if settings is None else settings
+    if isinstance(rule, Rule):
+        named = rule_of(rule)
+        rule = named.name if named.name in RULES else named
     if fix and (keep is not None or rule not in (RECOMMENDED, CLEAN)):
         raise InputError("fix is for clean; leave keep and rule out")
     if dynamics is not None and probabilities is not None:
@@ -60,6 +63,11 @@ def decide(
     ours = dynamics is None and probabilities is None
     certified = ours and bool(how.canaries)
     check_rule(rule, keep, canaries=certified, n=len(data))
+    column = None if rule == RECOMMENDED else rule_of(rule).needs_column
+    if ours and column not in (None, "gradient_norm"):
+        raise InputError(
+            f"the rule needs {column}, which proxies do not record; pass dynamics that hold it"
+        )
     few = len(data.classes) < 2 or len(data) < FEWEST
     if few and (ours or len(data.classes) < 2):
         what = "one class" if len(data.classes) < 2 else f"{len(data)} examples"
@@ -86,6 +94,7 @@ def decide(
         engine=engine,
         progress=progress,
         only_judged=rule in _OUT_OF_FOLD,
+        gradient_norm=column is not None,
     )
     found = decide_scored(scored, keep=keep, rule=rule, fix=fix)
     return with_harm(found, estimator=estimator) if check_harm else found

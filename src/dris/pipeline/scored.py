@@ -29,10 +29,10 @@ from dris.data.labelled import LabelledData
 from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import Progress
 from dris.learn.extras import require
-from dris.learn.jobs.jobs import Columns
 from dris.learn.proxies import default_recipe, train_proxies
 from dris.learn.store.run_store import Store
-from dris.learn.trainers.registry import kind_of
+from dris.learn.trainers.job import Columns
+from dris.learn.trainers.registry import trainer_of
 from dris.pipeline.settings import DEFAULTS, NO_ENCODER, Settings
 
 LARGE = 5_000_000  # values per column (K·E·N) above which only the scored epoch is kept
@@ -88,7 +88,7 @@ class Scored:
         Images are one where stacked proxies read them as such.
         """
         x = self.data.x if self.features is None else self.features
-        stacked = all(kind_of(model).train is not None for model in self.settings.models)
+        stacked = all(trainer_of(model).trains_together for model in self.settings.models)
         return x.reshape(len(x), -1) if x.ndim == 4 and stacked and self.settings.models else x
 
     @property
@@ -193,6 +193,7 @@ def score_data(
     progress: Progress | None = None,
     engine: Engine | str = "local",
     only_judged: bool = False,
+    gradient_norm: bool = False,
 ) -> Scored:
     """Plant canaries, train proxies, and hold on to both.
 
@@ -223,6 +224,8 @@ def score_data(
         "store": store,
         "engine": engine,
     }
+    if gradient_norm:
+        how["gradient_norm"] = True
     how["standardize"] = scaling(data, features)
     if chosen.scored_epoch is not None:
         how["scored_epoch"] = chosen.scored_epoch
@@ -248,7 +251,7 @@ def score_data(
         half = _share(progress, 2, 1)
     planted = _planted(data, chosen, pilot)
     labels = planted[-1].planted if planted else data.labels
-    stacked = all(kind_of(model).train is not None for model in models)
+    stacked = all(trainer_of(model).trains_together for model in models)
     apart = only_judged and stacked and folds is not None
     if apart and planted:
         labels, how["judged"] = data.labels, labels
@@ -405,7 +408,7 @@ def _folds(models: Sequence[Any], asked: int | None, *, named: bool, large: bool
 
     A network that somebody named trains on everything, as in the paper.
     """
-    if asked is None or all(kind_of(model).train is not None for model in models):
+    if asked is None or all(trainer_of(model).trains_together for model in models):
         return asked
     return None if named or large else min(asked, FEW_FOLDS)
 

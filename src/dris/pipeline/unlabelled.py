@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.streams import rng_for
-from dris.learn.jobs.jobs import Data
+from dris.learn.trainers.job import Data
 from dris.learn.trainers.stacked.feature_table import as_features
-from dris.learn.trainers.stacked.row_models import guesses_after
+from dris.learn.trainers.stacked.row_models import predict_after
 from dris.pipeline.harm import HEADS
 from dris.pipeline.scored import scaling
 
@@ -41,7 +41,7 @@ def labels_to_consider(decision: "Decision") -> NDArray[np.int64]:
     y = np.concatenate((decision.labels[kept], np.zeros(len(aside), dtype=np.int64)))
     table = as_features(Data(x, y), scaling(data)).x
     every = [
-        guesses_after(table, y, len(data.classes), [np.arange(len(own))], head=head)[0, len(own) :]
+        predict_after(table, y, len(data.classes), [np.arange(len(own))], head=head)[0, len(own) :]
         for head in HEADS.values()
     ]
     alike = np.all([guess == every[0] for guess in every], axis=0)

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.select.rules import RECOMMENDED
+from dris.core.select.rules import RECOMMENDED, Rule
 from dris.data.labelled import LabelledData
 from dris.data.options import ReadKeywords
 from dris.data.reader import read_data
@@ -80,7 +80,7 @@ def prune(
     y: Any = None,
     *,
     keep: float,
-    rule: str = RECOMMENDED,
+    rule: str | Rule = RECOMMENDED,
     **options: Unpack[Options],
 ) -> Decision:
     """Keep a share of the examples, those most worth training on.
@@ -89,7 +89,7 @@ def prune(
         data: What `dris.read_data` takes or returns: a path, a frame, arrays, a data set.
         y: The labels of arrays and lists, one a row.
         keep: α, the largest share of the examples to keep.
-        rule: "recommended" for the data, or one of `dris.RULES`.
+        rule: "recommended" for the data, a name in `dris.RULES`, or a `dris.Rule`.
         **options: Of training and of the harm check (see `Options`), and of `dris.read_data`.
 
     >>> import numpy as np

@@ -1,5 +1,7 @@
 """The registry: every rule is what its name says, the same whoever asks."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from dris.core.scores.suggestions import doubted_labels
 from dris.core.scores.suspicion import suspicion
 from dris.core.select.gate import canaries_needed, gate_of
 from dris.core.select.methods import METHODS
+from dris.core.select.rule_parameters import PARAMETERS
 from dris.core.select.rules import CLEAN, RECOMMENDED, RULES, Rule, choose, rule_of
 from dris.core.select.selection import keep_top, keep_top_per_class, mix_uniform, remove_bottom
 
@@ -205,12 +208,20 @@ def test_parameters_at_the_ends_of_their_range_are_taken(share):
 def test_all_that_is_wrong_with_a_rule_is_named_at_once(how, problems):
     with pytest.raises(InputError) as caught:
         Rule(**how)
-    assert [one.split()[0] for one in str(caught.value).split("; ")] == problems
+    assert [one.split("`")[1] for one in str(caught.value).split("; ")] == problems
+
+
+def test_the_parameters_that_commands_offer_are_those_of_a_rule_with_their_types():
+    own = {f.name: f.type for f in fields(Rule)}
+    for name, (kind, text) in PARAMETERS.items():
+        assert own.pop(name) == kind | None
+        assert text.endswith(".")
+    assert set(own) == {"score", "method", "name", "title", "about"}
 
 
 @pytest.mark.parametrize("name", ["best", RECOMMENDED, "hybrid:0.25", "rank_variance@2"])
 def test_a_name_that_is_none_lists_those_there_are(name):
-    with pytest.raises(InputError, match=r"rule must be one of clean, clean_then_hard, .*random"):
+    with pytest.raises(InputError, match=r"`rule` must be one of clean, clean_then_hard, .*random"):
         rule_of(name)
 
 

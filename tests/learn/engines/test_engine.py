@@ -14,7 +14,7 @@ from dris.core.errors import InputError
 from dris.learn.engines.cluster import connected
 from dris.learn.engines.engine import Engine, checked_engine
 from dris.learn.engines.processes import run_all
-from dris.learn.store.visible_folder import marked
+from dris.learn.engines.visible_folder import marked
 
 NOBODY = "127.0.0.1:1"
 

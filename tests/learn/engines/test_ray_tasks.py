@@ -22,10 +22,10 @@ from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
 from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import run_all
-from dris.learn.jobs.jobs import DivergedError
 from dris.learn.proxies import train_proxies
 from dris.learn.sharded.sharded_ranks import rank_shards
 from dris.learn.store.run_store import Store
+from dris.learn.trainers.job import DivergedError
 from experiments.cell_data import Place
 from experiments.own.trial import Trial, run_trial
 from experiments.runner import run

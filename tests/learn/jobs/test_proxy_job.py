@@ -23,15 +23,15 @@ import counted_training  # noqa: E402
 from counted_training import EPOCHS, STEPS, finished, killed_after, started, taken  # noqa: E402
 from dris.core.errors import InputError  # noqa: E402
 from dris.learn.jobs import proxy_job  # noqa: E402
-from dris.learn.jobs.job_keys import key_of  # noqa: E402
-from dris.learn.jobs.jobs import Data, Job, everyone_or_bag  # noqa: E402
+from dris.learn.jobs.kept_jobs import key_of  # noqa: E402
 from dris.learn.proxies import train_proxies  # noqa: E402
 from dris.learn.recipe import Recipe  # noqa: E402
-from dris.learn.store.model_names import name_of  # noqa: E402
 from dris.learn.store.run_store import Store  # noqa: E402
 from dris.learn.store.runs import STATE  # noqa: E402
+from dris.learn.trainers.job import Data, Job, everyone_or_bag  # noqa: E402
 from dris.learn.trainers.networks.models import Classifier  # noqa: E402
 from dris.learn.trainers.networks.models.dense import fully_connected, linear  # noqa: E402
+from dris.learn.trainers.registry import describe_model  # noqa: E402
 
 RECIPE = Recipe(epochs=3, batch_size=16, learning_rate=0.1)
 
@@ -131,7 +131,9 @@ def test_data_sets_of_one_kind_and_length_have_their_own_runs():
 def test_long_parameters_of_an_estimator_are_part_of_the_key():
     weights = {i: 1.0 + i for i in range(80)}
     models = [SGDClassifier(class_weight={**weights, 40: w}) for w in (2.0, 3.0)]
-    assert name_of(models[0]) == name_of(models[1])  # scikit-learn's words leave out the middle
+    assert describe_model(models[0]) == describe_model(
+        models[1]
+    )  # scikit-learn's words leave out the middle
     assert key_of(job(model=models[0]), data()) != key_of(job(model=models[1]), data())
 
 
@@ -189,11 +191,11 @@ class Builder:
     ],
 )
 def test_a_model_is_named_by_what_determines_it(model, name):
-    assert name_of(model) == name
+    assert describe_model(model) == name
 
 
 def test_no_name_holds_an_address():
-    assert "0x" not in name_of(Builder())
+    assert "0x" not in describe_model(Builder())
 
 
 def test_models_that_share_a_name_are_refused_where_there_is_a_store(tmp_path):

@@ -18,7 +18,7 @@ from dris.core.dynamics.trajectories import margins_of, trajectories_of
 from dris.core.errors import InputError
 from dris.core.ids import Positions
 from dris.core.scores.formulas import SCORES
-from dris.learn.record.epoch_buffer import Sweep
+from dris.learn.record.epoch_buffer import EpochBuffer
 from dris.learn.record.recorder import Recorder
 from oracles_recorder import forgotten, last_layer_gradient, thoughts
 
@@ -755,7 +755,7 @@ def test_the_aum_package_agrees_on_the_same_logits(size, record, tmp_path):
 
 
 def test_a_claim_that_fails_marks_nothing():
-    sweep = Sweep(3, 2, ["margin"], np.float32)
+    sweep = EpochBuffer(3, 2, ["margin"], np.float32)
     assert sweep.claim(np.array([0, 2, 0])) == 0
     assert sweep.missing().tolist() == [0, 1, 2]
     assert sweep.claim(np.array([0, 2])) is None

@@ -260,6 +260,16 @@ SCORES: dict[str, Callable[..., Score]] = {
 """
 
 
+EXTRA_COLUMNS = {
+    "grand": "gradient_norm",
+    "hybrid": "gradient_norm",
+    "aum_threshold": "threshold_sample",
+    "rho_loss": "reference_loss",
+    "prototype": "features",
+}
+"""The column that a score needs beyond what proxies record by default."""
+
+
 def _mean_over_proxies(values: NDArray[np.generic]) -> Score:
     """The mean of (K, N) over K in float64, sorted first: no trace of the proxies' order.
 

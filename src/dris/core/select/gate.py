@@ -133,13 +133,15 @@ def best_gate(
     return replace(best, confidence=float(confidence), achieved=max(achieved, float(confidence)))
 
 
-def canaries_needed(recall: float = RECALL, confidence: float = CONFIDENCE) -> int:
+def canaries_needed(recall: float | None = None, confidence: float = CONFIDENCE) -> int:
     """How many canaries it takes for any cut: the smallest m with 1 − recall^m ≥ confidence.
 
     >>> canaries_needed(0.95, 0.95)
     59
     """
-    return math.ceil(math.log1p(-float(confidence)) / math.log(float(recall)))
+    return math.ceil(
+        math.log1p(-float(confidence)) / math.log(RECALL if recall is None else float(recall))
+    )
 
 
 def gate_of(

@@ -9,25 +9,23 @@ estimators, the page and the experiments read `RULES`, and none has rules of its
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError, suggest_name
-from dris.core.scores.formulas import SCORES
+from dris.core.scores.formulas import EXTRA_COLUMNS, SCORES
 from dris.core.select.gate_scores import CHOOSERS, DETECTORS
 from dris.core.select.methods import METHODS, Mask, Task
+from dris.core.select.rule_parameters import PARAMETERS
 from dris.core.select.selection import Subset
 
 RECOMMENDED, CLEAN = "recommended", "clean"
 CLEAN_THEN_HARD: Literal["clean_then_hard"] = "clean_then_hard"
 _HYBRID = {"beta": 0.5, "scaled": False}  # the one score with parameters of its own
-
-
-def _parameter(text: str) -> Any:
-    return field(default=None, metadata={"help": text})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +47,14 @@ class Rule:
 
     score: str = ""
     method: str = "top"
-    beta: float | None = _parameter("Weight of the gradient norm in the hybrid score.")
-    scaled: bool | None = _parameter("Scale the hybrid's norms to the rank variance's range.")
-    epoch: int | None = _parameter("Score the proxies as they were after this epoch.")
-    share: float | None = _parameter("Share of the subset taken from the top; the rest is drawn.")
-    detector: str | None = _parameter("What the gate cuts on.")
-    recall: float | None = _parameter("Share of errors like the canaries that the gate rejects.")
-    chooser: str | None = _parameter("What ranks the examples that pass the gate.")
-    fill: bool | None = _parameter("Where too few pass the gate, add the best of the rejected.")
+    beta: float | None = None
+    scaled: bool | None = None
+    epoch: int | None = None
+    share: float | None = None
+    detector: str | None = None
+    recall: float | None = None
+    chooser: str | None = None
+    fill: bool | None = None
     name: str = field(default="", compare=False)
     title: str = field(default="", compare=False)
     about: str = field(default="", compare=False)
@@ -87,6 +85,11 @@ class Rule:
         """Whether it cannot do without canaries, which set its gate."""
         return METHODS[self.method].needs_canaries
 
+    @property
+    def needs_column(self) -> str | None:
+        """The column of the dynamics that its score needs beyond those recorded by default."""
+        return EXTRA_COLUMNS.get(self.score)
+
     def _defaults(self) -> dict[str, Any]:
         """The parameters that this score and this method take."""
         defaults: dict[str, Any] = {"epoch": None} if self.score else {}
@@ -101,40 +104,34 @@ class Rule:
         elif METHODS[self.method].scored and self.score not in SCORES:
             problems.append(_one_of("score", self.score, SCORES))
         elif self.score and not METHODS[self.method].scored:
-            problems.append(f"score must be left out, the method {self.method} has its own")
+            problems.append(f"`score` must be left out, the method {self.method} has its own")
         for name, value in self.parameters.items():
             if name not in defaults:
                 what, takes = self.score or self.method, ", ".join(defaults) or "none"
-                problems.append(f"{name} is no parameter of {what}, which takes {takes}")
+                problems.append(f"`{name}` is no parameter of {what}, which takes {takes}")
             elif not _VALID[name][0](value):
-                problems.append(f"{name} must be {_VALID[name][1]}, got {value!r}")
+                problems.append(f"`{name}` must be {_VALID[name][1]}, got {value!r}")
         return problems
 
 
-PARAMETERS: dict[str, str] = {
-    f.name: f.metadata["help"] for f in fields(Rule) if "help" in f.metadata
-}
-"""Every parameter that a rule can have, with a line of help; `Rule` has their types."""
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _is(kind: type, value: object) -> bool:
+    return isinstance(value, kind) and isinstance(value, bool) == (kind is bool)
 
 
 _VALID: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "beta": (lambda value: _is_number(value) and 0 <= value <= 1, "in [0, 1]"),
-    "scaled": (lambda value: isinstance(value, bool), "True or False"),
-    "epoch": (lambda value: type(value) is int and value > 0, "a whole number above 0"),
-    "share": (lambda value: _is_number(value) and 0 <= value <= 1, "in [0, 1]"),
-    "detector": (lambda value: value in DETECTORS, f"one of {', '.join(DETECTORS)}"),
-    "recall": (lambda value: _is_number(value) and 0 < value < 1, "in (0, 1)"),
-    "chooser": (lambda value: value in CHOOSERS, f"one of {', '.join(CHOOSERS)}"),
-    "fill": (lambda value: isinstance(value, bool), "True or False"),
+    "beta": (lambda value: _is(Real, value) and 0 <= value <= 1, "in [0, 1]"),
+    "scaled": (lambda value: _is(bool, value), "True or False"),
+    "epoch": (lambda value: _is(Integral, value) and value > 0, "a whole number above 0"),
+    "share": (lambda value: _is(Real, value) and 0 <= value <= 1, "in [0, 1]"),
+    "detector": (lambda value: value in list(DETECTORS), f"one of {', '.join(DETECTORS)}"),
+    "recall": (lambda value: _is(Real, value) and 0 < value < 1, "in (0, 1)"),
+    "chooser": (lambda value: value in list(CHOOSERS), f"one of {', '.join(CHOOSERS)}"),
+    "fill": (lambda value: _is(bool, value), "True or False"),
 }
 
 
 def _one_of(name: str, value: str, known: Mapping[str, object]) -> str:
-    return f"{name} must be one of {', '.join(known)}, got {value!r}{suggest_name(value, known)}"
+    return f"`{name}` must be one of {', '.join(known)}, got {value!r}{suggest_name(value, known)}"
 
 
 def _shown(name: str, value: object) -> str:

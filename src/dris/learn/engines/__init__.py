@@ -1,5 +1,5 @@
 """Where work runs.
 
-In reading order: `engine` (local or Ray), `processes` (of this machine), `ray_tasks`, `ray_jobs`
-and `cluster` (of many), `bars` (how far it is).
+In reading order: `engine` (local or Ray), `processes` (of this machine), `ray_tasks` and `cluster`
+(of many machines), `visible_folder` (who sees a disk), `bars` (how far it is).
 """

@@ -15,7 +15,7 @@ from dris.core.errors import InputError
 from dris.core.temporaries import temporary_place
 from dris.core.validate import check_count
 from dris.learn.engines.engine import Engine, checked_engine
-from dris.learn.store.visible_folder import marked
+from dris.learn.engines.visible_folder import marked
 
 Progress = Callable[[int, int], None]
 NOTES = "DRIS_NOTES"  # in the environment of a command's workers

@@ -20,8 +20,8 @@ from dris.core.errors import InputError
 from dris.learn.engines.cluster import connected
 from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import Progress, settle
+from dris.learn.engines.visible_folder import Mark
 from dris.learn.extras import require
-from dris.learn.store.visible_folder import Mark
 
 _log = logging.getLogger("dris.run")
 _POLL = 0.25  # seconds between two looks at the cluster
@@ -121,7 +121,7 @@ def _at_work(
     ray = require("ray", "ray")
     node, host = ray.get_runtime_context().get_node_id(), ray.util.get_node_ip_address()
     counter.begin.remote(task, f"node {node[:8]} at {host}, process {os.getpid()}")
-    if mark is not None and not mark.seen():
+    if mark is not None and not mark.is_visible():
         raise InputError(
             f"the node at {host} does not see {mark.path.parent}, where results are kept; "
             "name one on a disk that all nodes share, by its whole path"

@@ -1,6 +1,5 @@
-"""What is to be trained, and what can train it.
+"""One training from its first epoch to its last, kept so that a kill costs little.
 
-In reading order: `proxy_inputs` (what is passed), `jobs` and `job_keys` (what is to be trained),
-`folds` (who trains on what), `standardized` (tables), `trainer` and `trainers` (what can train),
-`proxy_job` (one proxy from its first epoch to its last).
+In reading order: `kept_jobs` (how a job is found again in a store), `proxy_job` (one proxy),
+`stacked_job` (all stacked proxies together), `target_job` (a target), `ray_jobs` (on a cluster).
 """

@@ -1,7 +1,6 @@
 """Train one proxy, record it after every epoch, keep it so that a kill costs little."""
 
 import json
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,72 +10,37 @@ from numpy.typing import NDArray
 
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.sanitize import from_json
-from dris.learn.jobs.job_keys import key_of, made_by
-from dris.learn.jobs.jobs import (
-    Data,
-    Job,
-    Positions,
-    Trained,
-    epochs_of,
-    everyone_or_bag,
-    folds_for,
-)
+from dris.learn.jobs.kept_jobs import keep, provenance_of
 from dris.learn.record.recorder import Recorder
 from dris.learn.store.run_store import Store
 from dris.learn.store.runs import Run
-from dris.learn.trainers.networks.schedules import Passes
-from dris.learn.trainers.registry import kind_of, one_thread, told_who
-from dris.learn.trainers.trainer import Trainer
+from dris.learn.trainers.job import Data, Job, Positions, Trained, everyone_or_bag, folds_for
+from dris.learn.trainers.registry import naming_divergence, one_thread, trainer_of
+from dris.learn.trainers.schedules import Passes
+from dris.learn.trainers.trainer import Training
+
+_PREFIX = "recorder."
 
 
 def train(job: Job, data: Data, store: Store | None, tick: Callable[[], None]) -> Trained:
     """The `Dynamics` of one job (K = 1) over all examples, ids = positions.
 
     One thread, so that no bit depends on the machine's other work. `tick` is called after each
-    epoch, also for those found in the store.
+    epoch, also for those that the store holds.
     """
-    return kept(job, data, store, tick, lambda run: Trained(_follow(job, data, run, tick)))
-
-
-def kept(
-    job: Job,
-    data: Data,
-    store: Store | None,
-    tick: Callable[[], None],
-    work: Callable[[Run | None], Trained],
-) -> Trained:
-    """What `work` gives for the run of a job, or what the store holds; it keeps whole results."""
-    if store is None:
-        return work(None)
-    run = store.run(key_of(job, data))
-    found = run.found()
-    if found is None:
-        with run.locked():
-            found = run.found()  # another process may have been faster
-            if found is None:
-                begin = time.monotonic()
-                trained = work(run)
-                if trained.dynamics is None or trained.broken:
-                    return trained  # and not kept: the next one may have another rate
-                run.finish(trained.dynamics, seconds=time.monotonic() - begin)
-                del trained  # before it is read again: there would be two
-                return Trained(run.load())
-    for _ in range(epochs_of(job)):
-        tick()
-    return Trained(found, found=True)
+    return keep(job, data, store, tick, lambda run: Trained(_follow(job, data, run, tick)))
 
 
 def _follow(job: Job, data: Data, run: Run | None, tick: Callable[[], None]) -> Dynamics:
-    y = data.y
-    measured = np.arange(len(y), dtype=np.int64)
-    rows, outside = everyone_or_bag(job, job.stream, len(y)), measured[:0]
+    y, recipe = data.y, job.recipe
+    everyone = np.arange(len(y), dtype=np.int64)
+    rows, outside = everyone_or_bag(job, job.stream, len(y)), everyone[:0]
     if job.folds is not None:
         fold = folds_for(job, job.stream, data)
         rows, outside = np.flatnonzero(fold != job.fold), np.flatnonzero(fold == job.fold)
-    recipe = job.recipe
     recorder = Recorder(
-        measured,
-        labels=y[measured],
+        everyone,
+        labels=y,
         record=job.record,
         # Who may stop early does not know which epochs there will be.
         scored_epoch=recipe.scored if job.patience is None else None,
@@ -84,8 +48,8 @@ def _follow(job: Job, data: Data, run: Run | None, tick: Callable[[], None]) -> 
         rival=job.rival,
     )
     with one_thread(job):
-        trainer = _trainer(job, data, rows)
-        start = _resumed(trainer, recorder, run)
+        training = _training(job, data, rows)
+        start = _resume(training, recorder, run)
         for _ in range(start):
             tick()
         for epoch in range(start + 1, recipe.stop + 1):
@@ -93,20 +57,27 @@ def _follow(job: Job, data: Data, run: Run | None, tick: Callable[[], None]) -> 
                 for _ in range(epoch, recipe.stop + 1):  # epochs that never come
                     tick()
                 break
-            with told_who(job, epoch):
-                _one_epoch(job, trainer, recorder, y, measured, epoch)
-            held = None if run is None else trainer.state()
-            if run is not None and held is not None:
-                record, state = _split(recorder)
-                run.save_epoch(epoch, record, {**held, **state})
+            with naming_divergence(job, epoch):
+                _one_epoch(job, training, recorder, y, epoch)
+            state = None if run is None else training.state()
+            if run is not None and state is not None:
+                record, rest = _split(recorder)
+                run.save_epoch(epoch, record, {**state, **rest})
             tick()
-        accuracy = None if data.test_y is None else trainer.accuracy(data.test_x, data.test_y)
-    made = {"proxies": [made_by(job, job.stream, accuracy)]}
+        accuracy = None if data.test_y is None else training.accuracy(data.test_x, data.test_y)
+    made = {"proxies": [provenance_of(job, job.stream, accuracy)]}
     return replace(recorder.dynamics(), provenance=made)
 
 
+def _training(job: Job, data: Data, rows: Positions) -> Training:
+    trainer = trainer_of(job.model)
+    stream = job.stream if job.folds is None else (*job.stream, "fold", job.fold)
+    passes = Passes(rows, job.recipe.batch_size, job.seed, stream, equal=trainer.equal_batches)
+    return trainer.build(job, data, passes, stream)
+
+
 def _no_better(recorder: Recorder, outside: Positions, patience: int) -> bool:
-    """Whether so many epochs have not lowered the loss on the rows that were held out."""
+    """True if `patience` epochs have not lowered the loss on the held-out rows."""
     if recorder.epoch <= patience + 1:
         return False
     losses = recorder.dynamics().loss[0][:, outside].mean(axis=1, dtype=np.float64)
@@ -114,25 +85,20 @@ def _no_better(recorder: Recorder, outside: Positions, patience: int) -> bool:
 
 
 def _one_epoch(
-    job: Job,
-    trainer: Trainer,
-    recorder: Recorder,
-    y: NDArray[np.int64],
-    measured: Positions,
-    epoch: int,
+    job: Job, training: Training, recorder: Recorder, y: NDArray[np.int64], epoch: int
 ) -> None:
-    # Networks hand over what they see in training; the others are measured after every epoch.
-    follows = job.record == "scored" and kind_of(job.model).hands_over
+    # Networks are recorded on their training batches; others are measured after every epoch.
+    follows = job.record == "scored" and trainer_of(job.model).records_batches
     if follows:
-        watched: Any = trainer
-        watched.train_epoch(epoch, lambda at, logits: recorder.update(at, logits, y[at]))
+        network: Any = training
+        network.train_epoch(epoch, lambda at, logits: recorder.update(at, logits, y[at]))
     else:
-        trainer.train_epoch(epoch)
+        training.train_epoch(epoch)
     scored = job.record == "scored" and epoch == job.recipe.scored
     if scored or not follows:
         wants = job.gradient_norm and (scored or job.record == "all")
-        for at in trainer.portions(measured):
-            logits, hidden = trainer.measure(at, hidden=wants)
+        for at in training.portions(np.arange(len(y), dtype=np.int64)):
+            logits, hidden = training.measure(at, hidden=wants)
             logits = logits.astype(np.float32, copy=False)
             if not follows:
                 recorder.update(at, logits, y[at], hidden if job.record == "all" else None)
@@ -141,29 +107,20 @@ def _one_epoch(
     recorder.end_epoch()
 
 
-def _trainer(job: Job, data: Data, rows: Positions) -> Trainer:
-    kind = kind_of(job.model)
-    stream = job.stream if job.folds is None else (*job.stream, "fold", job.fold)
-    passes = Passes(rows, job.recipe.batch_size, job.seed, stream, equal=kind.equal_batches)
-    return kind.build(job, data, passes, stream)
-
-
-def _resumed(trainer: Trainer, recorder: Recorder, run: Run | None) -> int:
-    """The last epoch that need not be trained again, with trainer and recorder put there."""
+def _resume(training: Training, recorder: Recorder, run: Run | None) -> int:
+    """Bring training and recorder to the last epoch that was kept, and return it."""
     checkpoint = run.checkpoint() if run is not None else None
     if checkpoint is None:
         return 0
     state = dict(checkpoint.state)
-    plain = from_json(state.pop("recorder").tobytes())
-    held: dict[str, Any] = {**plain, "ids": recorder.ids}
-    prefix = "recorder."
-    for name in [n for n in state if n.startswith(prefix)]:
-        held[name.removeprefix(prefix)] = state.pop(name)
+    held: dict[str, Any] = {**from_json(state.pop("recorder").tobytes()), "ids": recorder.ids}
+    for name in [n for n in state if n.startswith(_PREFIX)]:
+        held[name.removeprefix(_PREFIX)] = state.pop(name)
     if checkpoint.records and checkpoint.records[0]:
         for name in checkpoint.records[0]:
             held[name] = np.stack([record[name] for record in checkpoint.records])
     recorder.load_state_dict(held)
-    trainer.restore(state)
+    training.restore(state)
     return checkpoint.epoch
 
 
@@ -178,7 +135,7 @@ def _split(recorder: Recorder) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         if name.startswith("closed/"):
             record[name] = value[-1]
         elif isinstance(value, np.ndarray):
-            arrays[f"recorder.{name}"] = value
+            arrays[_PREFIX + name] = value
         else:
             plain[name] = value
     arrays["recorder"] = np.frombuffer(json.dumps(plain, sort_keys=True).encode(), dtype=np.uint8)

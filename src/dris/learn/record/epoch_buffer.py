@@ -15,10 +15,10 @@ _WAITING = 1 << 17
 _KINDS: dict[str, Any] = {"correct": np.bool_, "rival": np.int32}
 
 
-class Sweep:
+class EpochBuffer:
     """The (N,) columns of one pass, and which examples it has seen.
 
-    >>> sweep = Sweep(examples=2, classes=2, names=["margin"], dtype=np.float32)
+    >>> sweep = EpochBuffer(examples=2, classes=2, names=["margin"], dtype=np.float32)
     >>> sweep.claim(np.array([1])) is None
     True
     >>> sweep.add(np.array([1]), np.array([0]), np.array([[2.0, 0.5]]), None)
@@ -108,7 +108,7 @@ class Sweep:
             column[at] = found[name]
         queue.size = 0
 
-    def clash(self, other: "Sweep") -> int | None:
+    def clash(self, other: "EpochBuffer") -> int | None:
         """The first position that both have seen with different values, None when there is none."""
         mine, theirs = self.columns(), other.columns()
         differ = np.zeros(len(self._turn), dtype=bool)

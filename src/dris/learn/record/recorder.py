@@ -32,7 +32,7 @@ from dris.core.dynamics.trajectories import Column, TotalsAccumulator
 from dris.core.errors import InputError
 from dris.core.validate import check_count
 from dris.learn.record.batches import Batches
-from dris.learn.record.epoch_buffer import Sweep
+from dris.learn.record.epoch_buffer import EpochBuffer
 
 FORMAT = 1
 _RECORDS = ("all", "scored")
@@ -93,10 +93,10 @@ class Recorder:
             "snapshot": every,
         }
         self._epoch = 1
-        self._open: Sweep | None = None
-        self._closed: list[Sweep] = []  # record="scored": only those that still miss examples
+        self._open: EpochBuffer | None = None
+        self._closed: list[EpochBuffer] = []  # record="scored": only those that still miss examples
         self._totals = TotalsAccumulator(1, len(self.ids))
-        self._snapshot: Sweep | None = None
+        self._snapshot: EpochBuffer | None = None
 
     @property
     def ids(self) -> NDArray[Any]:
@@ -129,8 +129,14 @@ class Recorder:
         self._snapshot = self._taken("snapshot", self._snapshot, ids, logits, targets, features)
 
     def _taken(
-        self, call: str, sweep: Sweep | None, ids: Any, logits: Any, targets: Any, features: Any
-    ) -> Sweep:
+        self,
+        call: str,
+        sweep: EpochBuffer | None,
+        ids: Any,
+        logits: Any,
+        targets: Any,
+        features: Any,
+    ) -> EpochBuffer:
         """The sweep with a batch added to it; nothing changes unless all of the batch is well."""
         batch = self._batches.checked(ids, logits, targets, self._epoch)
         names = self._columns[call]
@@ -144,7 +150,7 @@ class Recorder:
         if features is not None:
             lengths = self._batches.lengths(features, batch, self._epoch)
         if sweep is None:
-            sweep = Sweep(len(self.ids), batch.logits.shape[1], names, batch.dtype)
+            sweep = EpochBuffer(len(self.ids), batch.logits.shape[1], names, batch.dtype)
         twice = sweep.claim(batch.positions)
         if twice is not None:
             raise InputError(
@@ -189,7 +195,7 @@ class Recorder:
             columns = self._closed.pop(0).columns()
             self._totals.add(columns["margin"][None], columns["correct"][None])
 
-    def _refuse_gaps(self, sweep: Sweep | None, what: str) -> None:
+    def _refuse_gaps(self, sweep: EpochBuffer | None, what: str) -> None:
         gaps = self.ids if sweep is None else self.ids[sweep.missing()]
         if len(gaps):
             more = ", …" if len(gaps) > 5 else ""
@@ -297,9 +303,9 @@ class Recorder:
 
     def _restored(
         self, call: str, state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-    ) -> Sweep:
+    ) -> EpochBuffer:
         dtype = np.dtype(state["dtype"])
-        sweep = Sweep(len(self.ids), int(state["classes"]), self._columns[call], dtype)
+        sweep = EpochBuffer(len(self.ids), int(state["classes"]), self._columns[call], dtype)
         sweep.fill(arrays)
         return sweep
 
@@ -376,7 +382,7 @@ class Recorder:
         self._snapshot = self._snapshot or part._snapshot
 
 
-def _stacked(sweeps: list[Sweep]) -> dict[str, Column]:
+def _stacked(sweeps: list[EpochBuffer]) -> dict[str, Column]:
     """The arrays of several sweeps as (epoch, example), "seen" among them."""
     states = [{"seen": sweep.seen} | sweep.columns() for sweep in sweeps]
     return {name: np.stack([state[name] for state in states]) for name in states[0]}

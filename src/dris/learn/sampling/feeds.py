@@ -13,11 +13,11 @@ from dris.core.dynamics.trajectories import trajectories_of
 from dris.core.errors import InputError
 from dris.core.sanitize import from_json
 from dris.core.select.importance import Importance
-from dris.learn.jobs.jobs import CollapsedError
+from dris.learn.jobs.target_job import Sampled
 from dris.learn.sampling.plans import Plan, Score, Seen, no_score, uniform
-from dris.learn.store.target_log import Arrays, Sampled
-from dris.learn.trainers.networks.schedules import Drawn, Positions, Schedule
-from dris.learn.trainers.trainer import Trainer
+from dris.learn.trainers.job import CollapsedError
+from dris.learn.trainers.schedules import Drawn, Positions, Schedule
+from dris.learn.trainers.trainer import State, Training
 
 _log = logging.getLogger("dris.learn")
 
@@ -34,15 +34,15 @@ class Fixed:
         """The schedule."""
         return self.schedule
 
-    def at(self, epoch: int, trainer: Trainer) -> tuple[Schedule, Sampled]:
+    def at(self, epoch: int, training: Training) -> tuple[Schedule, Sampled]:
         """The schedule, whatever the epoch."""
         return self.schedule, self.sampled
 
-    def state(self) -> Arrays:
+    def state(self) -> State:
         """Nothing: it does not change."""
         return {}
 
-    def restore(self, state: Arrays) -> None:
+    def restore(self, state: State) -> None:
         """Nothing: it does not change."""
 
 
@@ -105,11 +105,11 @@ class Online:
         """Uniform draws: nothing has been looked at yet."""
         return self._schedule()
 
-    def at(self, epoch: int, trainer: Trainer) -> tuple[Schedule, Sampled]:
+    def at(self, epoch: int, training: Training) -> tuple[Schedule, Sampled]:
         """Look again where it is time, and say what the epoch draws from."""
         every = self._draws.refresh
         if epoch == 1 or (every is not None and (epoch - 1) % every == 0):
-            self._build(epoch, trainer)
+            self._build(epoch, training)
         schedule, plan = self._schedule(), self._plan
         alarm = plan.concentration_size < self._draws.alarm_below
         if alarm and not self._alarmed:
@@ -132,7 +132,7 @@ class Online:
             collapsed=self._collapsed,
         )
 
-    def state(self) -> Arrays:
+    def state(self) -> State:
         """The plan as it is: a resumed run may stand between two looks at the target."""
         plain = {
             "rule": self._plan.rule,
@@ -143,16 +143,16 @@ class Online:
         text = np.frombuffer(json.dumps(plain).encode(), dtype=np.uint8)
         return {"feed": text, "feed.probabilities": self._plan.probabilities}
 
-    def restore(self, state: Arrays) -> None:
+    def restore(self, state: State) -> None:
         """Go on from what `state` gave."""
         plain = from_json(state["feed"].tobytes())
         q = state["feed.probabilities"]
         self._plan = Importance(q, plain["rule"], plain["parameters"], self._draws.exponent)
         self._collapsed, self._alarmed = plain["collapsed"], plain["alarmed"]
 
-    def _build(self, epoch: int, trainer: Trainer) -> None:
+    def _build(self, epoch: int, training: Training) -> None:
         def target() -> tuple[Score, Score]:
-            return losses_of(trainer, self._pool, self._y, norms=self._draws.plan.norms)
+            return losses_of(training, self._pool, self._y, norms=self._draws.plan.norms)
 
         try:
             plan = self._draws.plan.build(replace(self._seen, target=target), self._draws.exponent)
@@ -175,10 +175,10 @@ class Online:
 
 
 def losses_of(
-    trainer: Trainer, pool: Positions, y: NDArray[np.int64], *, norms: bool
+    training: Training, pool: Positions, y: NDArray[np.int64], *, norms: bool
 ) -> tuple[Score, Score]:
     """(loss, last-layer gradient norm if asked) of the pool; not finite if the network is not."""
-    logits, features = trainer.measure(pool, hidden=norms)
+    logits, features = training.measure(pool, hidden=norms)
     with np.errstate(invalid="ignore", over="ignore"):
         found = trajectories_of(logits, y[pool])
         each = found["loss"].astype(np.float64)

@@ -1,6 +1,5 @@
 """Work that survives a kill.
 
 In reading order: `run_store` (a folder of runs), `runs` (one of them), `locks`, `scratch` (a folder
-for work in progress), `model_names` (what determines a model), `featurefile`, `target_log`,
-`visible_folder` (who sees a disk).
+for work in progress), `featurefile` (features computed once).
 """

@@ -117,12 +117,12 @@ class Run:
 
     def load(self) -> Dynamics:
         """The dynamics of a run that is done, memory-mapped."""
-        found = self.found()
-        if found is None:
+        dynamics = self.read()
+        if dynamics is None:
             raise InputError(f"{self.folder} holds no finished run; compute it first")
-        return found
+        return dynamics
 
-    def found(self) -> Dynamics | None:
+    def read(self) -> Dynamics | None:
         """The dynamics if the run is done and whole, memory-mapped; every byte is read once.
 
         No lock is needed: the mark `done` is written last, and what it marks is never changed.

@@ -1,6 +1,7 @@
-"""What can train a proxy, in reading order.
+"""What can train a proxy.
 
-`trainer` (what each of them must offer), `stacked` (many small heads in the same matrix products:
-the default for tables), `estimators` (scikit-learn's classifiers), `networks` (torch), `registry`
-(all of them by name).
+In reading order: `job` (what is to be trained), `inputs` (what is passed), `standardize` (tables),
+`folds` (who trains on what), `schedules` (what an epoch is), `trainer` (what each kind offers),
+`stacked` (many small heads in the same matrix products: the default for tables), `estimators`
+(scikit-learn's classifiers), `networks` (torch), `registry` (all of them by name).
 """

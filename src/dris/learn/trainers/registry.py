@@ -5,67 +5,66 @@ from contextlib import contextmanager
 from typing import Any
 
 from dris.core.errors import InputError, suggest_name
-from dris.learn.jobs.jobs import CollapsedError, DivergedError, Job
-from dris.learn.trainers.estimators.estimator_trainer import ESTIMATOR
-from dris.learn.trainers.networks.network_trainer import NETWORK
-from dris.learn.trainers.stacked.stacked_trainer import STACKED
-from dris.learn.trainers.trainer import TrainerKind
+from dris.learn.trainers.estimators.estimator import EstimatorTrainer
+from dris.learn.trainers.job import CollapsedError, DivergedError, Job
+from dris.learn.trainers.networks.network_trainer import NetworkTrainer
+from dris.learn.trainers.stacked.head import HeadTrainer
+from dris.learn.trainers.trainer import Trainer
 
-TRAINERS: tuple[TrainerKind, ...] = (STACKED, ESTIMATOR, NETWORK)  # the last takes all the rest
+# The last takes all the rest.
+TRAINERS: tuple[Trainer, ...] = (HeadTrainer(), EstimatorTrainer(), NetworkTrainer())
 
 
-def kind_of(model: Any) -> TrainerKind:
-    """The kind of a model, by its name or by what it is.
+def trainer_of(model: Any) -> Trainer:
+    """The trainer of a model, by its name or by what it is.
 
-    >>> kind_of("mlp").name, kind_of("sgd_log").name, kind_of("resnet20").name
+    >>> trainer_of("mlp").title, trainer_of("sgd_log").title, trainer_of("resnet20").title
     ('stacked head', 'scikit-learn classifier', 'network')
     """
-    return next(kind for kind in TRAINERS if kind.takes(model))
+    return next(trainer for trainer in TRAINERS if trainer.takes(model))
 
 
-def checked_model(model: Any) -> Any:
-    """A model as jobs hold it, once it is known that it can be a proxy.
-
-    >>> checked_model("sgd_log").loss
-    'log_loss'
-    """
+def check_model(model: Any) -> Any:
+    """A model as jobs hold it; raises if it cannot be a proxy."""
     if isinstance(model, str):
         check_name(model)
-    return kind_of(model).checked(model)
+    return trainer_of(model).check(model)
 
 
 def check_name(model: str) -> None:
-    """Refuse a name that no kind of model has; nothing is built for it.
-
-    >>> check_name("sgd_log")
-    """
-    if ":" in model or model in kind_of(model).names():
+    """Raise for a name that no kind of model has; builds nothing."""
+    if ":" in model or model in trainer_of(model).names():
         return
-    names = [name for each in TRAINERS for name in each.names()]
+    names = [name for trainer in TRAINERS for name in trainer.names()]
     raise InputError(
         f"unknown model {model!r}{suggest_name(model, names)}; choose from {', '.join(names)}, "
         "or package.module:function"
     )
 
 
+def describe_model(model: Any) -> str:
+    """A model in words that determine it: a name, an estimator's parameters, an import path."""
+    return model if isinstance(model, str) else trainer_of(model).describe(model)
+
+
 @contextmanager
 def one_thread(job: Job) -> Iterator[None]:
-    """One thread for whatever computes on the CPU, and the number there was afterwards."""
+    """Compute in one thread on the CPU, so that no bit depends on the machine's other work."""
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(limits=1), kind_of(job.model).one_thread(job):
+    with threadpool_limits(limits=1), trainer_of(job.model).limit_threads(job):
         yield
 
 
 @contextmanager
-def told_who(job: Job, epoch: int) -> Iterator[None]:
+def naming_divergence(job: Job, epoch: int) -> Iterator[None]:
     """Name the training and the epoch when its numbers are no longer finite."""
     try:
         yield
     except CollapsedError:
         raise
     except ValueError as error:
-        if not kind_of(job.model).diverged(error):
+        if not trainer_of(job.model).is_divergence(error):
             raise
         text = str(error)
         remedy = "" if "lower" in text else "; lower its learning rate or standardize"

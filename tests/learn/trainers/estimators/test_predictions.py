@@ -11,10 +11,12 @@ from threadpoolctl import threadpool_limits
 
 from dris.core.errors import InputError
 from dris.core.streams import seed_for
+from dris.learn.recipe import Recipe
 from dris.learn.record.recorder import Recorder
+from dris.learn.trainers.estimators.estimator import Estimator, EstimatorTrainer
 from dris.learn.trainers.estimators.predictions import as_logits, logits_of, penultimate_of
-from dris.learn.trainers.estimators.staged import Estimator, resolve
-from dris.learn.trainers.networks.schedules import Passes
+from dris.learn.trainers.job import Data, Job
+from dris.learn.trainers.schedules import Passes
 
 
 def data(classes, n=90, seed=0):
@@ -96,16 +98,10 @@ def test_models_with_probabilities_alone_give_their_logarithms(classes):
 
 def boosted(model, x, y, epochs):
     everyone = np.arange(len(x))
-    engine = Estimator(
-        model,
-        x,
-        y,
-        int(y.max()) + 1,
-        epochs=epochs,
-        seed=0,
-        stream=("test",),
-        schedule=Passes(everyone, 10, 0, ("test",), equal=False),
-    )
+    recipe = Recipe(epochs=epochs, batch_size=10, learning_rate=0.1)
+    job = Job(model, ("test",), 0, int(y.max()) + 1, recipe)
+    passes = Passes(everyone, 10, 0, ("test",), equal=False)
+    engine = Estimator(job, Data(x, y), passes, ("test",))
     out = []
     for epoch in range(1, epochs + 1):
         engine.train_epoch(epoch)
@@ -228,24 +224,12 @@ def test_a_model_without_a_last_layer_has_no_gradient_norm(model):
 # -- what can be a proxy -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("model", "says"),
-    [
-        ("resnet", "unknown model 'resnet'; choose from sklearn_mlp"),
-        (SGDClassifier, "got the class SGDClassifier; call it"),
-        (3, "got int"),
-        (None, "got NoneType"),
-    ],
-)
-def test_what_is_no_model_is_refused(model, says):
-    with pytest.raises(InputError, match=says):
-        resolve(model)
-
-
 def test_models_that_cannot_be_proxies_are_refused_with_a_way_out():
     from sklearn.linear_model import LogisticRegression, SGDRegressor
 
     with pytest.raises(InputError, match=r"neither partial_fit nor staged predictions.*use SGD"):
-        resolve(LogisticRegression())
+        EstimatorTrainer().check(LogisticRegression())
     with pytest.raises(InputError, match="choose a classifier"):
-        resolve(SGDRegressor())
+        EstimatorTrainer().check(SGDRegressor())
+    with pytest.raises(InputError, match="got the class SGDClassifier"):
+        EstimatorTrainer().check(SGDClassifier)

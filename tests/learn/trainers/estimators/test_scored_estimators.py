@@ -3,9 +3,9 @@ import pytest
 
 from dris.core.errors import InputError
 from dris.core.scores.formulas import aum_mean, forgetting, grand, rank_variance
-from dris.learn.jobs.jobs import Data
-from dris.learn.jobs.standardized import as_table
 from dris.learn.proxies import train_proxies
+from dris.learn.trainers.job import Data
+from dris.learn.trainers.standardize import as_table
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_standardizing_in_blocks_is_standardizing(monkeypatch, made):
     assert np.allclose(whole.mean(axis=0), 0, atol=1e-6)
     assert np.allclose(whole.std(axis=0), 1, atol=1e-5)
     monkeypatch.setattr(
-        "dris.learn.jobs.standardized._blocks",
+        "dris.learn.trainers.standardize._blocks",
         lambda x: (slice(i, i + 7) for i in range(0, len(x), 7)),
     )
     assert np.allclose(as_table(Data(x, y), True).x, whole, atol=1e-6)
@@ -45,7 +45,7 @@ def test_large_features_are_standardized_into_a_file_with_the_same_bytes(
     x, y = made
     whole = as_table(Data(x, y), True, tmp_path).x
     assert not list(tmp_path.iterdir())
-    monkeypatch.setattr("dris.learn.jobs.standardized.IN_MEMORY", 0)
+    monkeypatch.setattr("dris.learn.trainers.standardize.IN_MEMORY", 0)
     mapped = as_table(Data(x, y), True, tmp_path).x
     assert [path.stat().st_size for path in tmp_path.iterdir()] == [whole.nbytes]
     assert isinstance(mapped, np.memmap)
@@ -53,7 +53,7 @@ def test_large_features_are_standardized_into_a_file_with_the_same_bytes(
 
 
 def test_features_that_cannot_be_written_name_the_remedy(monkeypatch, made, tmp_path):
-    monkeypatch.setattr("dris.learn.jobs.standardized.IN_MEMORY", 0)
+    monkeypatch.setattr("dris.learn.trainers.standardize.IN_MEMORY", 0)
     with pytest.raises(InputError, match=r"cannot write .* TMPDIR"):
         as_table(Data(*made), True, tmp_path / "absent")
 
@@ -64,7 +64,7 @@ def test_features_from_a_file_train_the_same_proxies_and_the_file_goes(
 ):
     how = {"model": "sgd_log", "epochs": 2, "proxies": 2, "workers": workers}
     expected = train_proxies(*made, **how)
-    monkeypatch.setattr("dris.learn.jobs.standardized.IN_MEMORY", 0)
+    monkeypatch.setattr("dris.learn.trainers.standardize.IN_MEMORY", 0)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     found = train_proxies(*made, **how)
     assert found.margin.tobytes() == expected.margin.tobytes()
@@ -75,7 +75,7 @@ def test_measuring_in_portions_measures_every_example_once(monkeypatch, made):
     how = {"model": "sgd_log", "epochs": 3, "workers": 1, "gradient_norm": True}
     expected = train_proxies(*made, **how)
     monkeypatch.setattr(
-        "dris.learn.trainers.estimators.staged._AT_ONCE", 6 * 7
+        "dris.learn.trainers.estimators.estimator.MAX_MEASURED", 6 * 7
     )  # seven rows at a time
     found = train_proxies(*made, **how)
     for name in ("loss", "margin", "gradient_norm"):

@@ -21,8 +21,8 @@ from dris.learn.recipe import Recipe  # noqa: E402
 from dris.learn.trainers.networks import loop  # noqa: E402
 from dris.learn.trainers.networks.loop import Network, cosine  # noqa: E402
 from dris.learn.trainers.networks.models import Classifier  # noqa: E402
-from dris.learn.trainers.networks.schedules import Passes  # noqa: E402
 from dris.learn.trainers.networks.sources import DatasetSource, TensorSource  # noqa: E402
+from dris.learn.trainers.schedules import Passes  # noqa: E402
 
 CPU = torch.device("cpu")
 

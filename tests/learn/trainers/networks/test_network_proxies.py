@@ -17,10 +17,10 @@ from torch.utils.data import Dataset, IterableDataset, TensorDataset  # noqa: E4
 
 from dris.core.errors import InputError  # noqa: E402
 from dris.learn.attack import attacker_norms, targeted_noise  # noqa: E402
-from dris.learn.jobs.jobs import Data, Job, folds_for  # noqa: E402
 from dris.learn.jobs.proxy_job import train  # noqa: E402
 from dris.learn.proxies import train_proxies  # noqa: E402
 from dris.learn.recipe import Recipe  # noqa: E402
+from dris.learn.trainers.job import Data, Job, folds_for  # noqa: E402
 from dris.learn.trainers.networks.loop import Network  # noqa: E402
 from dris.learn.trainers.networks.models import Classifier  # noqa: E402
 from dris.learn.trainers.networks.models.dense import fully_connected, linear  # noqa: E402

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dris.core.errors import InputError
 from dris.core.select.importance import importance, proportional
 from dris.core.streams import rng_for
-from dris.learn.trainers.networks.schedules import Drawn, Passes, StepParity
+from dris.learn.trainers.schedules import Drawn, Passes, StepParity
 
 
 def walked(indices, total, batch, epochs, seed):

@@ -9,7 +9,7 @@ import pytest
 from dris.core.errors import InputError
 from dris.learn.proxies import train_proxies
 from dris.learn.recipe import PAPER_FOOD_PROBE, Recipe
-from dris.learn.trainers.stacked.head_models import Head
+from dris.learn.trainers.stacked.head import Head
 from dris.learn.trainers.stacked.heads import train_heads
 
 SHORT = Recipe(epochs=3, batch_size=16, learning_rate=0.1, weight_decay=1e-3)

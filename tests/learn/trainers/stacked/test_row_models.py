@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from dris.learn.jobs.jobs import Data
 from dris.learn.recipe import Recipe
+from dris.learn.trainers.job import Data
 from dris.learn.trainers.stacked.feature_table import as_features
-from dris.learn.trainers.stacked.head_models import Head
-from dris.learn.trainers.stacked.row_models import guesses_after
+from dris.learn.trainers.stacked.head import Head
+from dris.learn.trainers.stacked.row_models import predict_after
 
 HOW = Recipe(epochs=4, batch_size=32, learning_rate=0.05)
 
@@ -20,18 +20,18 @@ def world(n=300):
 def test_a_model_depends_on_its_rows_alone():
     x, y = world()
     rows = [np.arange(200), np.arange(100, 300)]
-    both = guesses_after(x, y, 3, rows, head=Head(hidden=8), recipe=HOW)
-    alone = guesses_after(x, y, 3, rows[1:], head=Head(hidden=8), recipe=HOW)
+    both = predict_after(x, y, 3, rows, head=Head(hidden=8), recipe=HOW)
+    alone = predict_after(x, y, 3, rows[1:], head=Head(hidden=8), recipe=HOW)
     assert (both[1] == alone[0]).all()
     other = y.copy()
     other[:100] = 0  # not among its rows
-    assert (guesses_after(x, other, 3, rows[1:], head=Head(hidden=8), recipe=HOW) == alone).all()
+    assert (predict_after(x, other, 3, rows[1:], head=Head(hidden=8), recipe=HOW) == alone).all()
 
 
 def test_fewer_rows_take_as_many_steps_and_still_learn():
     x, y = world()
     few = np.arange(30)
-    found = guesses_after(x, y, 3, [np.arange(300), few], head=Head(), recipe=HOW)
+    found = predict_after(x, y, 3, [np.arange(300), few], head=Head(), recipe=HOW)
     assert (found == y).mean() > 0.8
 
 
@@ -39,7 +39,7 @@ def test_fewer_rows_take_as_many_steps_and_still_learn():
 def test_models_of_few_rows_take_enough_steps_to_learn_something(rows, epochs):
     x = np.ones((1280, 2), dtype=np.float32)
     ticks = []
-    guesses_after(
+    predict_after(
         x,
         np.arange(1280) % 2,
         2,

@@ -18,15 +18,16 @@ import dris
 from dris.core.dynamics.best_epoch import best_epoch
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.learn.jobs.folds import copies_in
-from dris.learn.jobs.jobs import Data, Job, folds_for
+from dris.learn.jobs import stacked_job
 from dris.learn.proxies import train_proxies
 from dris.learn.recipe import Recipe
 from dris.learn.store.run_store import Store
-from dris.learn.trainers.networks.schedules import Passes
-from dris.learn.trainers.stacked import numpy_stack, stacked_job
+from dris.learn.trainers.folds import copies_in
+from dris.learn.trainers.job import Data, Job, folds_for
+from dris.learn.trainers.schedules import Passes
+from dris.learn.trainers.stacked import numpy_stack
 from dris.learn.trainers.stacked.feature_table import SPARSE_LENGTH
-from dris.learn.trainers.stacked.head_models import Head
+from dris.learn.trainers.stacked.head import Head
 from oracles_heads import trained_head
 
 SHORT = Recipe(epochs=3, batch_size=16, learning_rate=0.1, weight_decay=1e-3)
@@ -108,7 +109,7 @@ def test_folds_follow_the_loop_oracle_in_fold_and_out_of_fold(hidden, folds):
 @pytest.mark.parametrize("hidden", [None, 7])
 def test_one_step_is_the_gradient_that_torch_traces(hidden):
     torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
-    from dris.learn.trainers.networks.schedules import Passes
+    from dris.learn.trainers.schedules import Passes
     from dris.learn.trainers.stacked.numpy_stack import NumpyStack
 
     x, y = toy(n=20)
@@ -590,7 +591,7 @@ def test_interrupted_work_goes_on_from_the_last_epoch_to_the_same_bytes(
 LONG = """
 import sys, numpy as np
 from dris.learn.proxies import train_proxies
-from dris.learn.trainers.stacked import stacked_job
+from dris.learn.jobs import stacked_job
 stacked_job.SAVE_EVERY = 0.0
 rng = np.random.default_rng(0)
 x = rng.normal(size=(3000, 60)); y = (x[:, 0] > 0).astype(int)

@@ -1,6 +1,5 @@
-"""scikit-learn classifiers as proxies.
+"""scikit-learn's classifiers as proxies.
 
-In reading order: `staged` (what an epoch means for each kind), `boosters` (XGBoost,
-LightGBM, CatBoost), `predictions` (logits and features), `hinge` (many linear models at once),
-`estimator_trainer` (all of them as a kind of trainer).
+In reading order: `predictions` (logits of a fitted classifier), `boosters` (XGBoost, LightGBM,
+CatBoost), `estimator` (a classifier in training, and the trainer), `hinge`.
 """

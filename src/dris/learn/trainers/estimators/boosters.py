@@ -1,4 +1,4 @@
-"""XGBoost, LightGBM and CatBoost as proxies: what each says after so many of its rounds."""
+"""XGBoost, LightGBM and CatBoost as proxies: raw scores after a number of boosting rounds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,19 +12,12 @@ from dris.learn.extras import require
 
 @dataclass(frozen=True, slots=True)
 class Booster:
-    """How one library is asked.
+    """How one library is used."""
 
-    Attributes:
-        make: An unfitted classifier by the library's name alone.
-        rounds: How many rounds a fitted one has.
-        raw: Its raw scores after the first rounds, (N,) for two classes, else (N, C).
-        seed: The name of the parameter that seeds it.
-    """
-
-    make: Callable[[], Any]
-    rounds: Callable[[Any], int]
-    raw: Callable[[Any, NDArray[Any], int], Any]
-    seed: str = "random_state"
+    make: Callable[[], Any]  # an unfitted classifier
+    rounds: Callable[[Any], int]  # of a fitted one
+    raw: Callable[[Any, NDArray[Any], int], Any]  # scores after rounds: (N,) for two classes
+    seed: str = "random_state"  # the parameter
 
 
 def _xgboost() -> Any:
@@ -79,17 +72,13 @@ BOOSTERS: dict[str, Booster] = {
 
 
 def booster_of(model: Any) -> Booster | None:
-    """The entry of a classifier by the package that its class is from; None for any other.
-
-    >>> from sklearn.linear_model import SGDClassifier
-    >>> booster_of(SGDClassifier())
-    """
+    """The entry of a classifier by the package that its class is from; None for any other."""
     packages = {each.__module__.partition(".")[0] for each in type(model).__mro__}
     return next((entry for name, entry in BOOSTERS.items() if name in packages), None)
 
 
 def scores_after(model: Any, x: NDArray[Any], rounds: int) -> NDArray[np.float64]:
-    """Raw scores of a fitted booster after so many of its rounds."""
+    """Raw scores of a fitted booster after its first rounds."""
     entry = booster_of(model)
     assert entry is not None
     return np.asarray(entry.raw(model, x, rounds), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What a fitted scikit-learn classifier says of each example: logits, and features before them.
+"""What a fitted scikit-learn classifier predicts: logits, and the features before them.
 
 Decision functions become logits of a softmax. The one-dimensional kind that two classes have,
 z, becomes (−z/2, z/2): its softmax is the logistic function of z and its margin is ±z.
@@ -25,14 +25,7 @@ _ACTIVATIONS: dict[str, Callable[[Matrix], Matrix]] = {
 
 
 def logits_of(estimator: Any, x: Matrix) -> Matrix:
-    """Logits (N, C) of a fitted classifier, from the most exact source that it has.
-
-    >>> from sklearn.linear_model import SGDClassifier
-    >>> model = SGDClassifier(random_state=0).fit([[-1.0], [1.0]], [0, 1])
-    >>> z = logits_of(model, np.array([[-1.0], [1.0]]))
-    >>> z.shape, bool((z[:, 0] == -z[:, 1]).all())
-    ((2, 2), True)
-    """
+    """Logits (N, C) of a fitted classifier, from the most exact source that it has."""
     if _is_network(estimator):
         # predict_proba would round confident examples to exactly 1; the weights do not.
         return as_logits(_hidden(estimator, x) @ estimator.coefs_[-1] + estimator.intercepts_[-1])
@@ -52,22 +45,12 @@ def as_logits(values: Matrix) -> Matrix:
 
 
 def probabilities_as_logits(p: Matrix) -> Matrix:
-    """Logarithms of probabilities, with zero read as the smallest positive normal number.
-
-    >>> probabilities_as_logits(np.array([[1.0, 0.0]])).round(0).tolist()
-    [[0.0, -708.0]]
-    """
+    """Logarithms of probabilities, with zero read as the smallest positive normal number."""
     return np.asarray(np.log(np.maximum(p, np.finfo(p.dtype).tiny)))
 
 
 def penultimate_of(estimator: Any, x: Matrix) -> Matrix:
-    """What the last layer multiplies: hidden units of a network, the inputs of a linear model.
-
-    >>> from sklearn.linear_model import SGDClassifier
-    >>> model = SGDClassifier(random_state=0).fit([[-1.0], [1.0]], [0, 1])
-    >>> penultimate_of(model, np.array([[2.0]])).tolist()
-    [[2.0]]
-    """
+    """What the last layer multiplies: hidden units of a network, the inputs of a linear model."""
     if _is_network(estimator):
         return _hidden(estimator, x)
     if hasattr(estimator, "coef_"):

@@ -26,9 +26,9 @@ from torch import Tensor, nn
 from torch.utils.data import IterableDataset
 
 from dris.learn.engines.processes import Progress, devices_of
-from dris.learn.jobs.proxy_inputs import checked_inputs
 from dris.learn.record.array_like import as_array
 from dris.learn.store.run_store import Store, fingerprint
+from dris.learn.trainers.inputs import checked_inputs
 from dris.learn.trainers.networks.models import Classifier
 from dris.learn.trainers.networks.sources import DatasetSource
 

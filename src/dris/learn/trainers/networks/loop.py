@@ -19,7 +19,6 @@ from dris.core.errors import InputError
 from dris.core.streams import rng_for, seed_for
 from dris.learn.recipe import Recipe, cosine
 from dris.learn.trainers.networks.models import Classifier, build_model
-from dris.learn.trainers.networks.schedules import Passes, Schedule
 from dris.learn.trainers.networks.sources import (
     PADDING,
     Positions,
@@ -28,6 +27,8 @@ from dris.learn.trainers.networks.sources import (
     drawn_crops,
     on_device,
 )
+from dris.learn.trainers.schedules import Passes, Schedule
+from dris.learn.trainers.trainer import Training
 
 _MEASURED_AT_ONCE = 512
 _STEPS_UNSEEN = 32  # on a GPU, which waits whenever somebody looks
@@ -73,7 +74,7 @@ class BrokenLossError(InputError):
     step: int = 0
 
 
-class Network:
+class Network(Training):
     """A network in training: `train_epoch`, `measure`, `state` and `restore`.
 
     Its schedule says what an epoch trains on, passes over everything unless given; another may
@@ -216,10 +217,6 @@ class Network:
                 f"{error}; build it for examples of shape {self._source.shape}"
             ) from error
         return logits
-
-    def portions(self, positions: Positions) -> list[Positions]:
-        """The examples to measure, all at once: `measure` takes a batch after the other."""
-        return [positions]
 
     def measure(
         self, positions: Positions, *, hidden: bool = False

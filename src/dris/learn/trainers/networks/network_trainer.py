@@ -4,7 +4,7 @@ Nothing here imports torch before a network is asked for.
 """
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -13,137 +13,129 @@ from typing import Any
 import numpy as np
 
 from dris.core.errors import InputError
-from dris.learn.jobs.jobs import Data, Job, Normalize
 from dris.learn.store.run_store import fingerprint
-from dris.learn.trainers.networks.schedules import Schedule
-from dris.learn.trainers.trainer import Stream, Trainer, TrainerKind
+from dris.learn.trainers.job import Data, Job, Normalize
+from dris.learn.trainers.schedules import Schedule
+from dris.learn.trainers.trainer import Stream, Trainer, Training
 
-# The names in `MODELS`, to be told from slips of the finger where there is no torch.
-NAMES = (
-    *("fc", "linear", "mobilenet_v2_x0_5", "resnet18", "resnet20", "shufflenet_v2_x0_5"),
-    *("small_cnn", "vgg19_bn"),
-)
-
-
-def _names() -> tuple[str, ...]:
-    return NAMES
-
-
-def _checked(model: Any) -> Any:
-    from dris.learn.trainers.networks.models.registry import checked_spec
-
-    return checked_spec(model)
+# Names, and the functions that build them, to be imported when one is asked for.
+_HERE = "dris.learn.trainers.networks.models"
+MODELS: dict[str, str] = {
+    "fc": f"{_HERE}.dense:fully_connected",
+    "linear": f"{_HERE}.dense:linear",
+    "mobilenet_v2_x0_5": f"{_HERE}.mobilenet:mobilenet_v2_x0_5",
+    "resnet18": f"{_HERE}.resnet:resnet18",
+    "resnet20": f"{_HERE}.resnet:resnet20",
+    "shufflenet_v2_x0_5": f"{_HERE}.shufflenet:shufflenet_v2_x0_5",
+    "small_cnn": f"{_HERE}.small_cnn:small_cnn",
+    "vgg19_bn": f"{_HERE}.vgg:vgg19_bn",
+}
 
 
-def _prepare(data: Data, normalize: Normalize, folder: Path | None = None) -> Data:
-    if hasattr(data.x, "indptr"):
-        raise InputError(
-            "networks need an array, got a sparse matrix; use a stacked model or x.toarray()"
-        )
-    return data
+class NetworkTrainer(Trainer):
+    """torch networks."""
 
+    title = "network"
+    batch_size = 128
+    records_batches = True
 
-def _build(job: Job, data: Data, schedule: Schedule, stream: Stream) -> Trainer:
-    import torch
+    def names(self) -> Sequence[str]:
+        return tuple(MODELS)
 
-    from dris.learn.trainers.networks.loop import Network
-    from dris.learn.trainers.networks.sources import DatasetSource, TensorSource
+    def takes(self, model: Any) -> bool:
+        return True
 
-    device = torch.device(job.device)
-    source = (
-        TensorSource(data.x, device, normalize=bool(job.normalize))
-        if isinstance(data.x, np.ndarray)
-        else DatasetSource(data.x, device)
-    )
-    return Network(
-        job.model,
-        source,
-        data.y,
-        job.classes,
-        job.recipe,
-        seed=job.seed,
-        stream=stream,
-        schedule=schedule,
-        device=device,
-    )
+    def check(self, model: Any) -> Any:
+        from dris.learn.trainers.networks.models.registry import check_builder
 
-
-def named(model: Any) -> str:
-    """A function, a class or a partial in words that lead to it.
-
-    >>> named(partial(named, model=3))
-    'dris.learn.trainers.networks.network_trainer:named(model=3)'
-    """
-    if isinstance(model, str):
+        check_builder(model)
         return model
-    if isinstance(model, partial):
-        given = [repr(a) for a in model.args]
-        given += [f"{name}={value!r}" for name, value in sorted(model.keywords.items())]
-        return f"{named(model.func)}({', '.join(given)})"
-    called = model if hasattr(model, "__qualname__") else type(model)
-    return f"{called.__module__}:{called.__qualname__}"
 
+    def prepare(self, data: Data, normalize: Normalize, folder: Path | None) -> Data:
+        if hasattr(data.x, "indptr"):
+            raise InputError(
+                "networks need an array, got a sparse matrix; use a stacked model or x.toarray()"
+            )
+        return data
 
-def _refuse_unnamed(model: Any) -> None:
-    """Stop at a model that a run could not be found again by: two of them may share a name."""
-    function = model
-    while isinstance(function, partial):
-        function = function.func
-    if isinstance(function, str):
-        return
-    unnamed = "<" in named(function) or not hasattr(function, "__qualname__")
-    if unnamed or " at 0x" in named(model):
-        raise InputError(
-            f"a store finds runs by the model's name, and {named(model)} may mean several "
-            "models; name the function: write it with def at the top of a module, and give "
-            "numbers to it with functools.partial"
+    def build(self, job: Job, data: Data, schedule: Schedule, stream: Stream) -> Training:
+        import torch
+
+        from dris.learn.trainers.networks.loop import Network
+        from dris.learn.trainers.networks.sources import DatasetSource, TensorSource
+
+        device = torch.device(job.device)
+        source = (
+            TensorSource(data.x, device, normalize=bool(job.normalize))
+            if isinstance(data.x, np.ndarray)
+            else DatasetSource(data.x, device)
+        )
+        return Network(
+            job.model,
+            source,
+            data.y,
+            job.classes,
+            job.recipe,
+            seed=job.seed,
+            stream=stream,
+            schedule=schedule,
+            device=device,
         )
 
+    def describe(self, model: Any) -> str:
+        """A function, a class or a partial in words that lead to it.
 
-def _code(model: Any) -> str | None:
-    """A hash of the source of a user's own function or class: edited, it is another model.
+        >>> NetworkTrainer().describe(partial(divmod, 3))
+        'builtins:divmod(3)'
+        """
+        if isinstance(model, str):
+            return model
+        if isinstance(model, partial):
+            given = [repr(a) for a in model.args]
+            given += [f"{name}={value!r}" for name, value in sorted(model.keywords.items())]
+            return f"{self.describe(model.func)}({', '.join(given)})"
+        named = model if hasattr(model, "__qualname__") else type(model)
+        return f"{named.__module__}:{named.__qualname__}"
 
-    None for models of dris and where there is no source. What the function calls is not seen.
-    """
-    if isinstance(model, str) and ":" not in model:
-        return None
-    from dris.learn.trainers.networks.models.registry import builder_of
+    def refuse_unnamed(self, model: Any) -> None:
+        function = _innermost(model)
+        if isinstance(function, str):
+            return
+        unnamed = "<" in self.describe(function) or not hasattr(function, "__qualname__")
+        if unnamed or " at 0x" in self.describe(model):
+            raise InputError(
+                f"a store finds runs by the model's name, and {self.describe(model)} may mean "
+                "several models; name the function: write it with def at the top of a module, and "
+                "give numbers to it with functools.partial"
+            )
 
-    function = builder_of(model)[0]
-    while isinstance(function, partial):
-        function = function.func
-    try:
-        return fingerprint(inspect.getsource(function))
-    except (OSError, TypeError):
-        return None
+    def hash_source(self, model: Any) -> str | None:
+        # What the function calls is not seen.
+        if isinstance(model, str) and ":" not in model:
+            return None
+        from dris.learn.trainers.networks.models.registry import builder_of
+
+        try:
+            return fingerprint(inspect.getsource(_innermost(builder_of(model)[0])))
+        except (OSError, TypeError):
+            return None
+
+    @contextmanager
+    def limit_threads(self, job: Job) -> Iterator[None]:
+        if job.device != "cpu":
+            yield
+            return
+        import torch
+
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
 
 
-@contextmanager
-def _one_thread(job: Job) -> Iterator[None]:
-    if job.device != "cpu":
-        yield
-        return
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-NETWORK = TrainerKind(
-    name="network",
-    names=_names,
-    takes=lambda model: True,
-    checked=_checked,
-    prepare=_prepare,
-    build=_build,
-    batch_size=128,
-    named=named,
-    code=_code,
-    refuse_unnamed=_refuse_unnamed,
-    hands_over=True,
-    one_thread=_one_thread,
-)
+def _innermost(model: Any) -> Any:
+    while isinstance(model, partial):
+        model = model.func
+    return model

@@ -1,59 +1,57 @@
 """The features as stacked models read them: rows of float32 that end in a 1, or a sparse matrix.
 
-Both kinds answer the same questions: gather batches, multiply them by stacked weights whose last
-row is the bias, and add up the weights' slopes. The sparse one is never filled with zeros.
+Both gather batches, multiply them by stacked weights whose last row is the bias, and add up the
+weights' gradients. The sparse one is never filled with zeros.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.learn.jobs.jobs import Data, Normalize
-from dris.learn.jobs.standardized import as_table
+from dris.learn.trainers.job import Data, Normalize
+from dris.learn.trainers.standardize import as_table
 
 Floats = NDArray[np.float32]
-# The mean squared length that sparse rows are given: that of a hundred standardised features.
+# The mean squared length that sparse rows are given: that of a hundred standardized features.
 SPARSE_LENGTH = 100.0
 
 
-class FeatureTable(Protocol):
+class FeatureTable(ABC):
     """What a stack asks of its features; axis 0 of everything stacked is the model."""
 
-    width: int
+    width: int  # of a row, and of the 1 that the bias multiplies
 
+    @abstractmethod
     def __len__(self) -> int:
         """N, the number of rows."""
 
+    @abstractmethod
     def room(self, models: int, batch: int) -> Any:
-        """A place for the batches of some models."""
+        """A buffer for the batches of some models."""
 
+    @abstractmethod
     def gather(self, at: NDArray[np.int64], room: Any) -> Any:
         """The rows at (model, batch), in `room` where there is one."""
 
+    @abstractmethod
     def rows(self, begin: int, end: int, models: int) -> Any:
         """Consecutive rows, the same for all models."""
 
+    @abstractmethod
     def product(self, batch: Any, weights: Floats, out: Floats) -> None:
         """Each model's batch times its weights (inputs + 1, outputs), into (model, batch, out)."""
 
-    def slopes(self, batch: Any, errors: Floats, out: Floats) -> None:
+    @abstractmethod
+    def gradients(self, batch: Any, errors: Floats, out: Floats) -> None:
         """Each model's batch, transposed, times the errors (model, batch, out)."""
 
 
-class DenseTable:
-    """Rows of float32, the last column 1.
-
-    >>> table = DenseTable(np.array([[2.0, 1.0], [3.0, 1.0]], dtype=np.float32))
-    >>> out = np.empty((1, 2, 1), dtype=np.float32)
-    >>> table.product(table.rows(0, 2, 1), np.array([[[10.0], [1.0]]], dtype=np.float32), out)
-    >>> out.ravel().tolist()
-    [21.0, 31.0]
-    """
-
+class _DenseTable(FeatureTable):
     def __init__(self, x: Floats) -> None:
         self._x = x
         self.width = x.shape[1]
@@ -62,37 +60,24 @@ class DenseTable:
         return len(self._x)
 
     def room(self, models: int, batch: int) -> Floats:
-        """An array to gather into."""
         return np.empty((models, batch, self.width), dtype=np.float32)
 
     def gather(self, at: NDArray[np.int64], room: Floats) -> Floats:
-        """The rows at (model, batch)."""
         # Any mode but "raise", which would gather into a copy of its own first.
         return np.take(self._x, at, axis=0, out=room, mode="clip")
 
     def rows(self, begin: int, end: int, models: int) -> Floats:
-        """A view of consecutive rows."""
         return self._x[None, begin:end]
 
     def product(self, batch: Floats, weights: Floats, out: Floats) -> None:
-        """One matrix product per model."""
         np.matmul(batch, weights, out=out)
 
-    def slopes(self, batch: Floats, errors: Floats, out: Floats) -> None:
-        """One matrix product per model."""
+    def gradients(self, batch: Floats, errors: Floats, out: Floats) -> None:
         np.matmul(batch.transpose(0, 2, 1), errors, out=out)
 
 
-class SparseTable:
-    """A CSR matrix of SciPy's; the bias is added beside it.
-
-    >>> from scipy.sparse import csr_array
-    >>> table = SparseTable(csr_array(np.array([[2.0], [3.0]], dtype=np.float32)))
-    >>> out = np.empty((1, 2, 1), dtype=np.float32)
-    >>> table.product(table.rows(0, 2, 1), np.array([[[10.0], [1.0]]], dtype=np.float32), out)
-    >>> out.ravel().tolist()
-    [21.0, 31.0]
-    """
+class _SparseTable(FeatureTable):
+    """A CSR matrix of SciPy's; the bias is added beside it."""
 
     def __init__(self, x: Any) -> None:
         self._x = x
@@ -102,35 +87,27 @@ class SparseTable:
         return int(self._x.shape[0])
 
     def room(self, models: int, batch: int) -> None:
-        """Nothing: how many numbers a batch has is not known before."""
+        """Nothing: the number of entries of a batch is not known before."""
 
     def gather(self, at: NDArray[np.int64], room: None) -> list[Any]:
-        """The rows of each model's batch."""
         return [self._x[of_model] for of_model in at]
 
     def rows(self, begin: int, end: int, models: int) -> list[Any]:
-        """Consecutive rows, the same for all models."""
         return [self._x[begin:end]] * models
 
     def product(self, batch: list[Any], weights: Floats, out: Floats) -> None:
-        """One product per model, over the numbers that are there."""
         for rows, weight, place in zip(batch, weights, out, strict=True):
             np.add(rows @ weight[:-1], weight[-1], out=place)
 
-    def slopes(self, batch: list[Any], errors: Floats, out: Floats) -> None:
-        """One product per model, over the numbers that are there."""
+    def gradients(self, batch: list[Any], errors: Floats, out: Floats) -> None:
         for rows, error, place in zip(batch, errors, out, strict=True):
             place[:-1] = rows.T @ np.ascontiguousarray(error)
             place[-1] = error.sum(axis=0)
 
 
 def table_of(x: Any) -> FeatureTable:
-    """The table of what `as_features` prepared.
-
-    >>> table_of(np.ones((3, 2), dtype=np.float32)).width
-    2
-    """
-    return SparseTable(x) if hasattr(x, "indptr") else DenseTable(x)
+    """The table of what `as_features` prepared."""
+    return _SparseTable(x) if hasattr(x, "indptr") else _DenseTable(x)
 
 
 def as_features(data: Data, normalize: Normalize, folder: Path | None = None) -> Data:
@@ -149,11 +126,11 @@ def as_features(data: Data, normalize: Normalize, folder: Path | None = None) ->
     if not np.isfinite(mean_square):
         raise InputError("x is too large to standardize; rescale it")
     scale = np.sqrt(SPARSE_LENGTH / mean_square) if normalize and mean_square else 1.0
-    made = [None if x is None else _scaled(x, scale) for x in (data.x, data.test_x)]
+    made = [None if x is None else _scale(x, scale) for x in (data.x, data.test_x)]
     return replace(data, x=made[0], test_x=made[1])
 
 
-def _scaled(x: Any, scale: float) -> Any:
+def _scale(x: Any, scale: float) -> Any:
     out = x.copy()
     out.data = (out.data * scale).astype(np.float32)
     out.sum_duplicates()

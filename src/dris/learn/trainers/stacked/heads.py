@@ -14,13 +14,13 @@ from dris.core.errors import InputError
 from dris.core.streams import check_seed
 from dris.core.validate import check_count, check_ids, check_labels
 from dris.learn.engines.processes import Progress, devices_of
-from dris.learn.jobs.jobs import Data, Job
-from dris.learn.jobs.proxy_inputs import check_ways, checked_inputs
 from dris.learn.proxies import joined, refuse_copies, train_jobs
 from dris.learn.recipe import PAPER_FOOD_PROBE, Recipe
 from dris.learn.record.array_like import refuse_other_index
 from dris.learn.store.run_store import Store
-from dris.learn.trainers.stacked.head_models import Head
+from dris.learn.trainers.inputs import check_ways, checked_inputs
+from dris.learn.trainers.job import Data, Job
+from dris.learn.trainers.stacked.head import Head
 
 
 def train_heads(

@@ -1,23 +1,16 @@
-"""M small classifiers trained in the same stacked matrix products, in NumPy.
-
-Axis 0 of every array is the model. Each model is trained as if it were alone: its weights, orders
-and steps come from streams of its own, a product of stacks is one product per model, and a batch
-that is shorter than its neighbours' is filled up with rows that count nothing. So no bit of a
-model depends on which others are trained beside it, nor on how they are dealt out to threads.
-"""
+"""The stack in NumPy: no bit of a model depends on its neighbours or on the number of threads."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.streams import rng_for
 from dris.learn.recipe import Recipe, cosine
-from dris.learn.trainers.networks.schedules import Schedule
 from dris.learn.trainers.stacked.feature_table import FeatureTable, Floats, table_of
+from dris.learn.trainers.stacked.stack import Answers, Stack, Visit, padded_batches
+from dris.learn.trainers.trainer import State
 
 _ROOM = 1 << 24  # numbers in the batches of the models that step together: 64 MB
 _MEASURED = 1 << 16  # hidden and output numbers of a model that are measured at once
@@ -26,43 +19,25 @@ _LOOKED_UP = 256  # steps whose labels are looked up at once
 _WORTH_A_THREAD = 5e9  # multiplications in an epoch from which threads pay
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Answers:
-    """What some models say of consecutive examples, and what their last layers read.
-
-    `logits` is (model, class, example); `lengths` (model, example) is ‖(φ, 1)‖, None unless asked
-    for.
-    """
-
-    models: slice
-    examples: slice
-    logits: Floats
-    lengths: Floats | None
-
-
-class NumpyStack:
-    """Models in training: `train_epoch`, `answers`, `state` and `restore`.
+class NumpyStack(Stack):
+    """A stack on the CPU.
 
     Args:
         x: Features of the N examples, as `as_features` prepares them.
         labels: Their labels, 0..C-1.
         classes: C.
-        recipe: How each model trains; steps run along a cosine.
-        hidden: Width of one hidden layer with ReLUs; None means linear models.
-        seed: Of the initial weights, together with `streams`.
-        streams: The name of each model's streams.
-        schedules: What an epoch of each model trains on; as many steps for all.
+        recipe: How each model trains.
         threads: How many may work at once; no bit depends on it.
+        how: As for `Stack`.
 
-    >>> from dris.learn.trainers.networks.schedules import Passes
+    >>> from dris.learn.trainers.schedules import Passes
     >>> x = np.array([[-1.0, 1.0], [1.0, 1.0]] * 8, dtype=np.float32)
     >>> stack = NumpyStack(x, np.array([0, 1] * 8), 2, Recipe(4, 4, 0.5), hidden=8,
-    ...     seed=0, streams=[("a",), ("b",)],
-    ...     schedules=[Passes(np.arange(16), 4, 0, ("a",)), Passes(np.arange(16), 4, 0, ("b",))])
+    ...     seed=0, streams=[("a",)], schedules=[Passes(np.arange(16), 4, 0, ("a",))])
     >>> for epoch in (1, 2, 3, 4):
     ...     stack.train_epoch(epoch)
-    >>> [a.logits.argmax(axis=1)[:, :2].tolist() for a in stack.answers()]
-    [[[0, 1], [0, 1]]]
+    >>> stack.answers()[0].logits.argmax(axis=1)[:, :2].tolist()
+    [[0, 1]]
     """
 
     def __init__(
@@ -72,31 +47,17 @@ class NumpyStack:
         classes: int,
         recipe: Recipe,
         *,
-        hidden: int | None,
-        seed: int,
-        streams: Sequence[tuple[str | int, ...]],
-        schedules: Sequence[Schedule],
         threads: int = 1,
+        **how: Any,
     ) -> None:
-        self.recipe, self.schedules = recipe, list(schedules)
-        self._table = table = table_of(x)
-        self._labels, self._classes, self._hidden = labels, classes, hidden
+        self._table, self._labels = table_of(x), labels
+        super().__init__(self._table.width, classes, recipe, **how)
         self._threads = max(1, threads)
-        drawn = [
-            initial_weights(table.width, hidden, classes, rng=rng_for(seed, *stream, "model"))
-            for stream in streams
-        ]
-        self._weights = np.stack(drawn)
         self._speed = np.zeros_like(self._weights)
 
-    def __len__(self) -> int:
-        return len(self._weights)
-
     def train_epoch(self, epoch: int) -> None:
-        """One epoch of every model; numbers that cease to be finite are left to `broken`."""
-        steps = max(schedule.steps for schedule in self.schedules)
-        batch = max(schedule.largest for schedule in self.schedules)
-        some = max(1, _ROOM // (batch * self._table.width))
+        steps, batch = self.steps, self.largest
+        some = max(1, _ROOM // (batch * self._width))
         work = len(self) * steps * batch * self._weights.shape[1] * 3
         if work > _WORTH_A_THREAD:
             some = min(some, -(-len(self) // self._threads))
@@ -104,39 +65,28 @@ class NumpyStack:
         self._in_threads(lambda part: self._train(part, epoch, steps, batch), parts, work)
 
     def broken(self) -> list[int]:
-        """Models with a weight that is not finite."""
         with np.errstate(invalid="ignore", over="ignore"):
             return np.flatnonzero(~np.isfinite(self._weights.sum(axis=1))).tolist()
 
     def answers(
-        self,
-        visit: Callable[[Answers], Any] | None = None,
-        *,
-        x: Any = None,
-        together: int = 1,
-        lengths: bool = False,
+        self, visit: Visit | None = None, *, x: Any = None, together: int = 1, lengths: bool = False
     ) -> list[Any]:
-        """What every model says of every example, a piece at a time, handed to `visit`.
-
-        Of the table's examples, unless others are given as `x`, prepared like them.
-        `together` models, such as the folds of a proxy, always come in one piece. Which examples
-        make a piece depends on sizes alone. The pieces' order is fixed; the calls may be made at
-        the same time by several threads, each for examples of its own.
-        """
-        of = self._table if x is None else table_of(x)
+        table = self._table if x is None else table_of(x)
         rows = max(1, _MEASURED // (self._classes + (self._hidden or 0)))
         some = together * max(1, _TOGETHER // together)
-        told = (lambda a: a) if visit is None else visit
-        work = len(self) * len(of) * self._weights.shape[1]
+        hand_on = (lambda a: a) if visit is None else visit
+        work = len(self) * len(table) * self._weights.shape[1]
 
         def one(begin: int) -> list[Any]:
-            end = min(begin + rows, len(of))
+            end = min(begin + rows, len(table))
             return [
-                told(self._asked(of, slice(m, min(m + some, len(self))), begin, end, lengths))
+                hand_on(
+                    self._answer(table, slice(m, min(m + some, len(self))), begin, end, lengths)
+                )
                 for m in range(0, len(self), some)
             ]
 
-        pieces = self._in_threads(one, range(0, len(of), rows), work)
+        pieces = self._in_threads(one, range(0, len(table), rows), work)
         return [answer for piece in pieces for answer in piece]
 
     def units(self, x: Any) -> Floats:
@@ -153,24 +103,23 @@ class NumpyStack:
         table.product(rows, self._layers(self._weights)[0], out)
         return np.maximum(out, 0, out=out)
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Weights and momentum, copied: all that a later epoch depends on."""
+    def state(self) -> State:
         return {"model.weights": self._weights.copy(), "momentum": self._speed.copy()}
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Go on from what `state` gave."""
+    def restore(self, state: State) -> None:
         self._weights[...] = state["model.weights"]
         if "momentum" in state:
             self._speed[...] = state["momentum"]
 
-    # -- inside -----------------------------------------------------------------------------
-
     def _in_threads(self, work: Callable[[Any], Any], parts: Sequence[Any], cost: float) -> Any:
-        with np.errstate(all="ignore"):
-            if self._threads == 1 or len(parts) == 1 or cost < _WORTH_A_THREAD:
-                return [work(part) for part in parts]
+        def quietly(part: Any) -> Any:
+            with np.errstate(all="ignore"):
+                return work(part)
+
+        if self._threads == 1 or len(parts) == 1 or cost < _WORTH_A_THREAD:
+            return [quietly(part) for part in parts]
         with ThreadPoolExecutor(self._threads) as pool:
-            return list(pool.map(lambda part: _quietly(work, part), parts))
+            return list(pool.map(quietly, parts))
 
     def _train(self, part: slice, epoch: int, steps: int, batch: int) -> None:
         """All steps of an epoch for some models, in buffers that are made once."""
@@ -206,19 +155,19 @@ class NumpyStack:
                 np.maximum(units, floor, out=units)
                 np.matmul(second_back, seen_by_unit, out=errors)
                 errors += bias[:, :, None]
-            # From logits to (p − e_y) times what each visit counts.
+            # From logits to (p − e_y) times the weight of each visit.
             errors -= errors.max(axis=1, keepdims=True)
             np.exp(errors, out=errors)
             errors *= (counts[step] / errors.sum(axis=1))[:, None]
             flat[own[here]] -= counts[step]
             if self._hidden is None:
-                self._table.slopes(x, by_example, first_slope)
+                self._table.gradients(x, by_example, first_slope)
             else:
                 np.matmul(seen_by_unit, by_example, out=second_slope)
                 errors.sum(axis=2, out=bias_slope)
                 np.matmul(by_example, second_back, out=back)
                 np.multiply(back, np.greater(units, 0, out=active), out=back)
-                self._table.slopes(x, back, first_slope)
+                self._table.gradients(x, back, first_slope)
             speed *= momentum
             speed += slope
             if decay:
@@ -226,7 +175,7 @@ class NumpyStack:
             rate = np.float32(cosine(self.recipe, begin + step, horizon))
             weights -= np.multiply(speed, rate, out=spare)
 
-    def _asked(
+    def _answer(
         self, table: FeatureTable, models: slice, begin: int, end: int, lengths: bool
     ) -> Answers:
         weights = self._weights[models]
@@ -238,7 +187,7 @@ class NumpyStack:
         if self._hidden is None:
             table.product(x, first, logits.transpose(0, 2, 1))
             if lengths:
-                squares = squared_lengths(x[0]) + (0.0 if isinstance(x, np.ndarray) else 1.0)
+                squares = _squared_lengths(x[0]) + (0.0 if isinstance(x, np.ndarray) else 1.0)
                 long = np.broadcast_to(np.sqrt(squares), (count, rows))
         else:
             units = np.empty((count, rows, self._hidden), dtype=np.float32)
@@ -250,80 +199,8 @@ class NumpyStack:
                 long = np.sqrt(np.einsum("mru,mru->mr", units, units) + np.float32(1))
         return Answers(models, slice(begin, end), logits, long)
 
-    def _layers(self, flat: Floats) -> tuple[Floats, Floats, Floats]:
-        """Views of flat parameters (model, all): first layer with its bias, second, its bias.
 
-        For linear models the first layer is all there is.
-        """
-        models, width, classes = len(flat), self._table.width, self._classes
-        if self._hidden is None:
-            return flat.reshape(models, width, classes), flat[:, :0], flat[:, :0]
-        ends = width * self._hidden, (width + classes) * self._hidden
-        return (
-            flat[:, : ends[0]].reshape(models, width, self._hidden),
-            flat[:, ends[0] : ends[1]].reshape(models, self._hidden, classes),
-            flat[:, ends[1] :],
-        )
-
-
-def initial_weights(
-    width: int, hidden: int | None, classes: int, *, rng: np.random.Generator
-) -> Floats:
-    """A model's parameters in a row: uniform within √(6 / (inputs + outputs)), biases zero.
-
-    `width` counts the inputs and the bias.
-
-    >>> initial_weights(3, None, 2, rng=np.random.default_rng(0)).reshape(3, 2)[-1].tolist()
-    [0.0, 0.0]
-    """
-    sizes = [(width - 1, classes)] if hidden is None else [(width - 1, hidden), (hidden, classes)]
-    parts: list[Floats] = []
-    for inputs, outputs in sizes:
-        bound = np.sqrt(6.0 / (inputs + outputs))
-        parts.append(rng.uniform(-bound, bound, inputs * outputs).astype(np.float32))
-        parts.append(np.zeros(outputs, dtype=np.float32))
-    return np.concatenate(parts)
-
-
-def squared_lengths(x: Any) -> NDArray[Any]:
-    """‖row‖² of a dense or a sparse matrix.
-
-    >>> squared_lengths(np.array([[3.0, 4.0]])).tolist()
-    [25.0]
-    """
+def _squared_lengths(x: Any) -> NDArray[Any]:
     if isinstance(x, np.ndarray):
         return np.asarray(np.einsum("ij,ij->i", x, x))
     return np.asarray(x.multiply(x).sum(axis=1)).ravel()
-
-
-def padded_batches(
-    schedules: Sequence[Schedule], epoch: int, steps: int, batch: int
-) -> tuple[NDArray[np.integer], Floats]:
-    """Positions (step, model, batch) of an epoch, and what each visit counts in its batch's mean.
-
-    A batch that is shorter than the longest is filled up with visits that count nothing.
-
-    >>> from dris.learn.trainers.networks.schedules import Passes
-    >>> at, counts = padded_batches([Passes(np.arange(3), 2, 0, ("a",))], 1, 2, 2)
-    >>> counts[:, 0].tolist()
-    [[0.5, 0.5], [1.0, 0.0]]
-    """
-    shape = (steps, len(schedules), batch)
-    at, counts = np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.float32)
-    for m, schedule in enumerate(schedules):  # one order at a time: together they take room
-        batches = schedule.batches(epoch)
-        sizes = np.array([len(b) for b in batches])
-        filled = np.arange(batch) < sizes[:, None]
-        rows = np.concatenate(batches)
-        if at.dtype == np.int32 and rows.size and rows.max() > np.iinfo(np.int32).max:
-            at = at.astype(np.int64)
-        at[: len(batches), m][filled] = rows
-        counts[: len(batches), m] = filled / np.maximum(sizes, 1)[:, None]
-        if schedule.weights is not None:
-            counts[:, m] *= schedule.weights[at[:, m]]
-    return at, counts
-
-
-def _quietly(work: Callable[[Any], Any], part: Any) -> Any:
-    with np.errstate(all="ignore"):
-        return work(part)

@@ -1,5 +1,8 @@
 """What a stack's epochs leave behind: columns as (proxy, epoch, example), in fold and out of fold.
 
+Worked out in float32: the label is set apart, so that neither loss nor error of a confident
+example is lost beside a 1. How the folds of a proxy are joined is in `dris.learn.trainers.folds`.
+
 `record="all"` keeps every epoch. `record="scored"` keeps one, the scored or, so far, the one of
 the smallest held-out loss, and adds up margins and forgetting: O(K·N) memory.
 """
@@ -14,25 +17,21 @@ from numpy.typing import NDArray
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.dynamics.trajectories import TotalsAccumulator
 from dris.core.large.mapped import let_go, roomy
+from dris.learn.trainers.folds import in_and_out
+from dris.learn.trainers.stacked.feature_table import Floats
+from dris.learn.trainers.stacked.stack import Answers
 
 Columns = dict[str, NDArray[Any]]
-_KINDS: dict[str, Any] = {"correct": np.bool_, "rival": np.int32}
+_DTYPES: dict[str, Any] = {"correct": np.bool_, "rival": np.int32}
 _SIDES = ("in", "out")
-_ROOM = 1 << 25  # bytes of kept columns that stay in memory; more go into a file
+_MAX_IN_MEMORY = 1 << 25  # bytes of kept columns; more go into a file
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be kept: how many of what, and which epochs.
+    """What is to be kept: the names of the columns, and which epochs of K proxies and N examples.
 
-    Attributes:
-        proxies: K.
-        examples: N.
-        epochs: At most.
-        names: Of the columns.
-        folds: Whether there are values out of fold.
-        record: "all" or "scored".
-        scored: The scored epoch; None for the one of the smallest held-out loss.
+    `epochs` is the most there may be; `scored` is None for the epoch of the smallest held-out loss.
     """
 
     proxies: int
@@ -63,22 +62,12 @@ class StackRecord:
         self._now = self._sides
         if wanted.record == "scored":
             # What is kept is looked at when all is over: it need not be in memory until then.
-            self._now, self._sides = self._sides, [self._apart(side) for side in self._sides]
+            self._now, self._sides = self._sides, [_apart(side) for side in self._sides]
         self._totals = [TotalsAccumulator(*shape[::2]) for _ in self._sides]
 
     def _empty(self, shape: tuple[int, ...]) -> Columns:
-        kinds = {name: _KINDS.get(name, np.float32) for name in self.wanted.names}
-        return {name: np.empty(shape, dtype=kind) for name, kind in kinds.items()}
-
-    def _apart(self, columns: Columns) -> Columns:
-        """Columns of the same kinds and shapes, in one piece of room."""
-        room = roomy((sum(c.nbytes for c in columns.values()),), np.uint8, large=_ROOM)
-        made, begin = {}, 0
-        for name, column in sorted(columns.items(), key=lambda item: -item[1].itemsize):
-            end = begin + column.nbytes
-            made[name] = room[begin:end].view(column.dtype).reshape(column.shape)
-            begin = end
-        return {name: made[name] for name in columns}
+        dtypes = {name: _DTYPES.get(name, np.float32) for name in self.wanted.names}
+        return {name: np.empty(shape, dtype=dtype) for name, dtype in dtypes.items()}
 
     def place(self, epoch: int) -> tuple[Columns, Columns | None]:
         """Where the columns (proxy, example) of the next epoch are written to."""
@@ -103,14 +92,14 @@ class StackRecord:
             return
         for totals, side in zip(self._totals, self._now, strict=True):
             totals.add(side["margin"][:, 0], side["correct"][:, 0])
-        if self.epoch == (self.best if self.wanted.scored is None else self.wanted.scored):
+        if self.epoch == self.scored:
             for kept, side in zip(self._sides, self._now, strict=True):
                 for name, column in side.items():
                     kept[name][...] = column
             self.rest()
 
     def rest(self) -> None:
-        """Let go of what is kept until it is looked at again."""
+        """Release the memory of what is kept until it is looked at again."""
         for kept in self._sides:
             let_go(kept["loss"])  # and with it all of the side
 
@@ -126,30 +115,24 @@ class StackRecord:
         proxies: Sequence[int] | None = None,
     ) -> Dynamics:
         """The epochs so far, of all proxies or of some, ids = positions."""
-        made = [self._side(side, totals, labels, proxies) for side, totals in self._pairs()]
-        return Dynamics(**made[0], provenance=dict(provenance), out_of_fold=_twin(made[1:]))
-
-    def _pairs(self) -> list[tuple[Columns, TotalsAccumulator]]:
-        return list(zip(self._sides, self._totals, strict=True))
-
-    def _side(
-        self,
-        side: Columns,
-        totals: TotalsAccumulator,
-        labels: NDArray[np.int64],
-        proxies: Sequence[int] | None,
-    ) -> dict[str, Any]:
         everything = self.wanted.record == "all"
-        kept: Any = slice(None) if proxies is None else list(proxies)
+        picked: Any = slice(None) if proxies is None else list(proxies)
         last = self.epoch if everything else 1
-        return {
-            "columns": {name: column[kept, :last] for name, column in side.items()},
-            "ids": np.arange(self.wanted.examples),
-            "epochs": tuple(range(1, last + 1)) if everything else (self.scored,),
-            "scored_epoch": self.scored,
-            "labels": labels,
-            "stored_totals": None if everything else totals.totals().pick(kept),
-        }
+
+        def side(s: int, **more: Any) -> Dynamics:
+            totals = None if everything else self._totals[s].totals().pick(picked)
+            return Dynamics(
+                columns={n: column[picked, :last] for n, column in self._sides[s].items()},
+                ids=np.arange(self.wanted.examples),
+                epochs=tuple(range(1, last + 1)) if everything else (self.scored,),
+                scored_epoch=self.scored,
+                labels=labels,
+                stored_totals=totals,
+                **more,
+            )
+
+        outside = side(1) if self.wanted.folds else None
+        return side(0, provenance=dict(provenance), out_of_fold=outside)
 
     # -- keeping ----------------------------------------------------------------------------
 
@@ -169,14 +152,14 @@ class StackRecord:
         state: Columns = {"held_out": np.array(self.held_out, dtype=np.float64)}
         if self.wanted.record == "all":
             return state
-        for where, (side, totals) in zip(_SIDES, self._pairs(), strict=False):
+        for where, side, totals in zip(_SIDES, self._sides, self._totals, strict=False):
             state |= {f"{where}/{name}": column for name, column in side.items()}
             added = totals.state(copy=False)
             state |= {f"{where}/totals/{n}": np.asarray(a) for n, a in added.items()}
         return state
 
     def restore(self, epoch: int, state: Mapping[str, Any], records: Sequence[Columns]) -> None:
-        """Go on from what `last` of every epoch and `state` gave."""
+        """Go on from what `last` of every epoch and `state` returned."""
         self.epoch = epoch
         self.held_out = state["held_out"].tolist()
         self.best = 1 + int(np.argmin(self.held_out)) if self.held_out else 0
@@ -192,5 +175,94 @@ class StackRecord:
                 self._totals[s] = TotalsAccumulator.resume(held)
 
 
-def _twin(made: Sequence[dict[str, Any]]) -> Dynamics | None:
-    return Dynamics(**made[0]) if made else None
+def _apart(columns: Columns) -> Columns:
+    """Columns of the same dtypes and shapes, in one piece of memory, maybe a mapped file."""
+    size = sum(c.nbytes for c in columns.values())
+    room = roomy((size,), np.uint8, large=_MAX_IN_MEMORY)
+    made, begin = {}, 0
+    for name, column in sorted(columns.items(), key=lambda item: -item[1].itemsize):
+        end = begin + column.nbytes
+        made[name] = room[begin:end].view(column.dtype).reshape(column.shape)
+        begin = end
+    return {name: made[name] for name in columns}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Writer:
+    """Writes predictions into columns (proxy, example), one piece after the other.
+
+    `folds` is the fold of each example for each proxy (proxy, example); None without folds.
+    """
+
+    labels: NDArray[np.int64]
+    folds: NDArray[np.integer] | None = None
+    fold_count: int = 1
+
+    def write(self, answers: Answers, into: Columns, outside: Columns | None = None) -> None:
+        """Write what some models predict for some examples, in fold and out of fold."""
+        models, examples, count = answers.models, answers.examples, self.fold_count
+        made = columns_of(answers.logits, self.labels[examples], tuple(into), answers.lengths)
+        if self.folds is None:
+            for name, column in into.items():
+                column[models, examples] = made[name]
+            return
+        for k in range(models.start // count, models.stop // count):
+            first = k * count - models.start
+            own = {name: made[name][first : first + count] for name in into}
+            inside, unseen = in_and_out(own, self.folds[k, examples].astype(np.int64))
+            for name, values in inside.items():
+                into[name][k, examples] = values
+            if outside is not None:
+                for name, values in unseen.items():
+                    outside[name][k, examples] = values
+
+
+def columns_of(
+    logits: Floats, labels: NDArray[np.int64], names: Sequence[str], lengths: Floats | None = None
+) -> Columns:
+    """Columns (model, example) from logits (model, class, example), which are changed.
+
+    `lengths` (model, example) are those of what the last layer reads, for the gradient norm.
+
+    >>> z = np.array([[[0.0], [0.0]]], dtype=np.float32)
+    >>> columns_of(z, np.array([1]), ["loss"])["loss"].round(2)
+    array([[0.69]], dtype=float32)
+    """
+    at = np.arange(len(labels))
+    own = logits[:, labels, at]
+    logits[:, labels, at] = -np.inf
+    runner_up = logits.max(axis=1)
+    margin = own - runner_up
+    made: Columns = {"margin": margin}
+    if "correct" in names:
+        made["correct"] = _is_correct(margin, logits, labels)
+    if "rival" in names:
+        made["rival"] = _rivals(logits, runner_up)
+    if "loss" in names:
+        top = np.maximum(own, runner_up)
+        rest = np.exp(np.subtract(logits, top[:, None], out=logits), out=logits)
+        raised, mass = np.exp(own - top), rest.sum(axis=1)
+        made["loss"] = top - own + np.log1p(mass + (raised - np.float32(1)))
+        squares = np.multiply(rest, rest, out=rest).sum(axis=1)
+        error = np.sqrt(squares + mass * mass) / (raised + mass)
+        made["error_norm"] = error
+        if lengths is not None:
+            made["gradient_norm"] = error * lengths
+    return made
+
+
+def _is_correct(margin: Floats, others: Floats, labels: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """True where the label has the largest logit; among equal ones the first class wins."""
+    right: NDArray[np.bool_] = margin > 0
+    tied = np.nonzero(margin == 0)
+    if len(tied[0]):
+        right[tied] = others[tied[0], :, tied[1]].argmax(axis=1) > labels[tied[1]]
+    return right
+
+
+def _rivals(others: Floats, best: Floats) -> NDArray[np.int32]:
+    """The first class whose logit is the best of the others', (model, example)."""
+    rivals = np.zeros(best.shape, dtype=np.int32)
+    for c in reversed(range(others.shape[1])):
+        np.copyto(rivals, np.int32(c), where=others[:, c] == best)
+    return rivals

@@ -1,9 +1,8 @@
-"""The stack of `numpy_stack` in torch, for a GPU: asked for by its device, never chosen by itself.
+"""The stack in torch, for a GPU: asked for by its device, never chosen by itself.
 
-The same initial weights, orders and steps, equal but for rounding; the table lies on the device.
+The same initial weights, orders and steps as in NumPy, equal but for rounding.
 """
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,26 +11,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dris.core.errors import InputError
-from dris.core.streams import rng_for
 from dris.learn.recipe import Recipe, cosine
-from dris.learn.trainers.networks.schedules import Schedule
-from dris.learn.trainers.stacked.numpy_stack import Answers, initial_weights, padded_batches
+from dris.learn.trainers.stacked.stack import Answers, Stack, Visit, padded_batches
+from dris.learn.trainers.trainer import State
 
 _MEASURED = 1 << 22  # hidden and output numbers of a model that are measured at once
 
 
-class TorchStack:
-    """Models in training, with the methods of `NumpyStack`.
-
-    >>> from dris.learn.trainers.networks.schedules import Passes
-    >>> x = np.array([[-1.0, 1.0], [1.0, 1.0]] * 8, dtype=np.float32)
-    >>> stack = TorchStack(x, np.array([0, 1] * 8), 2, Recipe(4, 4, 0.5), hidden=None, seed=0,
-    ...     streams=[("a",)], schedules=[Passes(np.arange(16), 4, 0, ("a",))], device="cpu")
-    >>> for epoch in (1, 2, 3, 4):
-    ...     stack.train_epoch(epoch)
-    >>> stack.answers()[0].logits.argmax(axis=1)[:, :2].tolist()
-    [[0, 1]]
-    """
+class TorchStack(Stack):
+    """A stack whose table and weights lie on a device."""
 
     def __init__(
         self,
@@ -40,35 +28,22 @@ class TorchStack:
         classes: int,
         recipe: Recipe,
         *,
-        hidden: int | None,
-        seed: int,
-        streams: Sequence[tuple[str | int, ...]],
-        schedules: Sequence[Schedule],
         device: str,
+        **how: Any,
     ) -> None:
-        self.recipe, self.schedules = recipe, list(schedules)
         self._device = torch.device(device)
-        self._table, self._classes, self._hidden = self._moved(x), classes, hidden
+        self._table = self._moved(x)
         self._labels = torch.from_numpy(np.array(labels)).to(self._device)
-        width = x.shape[1]
-        drawn = [
-            initial_weights(width, hidden, classes, rng=rng_for(seed, *stream, "model"))
-            for stream in streams
-        ]
-        self._weights = torch.from_numpy(np.stack(drawn)).to(self._device)
+        super().__init__(x.shape[1], classes, recipe, **how)
+        self._weights = torch.from_numpy(self._weights).to(self._device)
         self._speed = torch.zeros_like(self._weights)
-
-    def __len__(self) -> int:
-        return len(self._weights)
 
     @torch.no_grad()
     def train_epoch(self, epoch: int) -> None:
-        """One epoch of every model; numbers that cease to be finite are left to `broken`."""
-        steps = max(schedule.steps for schedule in self.schedules)
-        batch = max(schedule.largest for schedule in self.schedules)
+        steps = self.steps
         at, counts = (
             torch.from_numpy(a).to(self._device)
-            for a in padded_batches(self.schedules, epoch, steps, batch)
+            for a in padded_batches(self.schedules, epoch, steps, self.largest)
         )
         slope = torch.empty_like(self._weights)
         begin, horizon = (epoch - 1) * steps, self.recipe.epochs * steps
@@ -79,23 +54,16 @@ class TorchStack:
             self._weights.sub_(self._speed, alpha=cosine(self.recipe, begin + step, horizon))
 
     def broken(self) -> list[int]:
-        """Models with a weight that is not finite."""
         wild = ~torch.isfinite(self._weights).all(dim=1)
         return wild.nonzero()[:, 0].tolist()
 
     @torch.no_grad()
     def answers(
-        self,
-        visit: Callable[[Answers], Any] | None = None,
-        *,
-        x: Any = None,
-        together: int = 1,
-        lengths: bool = False,
+        self, visit: Visit | None = None, *, x: Any = None, together: int = 1, lengths: bool = False
     ) -> list[Any]:
-        """What every model says of every example, a piece at a time, handed to `visit`."""
         table = self._table if x is None else self._moved(x)
         rows = max(1, _MEASURED // ((self._classes + (self._hidden or 0)) * len(self)))
-        told = (lambda a: a) if visit is None else visit
+        hand_on = (lambda a: a) if visit is None else visit
         out = []
         for begin in range(0, len(table), rows):
             piece = table[begin : begin + rows]
@@ -107,23 +75,19 @@ class TorchStack:
                 squares = last.square().sum(dim=2) + (0 if self._hidden is None else 1)
                 long = squares.sqrt().cpu().numpy()
             examples = slice(begin, begin + len(piece))
-            out.append(told(Answers(slice(0, len(self)), examples, z, long)))
+            out.append(hand_on(Answers(slice(0, len(self)), examples, z, long)))
         return out
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Weights and momentum, copied: all that a later epoch depends on."""
+    def state(self) -> State:
         return {
             "model.weights": np.array(self._weights.cpu().numpy()),
             "momentum": np.array(self._speed.cpu().numpy()),
         }
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Go on from what `state` gave."""
+    def restore(self, state: State) -> None:
         self._weights.copy_(torch.from_numpy(np.array(state["model.weights"])))
         if "momentum" in state:
             self._speed.copy_(torch.from_numpy(np.array(state["momentum"])))
-
-    # -- inside -----------------------------------------------------------------------------
 
     def _moved(self, x: Any) -> Tensor:
         if not isinstance(x, np.ndarray):
@@ -133,7 +97,7 @@ class TorchStack:
         return torch.from_numpy(np.array(x)).to(self._device)
 
     def _slope(self, at: Tensor, counts: Tensor, slope: Tensor) -> None:
-        """The slope of each model's mean loss over its own batch, into `slope`."""
+        """The gradient of each model's mean loss over its own batch, into `slope`."""
         x = self._table.index_select(0, at.reshape(-1)).view(*at.shape, -1)
         with self._precision():
             inputs, logits = self._forward(x)
@@ -160,18 +124,6 @@ class TorchStack:
             return [x], out
         units = out.relu()
         return [x, units], torch.bmm(units, second) + bias.unsqueeze(1)
-
-    def _layers(self, flat: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """As `NumpyStack._layers`."""
-        models, width, classes = len(flat), self._table.shape[1], self._classes
-        if self._hidden is None:
-            return flat.view(models, width, classes), flat[:, :0], flat[:, :0]
-        ends = width * self._hidden, (width + classes) * self._hidden
-        return (
-            flat[:, : ends[0]].view(models, width, self._hidden),
-            flat[:, ends[0] : ends[1]].view(models, self._hidden, classes),
-            flat[:, ends[1] :],
-        )
 
     def _precision(self) -> Any:
         """bfloat16 for a step; what is measured is float32, as a network's is."""

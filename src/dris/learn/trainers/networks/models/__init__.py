@@ -14,7 +14,8 @@ require("torch", "torch")
 
 from dris.learn.trainers.networks.models.base import Classifier
 from dris.learn.trainers.networks.models.count import count_parameters, multiply_adds
-from dris.learn.trainers.networks.models.registry import MODELS, Builder, build_model
+from dris.learn.trainers.networks.models.registry import Builder, build_model
+from dris.learn.trainers.networks.network_trainer import MODELS
 
 __all__ = [
     "MODELS",

@@ -12,29 +12,13 @@ from torch import nn
 from dris.core.errors import InputError
 from dris.core.streams import seed_for
 from dris.core.validate import check_count
-from dris.learn.trainers.networks.models.dense import fully_connected, linear
-from dris.learn.trainers.networks.models.mobilenet import mobilenet_v2_x0_5
-from dris.learn.trainers.networks.models.resnet import resnet18, resnet20
-from dris.learn.trainers.networks.models.shufflenet import shufflenet_v2_x0_5
-from dris.learn.trainers.networks.models.small_cnn import small_cnn
-from dris.learn.trainers.networks.models.vgg import vgg19_bn
+from dris.learn.trainers.networks.network_trainer import MODELS
 
 Builder = Callable[[tuple[int, ...], int], nn.Module]
 """What makes a model: (input_shape, classes) to a fresh `nn.Module`.
 
 `input_shape` is one example's: (channels, height, width), or (features,).
 """
-
-MODELS: dict[str, Builder] = {
-    "fc": fully_connected,
-    "linear": linear,
-    "mobilenet_v2_x0_5": mobilenet_v2_x0_5,
-    "resnet18": resnet18,
-    "resnet20": resnet20,
-    "shufflenet_v2_x0_5": shufflenet_v2_x0_5,
-    "small_cnn": small_cnn,
-    "vgg19_bn": vgg19_bn,
-}
 
 
 def build_model(
@@ -65,15 +49,11 @@ def build_model(
     return model
 
 
-def checked_spec(spec: Any) -> Any:
-    """A model's spec, once it is known to mean a function that builds one.
-
-    >>> checked_spec("resnet20")
-    'resnet20'
-    """
+def check_builder(spec: Any) -> Builder:
+    """The function that a spec means; raises if it cannot build a model."""
     builder, name = builder_of(spec)
     _check_takes_two(builder, name)
-    return spec
+    return builder
 
 
 def builder_of(spec: Any) -> tuple[Builder, str]:
@@ -100,7 +80,7 @@ def _named(name: str) -> Builder:
             f"model must be one of {', '.join(sorted(MODELS))}, or package.module:function, "
             f"got {name!r}"
         )
-    return MODELS[name]
+    return _imported(MODELS[name])
 
 
 def _imported(path: str) -> Builder:

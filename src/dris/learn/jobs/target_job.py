@@ -1,7 +1,6 @@
 """Follow a target through its training: a line of its log per epoch, kept in the store.
 
 A `Feed` says what each epoch trains on: a subset, or draws that may change as the target learns.
-The loop, the store and the log are the same for all of them.
 """
 
 import json
@@ -18,17 +17,20 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError
 from dris.core.files import make_folder
 from dris.core.sanitize import from_json
-from dris.learn.jobs.job_keys import key_of
-from dris.learn.jobs.jobs import CollapsedError, Data, DivergedError, Job
-from dris.learn.store.model_names import code_of, name_of, refuse_unnamed
+from dris.learn.jobs.kept_jobs import key_of
 from dris.learn.store.run_store import Store
 from dris.learn.store.runs import Outcome, Run
-from dris.learn.trainers.networks.schedules import Schedule
-from dris.learn.trainers.registry import kind_of, one_thread, told_who
-from dris.learn.trainers.trainer import Trainer
+from dris.learn.trainers.job import CollapsedError, Data, DivergedError, Job
+from dris.learn.trainers.registry import (
+    describe_model,
+    naming_divergence,
+    one_thread,
+    trainer_of,
+)
+from dris.learn.trainers.schedules import Schedule
+from dris.learn.trainers.trainer import State, Training
 
 _log = logging.getLogger("dris.store")
-Arrays = dict[str, NDArray[Any]]
 Status = Literal["finished", "diverged", "collapsed"]
 
 
@@ -40,12 +42,12 @@ class Sampled:
         effective_size: Uniform draws that the weighted ones are worth; 0 when some example can
             never be drawn, None where draws have no weights.
         concentration_size: How many examples carry the draws.
-        largest_weight: What one draw counts at most.
-        clipped: Share of the draws whose weight was cut off.
+        largest_weight: Of a draw.
         support: How many examples can be drawn at all.
         flagged_mass: Share of the draws that fall on flagged examples; None without flags.
-        unbiased: Whether the gradient estimates that of the mean loss over all N examples.
-        alarm: Whether the concentration size is below the alarm's threshold.
+        unbiased: True if the gradient estimates that of the mean loss over all N examples.
+        clipped: Share of the draws whose weight was cut off.
+        alarm: True if the concentration size is below the alarm's threshold.
         collapsed: Why the plan could not be built and the draws are uniform instead, or None.
     """
 
@@ -64,13 +66,9 @@ class Sampled:
 class Epoch:
     """One line of a target's log.
 
-    Attributes:
-        epoch: From 1.
-        train_loss: Mean over the steps of what they minimised; None for scikit-learn.
-        test_accuracy: After the epoch; None without test data, and before the last epoch of a
-            run whose course was not asked for.
-        distinct: Different examples seen in the epoch.
-        sampled: What they were drawn from.
+    `train_loss` is the mean over the steps, None for scikit-learn; `test_accuracy` is None without
+    test data, and before the last epoch of a run whose course was not asked for; `distinct` counts
+    the different examples seen.
     """
 
     epoch: int
@@ -109,7 +107,7 @@ class TargetRun:
 
     @property
     def imputed(self) -> bool:
-        """Whether the accuracy is chance, because the target broke in its first epoch."""
+        """True if the accuracy is chance, because the target broke in its first epoch."""
         return self.broke is not None and not self.log and self.accuracy is not None
 
     def __repr__(self) -> str:
@@ -137,14 +135,14 @@ class Feed(Protocol):
     def first(self) -> Schedule:
         """A schedule to build the network with."""
 
-    def at(self, epoch: int, trainer: Trainer) -> tuple[Schedule, Sampled]:
+    def at(self, epoch: int, training: Training) -> tuple[Schedule, Sampled]:
         """The schedule of an epoch; may look at the network before it."""
 
-    def state(self) -> Arrays:
+    def state(self) -> State:
         """What a resumed run needs beside the network's state."""
 
-    def restore(self, state: Arrays) -> None:
-        """Go on from what `state` gave."""
+    def restore(self, state: State) -> None:
+        """Go on from what `state` returned."""
 
 
 def follow(
@@ -160,19 +158,19 @@ def follow(
 
     With `course` its accuracy is measured after every epoch, else only at its end.
     """
-    kind = kind_of(job.model)
-    data = kind.prepare(data, kind.scaling(job, data), None)
-    course = course or not kind.keeps_epochs  # what cannot go back is measured before it breaks
+    trainer = trainer_of(job.model)
+    data = trainer.prepare(data, trainer.scaling(job, data), None)
+    course = course or not trainer.keeps_epochs  # what cannot go back is measured before it breaks
     if store is None:
         return _train(job, data, feed, None, tick, course)
-    if not kind.keeps_epochs:
+    if not trainer.keeps_epochs:
         raise InputError(
-            f"a store keeps networks, and a {kind.name} has no plain form; leave store out"
+            f"a store keeps networks, and a {trainer.title} has no plain form; leave store out"
         )
-    refuse_unnamed(job.model)
+    trainer.refuse_unnamed(job.model)
     kept = store if isinstance(store, Store) else Store(store)
     make_folder(kept.root)
-    job = replace(job, code=code_of(job.model))
+    job = replace(job, code=trainer.hash_source(job.model))
     asked = {} if course else {"course": False}
     run = kept.run({**key_of(job, data), "target": dict(feed.how), **asked})
     with run.locked():
@@ -191,24 +189,24 @@ def _train(
     job: Job, data: Data, feed: Feed, run: Run | None, tick: Callable[[], None], course: bool
 ) -> TargetRun:
     log: list[Epoch] = []
-    state: Arrays = {}  # after the last whole epoch
+    state: State = {}  # after the last whole epoch
     broke: tuple[int, int | None] | None = None
     status: Status = "finished"
     with one_thread(job):
-        trainer = kind_of(job.model).build(job, data, feed.first(), job.stream)
+        training = trainer_of(job.model).build(job, data, feed.first(), job.stream)
         checkpoint = run.checkpoint() if run is not None else None
         if checkpoint is not None:
             log = [_line(from_json(r["log"].tobytes())) for r in checkpoint.records]
             state = checkpoint.state
-            trainer.restore(state)
+            training.restore(state)
             feed.restore(state)
         resumed = len(log)
         for _ in log:
             tick()
         for epoch in range(len(log) + 1, job.recipe.stop + 1):
             try:
-                with told_who(job, epoch):
-                    log.append(_one_epoch(trainer, data, feed, epoch, measured=course))
+                with naming_divergence(job, epoch):
+                    log.append(_one_epoch(training, data, feed, epoch, measured=course))
             except DivergedError as error:
                 _log.warning("%s", error)
                 status, broke = "diverged", (epoch, error.step)
@@ -218,20 +216,20 @@ def _train(
                 status, broke = "collapsed", (epoch, None)
                 break
             if run is not None or not course:
-                state = {**(trainer.state() or {}), **feed.state()}
+                state = {**(training.state() or {}), **feed.state()}
             if run is not None:
                 line = np.frombuffer(json.dumps(asdict(log[-1])).encode(), dtype=np.uint8)
                 run.save_epoch(epoch, {"log": line}, state)
             tick()
         if log and not course and data.test_y is not None:
-            trainer.restore(state)  # as it was before it broke
-            reached = trainer.accuracy(data.test_x, data.test_y)
+            training.restore(state)  # as it was before it broke
+            reached = training.accuracy(data.test_x, data.test_y)
             log[-1] = replace(log[-1], test_accuracy=reached)
         for _ in range(job.recipe.stop - len(log)):  # epochs that will never come
             tick()
     weights = {
         name.removeprefix("model."): a
-        for name, a in (trainer.state() or {}).items()
+        for name, a in (training.state() or {}).items()
         if name.startswith("model.")
     }
     accuracy = log[-1].test_accuracy if log else None
@@ -239,37 +237,37 @@ def _train(
         accuracy = 1 / job.classes
     how = {
         **feed.how,
-        "model": name_of(job.model),
+        "model": describe_model(job.model),
         "seed": job.seed,
         "recipe": asdict(job.recipe),
     }
-    return TargetRun(status, accuracy, tuple(log), how, weights, trainer.model, broke, resumed)
+    return TargetRun(status, accuracy, tuple(log), how, weights, training.model, broke, resumed)
 
 
-def _one_epoch(trainer: Trainer, data: Data, feed: Feed, epoch: int, *, measured: bool) -> Epoch:
-    schedule, sampled = feed.at(epoch, trainer)
-    trainer.schedule = schedule
-    loss = trainer.train_epoch(epoch)
-    trainer.refuse_broken_weights()
+def _one_epoch(training: Training, data: Data, feed: Feed, epoch: int, *, measured: bool) -> Epoch:
+    schedule, sampled = feed.at(epoch, training)
+    training.schedule = schedule
+    loss = training.train_epoch(epoch)
+    training.refuse_broken_weights()
     seen = np.zeros(len(data.y), dtype=bool)
     for batch in schedule.batches(epoch):
         seen[batch] = True
     accuracy = None
     if measured and data.test_y is not None:
-        accuracy = trainer.accuracy(data.test_x, data.test_y)
+        accuracy = training.accuracy(data.test_x, data.test_y)
     return Epoch(epoch, loss, accuracy, int(seen.sum()), sampled)
 
 
 def _loaded(job: Job, data: Data, feed: Feed, outcome: Outcome) -> TargetRun:
     """A finished run from the store, its network built anew around the weights."""
     note = outcome.note
-    trainer = kind_of(job.model).build(job, data, feed.first(), job.stream)
+    training = trainer_of(job.model).build(job, data, feed.first(), job.stream)
     weights = {name: np.array(a) for name, a in outcome.arrays.items()}
-    trainer.restore({f"model.{name}": a for name, a in weights.items()})
+    training.restore({f"model.{name}": a for name, a in weights.items()})
     log = tuple(_line(line) for line in note["log"])
     broke = None if note["broke"] is None else tuple(note["broke"])
     reached, how = note["accuracy"], note["how"]
-    return TargetRun(note["status"], reached, log, how, weights, trainer.model, broke, len(log))
+    return TargetRun(note["status"], reached, log, how, weights, training.model, broke, len(log))
 
 
 def _line(plain: Mapping[str, Any]) -> Epoch:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from dris.learn.jobs.folds import copies_in, folds_of, in_and_out
+from dris.learn.trainers.folds import copies_in, folds_of, in_and_out
 
 
 def folds(labels, copies=None, count=4, seed=0):

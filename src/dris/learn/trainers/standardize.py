@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from dris.core.errors import InputError
 from dris.core.large.mapped import let_go
-from dris.learn.jobs.jobs import Columns, Data, Normalize, Stretch, Untangled
 from dris.learn.record.array_like import divisor_of
+from dris.learn.trainers.job import Columns, Data, Group, Normalize, Untangled
 
 HEAVIEST = 16  # columns; found on texts and categories that nothing was tested on
 IN_MEMORY = 1 << 25  # bytes of features that stay in memory; more go into a file
@@ -157,7 +157,7 @@ def _mean_and_scale(x: NDArray[Any], normalize: Columns) -> tuple[Any, Any]:
     return mean, divisor_of(spread, mean)
 
 
-def _together(spread: NDArray[Any], stretches: tuple[Stretch, ...]) -> NDArray[np.float64]:
+def _together(spread: NDArray[Any], stretches: tuple[Group, ...]) -> NDArray[np.float64]:
     """One deviation for each stretch of columns, so that none weighs more than it should."""
     pairs = [(s, min(s, HEAVIEST)) if isinstance(s, int) else s for s in stretches]
     widths = [width for width, _ in pairs]

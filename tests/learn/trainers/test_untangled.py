@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from dris import train_proxies
-from dris.learn.jobs import standardized
-from dris.learn.jobs.jobs import Data, Untangled
-from dris.learn.jobs.standardized import as_table
+from dris.learn.trainers import standardize as standardized
+from dris.learn.trainers.job import Data, Untangled
+from dris.learn.trainers.standardize import as_table
 
 
 def alike(n=600, columns=12, seed=0):

@@ -1,26 +1,22 @@
 """One protocol for what trains: every kind keeps it, and a new kind is one entry."""
 
-import inspect
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.linear_model import SGDClassifier
 
-import dris
 from dris.core.errors import InputError
-from dris.learn.jobs.jobs import Data, Job
 from dris.learn.proxies import train_proxies
 from dris.learn.recipe import Recipe
 from dris.learn.targets import train_target
 from dris.learn.trainers import registry as trainers
-from dris.learn.trainers.networks.network_trainer import NAMES
-from dris.learn.trainers.networks.schedules import Passes
-from dris.learn.trainers.registry import ESTIMATOR, TRAINERS, check_name, checked_model, kind_of
-from dris.learn.trainers.stacked.head_models import Head
-from dris.learn.trainers.trainer import Trainer
+from dris.learn.trainers.job import Data, Job
+from dris.learn.trainers.registry import TRAINERS, check_model, check_name, trainer_of
+from dris.learn.trainers.schedules import Passes
+from dris.learn.trainers.stacked.head import Head
+from dris.learn.trainers.trainer import Trainer, Training
 
 RECIPE = Recipe(epochs=4, batch_size=8, learning_rate=0.2)
 X = np.random.default_rng(0).normal(size=(60, 4))
@@ -35,22 +31,14 @@ def needs_torch(model):
 
 def built(model, seed=0, data=None):
     needs_torch(model)
-    kind = kind_of(model)
-    job = Job(checked_model(model), ("target",), seed, 2, RECIPE)
+    kind = trainer_of(model)
+    job = Job(check_model(model), ("target",), seed, 2, RECIPE)
     ready = kind.prepare(data or Data(X, Y, X[:9], Y[:9]), True, None)
     passes = Passes(np.arange(60), 8, seed, job.stream, equal=kind.equal_batches)
     return kind.build(job, ready, passes, job.stream), ready
 
 
 # --- the contract, for every kind
-
-
-@pytest.mark.parametrize("model", MODELS, ids=str)
-def test_whatever_trains_has_all_that_the_protocol_asks_for(model):
-    trainer, _ = built(model)
-    for name, member in inspect.getmembers(Trainer):
-        if not name.startswith("_"):
-            assert hasattr(trainer, name), (name, member)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
@@ -73,7 +61,7 @@ def test_a_state_leads_to_where_it_was_taken_or_there_is_none(model):
     whole, _ = built(model)
     whole.train_epoch(1)
     state = whole.state()
-    assert (state is not None) == kind_of(model).keeps_epochs
+    assert (state is not None) == trainer_of(model).keeps_epochs
     if state is None:
         with pytest.raises(InputError, match="no state"):
             whole.restore({})
@@ -101,7 +89,7 @@ class Counting:
 
 @pytest.mark.parametrize("model", ["mlp", "linear_head", "linear"], ids=str)
 def test_weights_of_a_schedule_count_where_the_kind_says_so(model):
-    assert kind_of(model).weighted
+    assert trainer_of(model).takes_weights
     turned = Y.copy()
     turned[7] = 1 - Y[7]
     trainer, _ = built(model, data=Data(X, turned, X[:9], Y[:9]))
@@ -114,7 +102,7 @@ def test_weights_of_a_schedule_count_where_the_kind_says_so(model):
 def test_every_kind_is_a_target_too(model):
     needs_torch(model)
     run = train_target(
-        checked_model(model), X, Y, np.arange(0, 60, 2), epochs=4, batch_size=8, test=(X, Y)
+        check_model(model), X, Y, np.arange(0, 60, 2), epochs=4, batch_size=8, test=(X, Y)
     )
     assert run.status == "finished"
     assert run.accuracy > 0.8
@@ -138,17 +126,17 @@ def test_a_model_by_name_is_of_one_kind_only_and_its_name_means_one_thing():
     names = [name for kind in TRAINERS for name in kind.names()]
     assert len(names) == len(set(names))
     for kind in TRAINERS:
-        assert all(kind_of(name) is kind for name in kind.names())
+        assert all(trainer_of(name) is kind for name in kind.names())
 
 
 def test_an_unknown_name_is_refused_with_all_that_are_known():
     pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
     with pytest.raises(InputError, match=r"unknown model 'nope'; choose from mlp, .*sgd_log.*fc"):
-        checked_model("nope")
+        check_model("nope")
 
 
-class Centres:
-    """Nearest centre, learned by steps: a made-up library's model without scikit-learn's words."""
+class Centres(Training):
+    """Nearest centre, learned by steps: a made-up library's model."""
 
     def __init__(self, job, data, schedule):
         self._x, self._y, self.schedule = data.x, data.y, schedule
@@ -162,9 +150,6 @@ class Centres:
                 if len(mine):
                     self.model[c] += 0.5 * (self._x[mine].mean(axis=0) - self.model[c])
 
-    def portions(self, positions):
-        return [positions]
-
     def measure(self, positions, *, hidden=False):
         apart = self._x[positions][:, None] - self.model
         return -(apart**2).sum(axis=2), None
@@ -172,51 +157,32 @@ class Centres:
     def accuracy(self, x, y):
         return float(((x[:, None] - self.model) ** 2).sum(axis=2).argmin(axis=1) == y).mean()
 
-    def refuse_broken_weights(self):
-        pass
 
-    def state(self):
-        return {"centres": self.model.copy()}
+class CentresTrainer(Trainer):
+    title, batch_size, keeps_epochs = "centres", 8, False
 
-    def restore(self, state):
-        self.model = state["centres"].copy()
+    def names(self):
+        return ("centres",)
+
+    def takes(self, model):
+        return isinstance(model, str) and model == "centres"
+
+    def prepare(self, data, normalize, folder):
+        return data
+
+    def build(self, job, data, schedule, stream):
+        return Centres(job, data, schedule)
 
 
-def test_a_new_kind_of_model_is_one_entry(monkeypatch, tmp_path):
-    centres = replace(
-        ESTIMATOR,
-        name="centres",
-        names=lambda: ("centres",),
-        takes=lambda model: isinstance(model, str) and model == "centres",
-        checked=lambda model: model,
-        build=lambda job, data, schedule, stream: Centres(job, data, schedule),
-        batch_size=8,
-        keeps_epochs=True,
-    )
+def test_a_new_kind_of_model_is_two_classes_and_one_entry(monkeypatch, tmp_path):
     with pytest.raises(InputError, match="unknown model 'centres'"):
         train_proxies(X, Y, model="centres", workers=1)
-    monkeypatch.setattr(trainers, "TRAINERS", (centres, *TRAINERS))
+    monkeypatch.setattr(trainers, "TRAINERS", (CentresTrainer(), *TRAINERS))
     how = {"epochs": 5, "model": ["centres", "mlp"], "workers": 1, "store": tmp_path}
     got = train_proxies(X, Y, cross_fit=2, proxies=2, **how)
     assert got.out_of_fold.correct[:, -1].mean() > 0.6
     assert [made["model"] for made in got.provenance["proxies"]] == ["centres", "mlp"]
     assert got.provenance["proxies"][0]["recipe"]["batch_size"] == 8
-
-
-def test_no_module_asks_by_itself_what_kind_a_model_is():
-    """Only the kinds' own files may; everything else goes through the registry."""
-    root = Path(dris.__file__).parent
-    own = {"staged.py", "estimator_trainer.py", "head_models.py", "stacked_trainer.py"}
-    found = [
-        str(path.relative_to(root))
-        for path in root.rglob("*.py")
-        if path.name not in own
-        and any(word in path.read_text(encoding="utf-8") for word in ("is_estimator(", "is_head("))
-    ]
-    assert found == []
-    assert "is_head(" in (root / "learn/trainers/stacked/head_models.py").read_text(
-        encoding="utf-8"
-    )  # the twin
 
 
 def test_a_store_reads_the_data_once_for_all_jobs(monkeypatch, tmp_path):
@@ -248,13 +214,6 @@ def test_estimators_are_sent_away_where_steps_or_weights_are_needed():
     with pytest.raises(InputError, match="got a scikit-learn classifier"):
         checked_network(SGDClassifier())
     assert checked_network("mlp") == "mlp"
-
-
-def test_the_networks_that_are_named_without_torch_are_those_that_there_are():
-    pytest.importorskip("torch")
-    from dris.learn.trainers.networks.models import MODELS
-
-    assert tuple(MODELS) == NAMES
 
 
 def test_a_slip_of_the_finger_is_no_reason_to_install_torch(monkeypatch):

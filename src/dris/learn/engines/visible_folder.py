@@ -13,10 +13,10 @@ class Mark:
 
     path: Path
 
-    def seen(self) -> bool:
+    def is_visible(self) -> bool:
         """Whether this process sees the folder.
 
-        >>> Mark(Path("absent")).seen()
+        >>> Mark(Path("absent")).is_visible()
         False
         """
         return self.path.exists()
@@ -28,7 +28,7 @@ def marked(folder: Path) -> Iterator[Mark]:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, marked(Path(folder)) as mark:
-    ...     mark.seen()
+    ...     mark.is_visible()
     True
     """
     mark = Mark(folder / f".seen-{uuid.uuid4().hex}")

@@ -13,11 +13,11 @@ from contextlib import nullcontext
 from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import Progress
 from dris.learn.engines.ray_tasks import run_on_ray
-from dris.learn.jobs.job_keys import key_of
-from dris.learn.jobs.jobs import Data, Job, Trained, epochs_of
+from dris.learn.engines.visible_folder import Mark, marked
+from dris.learn.jobs.kept_jobs import key_of
 from dris.learn.store.run_store import Store
 from dris.learn.store.runs import Run
-from dris.learn.store.visible_folder import Mark, marked
+from dris.learn.trainers.job import Data, Job, Trained, epochs_of
 
 Attempt = Callable[[Job, Data, Store | None, Callable[[], None]], Trained]
 
@@ -34,10 +34,10 @@ def train_on_ray(
 ) -> list[Trained]:
     """`attempt(*task, store, tick)` for every task, but for those that the store holds."""
     runs = [None if store is None else store.run(key_of(*task)) for task in tasks]
-    held = {i: run.found() for i, run in enumerate(runs) if run is not None}
-    found = {i: Trained(d, found=True) for i, d in held.items() if d is not None}
-    left = [i for i in range(len(tasks)) if i not in found]
-    before = sum(epochs_of(tasks[i][0]) for i in found)
+    held = {i: run.read() for i, run in enumerate(runs) if run is not None}
+    stored = {i: Trained(d, from_store=True) for i, d in held.items() if d is not None}
+    left = [i for i in range(len(tasks)) if i not in stored]
+    before = sum(epochs_of(tasks[i][0]) for i in stored)
 
     def told(done: int, total: int) -> None:
         if progress is not None:
@@ -45,7 +45,7 @@ def train_on_ray(
 
     told(0, total)
     if not left:  # and nobody asks whether the cluster is there
-        return list(found.values())
+        return list(stored.values())
     # A process elsewhere has another working folder.
     there = None if store is None else Store(store.root.absolute())
     with nullcontext() if there is None else marked(there.root) as mark:
@@ -58,7 +58,7 @@ def train_on_ray(
             total=total,
             arrived=lambda i, result: _kept(runs[left[i]], *result),
         )
-    results = {**found, **dict(zip(left, trained, strict=True))}
+    results = {**stored, **dict(zip(left, trained, strict=True))}
     return [results[i] for i in range(len(tasks))]
 
 
@@ -72,7 +72,7 @@ def _on_node(
 ) -> tuple[Trained | None, float]:
     """What a job gives, None for dynamics that are in the store by now; and the seconds it took."""
     begin = time.monotonic()
-    seen = store if mark is not None and mark.seen() else None
+    seen = store if mark is not None and mark.is_visible() else None
     result = attempt(job, data, seen, tick)
     sent = None if seen is not None and result.whole else result
     return sent, time.monotonic() - begin

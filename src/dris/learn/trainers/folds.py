@@ -1,4 +1,4 @@
-"""Which fold each example is in, and what the models of a proxy's folds say together.
+"""Which fold each example is in, and how the models of a proxy's folds are joined.
 
 With F folds a proxy is F models. An example's values *in fold* are the mean over the F − 1 of
 them that trained on it (loss, margin, error norm, gradient norm); it counts as correct where that
@@ -21,17 +21,13 @@ _AT_ONCE = 1 << 20
 
 
 def folds_of(
-    labels: NDArray[np.int64],
-    copies: Positions,
-    folds: int,
-    *,
-    rng: np.random.Generator,
+    labels: NDArray[np.int64], copies: Positions, folds: int, *, rng: np.random.Generator
 ) -> Positions:
     """The fold, 0..F-1, of each example.
 
-    Examples of the same group of `copies` share one: a copy that stays outside would be no
-    stranger. Folds are equally large but for one, unless copies are more than a fold holds, and
-    hold as many examples of each label as they can.
+    Examples of the same group of `copies` share one: no model may have seen the copy of a row
+    that is out of its fold. Folds are equally large but for one, unless copies are more than a
+    fold holds, and hold as many examples of each label as they can.
 
     >>> fold = folds_of(np.array([0, 0, 0, 0, 1, 1, 1, 1]), np.array([0, 1, 2, 3, 4, 5, 4, 7]), 2,
     ...                 rng=np.random.default_rng(0))
@@ -58,17 +54,14 @@ def folds_of(
     rest = shuffled[alone[shuffled]]
     rest = rest[np.argsort(labels[rest], kind="stable")]
     held_by = {f: held for held, f in filled}
-    fold[rest] = _dealt(np.array([held_by[f] for f in range(folds)]), len(rest))
+    fold[rest] = _deal(np.array([held_by[f] for f in range(folds)]), len(rest))
     return fold
 
 
-def _dealt(filled: Positions, count: int) -> Positions:
+def _deal(filled: Positions, count: int) -> Positions:
     """A fold for each of `count` examples in a row, so that folds end up equal and even.
 
     Fold f's slots are spread evenly over the row; without copies that is 0, 1, …, F-1, 0, 1, ….
-
-    >>> _dealt(np.array([0, 0, 1]), 5).tolist()
-    [0, 1, 2, 0, 1]
     """
     wanted = np.zeros(len(filled), dtype=np.int64)
     left, by_size = count, np.argsort(filled, kind="stable")
@@ -89,8 +82,8 @@ def in_and_out(
     """Columns (fold, ..., example) of a proxy's models as its values in fold and out of fold.
 
     >>> loss = np.array([[1.0, 20.0], [10.0, 2.0], [30.0, 4.0]])
-    >>> seen, unseen = in_and_out({"loss": loss}, np.array([0, 1]))
-    >>> seen["loss"].tolist(), unseen["loss"].tolist()
+    >>> inside, outside = in_and_out({"loss": loss}, np.array([0, 1]))
+    >>> inside["loss"].tolist(), outside["loss"].tolist()
     ([20.0, 12.0], [1.0, 2.0])
     """
     first = next(iter(columns.values()))
@@ -98,32 +91,28 @@ def in_and_out(
     trained = (np.arange(count)[:, None] != fold).reshape(count, *depth, n)
     # Where in a flat column the model stands that an example is outside of.
     within = first.size // count
-    outside = fold * within + np.arange(within).reshape(first.shape[1:])
+    at = fold * within + np.arange(within).reshape(first.shape[1:])
     counted: dict[Any, NDArray[Any]] = {}  # as numbers of each type: a product of two is slow
-    seen: dict[str, NDArray[Any]] = {}
-    unseen: dict[str, NDArray[Any]] = {}
+    inside: dict[str, NDArray[Any]] = {}
+    outside: dict[str, NDArray[Any]] = {}
     for name, column in columns.items():
-        unseen[name] = column.take(outside)
+        outside[name] = column.take(at)
         if name == "rival":
-            seen[name] = _most_named(column, trained)
+            inside[name] = _most_named(column, trained)
         elif name != "correct":
             kind = column.dtype
             if kind not in counted:
                 counted[kind] = trained.astype(kind)
-            seen[name] = np.multiply(column, counted[kind]).sum(axis=0) / kind.type(count - 1)
+            inside[name] = np.multiply(column, counted[kind]).sum(axis=0) / kind.type(count - 1)
         elif count == 2:  # one model, which has decided ties by itself
-            seen[name] = column.take((1 - fold) * within + outside - fold * within)
+            inside[name] = column.take((1 - fold) * within + at - fold * within)
     if "correct" in columns and count > 2:
-        seen["correct"] = seen["margin"] > 0
-    return {name: seen[name] for name in columns}, unseen
+        inside["correct"] = inside["margin"] > 0
+    return {name: inside[name] for name in columns}, outside
 
 
 def _most_named(rivals: NDArray[np.int32], trained: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """The class that most models which trained on the example name; of equals the first.
-
-    >>> _most_named(np.array([[2], [0], [2], [0]], np.int32), np.array([[True]] * 4)).tolist()
-    [0]
-    """
+    """The class that most models which trained on the example name; of equals the first."""
     named: NDArray[np.int32] = rivals[0].copy()
     split = (rivals != named).any(axis=0)  # elsewhere there is nothing to count
     if not split.any():
@@ -157,7 +146,7 @@ def _dense_hashes(x: NDArray[Any]) -> NDArray[np.uint64]:
     step = max(1, _AT_ONCE // flat.shape[1])
     for a in range(0, len(flat), step):
         single = flat[a : a + step].astype(np.float32, order="C") + np.float32(0)  # so that -0 is 0
-        out[a : a + step] = _mixed(single.view(np.uint32)) @ salt
+        out[a : a + step] = _mix(single.view(np.uint32)) @ salt
     return out
 
 
@@ -168,7 +157,7 @@ def _sparse_hashes(x: Any) -> NDArray[np.uint64]:
     for a in range(0, x.shape[0], step):
         part = x[a : a + step]
         bits = np.ascontiguousarray(part.data, dtype=np.float32).view(np.uint32)
-        terms = _mixed(bits) * salt[part.indices]
+        terms = _mix(bits) * salt[part.indices]
         sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)))
         out[a : a + part.shape[0]] = sums[part.indptr[1:]] - sums[part.indptr[:-1]]
     return out
@@ -179,7 +168,7 @@ def _salt(columns: int) -> NDArray[np.uint64]:
     return rng_for(0, "copies").integers(2**63, size=columns, dtype=np.uint64) | np.uint64(1)
 
 
-def _mixed(bits: NDArray[np.uint32]) -> NDArray[np.uint64]:
+def _mix(bits: NDArray[np.uint32]) -> NDArray[np.uint64]:
     """Every bit of a word moved into every other place: floats end in many zeros."""
     mixed = bits.astype(np.uint64) * _MIXED
     return (mixed ^ (mixed >> np.uint64(29))) * _MIXED

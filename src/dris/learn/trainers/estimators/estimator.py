@@ -1,8 +1,9 @@
-"""scikit-learn classifiers as proxies: what "an epoch" means for each kind, and a few by name."""
+"""scikit-learn classifiers as proxies: what "an epoch" means for each, and a few by name."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,10 @@ from dris.learn.trainers.estimators.predictions import (
     penultimate_of,
     probabilities_as_logits,
 )
-from dris.learn.trainers.networks.schedules import Schedule
-
-Positions = NDArray[np.int64]
-_AT_ONCE = 1 << 22  # numbers that are measured at once: scikit-learn copies them to float64
+from dris.learn.trainers.job import Data, Job, Normalize
+from dris.learn.trainers.schedules import Positions, Schedule
+from dris.learn.trainers.standardize import as_table
+from dris.learn.trainers.trainer import MAX_MEASURED, Stream, Trainer, Training
 
 
 def _mlp() -> Any:
@@ -52,76 +53,83 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
 }
 
 
-def is_estimator(model: Any) -> bool:
-    """Whether a model is one of scikit-learn's, by name or by its methods.
+class EstimatorTrainer(Trainer):
+    """Classifiers with partial_fit or staged predictions, by name or as they are."""
 
-    >>> is_estimator("sgd_log"), is_estimator("resnet20")
-    (True, False)
-    """
-    return model in ESTIMATORS if isinstance(model, str) else hasattr(model, "get_params")
+    title = "scikit-learn classifier"
+    equal_batches = False
+    takes_weights = False
+    keeps_epochs = False
+
+    def names(self) -> Sequence[str]:
+        return tuple(ESTIMATORS)
+
+    def takes(self, model: Any) -> bool:
+        return model in ESTIMATORS if isinstance(model, str) else hasattr(model, "get_params")
+
+    def check(self, model: Any) -> Any:
+        estimator = ESTIMATORS[model]() if isinstance(model, str) else model
+        if isinstance(estimator, type):
+            raise InputError(
+                f"model must be an estimator, got the class {estimator.__name__}; call it"
+            )
+        if not (hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")):
+            raise InputError(
+                f"{type(estimator).__name__} has neither decision_function nor predict_proba; "
+                "choose a classifier that scores its classes"
+            )
+        epochs = hasattr(estimator, "partial_fit") or _stages_of(estimator)
+        if not (epochs or booster_of(estimator)):
+            raise InputError(
+                f"{type(estimator).__name__} has neither partial_fit nor staged predictions, so it "
+                "has no epochs to record; use SGDClassifier, MLPClassifier, gradient-boosted trees "
+                "of scikit-learn, XGBoost, LightGBM or CatBoost"
+            )
+        return estimator
+
+    def prepare(self, data: Data, normalize: Normalize, folder: Path | None) -> Data:
+        return as_table(data, normalize, folder)
+
+    def build(self, job: Job, data: Data, schedule: Schedule, stream: Stream) -> "Estimator":
+        return Estimator(job, data, schedule, stream)
+
+    def describe(self, model: Any) -> str:
+        return " ".join(repr(model).split())
+
+    def parameters(self, model: Any) -> dict[str, str]:
+        # An estimator's own words leave out the middle of long parameters.
+        return {n: repr(v) for n, v in model.get_params().items() if n != "random_state"}
+
+    def refuse_steps(self, model: Any) -> None:
+        if not hasattr(model, "partial_fit"):
+            raise InputError(f"{type(model).__name__} has no partial_fit, so it takes no steps")
+
+    def is_divergence(self, error: ValueError) -> bool:
+        # scikit-learn's own errors are plain ones.
+        return any(sign in str(error) for sign in ("finite", "overflow"))
 
 
-def resolve(model: Any) -> Any:
-    """An unfitted estimator from a name or from an estimator; checks that it can be a proxy.
-
-    >>> resolve("sgd_log").loss
-    'log_loss'
-    """
-    if isinstance(model, str) and model not in ESTIMATORS:
-        raise InputError(f"unknown model {model!r}; choose from {', '.join(ESTIMATORS)}")
-    estimator = ESTIMATORS[model]() if isinstance(model, str) else model
-    if isinstance(estimator, type):
-        raise InputError(f"model must be an estimator, got the class {estimator.__name__}; call it")
-    if not hasattr(estimator, "get_params"):
-        raise InputError(
-            f"model must be a name or a scikit-learn classifier, got {type(estimator).__name__}"
-        )
-    if not (hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")):
-        raise InputError(
-            f"{type(estimator).__name__} has neither decision_function nor predict_proba; "
-            "choose a classifier that scores its classes"
-        )
-    if not (hasattr(estimator, "partial_fit") or _stages_of(estimator) or booster_of(estimator)):
-        raise InputError(
-            f"{type(estimator).__name__} has neither partial_fit nor staged predictions, so it has "
-            "no epochs to record; use SGDClassifier, MLPClassifier, gradient-boosted trees of "
-            "scikit-learn, XGBoost, LightGBM or CatBoost"
-        )
-    return estimator
-
-
-class Estimator:
-    """A scikit-learn classifier in training, with the methods of `loop.Network`.
+class Estimator(Training):
+    """A scikit-learn classifier in training.
 
     With partial_fit an epoch is its schedule's batches; with staged predictions it is the same
-    share of the boosting rounds, fitted to what the schedule's first epoch holds.
+    share of the boosting rounds, fitted to what the schedule's first epoch holds. It has no plain
+    form, so a killed run starts over.
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        x: NDArray[np.float32],
-        labels: NDArray[np.int64],
-        classes: int,
-        *,
-        epochs: int,
-        seed: int,
-        stream: tuple[str | int, ...],
-        schedule: Schedule,
-    ) -> None:
+    def __init__(self, job: Job, data: Data, schedule: Schedule, stream: Stream) -> None:
         from sklearn.base import clone
 
-        self.model = clone(estimator)
+        self.model = clone(EstimatorTrainer().check(job.model))
         entry = booster_of(self.model)
         name = "random_state" if entry is None else entry.seed
         if entry is not None or name in self.model.get_params():
-            self.model.set_params(**{name: seed_for(seed, *stream, "model")})
-        self._x, self._labels, self.schedule = x, labels, schedule
-        self._classes, self._epochs = classes, epochs
+            self.model.set_params(**{name: seed_for(job.seed, *stream, "model")})
+        self._x, self._labels, self.schedule = data.x, data.y, schedule
+        self._classes, self._epochs = job.classes, job.recipe.epochs
         self._stage = 0
 
     def train_epoch(self, epoch: int) -> None:
-        """The schedule's batches of an epoch, or one share of the boosting rounds."""
         if not hasattr(self.model, "partial_fit"):
             if epoch == 1:
                 self._fit_all_stages()
@@ -133,33 +141,18 @@ class Estimator:
                 self.model.partial_fit(self._x[at], self._labels[at], classes=every)
 
     def portions(self, positions: Positions) -> Iterator[Positions]:
-        """The examples to measure, as many at once as take little memory."""
-        step = max(1, _AT_ONCE // max(self._x.shape[1], self._classes))
+        step = max(1, MAX_MEASURED // max(self._x.shape[1], self._classes))
         return (positions[i : i + step] for i in range(0, len(positions), step))
 
     def measure(
         self, positions: Positions, *, hidden: bool = False
     ) -> tuple[NDArray[Any], NDArray[Any] | None]:
-        """Logits of the given examples, and what the last layer reads."""
         x = self._x[positions]
         features = penultimate_of(self.model, x) if hidden else None
-        if self._stage:
-            return self._staged(x), features
-        return logits_of(self.model, x), features
+        return self._staged(x) if self._stage else logits_of(self.model, x), features
 
     def accuracy(self, x: NDArray[Any], y: NDArray[np.int64]) -> float:
-        """The share of other examples, prepared like the training data, that it gets right."""
         return float((logits_of(self.model, x).argmax(axis=1) == y).mean())
-
-    def refuse_broken_weights(self) -> None:
-        """Nothing: scikit-learn looks at its numbers by itself."""
-
-    def state(self) -> None:
-        """Nothing: an estimator has no plain form, so a killed run of it starts over."""
-
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Never called: there is no state to go on from."""
-        raise InputError("a scikit-learn model has no state to go on from; train it again")
 
     def _fit_all_stages(self) -> None:
         rows = np.sort(np.concatenate(self.schedule.batches(1)))

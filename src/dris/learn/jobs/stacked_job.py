@@ -1,0 +1,220 @@
+"""Train all stacked proxies of a job, measured in fold and out of fold after every epoch.
+
+One job is K proxies × F folds, in this process, epoch by epoch together: so they can be stopped
+together, and the scored epoch can be picked by the out-of-fold loss of all. With a store, killed
+work goes on from the last epoch that was kept.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dris.learn.jobs.kept_jobs import keep, provenance_of
+from dris.learn.store.run_store import Store
+from dris.learn.store.runs import Run
+from dris.learn.trainers.job import (
+    Data,
+    DivergedError,
+    Job,
+    Trained,
+    copies_of,
+    everyone_or_bag,
+    folds_for,
+)
+from dris.learn.trainers.registry import one_thread
+from dris.learn.trainers.schedules import Passes
+from dris.learn.trainers.stacked.head import head_of
+from dris.learn.trainers.stacked.numpy_stack import NumpyStack
+from dris.learn.trainers.stacked.stack import Answers, Stack
+from dris.learn.trainers.stacked.stack_record import Columns, StackRecord, Wanted, Writer
+from dris.learn.trainers.trainer import Stream
+
+SAVE_EVERY = 2.0  # seconds of training that a kill may cost; saving more often costs more
+Folds = NDArray[np.integer]  # of each example for each proxy, (proxy, example)
+
+
+def train_stacked(
+    job: Job, data: Data, store: Store | None, tick: Callable[[], None], *, threads: int = 1
+) -> Trained:
+    """All proxies of a job; `tick` is called once per model and epoch."""
+    return keep(job, data, store, tick, lambda run: _follow(job, data, run, tick, threads))
+
+
+def _follow(
+    job: Job, data: Data, run: Run | None, tick: Callable[[], None], threads: int
+) -> Trained:
+    streams: list[Stream] = [(*job.stream, k) for k in job.members] or [job.stream]
+    recipe, count = job.recipe, job.folds or 1
+    folds = _folds(job, data, streams)
+    record = StackRecord(_wanted(job, len(streams), len(data.y)))
+    with one_thread(job):
+        stack = stack_for(job, data, streams, folds, threads)
+        writer = Writer(data.asked, folds, count)
+        told = np.flatnonzero(data.asked == data.y)
+        losses, start = _resume(stack, record, run)
+        for _ in range(start * len(stack)):
+            tick()
+        waiting: list[Columns] = []
+        broken: dict[int, DivergedError] = {}
+        alive, saved = list(range(len(streams))), time.monotonic()
+        for epoch in range(start + 1, recipe.stop + 1):
+            stack.train_epoch(epoch)
+            inside, outside = _measure(stack, writer, record, epoch, count)
+            _note_broken(broken, streams, job, stack, inside, epoch)
+            alive = [k for k in range(len(streams)) if k not in broken]
+            if not alive:
+                break
+            held_out = None
+            if folds is not None and outside is not None:
+                losses.append(_loss_by_fold(outside["loss"], folds, count))
+                loss = outside["loss"] if len(alive) == len(streams) else outside["loss"][alive]
+                held_out = float(loss[:, told].mean(dtype=np.float64))
+            record.close(held_out)
+            for _ in range(len(stack)):
+                tick()
+            if job.patience is not None and epoch - record.best >= job.patience:
+                break
+            if run is not None and not broken:
+                waiting.append(record.last())
+                if time.monotonic() - saved > SAVE_EVERY:
+                    each = {"losses": np.array(losses, dtype=np.float64)}
+                    run.save_epochs(waiting, {**stack.state(), **record.state(), **each})
+                    record.rest()
+                    waiting, saved = [], time.monotonic()
+        for _ in range((recipe.stop - record.epoch) * len(stack)):  # epochs that never come
+            tick()
+        if not alive:
+            return Trained(None, broken)
+        accuracies = _accuracies(stack, data, count)
+    made = []
+    for k in alive:
+        made.append(provenance_of(job, streams[k], accuracies[k]))
+        if losses:
+            made[-1]["held_out_loss"] = np.array(losses)[:, k].T.tolist()
+    some = alive if broken else None
+    return Trained(record.dynamics(data.asked, {"proxies": made}, some), broken)
+
+
+def _folds(job: Job, data: Data, streams: Sequence[Stream]) -> Folds | None:
+    if job.folds is None:
+        return None
+    copies, small = copies_of(data), np.min_scalar_type(job.folds)
+    return np.stack([folds_for(job, s, data, copies).astype(small) for s in streams])
+
+
+def _wanted(job: Job, proxies: int, examples: int) -> Wanted:
+    names = ["loss", "margin", "correct", "error_norm"]
+    names += ["gradient_norm"] * job.gradient_norm + ["rival"] * job.rival
+    scored = None if job.pick else job.recipe.scored
+    epochs, folds = job.recipe.stop, job.folds is not None
+    return Wanted(proxies, examples, epochs, tuple(names), folds, job.record, scored)
+
+
+def stack_for(
+    job: Job, data: Data, streams: Sequence[Stream], folds: Folds | None, threads: int
+) -> Stack:
+    """The stack of a job, untrained: for each proxy a model, or one for each fold."""
+    models: list[Stream] = []
+    rows: list[NDArray[Any]] = []
+    dtype = np.int32 if len(data.y) < 1 << 31 else np.int64  # half the room, the same order
+    for k, stream in enumerate(streams):
+        if folds is None:
+            models.append(stream)
+            rows.append(everyone_or_bag(job, stream, len(data.y)))
+            continue
+        for f in range(job.folds or 1):
+            models.append((*stream, "fold", f))
+            rows.append(np.flatnonzero(folds[k] != f).astype(dtype))
+    steps = -(-max(len(r) for r in rows) // job.recipe.batch_size)
+    passes = [
+        Passes(r, job.recipe.batch_size, job.seed, stream, batch_count=steps)
+        for r, stream in zip(rows, models, strict=True)
+    ]
+    given = (data.x, data.y, job.classes, job.recipe)
+    how: dict[str, Any] = {
+        "hidden": head_of(job.model).hidden,
+        "seed": job.seed,
+        "streams": models,
+        "schedules": passes,
+    }
+    if job.device == "cpu":
+        return NumpyStack(*given, **how, threads=threads)
+    from dris.learn.trainers.stacked.torch_stack import TorchStack
+
+    return TorchStack(*given, **how, device=job.device)
+
+
+def _measure(
+    stack: Stack, writer: Writer, record: StackRecord, epoch: int, folds: int
+) -> tuple[Columns, Columns | None]:
+    inside, outside = record.place(epoch)
+    wanted = {name: inside[name] for name in record.names(epoch)}
+
+    def write(answers: Answers) -> None:
+        writer.write(answers, wanted, outside)
+
+    stack.answers(write, together=folds, lengths="gradient_norm" in wanted)
+    return wanted, outside
+
+
+def _note_broken(
+    broken: dict[int, DivergedError],
+    streams: Sequence[Stream],
+    job: Job,
+    stack: Stack,
+    inside: Columns,
+    epoch: int,
+) -> None:
+    """Note the proxies whose weights or values are no longer finite."""
+    names = [name for name in ("loss", "margin") if name in inside]
+    wild = {model // (job.folds or 1) for model in stack.broken()}
+    with np.errstate(invalid="ignore", over="ignore"):
+        sums = sum(inside[name].sum(axis=1, dtype=np.float64) for name in names)
+    wild |= set(np.flatnonzero(~np.isfinite(sums)).tolist())
+    for k in sorted(wild - set(broken)):
+        who = " ".join(str(part) for part in streams[k])
+        broken[k] = DivergedError(
+            f"{who} diverged at epoch {epoch}: its weights or losses are no longer finite; "
+            "lower its learning rate or standardize"
+        )
+        broken[k].epoch = epoch
+
+
+def _loss_by_fold(loss: NDArray[np.float32], folds: Folds, count: int) -> NDArray[np.float64]:
+    """The mean held-out loss of each model, (proxy, fold)."""
+    sums = [
+        np.bincount(f, weights=row, minlength=count) for f, row in zip(folds, loss, strict=True)
+    ]
+    sizes = [np.bincount(f, minlength=count) for f in folds]
+    return np.array(sums) / np.maximum(np.array(sizes), 1)
+
+
+def _accuracies(stack: Stack, data: Data, folds: int) -> list[float | None]:
+    """Each proxy's accuracy on the test examples: the mean over its folds' models."""
+    if data.test_y is None:
+        return [None] * (len(stack) // folds)
+    right = np.zeros(len(stack))
+    labels = data.test_y
+
+    def count(answers: Answers) -> tuple[slice, NDArray[np.intp]]:
+        hits = answers.logits.argmax(axis=1) == labels[answers.examples]
+        return answers.models, hits.sum(axis=1)
+
+    for models, hits in stack.answers(count, x=data.test_x):
+        right[models] += hits
+    return (right / len(labels)).reshape(-1, folds).mean(axis=1).tolist()  # type: ignore[no-any-return]
+
+
+def _resume(
+    stack: Stack, record: StackRecord, run: Run | None
+) -> tuple[list[NDArray[np.float64]], int]:
+    """The held-out losses so far, and the last epoch that need not be trained again."""
+    checkpoint = run.checkpoint() if run is not None else None
+    if checkpoint is None:
+        return [], 0
+    record.restore(checkpoint.epoch, checkpoint.state, checkpoint.records)
+    stack.restore(checkpoint.state)
+    return list(checkpoint.state["losses"]), checkpoint.epoch
