@@ -19,16 +19,14 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 _NEED_TORCH = (
     "trainers/networks/*.py",
     "trainers/networks/models/*.py",
-    "trainers/stacked/heads.py",
     "trainers/stacked/torch_stack.py",
     "online.py",
 )
 NEED_TORCH = [
     *(f"src/dris/learn/{name}" for name in _NEED_TORCH),
     "src/dris/integrations/passes.py",
-    "experiments/backbones.py",
-    "experiments/networks.py",
-    "experiments/torchvision_backbones.py",
+    "experiments/dris_torch.py",
+    "experiments/networks/*.py",
     "experiments/kinds/food_cell.py",
     "experiments/kinds/pictures.py",
     "tests/counted_training.py",

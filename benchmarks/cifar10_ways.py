@@ -33,11 +33,15 @@ from dris.core.scores.formulas import SCORES
 from dris.learn.attack import targeted_noise
 from dris.learn.proxies import train_proxies
 from dris.learn.recipe import PAPER_CIFAR_PROXY, Recipe
-from experiments.cell_data import Place, loaded
 from experiments.spec import Source
+from experiments.workspace import Workspace, loaded
 
 RULES = {"DR-IS": "rank_variance", "AUM": "aum"}
-THREE = ("resnet20", "mobilenet_v2_x0_5", "shufflenet_v2_x0_5")
+THREE = (
+    "resnet20",
+    "experiments.networks.mobilenet:mobilenet_v2_x0_5",
+    "experiments.networks.shufflenet:shufflenet_v2_x0_5",
+)
 
 
 def main() -> None:
@@ -48,7 +52,7 @@ def main() -> None:
     parser.add_argument("--examples", type=int, default=20_000)
     parser.add_argument("--store", type=Path, default=Path("bench-out/cifar10-ways"))
     asked = parser.parse_args()
-    found = loaded(Source("cifar10", asked.examples), Place(asked.store, asked.data))
+    found = loaded(Source("cifar10", asked.examples), Workspace(asked.store, asked.data))
     x, y = found.x, found.y
     recipe = Recipe(10, 128, 0.05, scored_epoch=10)
     noisy = targeted_noise(x, y, 0.25, model="small_cnn", recipe=recipe, store=asked.store)

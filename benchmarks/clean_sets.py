@@ -116,7 +116,7 @@ def encoded(images: NDArray[np.uint8]) -> NDArray[np.float32]:
     import torch
     from sklearn.decomposition import PCA
 
-    from experiments.backbones import efficientnet_lite0
+    from experiments.networks.backbones import efficientnet_lite0
 
     network = efficientnet_lite0(images.shape[1:], 10).eval()
     with torch.inference_mode():

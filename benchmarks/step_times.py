@@ -12,9 +12,15 @@ import time
 import torch
 import torch.nn.functional as F  # noqa: N812
 
-from dris.learn.trainers.networks.models import build_model, count_parameters, multiply_adds
+from dris.learn.trainers.networks.models import build_model
+from experiments.networks.count import count_parameters, multiply_adds
 
-NAMES = ("small_cnn", "resnet20", "shufflenet_v2_x0_5", "mobilenet_v2_x0_5")
+NAMES = (
+    "small_cnn",
+    "resnet20",
+    "experiments.networks.shufflenet:shufflenet_v2_x0_5",
+    "experiments.networks.mobilenet:mobilenet_v2_x0_5",
+)
 SHAPE, CLASSES, BATCH = (3, 32, 32), 10, 128
 
 

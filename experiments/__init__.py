@@ -1,9 +1,9 @@
-"""Experiments on known noise, from cells to pages, in reading order.
+"""Experiments on known noise, run from a clone by `python -m experiments`; not in the wheel.
 
-`spec` (a `Cell`, which is all that determines a result), `scales` and `beds` (how large everything
-is), `cell_data` (its examples), `kinds` (what a cell can measure), `runner` (each cell once, killed
-work goes on), `records` (what was found, as rows), `results` (tables, figures, claims and pages
-from rows), `experiment` (all of them by name), `paper` and `own` (one file each), `costs` (before
-running).
-Models of its own: `small_mlp`, `networks`, `backbones` and `torchvision_backbones`.
+In reading order: `spec` (a `Cell`, all that determines a result), `scales` and `setups` (how large
+everything is), `datasets` and `workspace` (its examples), `networks` (the paper's), `kinds` (what a
+cell can measure), `runner` (each cell once; killed work goes on), `records` (results as rows),
+`results` (tables, figures, claims and pages from rows), `paper` and `own` (an experiment a file),
+`registry` (all of them by name), `costs` (before running), `reproduction` (what the command does).
+`dris_internals` and `dris_torch` hold all that is imported from inside `dris`.
 """

@@ -1,84 +1,213 @@
 """`python -m experiments`: the paper's tables and our own studies, run from a clone.
 
-python -m experiments reproduce pruning --scale smoke
+python -m experiments pruning --scale smoke
 """
 
+import argparse
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import typer
-from rich.table import Table
-
-from dris.cli import guarded_main
-from dris.cli.help_pages import PanelledHelp
-from dris.cli.runs_table import plain_console
-from dris.core.sanitize import printable
-from experiments import reproduce_command, trial_command
+from dris import InputError, read_data
 from experiments.datasets.catalogue import load, status
+from experiments.dris_internals import Engine, Writer, bar, connected, make_folder, printable
+from experiments.own.trial import Trial, run_trial
+from experiments.own.trial_page import NAMES, lines_of, write_trial
+from experiments.registry import EXPERIMENTS
+from experiments.reproduction import Machine, Plan, Selection, plan_of, reproduce
+from experiments.results.tally import claim_lines
 
-app = typer.Typer(
-    help="The paper's tables and our own studies.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-
-
-@app.command()
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the figure and the numbers.")] = Path(
-        "demo-out"
-    ),
-    seeds: Annotated[int, typer.Option(min=2, help="How many seeds.")] = 5,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes; all cores by default.")
-    ] = None,
-) -> None:
-    """Attack real digits, score, select, train, and show whether the method works."""
-    from experiments.own.demo import show
-
-    show(seeds, out=out, workers=workers)
+_USAGE = """python -m experiments NAME... [options]   run experiments and write their pages
+       python -m experiments list                 name them
+       python -m experiments data [NAME]          list the data sets, or fetch and check one
+       python -m experiments trial FILE --label COLUMN   attack your own data: which rule wins?"""
+_SOME: dict[str, Any] = {"action": "append", "default": []}
 
 
-@app.command()
-def data(
-    name: Annotated[str | None, typer.Argument(help="Fetch and check this data set.")] = None,
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Where data sets lie; DRIS_DATA or the user cache.")
-    ] = None,
-) -> None:
+def main(words: Sequence[str]) -> int:
+    """Run a command; a broken rule is one sentence and exit code 1."""
+    commands = {"list": list_experiments, "data": data, "trial": trial}
+    try:
+        if words and words[0] in commands:
+            commands[words[0]](words[1:])
+        else:
+            run(words)
+    except InputError as error:
+        print(f"experiments: {printable(error)}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("experiments: interrupted; the same command goes on", file=sys.stderr)
+        return 130
+    return 0
+
+
+def run(words: Sequence[str]) -> None:
+    """Run experiments, or say what they would cost."""
+    asked = _run_parser().parse_args(words)
+    selection = Selection(
+        asked.scale,
+        asked.seeds,
+        asked.data,
+        asked.rule,
+        asked.noise,
+        asked.examples,
+        asked.backbone,
+        asked.paper_only,
+    )
+    names = list(EXPERIMENTS) if asked.all else asked.names
+    plan = plan_of(names, selection)
+    if asked.known is not None:
+        taken = plan.adopt(asked.known, asked.out)
+        print(f"{taken} finished cells taken from {asked.known}", file=sys.stderr)
+    if asked.dry_run:
+        show_costs(plan, asked.out, asked.device)
+        return
+    with bar("cells") as progress:
+        made = reproduce(
+            names,
+            selection,
+            out=asked.out,
+            machine=_machine(asked),
+            records=asked.records,
+            run_missing=not asked.finished,
+            progress=progress,
+        )
+    for name, claims in made.claims.items():
+        print(f"\n{EXPERIMENTS[name].title}\n")
+        print("\n".join(claim_lines(claims)))
+        print(f"wrote {made.pages[name]}")
+    print(f"wrote {made.index}")
+
+
+def show_costs(plan: Plan, out: Path, device: str) -> None:
+    """Each experiment's cells and cost, then that of all of them, shared cells once."""
+    for name, cost in plan.costs(out, device).items():
+        print(f"{name}: {cost}")
+        for cell in plan.cells.get(name, ()):
+            print(f"  {cell.key}  {cell}")
+
+
+def list_experiments(words: Sequence[str]) -> None:
+    """One line for each experiment."""
+    argparse.ArgumentParser("python -m experiments list").parse_args(words)
+    width = max(map(len, EXPERIMENTS))
+    for name, one in EXPERIMENTS.items():
+        print(f"{name:{width}}  {one.about} ({one.paper or 'ours'})")
+
+
+def data(words: Sequence[str]) -> None:
     """List the known data sets and whether they are at hand, or fetch and check one."""
-    if name is None:
-        show_status(data_dir)
-    else:
-        fetch_and_tell(name, data_dir)
+    parser = argparse.ArgumentParser("python -m experiments data", description=data.__doc__)
+    parser.add_argument("name", nargs="?", help="fetch and check this one")
+    _data_dir(parser)
+    asked = parser.parse_args(words)
+    if asked.name is None:
+        for one in status(asked.data_dir):
+            where = one.detail if one.state == "damaged" else one.path or ""
+            print(f"{one.known.name:14}  {one.state:8}  {one.known.licence:18}  {printable(where)}")
+        return
+    known = load(asked.name, data_dir=asked.data_dir)
+    text = f"{asked.name}: {len(known.train_y):,} to train on, {len(known.test_y):,} to test, "
+    text += f"{len(known.classes)} classes, checksums right. {known.note} {known.citation}"
+    print(printable(" ".join(text.split())))
 
 
-def show_status(data_dir: Path | None) -> None:
-    """One line per known data set; damaged and missing files are named."""
-    page = plain_console()
-    table = Table("name", "state", "where", "licence", box=None)
-    for one in status(data_dir):
-        where = one.detail if one.state == "damaged" else str(one.path or "")
-        table.add_row(one.known.name, one.state, printable(where), one.known.licence)
-    page.print(table)
+def trial(words: Sequence[str]) -> None:
+    """Attack your own data in known ways and show which rule wins: a table, JSON and a figure."""
+    asked = _trial_parser(Trial()).parse_args(words)
+    how = (asked.keep, asked.rate, asked.seeds, asked.proxies, asked.epochs, asked.examples)
+    setting = Trial(*how)
+    writer = Writer(force=asked.force).reading(asked.file)
+    writer.refuse(*(asked.out / name for name in NAMES))
+    examples = read_data(asked.file, label=asked.label, id=asked.id, trusted=asked.trusted)
+    store = make_folder(asked.out) / "runs"
+    where = _machine(asked)
+    with bar("attacks, proxies, targets") as progress:
+        records, split = run_trial(
+            examples,
+            setting,
+            store=store,
+            workers=where.workers,
+            progress=progress,
+            engine=where.engine,
+        )
+    write_trial(records, split, setting, asked.out, writer=writer)
+    print("\n".join(lines_of(records, split, setting)))
+    print(f"wrote {', '.join(str(asked.out / name) for name in NAMES)}")
 
 
-def fetch_and_tell(name: str, data_dir: Path | None) -> None:
-    """Load one data set, downloading it when absent, and say what it is."""
-    data = load(name, data_dir=data_dir)
-    page = plain_console()
-    text = f"{name}: {len(data.train_y):,} to train on, {len(data.test_y):,} to test, "
-    text += f"{len(data.classes)} classes, checksums right. {data.note} {data.citation}"
-    page.print(printable(" ".join(text.split())), soft_wrap=True)
+def _run_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m experiments", usage=_USAGE)
+    add = parser.add_argument
+    add("names", nargs="*", metavar="NAME", help="such as pruning, table1 or tab:cifar_pruning")
+    add("--all", action="store_true", help="every experiment")
+    add("--scale", default="cpu", help="smoke (seconds), cpu, mid or paper (a GPU) [cpu]")
+    add("--seeds", type=int, help="seeds of every cell")
+    add("--data", **_SOME, metavar="NAME", help="only this data set; may be repeated")
+    add("--rule", **_SOME, metavar="NAME", help="only this rule; may be repeated")
+    add("--noise", **_SOME, help="only clean, or such as uniform:0.1; may be repeated")
+    add("--examples", type=int, help="draw so many training examples")
+    add("--backbone", metavar="MODULE:FUNCTION", help="other frozen features")
+    add("--paper-only", action="store_true", help="leave out what the paper does not have")
+    add("--dry-run", action="store_true", help="print the cells and what they would cost")
+    add("--records", type=Path, metavar="FOLDER", help="write pages from these; run nothing")
+    add("--known", type=Path, metavar="FOLDER", help="take finished cells from these records")
+    add("--finished", action="store_true", help="write pages of what is finished; run nothing")
+    add("--out", type=Path, default=Path("reproduced"), help="folder for what is written")
+    add("--device", default="cpu", help="cpu, cuda or cuda:1 [cpu]")
+    add("--compile", action="store_true", help="compile networks on a GPU")
+    _data_dir(parser)
+    _where(parser)
+    return parser
 
 
-for part in (trial_command, reproduce_command):
-    part.register(app)
-for command in app.registered_commands:
-    command.cls = PanelledHelp
+def _trial_parser(default: Trial) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m experiments trial", description=trial.__doc__)
+    add = parser.add_argument
+    add("file", help="a table, a folder of images or an archive of arrays")
+    add("--label", help="column of the given labels")
+    add("--id", help="column of ids")
+    add("--trusted", help="column that says yes where a label is known to be right")
+    add("--keep", type=float, default=default.keep, help="keep fraction")
+    add("--rate", type=float, default=default.rate, help="share of labels attacked")
+    add("--seeds", type=int, default=default.seeds, help="3 or more")
+    add("--proxies", type=int, default=default.proxies)
+    add("--epochs", type=int, default=default.epochs)
+    add("--examples", type=int, default=default.examples, help="draw so many at most")
+    add("--out", type=Path, default=Path("trial-out"), help="folder for what is written")
+    add("--force", action="store_true", help="replace what an earlier trial wrote")
+    _where(parser)
+    return parser
+
+
+def _data_dir(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data-dir", type=Path, help="where data sets lie [DRIS_DATA]")
+
+
+def _where(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--workers", type=int, help="processes [all cores]")
+    add("--engine", default="local", help="local, or ray for a cluster")
+    add("--address", help="of the Ray cluster, host:port")
+    add("--cpus", type=float, default=1, help="on Ray, for each task")
+    add("--gpus", type=float, default=0, help="on Ray, for each task")
+
+
+def _machine(asked: argparse.Namespace) -> Machine:
+    engine = Engine(asked.engine, asked.address, asked.cpus, asked.gpus)
+    device = getattr(asked, "device", "cpu")
+    engine.devices(device)
+    if engine.name == "ray":
+        connected(engine)
+    return Machine(
+        asked.workers,
+        device,
+        getattr(asked, "compile", False),
+        engine,
+        getattr(asked, "data_dir", None),
+    )
 
 
 if __name__ == "__main__":
-    guarded_main(app, "experiments")
+    sys.exit(main(sys.argv[1:]))

@@ -33,11 +33,11 @@ _SHAPES: dict[str, tuple[int, tuple[int, ...], int]] = {
 _SECONDS = {
     "hinge": 30.0,
     "small_mlp_128": 1.5,
-    "experiments.backbones:random": 0.5,
-    "experiments.backbones:efficientnet_lite0": 40.0,
+    "experiments.networks.backbones:random": 0.5,
+    "experiments.networks.backbones:efficientnet_lite0": 40.0,
 }
 # Multiply-adds of a visit of a target whose trunk is only read: its 3.28e9, and thrice the tail's.
-_TUNED = {"experiments.torchvision_backbones:resnet50": 3.28e9 + 3 * 0.81e9}
+_TUNED = {"experiments.networks.torchvision_backbones:resnet50": 3.28e9 + 3 * 0.81e9}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,8 @@ def _adds(cell: Cell, model: str, recipe: Recipe, kind: str) -> float:
 @cache
 def _forward(model: str, shape: tuple[int, ...], classes: int, value: int) -> float:
     from experiments.dris_internals import ESTIMATORS, HEADS
-    from experiments.dris_torch import build_model, multiply_adds, values_written
+    from experiments.dris_torch import build_model
+    from experiments.networks.count import multiply_adds, values_written
 
     if model in ESTIMATORS:
         return float(classes)

@@ -29,6 +29,7 @@ from dris.core.sanitize import from_json, printable
 from dris.core.scores.formulas import rank_variance as rank_variance_of
 
 # Rules by the names that the paper's tables have, and those that the product withdrew.
+from dris.core.select.draws import draw
 from dris.core.select.gate import NothingPassesError, canaries_needed
 from dris.core.select.gate_scores import CHOOSERS
 from dris.core.select.importance import Importance
@@ -47,6 +48,7 @@ from dris.data.writer import MANIFEST, OWN, Writer, place_new
 # Training: the attacker, cells on many processes, machines and GPUs, and stores of finished work.
 from dris.learn.attack import attacker_norms
 from dris.learn.engines.bars import bar
+from dris.learn.engines.cluster import connected
 from dris.learn.engines.engine import Engine, checked_engine
 from dris.learn.engines.processes import Progress, devices_of, keep_freed_memory, run_all
 from dris.learn.jobs.target_job import TargetRun
@@ -66,23 +68,10 @@ from dris.learn.sampling.plans import SMOOTHING
 from dris.learn.store.locks import folder_lock
 from dris.learn.store.run_store import fingerprint
 from dris.learn.store.scratch import made_scratch, scratch
+from dris.learn.targets import step_batches
 from dris.learn.trainers.estimators.estimator import ESTIMATORS
-from dris.learn.trainers.estimators.hinge import (
-    Floats,
-    HingeRecipe,
-    Plans,
-    Visits,
-    by_plan,
-    descend,
-    gradient_norms,
-    in_passes,
-    losses,
-    margins,
-    together,
-)
 from dris.learn.trainers.registry import check_model, trainer_of
 from dris.learn.trainers.stacked.head import HEADS
-from dris.learn.trainers.stacked.heads import train_heads
 
 # The product's own route on scores that exist already, for the studies of what it decides.
 from dris.pipeline.by_scores import decide_scored

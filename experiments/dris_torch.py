@@ -4,7 +4,13 @@
 from dris.learn.trainers.networks.encoders import Centred, Enlarged, lite, pooled_lite
 from dris.learn.trainers.networks.features import extract_features
 from dris.learn.trainers.networks.loop import Network, use_gpu_fully
-from dris.learn.trainers.networks.models.count import multiply_adds, values_written
+from dris.learn.trainers.networks.models.base import (
+    Classifier,
+    averaged,
+    channels_of,
+    convolution,
+)
 from dris.learn.trainers.networks.models.dense import fully_connected
-from dris.learn.trainers.networks.models.registry import build_model, builder_of
+from dris.learn.trainers.networks.models.registry import MODELS, build_model, builder_of
+from dris.learn.trainers.networks.models.resnet import residual_network
 from dris.learn.trainers.networks.sources import DatasetSource, TensorSource

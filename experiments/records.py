@@ -9,7 +9,7 @@ from typing import Any
 
 from dris import InputError
 from experiments.dris_internals import OWN, Recipe, Writer, from_json, reading
-from experiments.spec import Ensemble, Noise, key_of
+from experiments.spec import Ensemble, Noise, key_of, short_name
 
 Row = dict[str, Any]
 ROWS = 1_000
@@ -27,7 +27,7 @@ def row_of(record: Mapping[str, Any]) -> Row:
         "proxies": str(_ensemble(cell["ensemble"])),
         "rule": cell["rule"],
         "keep": cell["keep"],
-        "target": cell["target"] and cell["target"]["model"],
+        "target": cell["target"] and short_name(cell["target"]["model"]),
         "seed": cell["seed"],
         "key": key_of(cell),
         "found": _rounded(record["found"]),

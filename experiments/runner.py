@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 import dris
-from experiments.cell_data import Place
 from experiments.dris_internals import (
     Engine,
     Progress,
@@ -30,19 +29,20 @@ from experiments.dris_internals import (
     scratch,
     write_atomically,
 )
-from experiments.kinds.groups import Finding, Findings
+from experiments.kinds.shared import Finding, Findings
 from experiments.records import Records
 from experiments.spec import Cell
+from experiments.workspace import Workspace
 
 Record = dict[str, Any]
 KINDS = {
     "ensemble": "experiments.kinds.ensemble_cell",
     "static": "experiments.kinds.static_cell",
     "food": "experiments.kinds.food_cell",
-    "later": "experiments.kinds.later_cell",
+    "future_work": "experiments.kinds.future_work_cell",
     "memory": "experiments.kinds.memory_cell",
     "online": "experiments.kinds.online_cell",
-    "proved": "experiments.kinds.proved_cell",
+    "theorems": "experiments.kinds.theorems_cell",
     "proxytypes": "experiments.kinds.proxytypes_cell",
     "synthetic": "experiments.kinds.synthetic_cell",
     "verdict": "experiments.kinds.verdict_cell",
@@ -53,7 +53,7 @@ def run(
     cells: Sequence[Cell],
     *,
     out: Path,
-    place: Place,
+    workspace: Workspace,
     workers: int | None = None,
     progress: Progress | None = None,
     engine: Engine | str = "local",
@@ -63,7 +63,7 @@ def run(
     On a Ray cluster every node must see `out`, the store and the data sets by the same paths.
     """
     # A node's task stands in a folder of its own.
-    out, place = out.absolute(), place.absolute()
+    out, workspace = out.absolute(), workspace.absolute()
     folder = make_folder(out / "records")
     remove_left(folder)
     wanted = list(dict.fromkeys(cells))
@@ -72,15 +72,15 @@ def run(
         groups.setdefault(cell.group, []).append(cell)
     done = len(wanted) - sum(map(len, groups.values()))
     for cell in wanted:
-        epochs = place.epochs_of(cell.key)
+        epochs = workspace.epochs_of(cell.key)
         if epochs.exists() and _path(folder, cell).exists():  # killed before they were removed
             with scratch(epochs):
                 pass
-    tasks = [([group], folder, place) for group in groups.values()]
-    if place.device != "cpu" and checked_engine(engine).name == "local":
-        queues = lanes(list(groups.values()), devices_of(place.device))
+    tasks = [([group], folder, workspace) for group in groups.values()]
+    if workspace.device != "cpu" and checked_engine(engine).name == "local":
+        queues = lanes(list(groups.values()), devices_of(workspace.device))
         workers = len(queues) or 1  # a process for each GPU, however many cores there are
-        tasks = [(queue, folder, replace(place, device=gpu)) for gpu, queue in queues.items()]
+        tasks = [(queue, folder, replace(workspace, device=gpu)) for gpu, queue in queues.items()]
     if tasks:
         run_all(
             _groups,
@@ -151,21 +151,21 @@ def read_record(folder: Path, cell: Cell) -> Record:
 
 
 def _groups(
-    groups: Sequence[Sequence[Cell]], folder: Path, place: Place, tick: Callable[[], None]
+    groups: Sequence[Sequence[Cell]], folder: Path, workspace: Workspace, tick: Callable[[], None]
 ) -> list[Record]:
     keep_freed_memory()  # one worker is this process, which nobody made fit for work
-    if place.device != "cpu":
+    if workspace.device != "cpu":
         from experiments.dris_torch import use_gpu_fully
 
-        use_gpu_fully(devices_of(place.device)[0], compiled=place.compiled)
-    return [record for cells in groups for record in _group(cells, folder, place, tick)]
+        use_gpu_fully(devices_of(workspace.device)[0], compiled=workspace.compiled)
+    return [record for cells in groups for record in _group(cells, folder, workspace, tick)]
 
 
 def _group(
-    cells: Sequence[Cell], folder: Path, place: Place, tick: Callable[[], None]
+    cells: Sequence[Cell], folder: Path, workspace: Workspace, tick: Callable[[], None]
 ) -> list[Record]:
     kind: Findings = importlib.import_module(KINDS[cells[0].kind]).findings
-    for finding in kind(cells, place):
+    for finding in kind(cells, workspace):
         _write(folder, finding)
         tick()
     return [read_record(folder, cell) for cell in cells]

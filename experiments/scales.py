@@ -15,7 +15,7 @@ from experiments.spec import Ensemble, Source, Target
 
 
 @dataclass(frozen=True, slots=True)
-class Bed:
+class Setup:
     """A data set with its proxies and target: what a column block of the paper's tables shares."""
 
     title: str
@@ -30,7 +30,7 @@ class Scale:
 
     Attributes:
         cut: How it differs from the paper, in words for the page.
-        beds: CIFAR-10 first, then CIFAR-100; digits alone for smoke.
+        setups: CIFAR-10 first, then CIFAR-100; digits alone for smoke.
         seeds: Of every cell; `headline` of the paired comparison.
         heterogeneous: The paper's three architectures, for the proxy-diversity ablation.
         proxies: The largest K of the ablation.
@@ -39,7 +39,7 @@ class Scale:
 
     name: str
     cut: str
-    beds: tuple[Bed, ...]
+    setups: tuple[Setup, ...]
     seeds: int
     headline: int
     heterogeneous: tuple[str, str, str]
@@ -49,7 +49,11 @@ class Scale:
 
 _SMALL = Recipe(epochs=12, batch_size=128, learning_rate=0.05)
 _TINY = Recipe(epochs=4, batch_size=64, learning_rate=0.05, augment=False)
-_THREE = ("resnet20", "mobilenet_v2_x0_5", "shufflenet_v2_x0_5")
+_THREE = (
+    "resnet20",
+    "experiments.networks.mobilenet:mobilenet_v2_x0_5",
+    "experiments.networks.shufflenet:shufflenet_v2_x0_5",
+)
 
 _PAPER_PROXIES = Ensemble(_THREE, 3, PAPER_CIFAR_PROXY, "resnet20", PAPER_CIFAR_ATTACKER)
 _CPU_PROXIES = Ensemble(
@@ -78,7 +82,7 @@ SCALES = {
             "smoke",
             "400 digits, fully connected networks, 4 epochs: shows that everything runs, "
             "nothing about the claims",
-            (Bed("Digits", Source("digits", 400, 300), _SMOKE_PROXIES, Target("fc", _TINY)),),
+            (Setup("Digits", Source("digits", 400, 300), _SMOKE_PROXIES, Target("fc", _TINY)),),
             seeds=2,
             headline=2,
             heterogeneous=("fc", "linear", "fc"),
@@ -91,8 +95,8 @@ SCALES = {
             "of steps, without augmentation: few steps then still learn wrong labels by heart) in "
             "place of the paper's networks (20, 40 and 160 or 200 epochs)",
             (
-                Bed("CIFAR-10", Source("cifar10", 8_000, 5_000, 16), _CPU_PROXIES, _CPU_TARGET),
-                Bed("CIFAR-100", Source("cifar100", 8_000, 5_000, 16), _CPU_PROXIES, _CPU_TARGET),
+                Setup("CIFAR-10", Source("cifar10", 8_000, 5_000, 16), _CPU_PROXIES, _CPU_TARGET),
+                Setup("CIFAR-100", Source("cifar100", 8_000, 5_000, 16), _CPU_PROXIES, _CPU_TARGET),
             ),
             seeds=3,
             headline=5,
@@ -108,8 +112,8 @@ SCALES = {
             "bfloat16 and measured in float32, in place of the paper's networks (20, 40 and 160 or "
             "200 epochs)",
             (
-                Bed("CIFAR-10", Source("cifar10", 20_000), _MID_PROXIES, _MID_TARGET),
-                Bed("CIFAR-100", Source("cifar100"), _MID_PROXIES, _MID_TARGET),
+                Setup("CIFAR-10", Source("cifar10", 20_000), _MID_PROXIES, _MID_TARGET),
+                Setup("CIFAR-100", Source("cifar100"), _MID_PROXIES, _MID_TARGET),
             ),
             seeds=3,
             headline=5,
@@ -121,17 +125,17 @@ SCALES = {
             "paper",
             "nothing is cut: the appendix's networks, sizes, epochs and seeds",
             (
-                Bed(
+                Setup(
                     "CIFAR-10",
                     Source("cifar10"),
                     _PAPER_PROXIES,
-                    Target("vgg19_bn", PAPER_CIFAR10_TARGET),
+                    Target("experiments.networks.vgg:vgg19_bn", PAPER_CIFAR10_TARGET),
                 ),
-                Bed(
+                Setup(
                     "CIFAR-100",
                     Source("cifar100"),
                     _PAPER_PROXIES,
-                    Target("resnet18", PAPER_CIFAR100_TARGET),
+                    Target("experiments.networks.resnet18:resnet18", PAPER_CIFAR100_TARGET),
                 ),
             ),
             seeds=3,

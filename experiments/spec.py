@@ -56,7 +56,7 @@ class Source:
         if self.side is not None:
             parts.append(f"{self.side} × {self.side} pixels")
         if self.backbone is not None:
-            parts.append(f"features of {self.backbone.rpartition(':')[2]}")
+            parts.append(f"features of {short_name(self.backbone)}")
         return ", ".join(parts)
 
 
@@ -86,7 +86,17 @@ class Ensemble:
 
     def __str__(self) -> str:
         each = self.count // len(self.models)
-        return " + ".join(model if each == 1 else f"{each} × {model}" for model in self.models)
+        names = [short_name(model) for model in self.models]
+        return " + ".join(name if each == 1 else f"{each} × {name}" for name in names)
+
+
+def short_name(model: str) -> str:
+    """A model as tables show it: its name, or the function at the end of an import path.
+
+    >>> short_name("experiments.networks.vgg:vgg19_bn"), short_name("resnet20")
+    ('vgg19_bn', 'resnet20')
+    """
+    return model.rpartition(":")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +127,13 @@ class Cell:
     keep: float
     target: Target | None
     seed: int
+
+    def __str__(self) -> str:
+        target = "" if self.target is None else f", {self.target.model}"
+        return (
+            f"{self.kind}, {self.source}, {self.noise}, {self.ensemble}, {self.rule}, "
+            f"keep {self.keep:g}{target}, seed {self.seed}"
+        )
 
     @property
     def key(self) -> str:

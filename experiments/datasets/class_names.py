@@ -24,7 +24,7 @@ CIFAR10 = _words("airplane automobile bird cat deer dog frog horse ship truck")
 
 CIFAR100 = _words(
     """
-    apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus
+    apple aquarium_fish baby bear beaver setup bee beetle bicycle bottle bowl boy bridge bus
     butterfly camel can castle caterpillar cattle chair chimpanzee clock cloud cockroach couch
     crab crocodile cup dinosaur dolphin elephant flatfish forest fox girl hamster house kangaroo
     keyboard lamp lawn_mower leopard lion lizard lobster man maple_tree motorcycle mountain mouse

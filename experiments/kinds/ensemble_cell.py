@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris import SCORES, Dynamics, certify, keep_top
-from experiments.cell_data import Place
 from experiments.dris_internals import (
     TRAJECTORIES,
     NothingPassesError,
@@ -21,8 +20,9 @@ from experiments.dris_internals import (
     contamination,
     corrupted_disagreement,
 )
-from experiments.kinds.groups import Ensembles, Finding, prepared, timed
+from experiments.kinds.shared import Ensembles, Finding, prepared, timed
 from experiments.spec import Cell
+from experiments.workspace import Workspace
 
 PLAIN = ("random", "el2n", "forgetting", "consensus", "aum", "rank_variance")
 EDGES = np.linspace(0, 0.1, 41)
@@ -31,10 +31,10 @@ EDGES = np.linspace(0, 0.1, 41)
 Mask = NDArray[np.bool_]
 
 
-def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
+def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
     """The measures of every cell of one group."""
     shared: dict[str, float] = {}
-    _, noisy, ensembles = prepared(cells, place, shared)
+    _, noisy, ensembles = prepared(cells, workspace, shared)
     bad = noisy.flipped
     for cell in cells:
         seconds = dict(shared)

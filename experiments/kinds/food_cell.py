@@ -15,20 +15,12 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from dris import Dynamics, train_target
-from experiments.backbones import PARTS, fine_tuned
-from experiments.cell_data import Loaded, Place
+from dris import Dynamics, train_proxies, train_target
 from experiments.datasets.catalogue import load
-from experiments.dris_internals import (
-    NoisyLabels,
-    NothingPassesError,
-    TargetRun,
-    rng_for,
-    seed_for,
-    train_heads,
-)
+from experiments.dris_internals import NoisyLabels, NothingPassesError, TargetRun, rng_for, seed_for
 from experiments.dris_torch import DatasetSource, TensorSource, build_model
-from experiments.kinds.groups import (
+from experiments.kinds.pictures import AT_ONCE, pictures_of, seen_by
+from experiments.kinds.shared import (
     Ensembles,
     Finding,
     clocked,
@@ -38,36 +30,37 @@ from experiments.kinds.groups import (
     target_of,
     timed,
 )
-from experiments.kinds.pictures import AT_ONCE, pictures_of, seen_by
 from experiments.kinds.static_cell import guessed, imputed
+from experiments.networks.backbones import PARTS, fine_tuned
 from experiments.spec import CLEAN, Cell, Source, Target
+from experiments.workspace import Loaded, Workspace
 
 Pictures = Loaded
 """Training and test images, in memory or as data sets that read a file."""
 
 
-def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
+def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
     """Accuracy, injected corruption and candidate noise of every rule's subset."""
     first, shared = cells[0], dict[str, float]()
-    data = pictures(first.source, place)
+    data = pictures(first.source, workspace)
     with timed(shared, "features"):
-        features = [features_of(model, data, place) for model in first.ensemble.models]
+        features = [features_of(model, data, workspace) for model in first.ensemble.models]
     with timed(shared, "attacker"):
         noisy = corrupted_cell(
             first,
             data,
-            place,
-            seen=lambda: ("linear", features_of(first.ensemble.attacker, data, place)[0]),
+            workspace,
+            seen=lambda: ("linear", features_of(first.ensemble.attacker, data, workspace)[0]),
         )
-    ensembles = probed(first, data, noisy, features, place)
+    ensembles = probed(first, data, noisy, features, workspace)
     with timed(shared, "maps"):
-        model, x, test_x = learned(target_of(first), data, place)
-    train = partial(_target, model, device=place.device, classes=data.classes)
+        model, x, test_x = learned(target_of(first), data, workspace)
+    train = partial(_target, model, device=workspace.device, classes=data.classes)
     candidates = None
     if first.noise == CLEAN:
         with timed(shared, "reference"):
             # All cells of the group read it, so it is kept beside the attackers.
-            kept_train = partial(train, store=place.store)
+            kept_train = partial(train, store=workspace.store)
             candidates = candidate_noise(first, data, kept_train, x, test_x)
     for cell in cells:
         seconds = dict(shared)
@@ -80,7 +73,7 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
                 found |= {"candidates": None, "candidates_in_data": float(candidates.mean())}
             yield Finding(cell, found, seconds)
             continue
-        with kept_epochs(model, cell, place) as epochs:
+        with kept_epochs(model, cell, workspace) as epochs:
             mine = (x, noisy.given, kept, target_of(cell), cell.seed)
             run = clocked(seconds, partial(train, *mine, test=(test_x, data.test_y), store=epochs))
             found = {
@@ -98,17 +91,17 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
 
 
 @lru_cache(maxsize=1)
-def pictures(source: Source, place: Place) -> Pictures:
+def pictures(source: Source, workspace: Workspace) -> Pictures:
     """The images of a source; digits are drawn as grey pictures of 8 × 8 pixels."""
-    data = load(source.name, data_dir=place.data_dir)
+    data = load(source.name, data_dir=workspace.data_dir)
     train, tests = (
         np.sort(rng_for(0, source.name, "pictures").permutation(len(y))[:wanted])
         for wanted, y in ((source.examples, data.train_y), (source.tests, data.test_y))
     )
     return Pictures(
-        _images(data.train_x[train], source.side, place.store),
+        _images(data.train_x[train], source.side, workspace.store),
         data.train_y[train],
-        _images(data.test_x[tests], source.side, place.store),
+        _images(data.test_x[tests], source.side, workspace.store),
         data.test_y[tests],
         len(data.classes),
     )
@@ -122,12 +115,13 @@ def _images(x: NDArray[Any], side: int | None, folder: Path) -> Any:
 
 
 def features_of(
-    model: str, data: Pictures, place: Place
+    model: str, data: Pictures, workspace: Workspace
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """A backbone's features of the training and test images, kept in the store."""
     network = _built(model, data)
     train, test = (
-        seen_by(network, x, device=place.device, store=place.store) for x in (data.x, data.test_x)
+        seen_by(network, x, device=workspace.device, store=workspace.store)
+        for x in (data.x, data.test_x)
     )
     return train, test
 
@@ -137,30 +131,36 @@ def probed(
     data: Pictures,
     noisy: NoisyLabels,
     features: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]],
-    place: Place,
+    workspace: Workspace,
 ) -> Ensembles:
     """One linear probe per backbone, as the rules want to see them."""
-    train, test = zip(*features, strict=True)
 
     def probes(labels: NDArray[np.int64], count: int, folds: int | None) -> Dynamics:
-        return train_heads(
-            list(train),
-            labels,
-            heads=count,
-            recipe=cell.ensemble.recipe,
-            seed=cell.seed,
-            cross_fit=folds,
-            classes=data.classes,
-            # Random draws hash (seed, id); ids that carry the seed redraw them.
-            ids=np.arange(len(labels)) + cell.seed * len(labels),
-            test=(list(test), data.test_y),
-            device=place.device,
-        )
+        """Probe k, with its own random streams, on backbone k, and so on around."""
+        trained = [
+            train_proxies(
+                train,
+                labels,
+                proxies=count,
+                model="linear_head",
+                recipe=cell.ensemble.recipe,
+                seed=cell.seed,
+                cross_fit=folds,
+                classes=data.classes,
+                # Random draws hash (seed, id); ids that carry the seed redraw them.
+                ids=np.arange(len(labels)) + cell.seed * len(labels),
+                test=(test, data.test_y),
+                workers=1,
+                device=workspace.device,
+            )
+            for train, test in features[:count]
+        ]
+        return Dynamics.merge([trained[k % len(trained)].only([k]) for k in range(count)])
 
     return ensembles_of(cell, noisy.given, data.classes, probes)
 
 
-def learned(target: Target, data: Pictures, place: Place) -> tuple[Any, Any, Any]:
+def learned(target: Target, data: Pictures, workspace: Workspace) -> tuple[Any, Any, Any]:
     """What is trained, and on what: the tail on the trunk's maps, or all of it on images.
 
     The trunk never changes, so its maps are computed once where they can be held; both ways train
@@ -174,7 +174,9 @@ def learned(target: Target, data: Pictures, place: Place) -> tuple[Any, Any, Any
         return partial(fine_tuned, target.model), data.x, data.test_x
     flat = nn.Sequential(network, nn.Flatten())
     maps, test_maps = (
-        np.asarray(seen_by(flat, x, device=place.device, store=place.store)).reshape(-1, *shape)
+        np.asarray(seen_by(flat, x, device=workspace.device, store=workspace.store)).reshape(
+            -1, *shape
+        )
         for x in (data.x, data.test_x)
     )
     return tail, maps, test_maps

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.cell_data import Loaded, Place
 from experiments.dris_internals import NoisyLabels, Subset, TargetRun
 from experiments.kinds import static_cell
-from experiments.kinds.groups import Finding
+from experiments.kinds.shared import Finding
 from experiments.spec import Cell
+from experiments.workspace import Loaded, Workspace
 
 Labels = NDArray[np.int64]
 _AT_ONCE = 512
 
 
-def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
+def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
     """What static_cell finds of every cell, its memory, and how its target trained."""
-    for finding in static_cell.findings(cells, place, more=_remembered):
+    for finding in static_cell.findings(cells, workspace, more=_remembered):
         if finding.cell.target is not None:  # which static_cell has made sure of
             recipe = finding.cell.target.recipe
             finding.found |= {"augmented": recipe.augment, "epochs": recipe.epochs}

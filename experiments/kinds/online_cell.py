@@ -13,7 +13,6 @@ from functools import cache, partial
 import numpy as np
 
 from dris import Dynamics, importance, train_online, train_proxies
-from experiments.cell_data import Loaded, Place
 from experiments.datasets.catalogue import load
 from experiments.dris_internals import (
     PAPER_RHO_REFERENCE,
@@ -24,16 +23,19 @@ from experiments.dris_internals import (
     rank_variance_of,
     rng_for,
 )
-from experiments.kinds.groups import Finding, clocked, corrupted_cell, prepared, target_of, timed
+from experiments.kinds.shared import Finding, clocked, corrupted_cell, prepared, target_of, timed
 from experiments.scales import SCALES
 from experiments.spec import Cell
+from experiments.workspace import Loaded, Workspace
 
 
-def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
+def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
     """Accuracy, and how the draws concentrated, of every plan of one group."""
     first, shared = cells[0], dict[str, float]()
     data, noisy, dynamics = (
-        _of_pruning(cells, place, shared) if of_pruning(first) else _redrawn(first, place, shared)
+        _of_pruning(cells, workspace, shared)
+        if of_pruning(first)
+        else _redrawn(first, workspace, shared)
     )
     drawn = rng_for(0, first.source.name, "test").permutation(len(data.test_y))
     tests = drawn[: first.source.tests]
@@ -59,8 +61,8 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
             test=(data.test_x[tests], data.test_y[tests]),
             flagged=noisy.flipped if noisy.flipped.any() else None,
             rescue=False,
-            device=place.device,
-            store=place.store,
+            device=workspace.device,
+            store=workspace.store,
         )
         run = clocked(seconds, train)
         yield Finding(cell, found_in(run), seconds)
@@ -69,27 +71,27 @@ def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
 def of_pruning(cell: Cell) -> bool:
     """Whether static pruning trains the same proxies on the same examples.
 
-    >>> from experiments.paper.online_draws import NOISES, online
+    >>> from experiments.paper.online import NOISES, online
     >>> {name: of_pruning(online(scale, NOISES[0], "uniform", 0)) for name, scale in SCALES.items()}
     {'smoke': False, 'cpu': False, 'mid': True, 'paper': True}
     """
-    beds = (bed for scale in SCALES.values() for bed in scale.beds)
-    return any((cell.source, cell.ensemble) == (bed.source, bed.ensemble) for bed in beds)
+    setups = (setup for scale in SCALES.values() for setup in scale.setups)
+    return any((cell.source, cell.ensemble) == (setup.source, setup.ensemble) for setup in setups)
 
 
 def _of_pruning(
-    cells: Sequence[Cell], place: Place, seconds: dict[str, float]
+    cells: Sequence[Cell], workspace: Workspace, seconds: dict[str, float]
 ) -> tuple[Loaded, NoisyLabels, Callable[[], Dynamics]]:
-    data, noisy, ensembles = prepared(cells, place, seconds)
+    data, noisy, ensembles = prepared(cells, workspace, seconds)
     return data, noisy, ensembles.plain
 
 
 def _redrawn(
-    first: Cell, place: Place, seconds: dict[str, float]
+    first: Cell, workspace: Workspace, seconds: dict[str, float]
 ) -> tuple[Loaded, NoisyLabels, Callable[[], Dynamics]]:
-    data = redrawn(first, place)
+    data = redrawn(first, workspace)
     with timed(seconds, "attacker"):
-        noisy = corrupted_cell(first, data, place)
+        noisy = corrupted_cell(first, data, workspace)
 
     @cache
     def dynamics() -> Dynamics:
@@ -104,16 +106,16 @@ def _redrawn(
             classes=data.classes,
             test=(data.test_x, data.test_y),
             workers=1,
-            device=place.device,
-            store=place.store,
+            device=workspace.device,
+            store=workspace.store,
         )
 
     return data, noisy, dynamics
 
 
-def redrawn(cell: Cell, place: Place) -> Loaded:
+def redrawn(cell: Cell, workspace: Workspace) -> Loaded:
     """The cell's examples, drawn anew for its seed, and every test example."""
-    data = load(cell.source.name, data_dir=place.data_dir)
+    data = load(cell.source.name, data_dir=workspace.data_dir)
     order = rng_for(cell.seed, cell.source.name, "examples").permutation(len(data.train_y))
     chosen = np.sort(order[: cell.source.examples])
     x, y = data.train_x[chosen], data.train_y[chosen]

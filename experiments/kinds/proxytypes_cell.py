@@ -7,23 +7,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris import SCORES, Dynamics, keep_top, rank_variance
-from experiments.cell_data import Place, loaded
 from experiments.dris_internals import auroc, contamination, empirical_gap
-from experiments.kinds.groups import Finding, corrupted_cell, proxies_of, timed
+from experiments.kinds.shared import Finding, corrupted_cell, proxies_of, timed
 from experiments.spec import Cell
+from experiments.workspace import Workspace, loaded
 
 RULES = ("random", "el2n", "consensus", "aum", "rank_variance")
 BINS = 40
 
 
-def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
+def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
     """Gap and histograms for growing K, contamination of each rule's subset, of each ensemble."""
     for cell in cells:
         seconds: dict[str, float] = {}
-        data = loaded(cell.source, place)
-        noisy = corrupted_cell(cell, data, place)
+        data = loaded(cell.source, workspace)
+        noisy = corrupted_cell(cell, data, workspace)
         with timed(seconds, "proxies"):
-            dynamics = proxies_of(cell, data, noisy.given, place, cell.ensemble.count)
+            dynamics = proxies_of(cell, data, noisy.given, workspace, cell.ensemble.count)
         yield Finding(cell, measured(dynamics, noisy.flipped, cell.keep, cell.seed), seconds)
 
 

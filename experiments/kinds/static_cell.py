@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris import train_target
-from experiments.cell_data import Loaded, Place
 from experiments.dris_internals import NoisyLabels, NothingPassesError, Subset, TargetRun
-from experiments.kinds.groups import (
+from experiments.kinds.shared import (
     Finding,
     clocked,
     kept_epochs,
@@ -21,15 +20,18 @@ from experiments.kinds.groups import (
     timed,
 )
 from experiments.spec import Cell
+from experiments.workspace import Loaded, Workspace
 
 More = Callable[[TargetRun, Loaded, NoisyLabels, Subset], dict[str, Any]]
 """What else another kind of cell wants to know of a trained target."""
 
 
-def findings(cells: Sequence[Cell], place: Place, *, more: More | None = None) -> Iterator[Finding]:
+def findings(
+    cells: Sequence[Cell], workspace: Workspace, *, more: More | None = None
+) -> Iterator[Finding]:
     """Accuracy, contamination and size of every cell of one group."""
     shared: dict[str, float] = {}
-    data, noisy, ensembles = prepared(cells, place, shared)
+    data, noisy, ensembles = prepared(cells, workspace, shared)
     for cell in cells:
         seconds = dict(shared)
         try:
@@ -38,8 +40,8 @@ def findings(cells: Sequence[Cell], place: Place, *, more: More | None = None) -
         except NothingPassesError:
             yield Finding(cell, guessed(data, noisy), seconds)
             continue
-        with kept_epochs(model_of(target_of(cell).model), cell, place) as epochs:
-            train = partial(trained, cell, data, noisy.given, subset, place, epochs)
+        with kept_epochs(model_of(target_of(cell).model), cell, workspace) as epochs:
+            train = partial(trained, cell, data, noisy.given, subset, workspace, epochs)
             run = clocked(seconds, train)
             kept = subset.indices
             found: dict[str, Any] = {
@@ -62,7 +64,7 @@ def trained(
     data: Loaded,
     given: NDArray[np.int64],
     subset: Subset,
-    place: Place,
+    workspace: Workspace,
     folder: Path | None = None,
 ) -> TargetRun:
     """The cell's target, trained for as many steps as on all the data, and tested.
@@ -79,7 +81,7 @@ def trained(
         seed=cell.seed,
         classes=data.classes,
         test=(data.test_x, data.test_y),
-        device=place.device,
+        device=workspace.device,
         course=False,
         store=folder,
     )

@@ -10,28 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris import importance, keep_top, rank_variance
-from experiments.cell_data import Place
 from experiments.datasets.mixture import hyperplane_mixture
-from experiments.dris_internals import (
+from experiments.dris_internals import Importance, NoisyLabels, Recipe, contamination, seed_for
+from experiments.kinds.hinge import (
     Floats,
     HingeRecipe,
-    Importance,
-    NoisyLabels,
     Plans,
-    Recipe,
     Visits,
     by_plan,
-    contamination,
     descend,
     gradient_norms,
     in_passes,
     losses,
     margins,
-    seed_for,
     together,
 )
-from experiments.kinds.groups import Finding, corrupted, timed
+from experiments.kinds.shared import Finding, corrupted, timed
 from experiments.spec import CLEAN, Cell, Noise
+from experiments.workspace import Workspace
 
 SMOOTHING = 0.1
 # The paper's four first, then two other readings of "targeted": the longest x, which is the
@@ -63,7 +59,7 @@ class Runs:
         return [seed_for(self.seed, "synthetic", *names)] * len(self.noisy)
 
 
-def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
+def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
     """Accuracy by method and column, and what the proxies disagree about, of each seed."""
     for cell in cells:
         if cell.target is None or cell.source.examples is None or cell.source.tests is None:

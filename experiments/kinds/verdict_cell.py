@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
-from experiments.cell_data import Place
 from experiments.dris_internals import judge
-from experiments.kinds.groups import Finding, prepared
+from experiments.kinds.shared import Finding, prepared
 from experiments.spec import Cell
+from experiments.workspace import Workspace
 
 
-def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
+def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
     """Regime, rule, limits, and the shares of wrong labels that they speak of."""
-    _, noisy, ensembles = prepared(cells, place, {})
+    _, noisy, ensembles = prepared(cells, workspace, {})
     for cell in cells:
         found = judge(ensembles.planted(), ensembles.canaries, keep=cell.keep, seed=cell.seed)
         kept = None if found.subset is None else found.subset.indices

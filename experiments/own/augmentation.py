@@ -1,6 +1,6 @@
 """Targets with and without augmentation, also 2 and 4 times as long: what they learn by heart.
 
-    dris reproduce augmentation --scale cpu
+    python -m experiments augmentation --scale cpu
 
 The paper's targets train with augmentation, for so many steps that they learn wrong labels by heart
 all the same. What a CPU can afford does so only without it, which is how cpu and mid train. Both
@@ -28,10 +28,9 @@ from experiments.results.figures import grouped_bars
 from experiments.results.paper_values import PRUNING
 from experiments.results.reading import constant
 from experiments.results.table import Table
-from experiments.scales import SCALES, Bed, Scale
+from experiments.scales import SCALES, Scale, Setup
 from experiments.spec import Cell
 
-TITLE = "Targets with and without augmentation"
 RULES = ("random", "el2n", "forgetting", "consensus", "aum", "rank_variance")
 LONGER = ("random", "aum", "rank_variance")
 TIMES = (2, 4)
@@ -57,11 +56,11 @@ class Setting:
         long = "" if self.times == 1 else f", {self.times} ×"
         return f"{'with' if self.augmented else 'without'} augmentation{long}"
 
-    def of(self, bed: Bed) -> Bed:
-        """A bed whose target trains so."""
-        how = bed.target.recipe
+    def of(self, setup: Setup) -> Setup:
+        """A setup whose target trains so."""
+        how = setup.target.recipe
         how = replace(how, augment=self.augmented, epochs=self.times * how.epochs)
-        return replace(bed, target=replace(bed.target, recipe=how))
+        return replace(setup, target=replace(setup.target, recipe=how))
 
 
 def settings(scale: Scale) -> list[Setting]:
@@ -70,20 +69,20 @@ def settings(scale: Scale) -> list[Setting]:
     >>> [str(one) for one in settings(SCALES["paper"])]
     ['without augmentation', 'with augmentation']
     """
-    long_enough = scale.beds[0].target.recipe.augment
+    long_enough = scale.setups[0].target.recipe.augment
     longer = () if long_enough else TIMES
     return [Setting(False), Setting(True), *(Setting(True, times) for times in longer)]
 
 
 def cells(scale: Scale) -> list[Cell]:
     """Static pruning's targets, then the others, the short ones of a seed first."""
-    bed = scale.beds[0]
+    setup = scale.setups[0]
     found = []
     for seed in range(scale.seeds):
-        found += [static(bed, ATTACK, rule, seed) for rule in RULES]
+        found += [static(setup, ATTACK, rule, seed) for rule in RULES]
         for setting in settings(scale):
-            place = setting.of(bed)
-            rules = LONGER if setting.times > 1 or place == bed else RULES
+            place = setting.of(setup)
+            rules = LONGER if setting.times > 1 or place == setup else RULES
             found += [replace(static(place, ATTACK, rule, seed), kind="memory") for rule in rules]
     return found
 
@@ -101,7 +100,7 @@ def reached(records: Records, what: str, rule: str, setting: Setting) -> dict[in
 
 
 def _setting(records: Records, row: Row) -> Setting:
-    own = SCALES[records.scale].beds[0].target.recipe
+    own = SCALES[records.scale].setups[0].target.recipe
     if row["kind"] == "static":
         return Setting(own.augment)
     return Setting(row["found"]["augmented"], row["found"]["epochs"] // own.epochs)

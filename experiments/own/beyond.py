@@ -1,6 +1,6 @@
 """What `dris prune` keeps beside gated selection and rules without a gate: who wins when (ours).
 
-    dris reproduce beyond --scale cpu
+    python -m experiments beyond --scale cpu
 
 The recommended rule as it ships, but for its harm check, and two peers on its very proxies and
 folds: confident learning and AUM averaged over K. Then seven rules without a gate, eight with one
@@ -27,10 +27,9 @@ from experiments.results.figures import PALETTE, both
 from experiments.results.reading import as_recorded, shown
 from experiments.results.statistics import compare, mean_std
 from experiments.results.table import Table
-from experiments.scales import Bed, Scale
+from experiments.scales import Scale, Setup
 from experiments.spec import CLEAN, Cell, Ensemble, Noise, Source, Target
 
-TITLE = "The recommended rule beside the others"
 CUTS = {
     "smoke": "400 digits, few epochs: shows that everything runs",
     "cpu": "nothing of the paper's, the study is ours; both defaults, the recommended rule and the "
@@ -73,17 +72,17 @@ VARIANTS = (
     "gate:margin_and_rank:0.9:el2n",
 )
 RIVALS = ("rank_variance", "aum")
-_BACKBONE = "experiments.backbones:efficientnet_lite0"
+_BACKBONE = "experiments.networks.backbones:efficientnet_lite0"
 
 
 def _bed(
     title: str, source: Source, proxies: tuple[int, int], target: tuple[int, int], canaries: float
-) -> Bed:
+) -> Setup:
     """Epochs and batch of small networks on a table, and of the targets trained for it."""
     how, last = Recipe(*proxies, 0.02, augment=False), Recipe(*target, 0.05, augment=False)
     attack = replace(how, scored_epoch=how.epochs)
     ensemble = Ensemble(("small_mlp",), 3, how, "small_mlp", attack, canaries)
-    return Bed(title, source, ensemble, Target("small_mlp_128", last))
+    return Setup(title, source, ensemble, Target("small_mlp_128", last))
 
 
 _CPU = (
@@ -106,13 +105,13 @@ _CPU = (
     ),
 )
 _CNN = Recipe(12, 128, 0.05)
-_IMAGES = Bed(
+_IMAGES = Setup(
     "CIFAR-10",
     Source("cifar10", 10_000),
     Ensemble(("small_cnn",), 3, _CNN, "small_cnn", replace(_CNN, scored_epoch=12)),
     Target("small_cnn", Recipe(10, 128, 0.05)),
 )
-BEDS = {
+SETUPS = {
     "smoke": (_bed("Digits", Source("digits", 400, 300), (4, 64), (1, 128), 0.3),),
     "cpu": _CPU,
     "mid": _CPU,
@@ -149,8 +148,8 @@ def cells(scale: Scale) -> list[Cell]:
     """Every rule in every column, fewer at smoke; other gates only where two fractions are kept."""
     noises = (CLEAN, TABLE[3], *HARD) if scale.name == "smoke" else NOISES
     return [
-        Cell("static", bed.source, noise, bed.ensemble, rule, keep, bed.target, seed)
-        for bed in BEDS[scale.name]
+        Cell("static", setup.source, noise, setup.ensemble, rule, keep, setup.target, seed)
+        for setup in SETUPS[scale.name]
         for seed in range(scale.seeds)
         for noise in noises
         for keep in keeps_of(noise)
@@ -188,14 +187,14 @@ class Study:
 def studies(records: Records) -> list[Study]:
     """The data sets that the records hold."""
     found = []
-    for bed in BEDS["paper"] if records.scale != "smoke" else BEDS["smoke"]:
+    for setup in SETUPS["paper"] if records.scale != "smoke" else SETUPS["smoke"]:
         rows: dict[tuple[str, str, float], dict[int, Mapping[str, Any]]] = {}
-        like = {"data": bed.source.name, "examples": bed.source.examples}
-        for row in records.where(**like, proxies=str(bed.ensemble)):
+        like = {"data": setup.source.name, "examples": setup.source.examples}
+        for row in records.where(**like, proxies=str(setup.ensemble)):
             place = rows.setdefault((row["rule"], row["noise"], row["keep"]), {})
             place[row["seed"]] = row["found"]
         if rows:
-            found.append(Study(bed.title, rows))
+            found.append(Study(setup.title, rows))
     return found
 
 

@@ -34,8 +34,7 @@ from dris.learn.trainers.stacked.feature_table import as_features
 from dris.learn.trainers.stacked.row_models import predict_after
 from dris.pipeline.harm import HEADS
 from dris.pipeline.route import decide
-from experiments.cell_data import Loaded, Place
-from experiments.kinds.groups import prepared
+from experiments.kinds.shared import prepared
 from experiments.records import Records, gather
 from experiments.results.figures import drawn_into, rank_variance_figure
 from experiments.results.paper_values import CIFAR10_TARGETED_25
@@ -44,6 +43,7 @@ from experiments.results.statistics import Compared, compare, mean_std
 from experiments.rule_names import title_of
 from experiments.runner import run
 from experiments.spec import Cell, Ensemble, Noise, Source, Target
+from experiments.workspace import Loaded, Workspace
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -78,7 +78,7 @@ def show(seeds: int, *, out: Path, workers: int | None = None) -> tuple[Outcome,
     OWN.refuse(out / _FIGURE, out / _NUMBERS)
     make_folder(out)
     with temporary_folder() as folder:
-        place = Place(folder)
+        place = Workspace(folder)
         with bar("attack, proxies, targets") as progress:
             records = ran(seeds, place, workers=workers, progress=progress)
         with drawn_into(out, OWN) as scratch:
@@ -96,11 +96,11 @@ def show(seeds: int, *, out: Path, workers: int | None = None) -> tuple[Outcome,
 
 
 def ran(
-    seeds: int, place: Place, *, workers: int | None = None, progress: Progress | None = None
+    seeds: int, place: Workspace, *, workers: int | None = None, progress: Progress | None = None
 ) -> Records:
     """The records of all cells, by the runner of every experiment."""
     wanted = cells(seeds)
-    found = run(wanted, out=place.store, place=place, workers=workers, progress=progress)
+    found = run(wanted, out=place.store, workspace=place, workers=workers, progress=progress)
     return gather("demo", "demo", found)
 
 
@@ -206,7 +206,7 @@ def table_of(records: Records) -> "Table":
     return table
 
 
-def decided(place: Place) -> str:
+def decided(place: Workspace) -> str:
     """What `dris clean` makes of the first seed's labels, what its check says, what came true."""
     data, noisy, _ = prepared(cells(1), place, {})
     rows = LabelledData.of(
@@ -239,7 +239,7 @@ def _reached(rows: LabelledData, kept: NDArray[np.int64], data: Loaded) -> tuple
     return float(right[0]), float(right[1])
 
 
-def _draw(records: Records, place: Place, path: Path) -> None:
+def _draw(records: Records, place: Workspace, path: Path) -> None:
     """The first seed's rank variance, whose proxies come back from the store."""
     _, noisy, ensembles = prepared(cells(1), place, {})
     variance = rank_variance(ensembles.plain())

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 
 from dris import InputError
-from experiments.cell_data import Loaded, Place
 from experiments.dris_internals import (
     Engine,
     LabelledData,
@@ -31,6 +30,7 @@ from experiments.records import Records, gather
 from experiments.results.statistics import Compared, compare, mean_std
 from experiments.runner import run
 from experiments.spec import CLEAN, Cell, Ensemble, Noise, Source, Target
+from experiments.workspace import Loaded, Workspace
 
 RULES = ("random", "el2n", "aum", "rank_variance", "gated")
 LEAST = 200  # examples: below, neither the hold-out nor the canaries can tell anything
@@ -105,7 +105,7 @@ def run_trial(
     found = run(
         wanted,
         out=store,
-        place=Place(store, own=split),
+        workspace=Workspace(store, own=split),
         workers=workers,
         progress=progress,
         engine=engine,

@@ -1,6 +1,6 @@
 """What `dris judge` says of each noise, and whether its limits hold (ours, not the paper's).
 
-    dris reproduce verdict --scale cpu
+    python -m experiments verdict --scale cpu
 
 Uniform canaries in 4 % of the labels, half of them certify; the ensembles are those that the gated
 rule of the other experiments looks at, so nothing new is trained. Cost: seconds once they are
@@ -20,7 +20,6 @@ from experiments.results.table import Table
 from experiments.scales import Scale
 from experiments.spec import CLEAN, Cell, Noise
 
-TITLE = "The verdict on known noise"
 HEAVIER = (Noise("targeted", 0.4), Noise("targeted", 0.5))
 SHOWN = {
     "doubted": "labels that most proxies doubt",
@@ -34,9 +33,9 @@ SHOWN = {
 def cells(scale: Scale) -> list[Cell]:
     """One verdict per data set, noise and seed; heavier noise on the first data set."""
     return [
-        Cell("verdict", bed.source, noise, bed.ensemble, "judge", 0.25, None, seed)
+        Cell("verdict", setup.source, noise, setup.ensemble, "judge", 0.25, None, seed)
         for seed in range(scale.seeds)
-        for place, bed in enumerate(scale.beds)
+        for place, setup in enumerate(scale.setups)
         for noise in (*NOISES, *(HEAVIER if place == 0 else ()))
     ]
 

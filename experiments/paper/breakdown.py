@@ -1,6 +1,6 @@
 """How much is corrupt: ε from 0.10 to 0.50 under the targeted attack (paper, figure 2; item 8).
 
-    dris reproduce breakdown --scale cpu
+    python -m experiments breakdown --scale cpu
 
 The first data set at keep fraction 0.25; the two lower rates come from static pruning. Beside the
 targets, each ensemble is measured: how well its proxies fit the corrupted labels.
@@ -30,10 +30,9 @@ from experiments.results.reading import (
     shown,
 )
 from experiments.results.table import Printed, Table
-from experiments.scales import Bed, Scale
+from experiments.scales import Scale, Setup
 from experiments.spec import Cell, Noise
 
-TITLE = "Corruption rate"
 RATES = (0.10, 0.25, 0.40, 0.45, 0.50)
 HIGH = RATES[2:]
 RULES = ("random", "el2n", "aum", "rank_variance", "gated")
@@ -45,14 +44,14 @@ def cells(scale: Scale) -> list[Cell]:
 
     At mid these are measured without the gated rule, whose proxies would have to be trained.
     """
-    bed, measures = scale.beds[0], "plain" if scale.name == "mid" else "plain+gated"
+    setup, measures = scale.setups[0], "plain" if scale.name == "mid" else "plain+gated"
     return [
         cell
         for seed in range(scale.seeds)
         for noise in map(attack, RATES)
         for cell in [
-            *(static(bed, noise, rule, seed) for rule in RULES),
-            watched(bed, noise, seed, measures),
+            *(static(setup, noise, rule, seed) for rule in RULES),
+            watched(setup, noise, seed, measures),
         ]
     ]
 
@@ -66,9 +65,9 @@ def attack(rate: float) -> Noise:
     return Noise("targeted", rate)
 
 
-def watched(bed: Bed, noise: Noise, seed: int, rules: str = "plain+gated") -> Cell:
-    """The measures of a bed's ensemble under noise."""
-    return Cell("ensemble", bed.source, noise, bed.ensemble, rules, KEEP, None, seed)
+def watched(setup: Setup, noise: Noise, seed: int, rules: str = "plain+gated") -> Cell:
+    """The measures of a setup's ensemble under noise."""
+    return Cell("ensemble", setup.source, noise, setup.ensemble, rules, KEEP, None, seed)
 
 
 def tables(records: Records) -> Sequence[Table]:

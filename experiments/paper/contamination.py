@@ -1,6 +1,6 @@
 """What is corrupt in each rule's quarter under the targeted attack (paper, table 2; item 2).
 
-    dris reproduce contamination --scale cpu
+    python -m experiments contamination --scale cpu
 
 The targets of static pruning, read for their subsets, and the measured ensembles they come from.
 Anchors stand beside them, on 20,000 images of CIFAR-10 at 32 pixels: the paper's ResNet-20,
@@ -8,7 +8,7 @@ MobileNetV2 ×0.5 and ShuffleNetV2 ×0.5, at mid under every seed, at cpu under 
 attacker and its 40-epoch recipe stopped at epoch 20, where it is scored. They train in float32:
 ShuffleNetV2 takes half as long again in bfloat16. Alone:
 
-    dris reproduce contamination --scale mid --rule plain
+    python -m experiments contamination --scale mid --rule plain
 
 Cost: nothing beyond pruning but the anchors, two hours of one core a seed.
 Claims tested: every ordering of two rules that table 2 prints; EL2N and consensus keep mostly
@@ -39,7 +39,6 @@ from experiments.results.table import Printed, Table
 from experiments.scales import Scale
 from experiments.spec import Cell, Ensemble, Source
 
-TITLE = "Subset contamination"
 _STOPPED = replace(PAPER_CIFAR_PROXY, stop_epoch=20)
 
 
@@ -49,8 +48,8 @@ def cells(scale: Scale) -> list[Cell]:
     At mid only the anchors are measured: what targets were given says the rest.
     """
     targets = [cell for cell in pruning.cells(scale) if cell.noise == ATTACK]
-    beds = () if scale.name == "mid" else scale.beds
-    ensembled = [watched(bed, ATTACK, seed) for seed in range(scale.seeds) for bed in beds]
+    setups = () if scale.name == "mid" else scale.setups
+    ensembled = [watched(setup, ATTACK, seed) for seed in range(scale.seeds) for setup in setups]
     return [*targets, *ensembled, *anchors(scale)]
 
 
@@ -59,10 +58,10 @@ def anchors(scale: Scale) -> list[Cell]:
 
     At paper the ensembles themselves are these networks.
     """
-    bed, whole = scale.beds[0], Source("cifar10", 20_000)
+    setup, whole = scale.setups[0], Source("cifar10", 20_000)
     three = Ensemble(scale.heterogeneous, 3, _STOPPED, "resnet20", PAPER_CIFAR_ATTACKER)
     source, ensemble, seeds = {
-        "smoke": (bed.source, replace(bed.ensemble, models=scale.heterogeneous), scale.seeds),
+        "smoke": (setup.source, replace(setup.ensemble, models=scale.heterogeneous), scale.seeds),
         "cpu": (whole, three, 1),
         "mid": (whole, three, scale.seeds),
         "paper": (whole, three, 0),

@@ -1,6 +1,6 @@
 """Three alike against three different proxies (paper, table 7 and figure 3; item 9).
 
-    dris reproduce diversity --scale cpu
+    python -m experiments diversity --scale cpu
 
 K1 is three ResNet-20, K2 three MobileNetV2 ×0.5, K3 one of each and a ShuffleNetV2 ×0.5, on the
 first data set under targeted 25 %, keep fraction 0.25; seven networks train, for K3 takes one from
@@ -29,10 +29,9 @@ from experiments.results.paper_values import DIVERSITY
 from experiments.results.reading import Found, constant, inside, measured
 from experiments.results.statistics import mean_std
 from experiments.results.table import Table
-from experiments.scales import SCALES, Bed, Scale
+from experiments.scales import SCALES, Scale, Setup
 from experiments.spec import Cell
 
-TITLE = "Proxy diversity"
 CUTS = {
     "cpu": "8,000 of the 50,000 training images at 16 × 16 pixels and 5,000 test images; the "
     "paper's networks as proxies for 4 epochs of an 8-epoch cosine, scored there, in place of 40; "
@@ -45,15 +44,15 @@ CPU_RECIPE = Recipe(8, 128, 0.05, scored_epoch=4, stop_epoch=4)
 
 def cells(scale: Scale) -> list[Cell]:
     """DR-IS with each ensemble, the ensembles themselves, and Random."""
-    bed = scale.beds[0]
+    setup = scale.setups[0]
     return [
         cell
         for seed in range(scale.seeds)
         for cell in [
-            static(bed, ATTACK, "random", seed),
+            static(setup, ATTACK, "random", seed),
             *(
                 cell
-                for made in beds(scale)
+                for made in setups(scale)
                 for cell in (
                     watched(made, ATTACK, seed, "plain"),
                     static(made, ATTACK, "rank_variance", seed),
@@ -63,21 +62,21 @@ def cells(scale: Scale) -> list[Cell]:
     ]
 
 
-def beds(scale: Scale) -> list[Bed]:
-    """The first bed with K1, K2 and K3 in place of its proxies."""
-    bed = scale.beds[0]
+def setups(scale: Scale) -> list[Setup]:
+    """The first setup with K1, K2 and K3 in place of its proxies."""
+    setup = scale.setups[0]
     first, second, _ = scale.heterogeneous
-    recipe = CPU_RECIPE if scale.name == "cpu" else bed.ensemble.recipe
+    recipe = CPU_RECIPE if scale.name == "cpu" else setup.ensemble.recipe
     return [
-        replace(bed, ensemble=replace(bed.ensemble, models=models, count=3, recipe=recipe))
+        replace(setup, ensemble=replace(setup.ensemble, models=models, count=3, recipe=recipe))
         for models in ((first,), (second,), scale.heterogeneous)
     ]
 
 
 def ensembles(records: Records) -> dict[str, str]:
     """K1, K2 and K3 as the rows call them."""
-    made = beds(SCALES[records.scale])
-    return {name: str(bed.ensemble) for name, bed in zip(CONFIGURATIONS, made, strict=True)}
+    made = setups(SCALES[records.scale])
+    return {name: str(setup.ensemble) for name, setup in zip(CONFIGURATIONS, made, strict=True)}
 
 
 def reached(records: Records, proxies: str) -> dict[int, float]:

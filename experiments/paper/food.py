@@ -1,6 +1,6 @@
 """Food-101 with pretrained backbones (paper, table 4): natural noise, and an attack on top of it.
 
-    dris reproduce food --scale cpu
+    python -m experiments food --scale cpu
 
 E1 is the data as they are, about 5 % mislabelled by nature; E2 has 25 % targeted noise as well.
 Proxies are linear probes on three frozen ImageNet backbones, the target is a fourth network whose
@@ -18,7 +18,6 @@ EL2N, EL2N below Random, AUM above DR-IS.
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.beds import FOOD
 from experiments.dris_internals import title_of
 from experiments.records import Records
 from experiments.results.claims import Claim, above, within
@@ -27,9 +26,9 @@ from experiments.results.paper_values import FOOD as PAPER
 from experiments.results.reading import as_recorded, shown
 from experiments.results.table import Printed, Table
 from experiments.scales import Scale
+from experiments.setups import FOOD
 from experiments.spec import CLEAN, Cell, Noise
 
-TITLE = "Food-101"
 CUTS = {
     "smoke": "200 digits drawn as pictures, random backbones: shows that everything runs",
     "cpu": "10 of the 101 classes with 375 training and 125 test images each, at 128 × 128 pixels "
@@ -50,9 +49,9 @@ E1, E2 = "E1: natural noise", "E2: and targeted 25 %"
 def cells(scale: Scale) -> list[Cell]:
     """Every rule in both settings, seed by seed."""
     return [
-        Cell("food", bed.source, noise, bed.ensemble, rule, KEEP, bed.target, seed)
+        Cell("food", setup.source, noise, setup.ensemble, rule, KEEP, setup.target, seed)
         for seed in range(scale.seeds)
-        for noise, bed in zip((CLEAN, ATTACK), FOOD[scale.name], strict=True)
+        for noise, setup in zip((CLEAN, ATTACK), FOOD[scale.name], strict=True)
         for rule in RULES
     ]
 

@@ -1,6 +1,6 @@
 """Rank variance mixed with the gradient norm, or with a uniform draw (paper, table 8; item 11).
 
-    dris reproduce hybrid --scale cpu
+    python -m experiments hybrid --scale cpu
 
 The hybrid score β·‖∇f‖ + (1 − β)·σ̂² keeps its top quarter. Two other readings of its text stand
 beside it: the norms scaled to the variance's range, and a quarter drawn in proportion to the score
@@ -26,7 +26,6 @@ from experiments.results.table import Printed, Table
 from experiments.scales import Scale
 from experiments.spec import CLEAN, Cell, Noise
 
-TITLE = "Hybrid scores"
 NOISES = (CLEAN, ATTACK)
 _SHARES = (0.25, 0.5, 0.75)
 BETAS: Mapping[float, str] = {
@@ -50,7 +49,7 @@ def cells(scale: Scale) -> list[Cell]:
     families = (BETAS, UNIFORM, *READINGS.values())
     rules = dict.fromkeys(rule for family in families for rule in family.values())
     return [
-        static(scale.beds[0], noise, rule, seed)
+        static(scale.setups[0], noise, rule, seed)
         for seed in range(scale.seeds)
         for noise in NOISES
         for rule in rules

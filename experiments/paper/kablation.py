@@ -1,6 +1,6 @@
 """How many proxies: rank variance of nested ensembles as K doubles (paper, figure 1; item 3).
 
-    dris reproduce kablation --scale cpu
+    python -m experiments kablation --scale cpu
 
 K copies of one network, so that they are draws from one distribution as Theorem 1 asks, on the
 first data set under targeted 10 %; smaller K are the first of them. K goes to 32 at paper
@@ -28,7 +28,6 @@ from experiments.results.table import Table
 from experiments.scales import Scale
 from experiments.spec import Cell
 
-TITLE = "How many proxies"
 RATE = 0.1
 COLUMNS = {
     "gap": "gap, clean − corrupted",
@@ -42,10 +41,10 @@ COLUMNS = {
 
 def cells(scale: Scale) -> list[Cell]:
     """One large ensemble per seed."""
-    bed = scale.beds[0]
-    ensemble = replace(bed.ensemble, models=bed.ensemble.models[:1], count=scale.proxies)
+    setup = scale.setups[0]
+    ensemble = replace(setup.ensemble, models=setup.ensemble.models[:1], count=scale.proxies)
     return [
-        watched(replace(bed, ensemble=ensemble), attack(RATE), seed, "plain")
+        watched(replace(setup, ensemble=ensemble), attack(RATE), seed, "plain")
         for seed in range(scale.seeds)
     ]
 

@@ -1,6 +1,6 @@
 """How much is kept: α of 0.25, 0.5 and 0.75 under the targeted attack (paper, table 6; item 7).
 
-    dris reproduce keep --scale cpu
+    python -m experiments keep --scale cpu
 
 The quarter comes from static pruning; the other two take 12 more targets per seed and data set.
 Cost: seconds at smoke; at cpu about 6 minutes of one core per seed and data set; at paper about
@@ -24,7 +24,6 @@ from experiments.results.table import Printed, Table
 from experiments.scales import Scale
 from experiments.spec import Cell
 
-TITLE = "Keep fraction"
 KEEPS = (0.25, 0.5, 0.75)
 RULES = ("random", "el2n", "consensus", "aum", "rank_variance", "gated")
 _OVERTAKEN = {"cifar10": (0.5, 0.75), "cifar100": (0.75,)}
@@ -34,9 +33,9 @@ _OVERTAKEN = {"cifar10": (0.5, 0.75), "cifar100": (0.75,)}
 def cells(scale: Scale) -> list[Cell]:
     """Every rule at every keep fraction, seed by seed."""
     return [
-        static(bed, ATTACK, rule, seed, keep)
+        static(setup, ATTACK, rule, seed, keep)
         for seed in range(scale.seeds)
-        for bed in scale.beds
+        for setup in scale.setups
         for keep in KEEPS
         for rule in RULES
     ]

@@ -1,6 +1,6 @@
 """Does the type of the proxies matter? Four ensembles on MNIST (paper, figures 4 to 6).
 
-    dris reproduce proxytypes --scale cpu
+    python -m experiments proxytypes --scale cpu
 
 20 % uniform noise; 10 epochs for every proxy. Ensembles: single-layer networks under many seeds,
 scikit-learn's SGD with log loss under many seeds, four dense networks in turn, SGD with four losses
@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.beds import TYPES
 from experiments.dris_internals import Gap
 from experiments.kinds.proxytypes_cell import sizes
 from experiments.records import Records, Row
@@ -26,9 +25,9 @@ from experiments.results.figures import gap_figure
 from experiments.results.panels import histogram_panels
 from experiments.results.table import Table
 from experiments.scales import Scale
+from experiments.setups import TYPES
 from experiments.spec import Cell, Noise
 
-TITLE = "Proxy types"
 CUTS = {
     "smoke": "300 digits, K = 4, 2 epochs: shows that everything runs",
     "cpu": "10,000 of the 60,000 training images and K up to 8 in place of 32",

@@ -1,6 +1,6 @@
 """Static pruning at keep fraction 0.25 under four kinds of label noise (paper, table 1).
 
-    dris reproduce pruning --scale cpu
+    python -m experiments pruning --scale cpu
 
 Rules: the paper's six, and ours beside them: the gated one, and at mid on CIFAR-10 what `dris
 prune` keeps, by its own proxies (small CNNs in two folds) and but for its harm check. Cost:
@@ -21,10 +21,9 @@ from experiments.results.figures import grouped_bars
 from experiments.results.paper_values import PRUNING
 from experiments.results.reading import as_recorded, shown
 from experiments.results.table import Table
-from experiments.scales import Bed, Scale
+from experiments.scales import Scale, Setup
 from experiments.spec import CLEAN, Cell, Noise
 
-TITLE = "Static pruning"
 NOISES = (CLEAN, Noise("uniform", 0.1), Noise("targeted", 0.1), Noise("targeted", 0.25))
 ATTACK = NOISES[-1]
 PRINTED = ("random", "el2n", "forgetting", "consensus", "aum", "rank_variance")
@@ -39,8 +38,8 @@ def cells(scale: Scale) -> list[Cell]:
     What is finished early is then a column of the table under all seeds, which a page can show.
     """
     return [
-        static(bed, noise, rule, seed)
-        for place, bed in enumerate(scale.beds)
+        static(setup, noise, rule, seed)
+        for place, setup in enumerate(scale.setups)
         for noise in (ATTACK, *NOISES[:-1])
         for seed in range(scale.seeds)
         for rule in (*PRINTED, *scale.ours)
@@ -48,9 +47,9 @@ def cells(scale: Scale) -> list[Cell]:
     ]
 
 
-def static(bed: Bed, noise: Noise, rule: str, seed: int, keep: float = KEEP) -> Cell:
-    """One target of a bed."""
-    return Cell("static", bed.source, noise, bed.ensemble, rule, keep, bed.target, seed)
+def static(setup: Setup, noise: Noise, rule: str, seed: int, keep: float = KEEP) -> Cell:
+    """One target of a setup."""
+    return Cell("static", setup.source, noise, setup.ensemble, rule, keep, setup.target, seed)
 
 
 def tables(records: Records) -> Sequence[Table]:

@@ -1,6 +1,6 @@
 """DR-IS against Random, paired over seeds, clean and under attack (paper, table 5; item 6).
 
-    dris reproduce significance --scale cpu
+    python -m experiments significance --scale cpu
 
 The targets of static pruning on the first data set, under more seeds: 7 at paper, 5 at cpu and
 mid, 2 at smoke. Cost: at cpu 20 targets of half a minute and the proxies of the seeds that pruning
@@ -26,14 +26,13 @@ from experiments.results.table import Table
 from experiments.scales import Scale
 from experiments.spec import CLEAN, Cell
 
-TITLE = "DR-IS against Random, paired over seeds"
 NOISES = (CLEAN, ATTACK)
 
 
 def cells(scale: Scale) -> list[Cell]:
     """Two rules under two noises, with the seeds of the headline."""
     return [
-        static(scale.beds[0], noise, rule, seed)
+        static(scale.setups[0], noise, rule, seed)
         for seed in range(scale.headline)
         for noise in NOISES
         for rule in ("random", "rank_variance")

@@ -1,6 +1,6 @@
 """Is DR-IS-online insensitive to the smoothing ξ? (paper, appendix "Smoothing constant").
 
-    dris reproduce smoothing --scale cpu
+    python -m experiments smoothing --scale cpu
 
 DR-IS-online with ξ from 0.05 to 0.5 on clean labels and under 25 % targeted noise; ξ = 0.1 and
 uniform draws (ξ without end) are the cells of `online`. Cost: seconds at smoke; at cpu about ten
@@ -13,8 +13,8 @@ attack in the paper.
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.paper.online_draws import CUTS as CUTS
-from experiments.paper.online_draws import online
+from experiments.paper.online import CUTS as CUTS
+from experiments.paper.online import online
 from experiments.records import Records
 from experiments.results.claims import Claim, within
 from experiments.results.panels import line_panels
@@ -22,7 +22,6 @@ from experiments.results.table import Table
 from experiments.scales import Scale
 from experiments.spec import CLEAN, Cell, Noise
 
-TITLE = "The smoothing of DR-IS-online"
 NOISES = (CLEAN, Noise("targeted", 0.25))
 # ξ = 0.1 is the plan's own, so its cells are those of the online experiment.
 RULES = {0.05: "dr_is:1:0.05", 0.1: "dr_is:1", 0.2: "dr_is:1:0.2", 0.5: "dr_is:1:0.5"}

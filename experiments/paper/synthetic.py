@@ -1,6 +1,6 @@
 """The synthetic study in R^20 (paper, table 10): samplers under clean, uniform and targeted labels.
 
-    dris reproduce synthetic --scale cpu
+    python -m experiments synthetic --scale cpu
 
 N = 2,000 with labels by a hyperplane, 1,000 test examples, 200 epochs of one-example steps, five
 seeds: nothing is cut at cpu or paper scale. Cost: a second at smoke, about two minutes of one core
@@ -13,7 +13,6 @@ every separator around, whatever the method.
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.beds import SYNTHETIC
 from experiments.kinds.synthetic_cell import COLUMNS
 from experiments.records import Records
 from experiments.results.claims import Claim, above, within
@@ -21,9 +20,9 @@ from experiments.results.panels import bar_panels
 from experiments.results.paper_values import SYNTHETIC as PAPER
 from experiments.results.table import Printed, Table
 from experiments.scales import Scale
+from experiments.setups import SYNTHETIC
 from experiments.spec import CLEAN, Cell, Noise
 
-TITLE = "The synthetic study"
 CUTS = {
     "smoke": "100 examples and 2 epochs: shows that everything runs",
     "cpu": "nothing is cut: N = 2,000, 200 epochs, five seeds",
@@ -48,9 +47,9 @@ DRIS = ("dris_online, weighted", "dris_online, unweighted", "dris_static")
 
 def cells(scale: Scale) -> list[Cell]:
     """One per seed, five of them as in the paper: all columns and methods step together."""
-    bed = SYNTHETIC[scale.name]
+    setup = SYNTHETIC[scale.name]
     return [
-        Cell("synthetic", bed.source, CLEAN, bed.ensemble, "all", 0.25, bed.target, seed)
+        Cell("synthetic", setup.source, CLEAN, setup.ensemble, "all", 0.25, setup.target, seed)
         for seed in range(min(scale.headline, 5))
     ]
 

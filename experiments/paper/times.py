@@ -1,6 +1,6 @@
 """What everything costs: seconds per target and per ensemble (paper, table 9; item 12).
 
-    dris reproduce times --scale cpu
+    python -m experiments times --scale cpu
 
 Read off the clocks of static pruning's targets, so it costs nothing more; the processor's seconds,
 or a GPU's, beside the wall clock, which other work on the machine stretches. The first rule that
@@ -28,17 +28,16 @@ from experiments.results.table import Table
 from experiments.scales import Scale
 from experiments.spec import Cell
 
-TITLE = "Running times"
 # Multiply-adds of one forward pass over 3 × 32 × 32, ten classes for all but the last.
 MULTIPLY_ADDS: Mapping[str, int] = {
     "resnet20": 40_813_184,
-    "mobilenet_v2_x0_5": 27_969_024,
-    "shufflenet_v2_x0_5": 10_902_016,
-    "vgg19_bn": 398_136_320,
-    "resnet18": 555_468_800,
+    "experiments.networks.mobilenet:mobilenet_v2_x0_5": 27_969_024,
+    "experiments.networks.shufflenet:shufflenet_v2_x0_5": 10_902_016,
+    "experiments.networks.vgg:vgg19_bn": 398_136_320,
+    "experiments.networks.resnet18:resnet18": 555_468_800,
 }
-PROXIES = ("resnet20", "mobilenet_v2_x0_5", "shufflenet_v2_x0_5")
-TARGETS = {"cifar10": ("vgg19_bn", 160), "cifar100": ("resnet18", 200)}
+*PROXIES, _VGG, _RESNET18 = MULTIPLY_ADDS
+TARGETS = {"cifar10": (_VGG, 160), "cifar100": (_RESNET18, 200)}
 LIMIT = 0.1
 # A step counts three passes, forward and twice that backward; recording a proxy counts one more.
 _STEP, _RECORDED = 3, 4

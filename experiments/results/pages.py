@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from experiments.dris_internals import OWN, Writer, make_folder
-from experiments.experiment import Experiment, experiment_of
 from experiments.records import Records, write_records
+from experiments.registry import Experiment, experiment_of
 from experiments.results.claims import Claim
 from experiments.results.figures import drawn_into
 from experiments.results.table import Table
@@ -42,7 +42,7 @@ def write_page(name: str, records: Records, folder: Path, *, writer: Writer = OW
         drawn = [path.name for path in experiment.figures(records, scratch)]
     tables, claims = experiment.tables(records), experiment.claims(records)
     page, latex, outcomes = page_files(name, folder)
-    told = {"title": experiment.TITLE, "claims": [asdict(claim) for claim in claims]}
+    told = {"title": experiment.title, "claims": [asdict(claim) for claim in claims]}
     texts = {
         latex: "\n\n".join(table.latex() for table in tables) + "\n",
         outcomes: json.dumps(told, indent=1) + "\n",
@@ -65,19 +65,18 @@ def page_text(
     experiment = experiment_of(name)
     versions = ", ".join(f"{n} {v}" for n, v in records.versions.items())
     lines = [
-        f"# {experiment.TITLE}",
+        f"# {experiment.title}",
         "",
-        f"    dris reproduce {name} --scale {records.scale}",
+        f"    python -m experiments {name} --scale {records.scale}",
         "",
-        f"{_first_sentence(experiment.__doc__)} Scale {records.scale}: "
-        f"{_cut(experiment, records.scale)}. {getattr(experiment, 'NUMBERS', _NUMBERS)} Written by "
+        f"{_first_sentence(experiment.module.__doc__)} Scale {records.scale}: "
+        f"{_cut(experiment, records.scale)}. {experiment.optional('NUMBERS', _NUMBERS)} Written by "
         "the command above from "
         f"[its records](records/{name}.json), made with {versions or 'unrecorded versions'}; "
         f"[the tables as LaTeX](tables/{name}.tex).",
     ]
-    if hasattr(experiment, "words"):
-        for paragraph in experiment.words(records):
-            lines += ["", paragraph]
+    for paragraph in experiment.optional("words", lambda records: ())(records):
+        lines += ["", paragraph]
     if len(records.rows) < records.cells:
         cells = experiment.cells(SCALES[records.scale])
         keys = {row["key"] for row in records.rows if "key" in row}
@@ -95,7 +94,7 @@ def page_text(
 
 def _cut(experiment: Experiment, scale: str) -> str:
     """How the scale differs from the paper; an experiment off the shared grid says it itself."""
-    cuts: dict[str, str] = getattr(experiment, "CUTS", {})
+    cuts: dict[str, str] = experiment.optional("CUTS", {})
     return cuts.get(scale, SCALES[scale].cut)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from experiments.dris_internals import OWN, Writer, from_json, reading
-from experiments.experiment import EXPERIMENTS
+from experiments.registry import EXPERIMENTS
 from experiments.results.causes import reason_of
 from experiments.results.claims import Claim, Outcome, Whose
 from experiments.scales import SCALES

@@ -1,24 +1,16 @@
 """What several tests need: the command of the experiments, in this process."""
 
-import sys
-
 import pytest
 
-from dris.cli import guarded_main
-from experiments.__main__ import app
+from experiments.__main__ import main
 
 
 @pytest.fixture
-def experiments(monkeypatch, capsys):
+def experiments(capsys):
     """Run a command; its exit code, stdout and stderr."""
 
     def run(*words):
-        monkeypatch.setattr(sys, "argv", ["experiments", *map(str, words)])
-        try:
-            guarded_main(app, "experiments")
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
+        code = main([str(word) for word in words])
         return code, *capsys.readouterr()
 
     return run

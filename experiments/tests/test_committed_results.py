@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.experiment import EXPERIMENTS, experiment_of
 from experiments.records import read_records
+from experiments.registry import EXPERIMENTS, experiment_of
 from experiments.results.causes import REASONS, UNSEEN, reason_of
 from experiments.results.claims import Claim
 from experiments.results.pages import page_text

@@ -16,23 +16,23 @@ import pytest
 import experiments.kinds.static_cell as static_kind
 from dris import InputError
 from experiments import runner
-from experiments.cell_data import Place
 from experiments.costs import cost_of
 from experiments.dris_internals import MANIFEST, Engine, made_scratch
-from experiments.experiment import EXPERIMENTS, as_printed, experiment_of
 from experiments.paper import contamination, times
 from experiments.records import ROWS, Records, gather, read_records, write_records
+from experiments.registry import EXPERIMENTS, as_printed, experiment_of
 from experiments.runner import adopt, missing, run
 from experiments.scales import scale_of
 from experiments.spec import CLEAN, Cell, Noise
+from experiments.workspace import Workspace
 
-BED = scale_of("smoke").beds[0]
+SETUP = scale_of("smoke").setups[0]
 ROOT = Path(static_kind.__file__).parents[2]
 SOURCE = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
 
 
 def static(rule, noise=CLEAN, seed=0):
-    return Cell("static", BED.source, noise, BED.ensemble, rule, 0.25, BED.target, seed)
+    return Cell("static", SETUP.source, noise, SETUP.ensemble, rule, 0.25, SETUP.target, seed)
 
 
 def cells():
@@ -52,7 +52,7 @@ def record_bytes(out):
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     out = tmp_path_factory.mktemp("finished")
-    run(cells(), out=out, place=Place(out / "runs"), workers=1)
+    run(cells(), out=out, workspace=Workspace(out / "runs"), workers=1)
     return out
 
 
@@ -87,17 +87,17 @@ def test_deleting_one_record_computes_just_that_cell(finished, tmp_path, monkeyp
     monkeypatch.setattr(
         static_kind, "train_target", lambda *a, **k: trained.append(a[3].rule) or real(*a, **k)
     )
-    run(cells(), out=out, place=Place(out / "runs"), workers=1)
+    run(cells(), out=out, workspace=Workspace(out / "runs"), workers=1)
     assert len(trained) == 1
     assert record_bytes(out) == before
-    run(cells(), out=out, place=Place(out / "runs"), workers=1)
+    run(cells(), out=out, workspace=Workspace(out / "runs"), workers=1)
     assert len(trained) == 1
 
 
 def test_finished_cells_are_taken_from_compact_records_and_not_computed_again(
     finished, tmp_path, monkeypatch
 ):
-    have = run(cells(), out=finished, place=Place(finished / "runs"), workers=1)
+    have = run(cells(), out=finished, workspace=Workspace(finished / "runs"), workers=1)
     path = write_records(gather("pruning", "smoke", have[:3]), tmp_path / "pruning.json")
     known, out = read_records(path), tmp_path / "out"
     assert adopt(cells(), known, out) == 3
@@ -108,7 +108,7 @@ def test_finished_cells_are_taken_from_compact_records_and_not_computed_again(
     monkeypatch.setattr(
         static_kind, "train_target", lambda *a, **k: trained.append(a[3].rule) or real(*a, **k)
     )
-    again = run(cells(), out=out, place=Place(out / "runs"), workers=1)
+    again = run(cells(), out=out, workspace=Workspace(out / "runs"), workers=1)
     assert len(trained) == 1
     assert gather("", "", again[:3]).rows == gather("", "", have[:3]).rows
     # The twin: another cell is not what the records have, nor is a row without a key.
@@ -125,27 +125,33 @@ def test_each_gpu_has_one_process_and_whole_groups(tmp_path, monkeypatch):
 
     monkeypatch.setattr(runner, "devices_of", lambda device: ["cuda:0", "cuda:1"])
     monkeypatch.setattr(runner, "run_all", run_all)
-    gpus = Place(tmp_path / "runs", device="cuda")
+    gpus = Workspace(tmp_path / "runs", device="cuda")
     with pytest.raises(InputError, match="cannot be read"):  # nothing computed, so no records
-        run(cells(), out=tmp_path, place=gpus, workers=8)
+        run(cells(), out=tmp_path, workspace=gpus, workers=8)
     assert seen["workers"] == 2
-    assert [place.device for _, _, place in seen["tasks"]] == ["cuda:0", "cuda:1"]
+    assert [workspace.device for _, _, workspace in seen["tasks"]] == ["cuda:0", "cuda:1"]
     for groups, _, _ in seen["tasks"]:
         assert [len({cell.group for cell in group}) for group in groups] == [1]
     # The twin: on CPUs, and on Ray, every group is a task, and workers are as asked for.
-    for place, engine in (("cpu", "local"), ("cuda", Engine("ray"))):
-        other = tmp_path / place
+    for device, engine in (("cpu", "local"), ("cuda", Engine("ray"))):
+        other = tmp_path / device
         with pytest.raises(InputError, match="cannot be read"):
-            run(cells(), out=other, place=Place(other, device=place), workers=8, engine=engine)
+            run(
+                cells(),
+                out=other,
+                workspace=Workspace(other, device=device),
+                workers=8,
+                engine=engine,
+            )
         assert (len(seen["tasks"]), seen["workers"]) == (2, 8)
 
 
 def test_what_takes_long_goes_to_the_gpu_that_ends_soonest():
     pytest.importorskip("torch")
-    cut, whole = (scale_of(name).beds[0] for name in ("smoke", "paper"))
+    cut, whole = (scale_of(name).setups[0] for name in ("smoke", "paper"))
 
-    def groups(bed, seeds, many, kind="static"):
-        one = Cell(kind, bed.source, CLEAN, bed.ensemble, "aum", 0.25, bed.target, 0)
+    def groups(setup, seeds, many, kind="static"):
+        one = Cell(kind, setup.source, CLEAN, setup.ensemble, "aum", 0.25, setup.target, 0)
         return [[replace(one, seed=seed, keep=k / 99) for k in range(many)] for seed in seeds]
 
     long, short = groups(whole, (0, 1), 2), groups(cut, (2, 3), 25)
@@ -159,7 +165,7 @@ def test_what_takes_long_goes_to_the_gpu_that_ends_soonest():
 
 
 def test_a_killed_target_goes_on_and_leaves_nothing_behind(tmp_path, monkeypatch):
-    cell = replace(static("random"), target=replace(BED.target, model="fc"))
+    cell = replace(static("random"), target=replace(SETUP.target, model="fc"))
     stores = []
     real = static_kind.train_target
 
@@ -168,21 +174,21 @@ def test_a_killed_target_goes_on_and_leaves_nothing_behind(tmp_path, monkeypatch
         return real(*arguments, store=store, **how)
 
     monkeypatch.setattr(static_kind, "train_target", watched)
-    run([cell], out=tmp_path, place=Place(tmp_path / "runs"), workers=1)
+    run([cell], out=tmp_path, workspace=Workspace(tmp_path / "runs"), workers=1)
     (store,) = stores
     assert store == tmp_path / "runs" / "targets" / cell.key
     assert not store.exists()
     # Killed between the record and the removal of its epochs: the next run removes them.
     (made_scratch(store) / "epoch").touch()
     open_ = made_scratch(store.with_name("another"))  # of a cell without a record: they stay
-    run([cell], out=tmp_path, place=Place(tmp_path / "runs"), workers=1)
+    run([cell], out=tmp_path, workspace=Workspace(tmp_path / "runs"), workers=1)
     assert not store.exists()
     assert open_.exists()
     assert len(stores) == 1
 
 
 def test_two_runs_of_the_same_cell_at_once_end_alike(tmp_path, monkeypatch):
-    cell = replace(static("random"), target=replace(BED.target, model="fc"))
+    cell = replace(static("random"), target=replace(SETUP.target, model="fc"))
     real, began, go_on = static_kind.train_target, threading.Event(), threading.Event()
 
     def slow(*arguments, **how):
@@ -192,11 +198,11 @@ def test_two_runs_of_the_same_cell_at_once_end_alike(tmp_path, monkeypatch):
         return trained
 
     monkeypatch.setattr(static_kind, "train_target", slow)
-    place, ended = Place(tmp_path / "runs"), []
+    workspace, ended = Workspace(tmp_path / "runs"), []
 
     def one():
-        run([cell], out=tmp_path, place=place, workers=1)
-        ended.append(place.epochs_of(cell.key).exists())
+        run([cell], out=tmp_path, workspace=workspace, workers=1)
+        ended.append(workspace.epochs_of(cell.key).exists())
 
     both = [threading.Thread(target=one) for _ in range(2)]
     both[0].start()
@@ -207,7 +213,7 @@ def test_two_runs_of_the_same_cell_at_once_end_alike(tmp_path, monkeypatch):
     for thread in both:
         thread.join(30)
     assert len(ended) == 2
-    assert not place.epochs_of(cell.key).exists()
+    assert not workspace.epochs_of(cell.key).exists()
 
 
 def test_the_papers_own_cells_cost_about_nine_gpu_days_and_ours_half_as_much(tmp_path):
@@ -225,12 +231,12 @@ def test_one_worker_keeps_its_memory_as_each_of_many_does(tmp_path, monkeypatch)
     kept = []
     monkeypatch.setattr(runner, "keep_freed_memory", lambda: kept.append(os.getpid()))
     for _ in range(2):  # the second time nothing is left to train
-        run([static("random")], out=tmp_path, place=Place(tmp_path / "runs"), workers=1)
+        run([static("random")], out=tmp_path, workspace=Workspace(tmp_path / "runs"), workers=1)
     assert kept == [os.getpid()]
 
 
 def test_two_workers_write_the_same_bytes_as_one(finished, tmp_path):
-    run(cells(), out=tmp_path, place=Place(tmp_path / "runs"), workers=2)
+    run(cells(), out=tmp_path, workspace=Workspace(tmp_path / "runs"), workers=2)
     assert record_bytes(tmp_path) == record_bytes(finished)
 
 
@@ -250,13 +256,15 @@ def test_records_of_a_killed_run_are_kept_and_the_rest_follows(finished, tmp_pat
     child.send_signal(signal.SIGKILL)
     child.wait()
     kept = record_bytes(tmp_path)
-    run(cells(), out=tmp_path, place=Place(tmp_path / "runs"), workers=1)
+    run(cells(), out=tmp_path, workspace=Workspace(tmp_path / "runs"), workers=1)
     assert record_bytes(tmp_path) == record_bytes(finished)
     assert kept.items() <= record_bytes(tmp_path).items()
 
 
 def test_records_written_and_read_back_are_the_same(finished, tmp_path):
-    found = gather("pruning", "smoke", run(cells(), out=finished, place=Place(finished / "runs")))
+    found = gather(
+        "pruning", "smoke", run(cells(), out=finished, workspace=Workspace(finished / "runs"))
+    )
     assert read_records(write_records(found, tmp_path / "a.json")) == found
     assert found.values("size", rule="aum", noise=CLEAN) == [100]
     assert found.values("size", rule="aum", noise=Noise("targeted", 0.25)) == []
@@ -306,7 +314,7 @@ def test_a_cost_is_by_count_until_something_was_measured(finished, tmp_path):
     )
     assert (fresh.left, fresh.measured, known.left) == (4, False, 0)
     assert cost_of([*cells(), static("el2n")], finished, device="cpu").measured
-    long = replace(BED.target, recipe=replace(BED.target.recipe, epochs=400))
+    long = replace(SETUP.target, recipe=replace(SETUP.target.recipe, epochs=400))
     extra = [
         cost_of([*cells(), c], finished, device="cpu").seconds
         for c in (static("el2n"), replace(static("el2n"), target=long))
@@ -316,7 +324,7 @@ def test_a_cost_is_by_count_until_something_was_measured(finished, tmp_path):
     told = [cost_of(alone, finished, device="cpu", like=like) for like in ((), cells())]
     assert [(c.left, c.measured) for c in told] == [(1, False), (1, True)]
     assert told[1].seconds != told[0].seconds
-    whole = scale_of("paper").beds[0]
+    whole = scale_of("paper").setups[0]
     one = Cell("static", whole.source, CLEAN, whole.ensemble, "random", 0.25, whole.target, 0)
     hours = cost_of([one], tmp_path, device="cuda").seconds / 3600
     assert 0.1 < hours < 3  # the paper: 24 minutes, and the proxies
@@ -339,9 +347,9 @@ def test_a_core_waits_longer_for_a_thin_network_than_its_products_say(tmp_path):
 
 
 def test_the_command_takes_known_records_and_names_what_is_missing(experiments, finished, tmp_path):
-    have = run(cells(), out=finished, place=Place(finished / "runs"), workers=1)
+    have = run(cells(), out=finished, workspace=Workspace(finished / "runs"), workers=1)
     write_records(gather("pruning", "smoke", have), tmp_path / "pruning.json")
-    common = ["reproduce", "pruning", "--scale", "smoke", "--dry-run", "--out", str(tmp_path / "o")]
+    common = ["pruning", "--scale", "smoke", "--dry-run", "--out", str(tmp_path / "o")]
     code, _, told = experiments(*common, "--known", str(tmp_path))
     assert code == 0
     assert "4 finished cells taken from" in told
@@ -360,7 +368,7 @@ def test_an_experiment_takes_the_cells_that_it_shares_from_the_records_of_anothe
     shared = [c for c in experiment_of("augmentation").cells(scale_of("smoke")) if c.seed == 0][:6]
     rows = [{"key": c.key, "seed": 0, "found": {"accuracy": 0.5}} for c in shared]
     write_records(Records("pruning", "smoke", tuple(rows)), tmp_path / "pruning.json")
-    words = ["reproduce", "augmentation", "--scale", "smoke", "--dry-run", "--known", str(tmp_path)]
+    words = ["augmentation", "--scale", "smoke", "--dry-run", "--known", str(tmp_path)]
     code, out, told = experiments(*words, "--out", str(tmp_path / "o"))
     assert code == 0
     assert "6 finished cells taken from" in told
@@ -370,7 +378,6 @@ def test_an_experiment_takes_the_cells_that_it_shares_from_the_records_of_anothe
 def test_dry_run_lists_every_cell_and_trains_nothing(experiments, tmp_path):
     pytest.importorskip("torch")
     code, out, _ = experiments(
-        "reproduce",
         "pruning",
         "--scale",
         "cpu",
@@ -388,13 +395,13 @@ def test_dry_run_lists_every_cell_and_trains_nothing(experiments, tmp_path):
     ("words", "told"),
     [
         (["nothing"], "experiment must be one of pruning"),
-        ([], "name an experiment or say --all"),
+        ([], "name an experiment"),
         (["pruning", "--scale", "huge"], "scale must be one of smoke, cpu, mid, paper"),
         (["pruning", "--records", "no-such-folder"], "no such file"),
     ],
 )
 def test_what_cannot_be_reproduced_is_one_sentence(experiments, words, told, tmp_path):
-    code, out, error = experiments("reproduce", *words, "--out", str(tmp_path))
+    code, out, error = experiments(*words, "--out", str(tmp_path))
     assert (code, out) == (1, "")
     assert told in error
     assert len(error.strip().splitlines()) == 1
@@ -402,10 +409,12 @@ def test_what_cannot_be_reproduced_is_one_sentence(experiments, words, told, tmp
 
 def test_tables_come_from_records_without_torch(finished, tmp_path):
     """In a process where torch cannot be imported, as for whoever has none."""
-    found = gather("pruning", "smoke", run(cells(), out=finished, place=Place(finished / "runs")))
+    found = gather(
+        "pruning", "smoke", run(cells(), out=finished, workspace=Workspace(finished / "runs"))
+    )
     write_records(found, tmp_path / "pruning.json")
-    code = "import sys; sys.modules['torch'] = None; from experiments.__main__ import app; app()"
-    words = ["reproduce", "pruning", "--scale", "smoke", "--records", str(tmp_path), "--json"]
+    code = "import sys; sys.modules['torch'] = None; from experiments.__main__ import main; main(sys.argv[1:])"
+    words = ["pruning", "--scale", "smoke", "--records", str(tmp_path)]
     done = subprocess.run(
         [sys.executable, "-c", code, *words, "--out", str(tmp_path / "out")],
         env=dict(os.environ, PYTHONPATH=SOURCE),
@@ -414,7 +423,7 @@ def test_tables_come_from_records_without_torch(finished, tmp_path):
         check=True,
         encoding="utf-8",
     )
-    assert json.loads(done.stdout)["scale"] == "smoke"
+    assert "Static pruning" in done.stdout
     page = (tmp_path / "out/smoke/results/pruning.md").read_text(encoding="utf-8")
     assert "| AUM, top |" in page
     assert (tmp_path / "out/smoke/results/images/pruning.svg").stat().st_size > 5_000

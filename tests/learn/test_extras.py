@@ -55,7 +55,6 @@ def test_a_package_that_is_there_but_lacks_something_else_raises_its_own_error(
     [
         "import dris.learn.trainers.networks.models.base",
         "import dris.learn.trainers.networks.models.registry",
-        "import dris.learn.trainers.networks.models.count",
         "import dris.learn.trainers.networks.samplers",
         "import dris; dris.ImportanceSampler",
     ],

@@ -8,7 +8,7 @@ from experiments.scales import scale_of
 from experiments.spec import CLEAN, Cell
 from rename_rules import RENAMED, rename_cells, rename_rows
 
-BED = scale_of("smoke").beds[0]
+BED = scale_of("smoke").setups[0]
 NEW = Cell("static", BED.source, CLEAN, BED.ensemble, "aum", 0.25, BED.target, 0)
 
 

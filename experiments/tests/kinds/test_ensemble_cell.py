@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from dris import SCORES, Dynamics
-from experiments.cell_data import Place
 from experiments.dris_internals import empirical_gap
 from experiments.kinds.ensemble_cell import (
     EDGES,
@@ -19,6 +18,7 @@ from experiments.kinds.ensemble_cell import (
 )
 from experiments.paper.breakdown import attack, watched
 from experiments.scales import SCALES
+from experiments.workspace import Workspace
 
 
 @pytest.fixture
@@ -96,11 +96,11 @@ def test_until_an_epoch_forgets_what_came_after(dynamics):
 
 def test_a_plain_cell_trains_no_canaries_and_gated_adds_the_gated_rule(tmp_path):
     pytest.importorskip("torch")
-    bed = SCALES["smoke"].beds[0]
-    cell = watched(bed, attack(0.25), 0, "plain")
-    plain = next(findings([cell], Place(tmp_path))).found
+    setup = SCALES["smoke"].setups[0]
+    cell = watched(setup, attack(0.25), 0, "plain")
+    plain = next(findings([cell], Workspace(tmp_path))).found
     assert len(list(tmp_path.iterdir())) == 1 + 3
-    whole = next(findings([replace(cell, rule="plain+gated")], Place(tmp_path))).found
+    whole = next(findings([replace(cell, rule="plain+gated")], Workspace(tmp_path))).found
     assert len(list(tmp_path.iterdir())) == 1 + 3 + 3
     assert list(plain["contamination"]) == list(PLAIN)
     assert list(whole["contamination"]) == [*PLAIN, "gated"]

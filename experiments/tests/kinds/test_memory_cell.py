@@ -5,17 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.cell_data import Loaded, Place
 from experiments.dris_internals import NoisyLabels, Subset, TargetRun
 from experiments.kinds import memory_cell, static_cell
 from experiments.kinds.memory_cell import memory
 from experiments.scales import scale_of
 from experiments.spec import Cell, Noise
+from experiments.workspace import Loaded, Workspace
 
 TRUE = np.array([0, 0, 0, 0, 1, 1])
 GIVEN = np.array([1, 1, 0, 0, 1, 0])
 NOISY = NoisyLabels(GIVEN, TRUE, {})
-BED = scale_of("smoke").beds[0]
+SETUP = scale_of("smoke").setups[0]
 
 
 def test_wrong_labels_kept_and_not_kept_and_right_ones_are_counted_apart():
@@ -43,16 +43,16 @@ def test_a_target_that_broke_is_not_asked():
 
 def test_memory_is_measured_beside_what_static_finds_and_grows_with_the_steps(tmp_path):
     pytest.importorskip("torch")
-    how = replace(BED.target.recipe, epochs=24)
-    long = replace(BED.target, recipe=how)
-    noise, place = Noise("uniform", 0.25), Place(tmp_path)
+    how = replace(SETUP.target.recipe, epochs=24)
+    long = replace(SETUP.target, recipe=how)
+    noise, workspace = Noise("uniform", 0.25), Workspace(tmp_path)
 
     def cell(kind, target):
-        return Cell(kind, BED.source, noise, BED.ensemble, "random", 0.25, target, 0)
+        return Cell(kind, SETUP.source, noise, SETUP.ensemble, "random", 0.25, target, 0)
 
-    (plain,) = static_cell.findings([cell("static", BED.target)], place)
-    cells = [cell("memory", BED.target), cell("memory", long)]
-    short, later = (finding.found for finding in memory_cell.findings(cells, place))
+    (plain,) = static_cell.findings([cell("static", SETUP.target)], workspace)
+    cells = [cell("memory", SETUP.target), cell("memory", long)]
+    short, later = (finding.found for finding in memory_cell.findings(cells, workspace))
     assert plain.found == {name: short[name] for name in plain.found}
     assert (short["augmented"], short["epochs"], later["epochs"]) == (False, 4, 24)
     assert later["by_heart"] > 0.9 > short["by_heart"]

@@ -8,11 +8,11 @@ import pytest
 pytest.importorskip("torch")
 from torch import nn
 
-from experiments import cell_data
-from experiments.cell_data import Place
+from experiments import workspace as workspace_module
 from experiments.kinds import pictures
 from experiments.kinds.pictures import Resized, pictures_of, seen_by
 from experiments.spec import Source
+from experiments.workspace import Workspace
 
 SIDE = 8
 
@@ -84,8 +84,8 @@ def test_features_of_a_file_are_kept_by_its_mark_and_are_those_of_memory(
 def test_a_cell_whose_pictures_do_not_fit_reads_their_features_from_the_file(
     paths, tmp_path, decoded
 ):
-    source = Source("food101", side=SIDE, backbone="experiments.backbones:random_narrow")
-    place = Place(tmp_path)
+    source = Source("food101", side=SIDE, backbone="experiments.networks.backbones:random_narrow")
+    workspace = Workspace(tmp_path)
     for _ in range(2):
-        assert len(cell_data._prepared(paths, source, place)) == 3
+        assert len(workspace_module._prepared(paths, source, workspace)) == 3
     assert decoded == [3]

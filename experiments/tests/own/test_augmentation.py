@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.experiment import in_paper
 from experiments.own import augmentation
 from experiments.own.augmentation import LONGER, RULES, Setting, claims, reached, tables
 from experiments.paper import pruning
 from experiments.records import Records, read_records
+from experiments.registry import in_paper
 from experiments.scales import SCALES
 
 MID = Path(__file__).parents[3] / "results" / "mid" / "records"

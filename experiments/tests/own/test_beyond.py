@@ -7,13 +7,13 @@ import pytest
 
 from dris import InputError
 from experiments.dris_internals import NoisyLabels, Subset, title_of
-from experiments.experiment import narrowed
 from experiments.kinds.static_cell import trained
 from experiments.own import beyond
 from experiments.records import Records
+from experiments.registry import narrowed
 from experiments.scales import SCALES
 
-SMOKE = beyond.BEDS["smoke"][0]
+SMOKE = beyond.SETUPS["smoke"][0]
 RULES = (*beyond.UNGATED, *beyond.GATED)
 LOST = beyond.Column(beyond.TABLE[3], 0.5)
 
@@ -146,7 +146,7 @@ def test_an_unknown_part_is_refused_by_name(how, says):
 
 def test_a_network_is_a_target_too(tmp_path):
     pytest.importorskip("torch")
-    from experiments.cell_data import Loaded, Place
+    from experiments.workspace import Loaded, Workspace
 
     rng = np.random.default_rng(0)
     x, y = rng.integers(0, 255, (60, 1, 12, 12)).astype(np.uint8), np.arange(60) % 3
@@ -158,4 +158,4 @@ def test_a_network_is_a_target_too(tmp_path):
     cell = replace(cell, target=replace(cell.target, recipe=recipe))
     every = Subset(np.arange(60), "all", {}, 60)
     data, noisy = Loaded(x, y, x, y, 3), NoisyLabels(y, y, {})
-    assert trained(cell, data, noisy.given, every, Place(tmp_path)).accuracy > 0.6
+    assert trained(cell, data, noisy.given, every, Workspace(tmp_path)).accuracy > 0.6

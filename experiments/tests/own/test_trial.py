@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 
 from dris import InputError
-from dris.cli import guarded_main
-from experiments.__main__ import app
-from experiments.cell_data import Place
 from experiments.dris_internals import (
     MANIFEST,
     LabelledData,
@@ -18,7 +15,7 @@ from experiments.dris_internals import (
     canaries_needed,
     title_of,
 )
-from experiments.kinds import groups, static_cell
+from experiments.kinds import shared, static_cell
 from experiments.own.trial import (
     RULES,
     Trial,
@@ -33,6 +30,7 @@ from experiments.own.trial import (
 from experiments.own.trial_page import NAMES, markdown, trial_figure, write_trial
 from experiments.records import Records
 from experiments.spec import Noise
+from experiments.workspace import Workspace
 
 TINY = Trial(epochs=2, examples=600)
 
@@ -149,7 +147,7 @@ def test_a_trial_runs_resumes_without_training_and_is_not_overwritten(
     def refuse(*_, **__):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr(groups, "train_proxies", refuse)
+    monkeypatch.setattr(shared, "train_proxies", refuse)
     monkeypatch.setattr(static_cell, "train_target", refuse)
     assert trial("--force") == first
     records = (tmp_path / "trial-out/runs/records").glob("*.json")
@@ -181,8 +179,8 @@ def test_a_gate_that_lets_nothing_through_is_a_result_and_is_said(monkeypatch, t
             raise NothingPassesError("no example is left: 0 of 240 pass the gate")
         return real(self, rule, keep, seed)
 
-    real = groups.Ensembles.subset
-    monkeypatch.setattr(groups.Ensembles, "subset", closed)
+    real = shared.Ensembles.subset
+    monkeypatch.setattr(shared.Ensembles, "subset", closed)
     tiny = replace(TINY, epochs=1)
     records, split = run_trial(blobs(300), tiny, store=tmp_path, workers=1)
     assert set(records.values("size", rule="gated")) == {0}
@@ -223,7 +221,7 @@ def test_images_go_through_a_network(tmp_path):
     assert split.images
     cell = next(c for c in cells(trial, split) if c.noise == Noise("targeted", 0.25))
     assert cell.ensemble.models == ("small_cnn",)
-    assert groups.corrupted_cell(cell, split, Place(tmp_path)).rate == 0.25
+    assert shared.corrupted_cell(cell, split, Workspace(tmp_path)).rate == 0.25
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@ from functools import cache
 
 import pytest
 
-from experiments.cell_data import Place
-from experiments.experiment import experiment_of
 from experiments.records import gather
+from experiments.registry import experiment_of
 from experiments.runner import run
 from experiments.scales import scale_of
+from experiments.workspace import Workspace
 
 
 @pytest.fixture(scope="session")
@@ -18,6 +18,8 @@ def smoke(tmp_path_factory):
     @cache
     def records(name):
         cells = experiment_of(name).cells(scale_of("smoke"))
-        return gather(name, "smoke", run(cells, out=out, place=Place(out / "runs"), workers=1))
+        return gather(
+            name, "smoke", run(cells, out=out, workspace=Workspace(out / "runs"), workers=1)
+        )
 
     return records

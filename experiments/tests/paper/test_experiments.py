@@ -10,8 +10,8 @@ from PIL import Image
 
 from dris import InputError
 from experiments.costs import cost_of
-from experiments.experiment import EXPERIMENTS, experiment_of
 from experiments.records import Records, gather, read_records, write_records
+from experiments.registry import EXPERIMENTS, experiment_of
 from experiments.scales import SCALES
 
 pytest.importorskip("torch")
@@ -45,7 +45,7 @@ def test_the_larger_scales_have_a_cost_and_say_how_they_are_cut(name, scale, tmp
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_docstring_gives_the_command_the_cost_and_the_claims(name):
     told = experiment_of(name).__doc__ or ""
-    assert f"    dris reproduce {name} --scale cpu\n" in told
+    assert f"    python -m experiments {name} --scale cpu\n" in told
     assert re.search(r"\b[Cc]osts?\b", told)
     assert "Claims tested:" in told
 
@@ -159,7 +159,7 @@ def test_tables_are_made_without_torch(smoke, tmp_path):
     code = (
         "import sys; sys.modules['torch'] = None\n"
         "from pathlib import Path\n"
-        "from experiments.experiment import experiment_of\n"
+        "from experiments.registry import experiment_of\n"
         "from experiments.records import read_records\n"
         "for name in sys.argv[2:]:\n"
         "    records = read_records(Path(sys.argv[1]) / f'{name}.json')\n"

@@ -6,23 +6,23 @@ import pytest
 torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
 
 from dris import InputError, train_target  # noqa: E402
-from experiments import torchvision_backbones  # noqa: E402
-from experiments.backbones import random_trunk  # noqa: E402
-from experiments.cell_data import Place  # noqa: E402
 from experiments.dris_internals import NothingPassesError, TargetRun  # noqa: E402
 from experiments.dris_torch import Network  # noqa: E402
 from experiments.kinds import food_cell as kind  # noqa: E402
-from experiments.kinds.groups import Ensembles  # noqa: E402
+from experiments.kinds.shared import Ensembles  # noqa: E402
+from experiments.networks import torchvision_backbones  # noqa: E402
+from experiments.networks.backbones import random_trunk  # noqa: E402
 from experiments.paper import food  # noqa: E402
 from experiments.scales import scale_of  # noqa: E402
 from experiments.spec import CLEAN  # noqa: E402
+from experiments.workspace import Workspace  # noqa: E402
 
 CELL = food.cells(scale_of("smoke"))[0]
 
 
-def trained(place, seed=0):
-    data = kind.pictures(CELL.source, place)
-    model, x, test_x = kind.learned(CELL.target, data, place)
+def trained(workspace, seed=0):
+    data = kind.pictures(CELL.source, workspace)
+    model, x, test_x = kind.learned(CELL.target, data, workspace)
     return train_target(
         model,
         x,
@@ -39,10 +39,10 @@ def trained(place, seed=0):
 def test_maps_that_are_kept_train_the_same_tail_as_the_whole_network_on_images(
     monkeypatch, tmp_path
 ):
-    kept, other = trained(Place(tmp_path)), trained(Place(tmp_path), seed=1)
+    kept, other = trained(Workspace(tmp_path)), trained(Workspace(tmp_path), seed=1)
     monkeypatch.setattr(kind, "AT_ONCE", 0)
-    whole = trained(Place(tmp_path))
-    assert whole.how["model"].startswith("experiments.backbones:fine_tuned(")
+    whole = trained(Workspace(tmp_path))
+    assert whole.how["model"].startswith("experiments.networks.backbones:fine_tuned(")
     for name, weights in kept.weights.items():
         # Up to rounding: the same steps from the same start.
         assert np.allclose(whole.weights[f"tail.{name}"], weights, atol=1e-4), name
@@ -52,7 +52,7 @@ def test_maps_that_are_kept_train_the_same_tail_as_the_whole_network_on_images(
 
 def test_a_frozen_trunk_stays_as_it_was(monkeypatch, tmp_path):
     monkeypatch.setattr(kind, "AT_ONCE", 0)
-    run = trained(Place(tmp_path))
+    run = trained(Workspace(tmp_path))
     for name, tensor in random_trunk((3, 8, 8), 10).state_dict().items():
         assert np.array_equal(run.weights[f"trunk.{name}"], tensor.numpy())
     assert not run.model.train().trunk.training
@@ -66,7 +66,7 @@ def test_a_prediction_is_the_class_with_the_largest_logit():
 
 
 def test_candidates_are_what_a_reference_from_the_test_set_would_not_say(tmp_path):
-    data = kind.pictures(CELL.source, Place(tmp_path))
+    data = kind.pictures(CELL.source, Workspace(tmp_path))
     steps = []
 
     def train(x, y, kept, target, seed):
@@ -123,25 +123,25 @@ def test_a_killed_target_goes_on_and_its_reference_is_trained_once(monkeypatch, 
     monkeypatch.setattr(Network, "train_epoch", train_epoch)
     monkeypatch.setattr(Network, "accuracy", lambda *a: tested.append(1) or accuracy(*a))
 
-    def found(place):
+    def found(workspace):
         steps.clear(), tested.clear()
-        [one] = kind.findings(cells, place)
+        [one] = kind.findings(cells, workspace)
         clocks.append("target cpu" in one.seconds)
         return one.found
 
     killed, clocks = False, []
-    whole = found(Place(tmp_path / "other"))  # the twin: nothing is there yet
+    whole = found(Workspace(tmp_path / "other"))  # the twin: nothing is there yet
     assert steps == [(2 * epochs, e + 1) for e in range(2 * epochs)] + [
         (epochs, e + 1) for e in range(epochs)
     ]
     assert len(tested) == 1  # at the end, not after every epoch
-    assert not Place(tmp_path / "other").epochs_of(cells[0].key).exists()
-    place, killed = Place(tmp_path), True
+    assert not Workspace(tmp_path / "other").epochs_of(cells[0].key).exists()
+    workspace, killed = Workspace(tmp_path), True
     with pytest.raises(KeyboardInterrupt):
-        found(place)
-    assert place.epochs_of(cells[0].key).exists()
+        found(workspace)
+    assert workspace.epochs_of(cells[0].key).exists()
     killed = False
-    assert found(place) == whole
+    assert found(workspace) == whole
     assert steps == [(epochs, epochs)]
     assert clocks == [True, False]  # what was left of it is not how long it takes
 
@@ -156,5 +156,5 @@ def test_a_gate_that_nothing_passes_skips_its_cell_and_not_the_group(monkeypatch
         return real(self, rule, keep, seed)
 
     monkeypatch.setattr(Ensembles, "subset", subset)
-    found = list(kind.findings(cells[:2], Place(tmp_path)))
+    found = list(kind.findings(cells[:2], Workspace(tmp_path)))
     assert [f.found["size"] > 0 for f in found] == [False, True]

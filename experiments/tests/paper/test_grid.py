@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 from dris import SCORES
-from experiments.cell_data import Place
 from experiments.dris_internals import RECOMMENDED, Recipe
-from experiments.experiment import experiment_of, in_paper
 from experiments.paper import (
     contamination,
     diversity,
@@ -20,10 +18,12 @@ from experiments.paper import (
     times,
 )
 from experiments.records import Records, gather
+from experiments.registry import experiment_of, in_paper
 from experiments.results.paper_values import CONTAMINATION
 from experiments.runner import run
-from experiments.scales import SCALES, Bed
+from experiments.scales import SCALES, Setup
 from experiments.spec import Ensemble, Source, Target
+from experiments.workspace import Workspace
 
 SHALLOW = Recipe(8, 32, 0.05, augment=False)
 REAL = {
@@ -45,22 +45,22 @@ REAL = {
 @pytest.fixture(scope="module")
 def scale():
     proxies = Ensemble(("linear",), 3, SHALLOW, "linear", replace(SHALLOW, scored_epoch=8))
-    bed = Bed("Digits", Source("digits", 1_000, 500), proxies, Target("linear", SHALLOW))
-    return replace(SCALES["smoke"], beds=(bed,), seeds=3, headline=3)
+    setup = Setup("Digits", Source("digits", 1_000, 500), proxies, Target("linear", SHALLOW))
+    return replace(SCALES["smoke"], setups=(setup,), seeds=3, headline=3)
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    return Place(tmp_path_factory.mktemp("store"))
+    return Workspace(tmp_path_factory.mktemp("store"))
 
 
-def reproduced(name, scale, out, place):
+def reproduced(name, scale, out, workspace):
     """The texts of the claims that reproduce; the gated rule, which is ours, is left out."""
     pytest.importorskip("torch")
     experiment = experiment_of(name)
     cells = [cell for cell in experiment.cells(scale) if cell.rule != "gated"]
     cells = [replace(c, rule="plain") if c.kind == "ensemble" else c for c in cells]
-    records = gather(name, "smoke", run(cells, out=out, place=place, workers=1))
+    records = gather(name, "smoke", run(cells, out=out, workspace=workspace, workers=1))
     return {c.text for c in experiment.claims(records) if c.outcome == "reproduced"}
 
 
@@ -96,8 +96,8 @@ def test_a_column_is_run_under_all_seeds_before_the_next_the_attacks_first():
     for scale in SCALES.values():
         run_in_order = [(c.source, c.noise, c.seed) for c in pruning.cells(scale)]
         columns = [column for column, _ in groupby(run_in_order, lambda key: key[:2])]
-        assert len(columns) == len(set(columns)) == 4 * len(scale.beds)
-        assert columns[0] == (scale.beds[0].source, pruning.ATTACK)
+        assert len(columns) == len(set(columns)) == 4 * len(scale.setups)
+        assert columns[0] == (scale.setups[0].source, pruning.ATTACK)
         seeds = [key[2] for key, _ in groupby(run_in_order)]
         assert seeds == [*range(scale.seeds)] * len(columns)
 
@@ -175,32 +175,33 @@ def test_an_anchor_makes_claims_of_the_paper_once_it_has_two_seeds():
 
 
 def test_mid_trains_proxies_with_augmentation_and_targets_without():
-    for bed in SCALES["mid"].beds:
-        assert bed.ensemble.recipe.augment
-        assert not bed.target.recipe.augment
-        assert (bed.source.side, bed.source.tests) == (None, None)
-        for recipe in (bed.ensemble.recipe, bed.ensemble.attack, bed.target.recipe):
+    for setup in SCALES["mid"].setups:
+        assert setup.ensemble.recipe.augment
+        assert not setup.target.recipe.augment
+        assert (setup.source.side, setup.source.tests) == (None, None)
+        for recipe in (setup.ensemble.recipe, setup.ensemble.attack, setup.target.recipe):
             assert recipe.mixed_precision == "everywhere"
 
 
 def test_the_ablation_of_k_starts_with_the_grids_own_proxies():
     scale = SCALES["cpu"]
-    large, small = kablation.cells(scale)[0].ensemble, scale.beds[0].ensemble
+    large, small = kablation.cells(scale)[0].ensemble, scale.setups[0].ensemble
     assert replace(large, count=small.count) == small
     assert large.count == 16
 
 
 def test_k3_shares_its_networks_with_k1_and_k2():
-    one, two, three = (bed.ensemble for bed in diversity.beds(SCALES["cpu"]))
+    one, two, three = (setup.ensemble for setup in diversity.setups(SCALES["cpu"]))
     assert three.models[:2] == (*one.models, *two.models)
     assert one.recipe == two.recipe == three.recipe
 
 
 def test_the_papers_networks_are_as_large_as_the_count_says():
     pytest.importorskip("torch")
-    from experiments.dris_torch import build_model, multiply_adds
+    from experiments.dris_torch import build_model
+    from experiments.networks.count import multiply_adds
 
-    classes = {"resnet18": 100}
+    classes = {"experiments.networks.resnet18:resnet18": 100}
     found = {
         name: multiply_adds(
             build_model(name, (3, 32, 32), classes.get(name, 10), seed=0), (3, 32, 32)

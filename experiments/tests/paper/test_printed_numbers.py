@@ -1,7 +1,6 @@
 """The paper's printed numbers, as records: they must reproduce its claims, and swapped must not."""
 
-from experiments.paper import food, synthetic
-from experiments.paper import online_draws as online
+from experiments.paper import food, online, synthetic
 from experiments.records import Records
 from experiments.results.paper_values import CIFAR10_ONLINE, FOOD
 

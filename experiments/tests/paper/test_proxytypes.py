@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from dris import Dynamics
-from experiments.beds import TYPES
 from experiments.dris_internals import check_model
 from experiments.kinds.proxytypes_cell import histogram, measured, sizes
 from experiments.paper.proxytypes import NAMES
+from experiments.setups import TYPES
 
 
 def test_shares_add_up_to_one_for_both_groups():

@@ -1,7 +1,6 @@
 import numpy as np
 
-from experiments.cell_data import Place
-from experiments.dris_internals import HingeRecipe
+from experiments.kinds.hinge import HingeRecipe
 from experiments.kinds.synthetic_cell import (
     COLUMNS,
     disagreement,
@@ -14,13 +13,14 @@ from experiments.kinds.synthetic_cell import (
 from experiments.paper.synthetic import METHODS, cells, printed
 from experiments.scales import scale_of
 from experiments.spec import CLEAN, Noise
+from experiments.workspace import Workspace
 
 SMALL = HingeRecipe(epochs=2)
 
 
 def test_a_cell_has_every_method_and_column_and_is_the_same_again(tmp_path):
     cell = cells(scale_of("smoke"))[0]
-    (first,), (again,) = (list(findings([cell], Place(tmp_path))) for _ in range(2))
+    (first,), (again,) = (list(findings([cell], Workspace(tmp_path))) for _ in range(2))
     assert first.found == again.found
     assert list(first.found["accuracy"]) == list(METHODS)
     for row in first.found["accuracy"].values():

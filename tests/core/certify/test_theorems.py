@@ -9,7 +9,7 @@ from scipy.stats import binom, norm
 
 import oracles_certificates as oracle
 from dris.core.errors import InputError
-from experiments.theorem_formulas import aum_auroc, magnitude_mass, paulin_trajectory
+from experiments.kinds.theorem_formulas import aum_auroc, magnitude_mass, paulin_trajectory
 
 # Theorem 2
 

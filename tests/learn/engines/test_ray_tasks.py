@@ -26,11 +26,12 @@ from dris.learn.proxies import train_proxies
 from dris.learn.sharded.sharded_ranks import rank_shards
 from dris.learn.store.run_store import Store
 from dris.learn.trainers.job import DivergedError
-from experiments.cell_data import Place
+from experiments.workspace import Workspace
 from experiments.own.trial import Trial, run_trial
 from experiments.runner import run
 from experiments.scales import scale_of
 from experiments.spec import CLEAN, Cell, Noise
+from experiments.workspace import Workspace
 from made_people import write_people
 from made_shards import losses_of, write_shards
 
@@ -243,15 +244,15 @@ def test_shards_ranked_on_the_cluster_are_those_ranked_here(cluster, tmp_path):
 def test_cells_of_an_experiment_run_on_the_cluster_leave_the_records_they_leave_here(
     cluster, tmp_path
 ):
-    bed = scale_of("smoke").beds[0]
+    bed = scale_of("smoke").setups[0]
     cells = [
         Cell("static", bed.source, noise, bed.ensemble, rule, 0.25, bed.target, 0)
         for noise in (CLEAN, Noise("uniform", 0.1))
         for rule in ("random", "rank_variance")
     ]
     here, there = tmp_path / "here", tmp_path / "there"
-    run(cells, out=here, place=Place(here / "runs"), workers=1)
-    run(cells, out=there, place=Place(there / "runs"), engine=on(cluster))
+    run(cells, out=here, workspace=Workspace(here / "runs"), workers=1)
+    run(cells, out=there, workspace=Workspace(there / "runs"), engine=on(cluster))
     names = [f"{cell.key}.json" for cell in cells]
     for name in names:
         assert (there / "records" / name).read_bytes() == (here / "records" / name).read_bytes()

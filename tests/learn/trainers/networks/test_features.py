@@ -13,12 +13,10 @@ from torch import nn  # noqa: E402
 from torch.utils.data import Dataset, IterableDataset  # noqa: E402
 
 from dris.core.errors import InputError  # noqa: E402
-from dris.learn.recipe import Recipe  # noqa: E402
 from dris.learn.store.run_store import Store  # noqa: E402
 from dris.learn.trainers.networks import features as module  # noqa: E402
 from dris.learn.trainers.networks.features import extract_features  # noqa: E402
 from dris.learn.trainers.networks.models import Classifier, build_model  # noqa: E402
-from dris.learn.trainers.stacked.heads import train_heads  # noqa: E402
 
 
 def images(n=10, seed=0):
@@ -120,13 +118,10 @@ def test_a_dataset_gives_the_features_of_its_array(labels):
     assert np.array_equal(a, extract_features(net, x, batch_size=4))
 
 
-def test_a_list_of_backbones_gives_a_list_for_the_heads():
+def test_a_list_of_backbones_gives_a_list_of_features():
     x = images(n=40)
-    y = np.arange(40) % 2
     some = extract_features([network(), nn.Flatten(), network(1)], x)
     assert [f.shape[1] for f in some] == [5, 48, 5]
-    recipe = Recipe(epochs=2, batch_size=8, learning_rate=0.1)
-    assert train_heads(some, y, recipe=recipe).proxies == 3
 
 
 @settings(max_examples=25, deadline=None)

@@ -1,6 +1,5 @@
-"""Models: sizes as published, the same bytes from the same seed, features and head agree."""
+"""Models: the same bytes from the same seed, features and head agree."""
 
-import re
 import sys
 from functools import partial
 
@@ -12,14 +11,7 @@ import torch.nn.functional as F  # noqa: E402, N812
 from torch import nn  # noqa: E402
 
 from dris.core.errors import InputError  # noqa: E402
-from dris.learn.trainers.networks.models import (  # noqa: E402
-    MODELS,
-    Classifier,
-    build_model,
-    count_parameters,
-    multiply_adds,
-)
-from dris.learn.trainers.networks.models.count import values_written  # noqa: E402
+from dris.learn.trainers.networks.models import MODELS, Classifier, build_model  # noqa: E402
 from dris.learn.trainers.networks.models.dense import fully_connected  # noqa: E402
 
 RGB, GREY = (3, 32, 32), (1, 28, 28)
@@ -27,106 +19,12 @@ CONVOLUTIONAL = sorted(set(MODELS) - {"linear", "fc"})
 SHAPES = [(name, shape) for name in sorted(MODELS) for shape in (RGB, GREY)]
 
 
+def _parameters(model):
+    return sum(p.numel() for p in model.parameters())
+
+
 def batch(shape, n=4):
     return torch.randn((n, *shape), generator=torch.Generator().manual_seed(n))
-
-
-# --- sizes
-
-
-def conv_weights(*layers):
-    """Weights of k×k convolutions without bias, BatchNorm's two vectors beside each."""
-    return sum(k * k * i * o + 2 * o for k, i, o in layers)
-
-
-def test_resnet20_has_the_272474_parameters_summed_by_hand():
-    stem = conv_weights((3, 3, 16))
-    one = 6 * conv_weights((3, 16, 16))
-    two = conv_weights((3, 16, 32), (1, 16, 32)) + 5 * conv_weights((3, 32, 32))
-    three = conv_weights((3, 32, 64), (1, 32, 64)) + 5 * conv_weights((3, 64, 64))
-    by_hand = stem + one + two + three + 64 * 10 + 10
-    assert by_hand == 272_474
-    assert count_parameters(build_model("resnet20", RGB, 10, seed=0)) == by_hand
-
-
-def test_resnet20_multiply_adds_are_those_summed_by_hand():
-    # Per stage: 3×3 convolutions, and one 1×1 projection of as many products in stages 2 and 3.
-    stem = 9 * 3 * 16 * 32**2
-    one = 6 * 9 * 16 * 16 * 32**2
-    two = (9 * 16 * 32 + 16 * 32 + 5 * 9 * 32 * 32) * 16**2
-    three = (9 * 32 * 64 + 32 * 64 + 5 * 9 * 64 * 64) * 8**2
-    by_hand = stem + one + two + three + 64 * 10
-    assert multiply_adds(build_model("resnet20", RGB, 10, seed=0), RGB) == by_hand
-
-
-# Millions of parameters and of multiply-adds, as published for 32×32 and ten classes.
-PUBLISHED = {
-    "resnet20": (0.27, 40.81),
-    "mobilenet_v2_x0_5": (0.70, 27.97),
-    "shufflenet_v2_x0_5": (0.35, 10.90),
-    "vgg19_bn": (20.04, 398.14),
-    "resnet18": (11.17, 555.42),
-}
-
-
-@pytest.mark.parametrize("name", sorted(PUBLISHED))
-def test_sizes_agree_with_the_published_ones(name):
-    model = build_model(name, RGB, 10, seed=0)
-    millions = (count_parameters(model) / 1e6, multiply_adds(model, RGB) / 1e6)
-    assert tuple(round(m, 2) for m in millions) == PUBLISHED[name]
-
-
-@pytest.mark.parametrize("name", sorted(MODELS))
-def test_the_docstring_states_the_true_sizes(name):
-    text = " ".join(MODELS[name].__doc__.split())
-    found = re.search(
-        r"([\d,]+) parameters, ([\d,]+) multiply-adds on (\d+)×(\d+)×(\d+) with 10 classes", text
-    )
-    assert found, f"{name} does not state its size"
-    parameters, products, *shape = (int(g.replace(",", "")) for g in found.groups())
-    model = build_model(name, shape, 10, seed=0)
-    assert (count_parameters(model), multiply_adds(model, tuple(shape))) == (parameters, products)
-
-
-def test_multiply_adds_of_a_grouped_strided_convolution_are_counted_by_hand():
-    # 8 outputs × 3×3 positions, each a sum of 5×5 pixels over 4/2 channels.
-    assert multiply_adds(nn.Conv2d(4, 8, 5, 2, padding=2, groups=2), (4, 6, 6)) == 8 * 9 * 25 * 2
-
-
-def test_multiply_adds_counts_a_layer_as_often_as_it_runs():
-    layer = nn.Linear(5, 5)
-    assert multiply_adds(nn.Sequential(layer, nn.ReLU(), layer), (5,)) == 50
-    assert count_parameters(nn.Sequential(layer, layer)) == 30
-
-
-def test_multiply_adds_counts_a_layer_whose_weight_is_made_by_another():
-    layer = nn.utils.parametrizations.weight_norm(nn.Linear(5, 3))
-    assert multiply_adds(nn.Sequential(layer), (5,)) == 15
-
-
-def test_values_written_are_those_of_every_layer_but_not_of_what_holds_it():
-    convolution = nn.Conv2d(4, 8, 3, padding=1, groups=4)  # 8 × 6×6 values, however few products
-    inner = nn.Sequential(convolution, nn.BatchNorm2d(8))
-    assert values_written(nn.Sequential(inner, nn.ReLU()), (4, 6, 6)) == 3 * 8 * 36
-
-
-def test_multiply_adds_leaves_the_model_as_it_was():
-    model = build_model("small_cnn", RGB, 10, seed=0).train()
-    model.body[0].eval()
-    modes = [m.training for m in model.modules()]
-    before = {k: v.clone() for k, v in model.state_dict().items()}
-    multiply_adds(model, RGB)
-    assert [m.training for m in model.modules()] == modes
-    assert all(torch.equal(v, before[k]) for k, v in model.state_dict().items())
-    assert not any(m._forward_hooks for m in model.modules())
-
-
-def test_multiply_adds_restores_the_model_when_the_shape_is_wrong():
-    model = build_model("small_cnn", RGB, 10, seed=0).train()
-    with pytest.raises(RuntimeError):
-        multiply_adds(model, (4, 32, 32))
-    assert model.training
-    assert not any(m._forward_hooks for m in model.modules())
 
 
 # --- shapes, features, gradients
@@ -195,9 +93,8 @@ def test_channels_last_changes_no_logit(name):
     torch.testing.assert_close(last, plain, rtol=1e-3, atol=1e-3)
 
 
-# CPUs without bfloat16 emulate it, slowly: small images, and not the two large networks, which
-# are made of the same layers as resnet20 and small_cnn.
-@pytest.mark.parametrize("name", sorted(set(MODELS) - {"resnet18", "vgg19_bn"}))
+# CPUs without bfloat16 emulate it, slowly: small images.
+@pytest.mark.parametrize("name", sorted(MODELS))
 def test_autocast_runs_forward_and_backward(name):
     small = (1, 8, 8)
     model = build_model(name, small, 10, seed=0).train()
@@ -250,16 +147,6 @@ def test_dense_models_read_vectors_and_mlp_takes_any_widths():
 def test_hidden_widths_below_one_are_refused():
     with pytest.raises(InputError, match=r"hidden widths must be 1 or more, got \(8, 0\)"):
         fully_connected((20,), 2, hidden=(8, 0))
-
-
-def test_shuffled_channels_are_a_concatenation_then_a_shuffle_of_two_groups():
-    from dris.learn.trainers.networks.models.shufflenet import _interleaved
-
-    left, right = torch.arange(3.0).view(1, 3, 1, 1), torch.arange(10.0, 13.0).view(1, 3, 1, 1)
-    shuffled = F.channel_shuffle(torch.cat((left, right), 1), 2)
-    assert _interleaved(left, right).flatten().tolist() == [0, 10, 1, 11, 2, 12]
-    assert not torch.equal(torch.cat((left, right), 1), shuffled)
-    assert torch.equal(_interleaved(left, right), shuffled)
 
 
 def test_small_cnn_learns_a_rule_no_average_pixel_shows():
@@ -345,7 +232,7 @@ class OwnNet(nn.Module):
 def test_any_callable_that_returns_a_module_is_a_model(spec):
     model = build_model(spec, (6,), 3, seed=0)
     assert model(torch.zeros(2, 6)).shape == (2, 3)
-    assert count_parameters(model) == 21
+    assert _parameters(model) == 21
 
 
 def test_an_import_path_is_a_model(tmp_path, monkeypatch):
@@ -360,7 +247,7 @@ def test_an_import_path_is_a_model(tmp_path, monkeypatch):
     )
     monkeypatch.syspath_prepend(tmp_path)
     for path in ("own_models_a:tiny", "own_models_a:Zoo.tiny"):
-        assert count_parameters(build_model(path, (6,), 3, seed=0)) == 21
+        assert _parameters(build_model(path, (6,), 3, seed=0)) == 21
     assert isinstance(
         build_model("dris.learn.trainers.networks.models.resnet:resnet20", RGB, 10, seed=0),
         Classifier,

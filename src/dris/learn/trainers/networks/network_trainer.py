@@ -23,12 +23,8 @@ _HERE = "dris.learn.trainers.networks.models"
 MODELS: dict[str, str] = {
     "fc": f"{_HERE}.dense:fully_connected",
     "linear": f"{_HERE}.dense:linear",
-    "mobilenet_v2_x0_5": f"{_HERE}.mobilenet:mobilenet_v2_x0_5",
-    "resnet18": f"{_HERE}.resnet:resnet18",
     "resnet20": f"{_HERE}.resnet:resnet20",
-    "shufflenet_v2_x0_5": f"{_HERE}.shufflenet:shufflenet_v2_x0_5",
     "small_cnn": f"{_HERE}.small_cnn:small_cnn",
-    "vgg19_bn": f"{_HERE}.vgg:vgg19_bn",
 }
 
 

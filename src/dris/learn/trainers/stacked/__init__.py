@@ -2,5 +2,5 @@
 
 In reading order: `feature_table` (what they read), `stack` (training, whatever the device),
 `numpy_stack`, `torch_stack` (on a GPU), `stack_record` (what is recorded), `head` (the models, and
-the trainer), `row_models` (each on rows of its own), `heads` (on several backbones).
+the trainer), `row_models` (each on rows of its own).
 """

@@ -3,8 +3,8 @@
 Every model here is a `Classifier`: penultimate features and one linear head, built from
 `(input_shape, classes)` with random weights. Needs the extra `torch`.
 
-In reading order: `base` (what a model is), `dense`, `small_cnn`, `resnet`, `mobilenet`,
-`shufflenet`, `vgg`, `registry` (all by name), `count` (how large one is).
+In reading order: `base` (what a model is), `dense`, `small_cnn`, `resnet`,
+`registry` (all by name).
 """
 # ruff: noqa: E402  # The sentence about a missing torch must come before the first import of it.
 
@@ -13,7 +13,6 @@ from dris.learn.extras import require
 require("torch", "torch")
 
 from dris.learn.trainers.networks.models.base import Classifier
-from dris.learn.trainers.networks.models.count import count_parameters, multiply_adds
 from dris.learn.trainers.networks.models.registry import Builder, build_model
 from dris.learn.trainers.networks.network_trainer import MODELS
 
@@ -22,6 +21,4 @@ __all__ = [
     "Builder",
     "Classifier",
     "build_model",
-    "count_parameters",
-    "multiply_adds",
 ]

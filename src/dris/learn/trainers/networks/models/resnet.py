@@ -43,24 +43,13 @@ def resnet20(input_shape: tuple[int, ...], classes: int) -> Classifier:
     >>> resnet20((3, 32, 32), 10).head
     Linear(in_features=64, out_features=10, bias=True)
     """
-    return _resnet(input_shape, classes, widths=(16, 32, 64), blocks=3)
+    return residual_network(input_shape, classes, widths=(16, 32, 64), blocks=3)
 
 
-def resnet18(input_shape: tuple[int, ...], classes: int) -> Classifier:
-    """ResNet-18 for 32×32: 3×3 first convolution of stride 1, no max-pool, stages of two blocks.
-
-    Stages of 64, 128, 256 and 512 channels, strides 1, 2, 2, 2.
-    11,173,962 parameters, 555,422,720 multiply-adds on 3×32×32 with 10 classes.
-
-    >>> resnet18((3, 32, 32), 10).head.in_features
-    512
-    """
-    return _resnet(input_shape, classes, widths=(64, 128, 256, 512), blocks=2)
-
-
-def _resnet(
+def residual_network(
     input_shape: tuple[int, ...], classes: int, *, widths: tuple[int, ...], blocks: int
 ) -> Classifier:
+    """Stages of residual blocks of these widths, each but the first halving height and width."""
     inputs = widths[0]
     layers = [convolution(channels_of(input_shape), inputs), nn.BatchNorm2d(inputs), nn.ReLU()]
     for stage, width in enumerate(widths):

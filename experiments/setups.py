@@ -1,4 +1,4 @@
-"""The beds of the experiments that leave the shared grid, by scale."""
+"""The setups of the experiments that leave the shared grid, by scale."""
 
 from dataclasses import replace
 
@@ -9,19 +9,17 @@ from experiments.dris_internals import (
     PAPER_MNIST_PROXY,
     Recipe,
 )
-from experiments.scales import SCALES, Bed
+from experiments.scales import SCALES, Setup
 from experiments.spec import Ensemble, Source, Target
-
-Beds = tuple[Bed, ...]
 
 
 def _hinge(epochs: int) -> Recipe:
     return Recipe(epochs, 1, 0.01, momentum=0.0, weight_decay=0.1, augment=False)
 
 
-def _synthetic(examples: int, tests: int, epochs: int) -> Bed:
+def _synthetic(examples: int, tests: int, epochs: int) -> Setup:
     how = _hinge(epochs)
-    return Bed(
+    return Setup(
         "Synthetic",
         Source("hyperplane", examples, tests),
         Ensemble(("hinge",), 4, how, "hinge", how),
@@ -42,34 +40,36 @@ def _plain(epochs: int, *, last: bool = False) -> Recipe:
 
 
 ONLINE = {
-    "smoke": Bed(
+    "smoke": Setup(
         "Digits",
         Source("digits", 200, 100),
         Ensemble(("linear", "fc"), 2, _plain(2), "linear", _plain(1, last=True)),
         Target("linear", _plain(3)),
     ),
-    "cpu": Bed(
+    "cpu": Setup(
         "Fashion-MNIST",
         Source("fashion-mnist", 10_000, 5_000),
         Ensemble(("linear", "fc", "small_cnn"), 3, _plain(10), "small_cnn", _plain(5, last=True)),
         Target("fc", _plain(40)),
     ),
-    "mid": SCALES["mid"].beds[0],
-    "paper": SCALES["paper"].beds[0],
+    "mid": SCALES["mid"].setups[0],
+    "paper": SCALES["paper"].setups[0],
 }
 
 
-def _food(source: Source, probes: Ensemble, model: str, natural: Recipe, attacked: Recipe) -> Beds:
+def _food(
+    source: Source, probes: Ensemble, model: str, natural: Recipe, attacked: Recipe
+) -> tuple[Setup, ...]:
     """E1 and E2: the target of E2 trains half as long."""
     return (
-        Bed("E1", source, probes, Target(model, natural)),
-        Bed("E2", source, probes, Target(model, attacked)),
+        Setup("E1", source, probes, Target(model, natural)),
+        Setup("E2", source, probes, Target(model, attacked)),
     )
 
 
-def _probes(place: str, models: tuple[str, ...], batch_size: int, canaries: float) -> Ensemble:
+def _probes(module: str, models: tuple[str, ...], batch_size: int, canaries: float) -> Ensemble:
     """Linear probes by the paper's recipe; the attacker is one too, on the first backbone."""
-    named = tuple(f"experiments.{place}:{model}" for model in models)
+    named = tuple(f"experiments.networks.{module}:{model}" for model in models)
     how = replace(PAPER_FOOD_PROBE, batch_size=batch_size)
     return Ensemble(named, 3, how, named[0], replace(how, scored_epoch=6), canaries)
 
@@ -78,7 +78,7 @@ FOOD = {
     "smoke": _food(
         Source("digits", 200, 100),
         _probes("backbones", ("random_narrow", "random_wide"), 16, 0.3),
-        "experiments.backbones:random",
+        "experiments.networks.backbones:random",
         replace(PAPER_FOOD_TARGET_NATURAL, epochs=2, augment=False),
         replace(PAPER_FOOD_TARGET_ATTACKED, epochs=1, augment=False),
     ),
@@ -91,7 +91,7 @@ FOOD = {
             200,
             0.1,
         ),
-        "experiments.backbones:efficientnet_lite0",
+        "experiments.networks.backbones:efficientnet_lite0",
         replace(PAPER_FOOD_TARGET_NATURAL, epochs=4, augment=False),
         replace(PAPER_FOOD_TARGET_ATTACKED, epochs=2, augment=False),
     ),
@@ -103,7 +103,7 @@ FOOD = {
             4096,
             0.04,
         ),
-        "experiments.torchvision_backbones:resnet50",
+        "experiments.networks.torchvision_backbones:resnet50",
         PAPER_FOOD_TARGET_NATURAL,
         PAPER_FOOD_TARGET_ATTACKED,
     ),
@@ -114,8 +114,8 @@ FOOD["mid"] = FOOD["cpu"]  # mid is about the shared grid
 _NETWORKS = (
     "linear",
     "fc",
-    "experiments.networks:one_hidden_narrow",
-    "experiments.networks:one_hidden_wide",
+    "experiments.networks.one_hidden:one_hidden_narrow",
+    "experiments.networks.one_hidden:one_hidden_wide",
 )
 _LOSSES = ("sgd_log", "sgd_hinge", "sgd_squared_hinge", "sgd_modified_huber")
 

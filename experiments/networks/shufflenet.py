@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from dris.learn.trainers.networks.models.base import Classifier, averaged, channels_of, convolution
+from experiments.dris_torch import Classifier, averaged, channels_of, convolution
 
 _STEM = 24
 _STAGES = ((48, 4), (96, 8), (192, 4))  # channels, units

@@ -4,16 +4,15 @@ import pytest
 pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
 
 from dris import Dynamics
-from experiments.beds import ONLINE
-from experiments.cell_data import Place
 from experiments.dris_internals import Importance, TargetRun
 from experiments.kinds.online_cell import found_in, plan_of, redrawn
-from experiments.paper import online_draws as online
-from experiments.paper import smoothing
+from experiments.paper import online, smoothing
 from experiments.records import Records
 from experiments.results.panels import course_panels
 from experiments.scales import scale_of
+from experiments.setups import ONLINE
 from experiments.spec import CLEAN
+from experiments.workspace import Workspace
 
 PROXIES = Dynamics.from_losses([[0.1, 0.2, 0.9, 0.5], [0.9, 0.2, 0.1, 0.6]])
 
@@ -31,9 +30,9 @@ def test_a_rule_carries_its_exponent_and_its_smoothing():
 
 
 def test_seeds_differ_in_their_examples_and_a_seed_meets_them_again(tmp_path):
-    place, scale = Place(tmp_path), scale_of("smoke")
+    workspace, scale = Workspace(tmp_path), scale_of("smoke")
     a, b, again = (
-        redrawn(online.online(scale, CLEAN, "uniform", seed), place) for seed in (0, 1, 0)
+        redrawn(online.online(scale, CLEAN, "uniform", seed), workspace) for seed in (0, 1, 0)
     )
     assert len(a.x) == ONLINE["smoke"].source.examples
     assert np.array_equal(a.x, again.x)

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris import Dynamics
-from experiments.cell_data import Loaded, Place, loaded
 from experiments.dris_internals import best_epoch, choose, contamination, rng_for, seed_for
 from experiments.kinds.ensemble_cell import until
-from experiments.kinds.groups import Finding, corrupted_cell, proxies_of, timed
-from experiments.kinds.proved_cell import flat
+from experiments.kinds.shared import Finding, corrupted_cell, proxies_of, timed
 from experiments.kinds.static_cell import imputed, trained
+from experiments.kinds.theorems_cell import flat
 from experiments.spec import Cell
+from experiments.workspace import Loaded, Workspace, loaded
 
 Mask = NDArray[np.bool_]
 Labels = NDArray[np.int64]
@@ -39,35 +39,35 @@ class Scene:
     test_groups: Labels
 
 
-def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
+def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
     """Contamination, balance and accuracy of each rule's subset, and the sweep of epochs."""
     for cell in cells:
         seconds: dict[str, float] = {}
         with timed(seconds, "attacker"):
-            scene = made(cell, place)
+            scene = made(cell, workspace)
         with timed(seconds, "proxies"):
-            dynamics = proxies_of(cell, scene.data, scene.given, place, cell.ensemble.count)
+            dynamics = proxies_of(cell, scene.data, scene.given, workspace, cell.ensemble.count)
             crossed = proxies_of(
-                cell, scene.data, scene.given, place, cell.ensemble.count, folds=_FOLDS
+                cell, scene.data, scene.given, workspace, cell.ensemble.count, folds=_FOLDS
             )
         with timed(seconds, "target"):
             found: dict[str, Any] = {
-                "rules": {rule: _judged(cell, rule, dynamics, scene, place) for rule in RULES}
+                "rules": {rule: _judged(cell, rule, dynamics, scene, workspace) for rule in RULES}
             }
         if scene.touched.any():
             found["epochs"] = sweep(cell, dynamics, crossed, scene.touched)
         yield Finding(cell, found, seconds)
 
 
-def made(cell: Cell, place: Place) -> Scene:
+def made(cell: Cell, workspace: Workspace) -> Scene:
     """A cell's data under its noise."""
-    data = flat(loaded(cell.source, place))
+    data = flat(loaded(cell.source, workspace))
     groups, test_groups = subgroups(data, seed=cell.seed)  # of the inputs as they were
     if cell.noise.kind in ON_INPUTS:
         x, touched = disturbed(data.x, cell.noise.kind, cell.noise.rate, seed=cell.seed)
         data, given = replace(data, x=x), data.y
     else:
-        noisy = corrupted_cell(cell, data, place)
+        noisy = corrupted_cell(cell, data, workspace)
         given, touched = noisy.given, noisy.flipped
     return Scene(data, given, touched, groups, test_groups)
 
@@ -110,11 +110,11 @@ def subgroups(data: Loaded, *, seed: int) -> tuple[Labels, Labels]:
 
 
 def _judged(
-    cell: Cell, rule: str, dynamics: Dynamics, scene: Scene, place: Place
+    cell: Cell, rule: str, dynamics: Dynamics, scene: Scene, workspace: Workspace
 ) -> dict[str, float]:
     data, subset = scene.data, choose(rule, dynamics, keep=cell.keep, seed=cell.seed)
-    run = trained(cell, data, scene.given, subset, place)
-    right = _right(run.model, data, place)
+    run = trained(cell, data, scene.given, subset, workspace)
+    right = _right(run.model, data, workspace)
     kept = subset.indices
     return {
         "accuracy": float(run.accuracy or 0.0),
@@ -126,7 +126,7 @@ def _judged(
     }
 
 
-def _right(model: Any, data: Loaded, place: Place) -> Mask:
+def _right(model: Any, data: Loaded, workspace: Workspace) -> Mask:
     """Which test examples a trained target gets right."""
     import torch
 

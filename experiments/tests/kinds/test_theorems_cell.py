@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dris import Dynamics
-from experiments.cell_data import Loaded
 from experiments.dris_internals import boundary_set
-from experiments.kinds.proved_cell import (
+from experiments.kinds.theorems_cell import (
     BOUNDARY,
     WIDE,
     aum_bound,
@@ -17,6 +16,7 @@ from experiments.kinds.proved_cell import (
     one_ensemble,
     separation,
 )
+from experiments.workspace import Loaded
 
 N, K = 400, 16
 BAD = np.arange(N) < 100

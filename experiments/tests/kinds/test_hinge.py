@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from dris.core.errors import InputError
-from dris.core.select.importance import importance
-from dris.learn.trainers.estimators.hinge import (
+from dris import InputError, importance
+from experiments.kinds.hinge import (
     HingeRecipe,
     by_plan,
     descend,

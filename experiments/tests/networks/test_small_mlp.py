@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from experiments.small_mlp import SmallMLP
+from experiments.networks.small_mlp import SmallMLP
 
 
 def both(ours, theirs):

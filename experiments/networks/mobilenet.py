@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from dris.learn.trainers.networks.models.base import Classifier, averaged, channels_of, convolution
+from experiments.dris_torch import Classifier, averaged, channels_of, convolution
 
 # Expansion, channels at full width, blocks, stride of the first block. The second stage has
 # stride 1 where ImageNet's table has 2: with the stem's it is one of the two strides left out.

@@ -1,6 +1,6 @@
 """The paper's three theorems on trained ensembles: what they assume, promise, and what is measured.
 
-    dris reproduce theorems --scale cpu
+    python -m experiments theorems --scale cpu
 
 Many proxies under the targeted attack: 256 stacked heads on digits and on Fashion-MNIST, and the 16
 small CNNs of the K ablation on CIFAR-10. Theorem 1's assumptions are estimated on disjoint
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from experiments.dris_internals import Recipe, title_of
-from experiments.kinds.proved_cell import MAGNITUDES
+from experiments.kinds.theorems_cell import MAGNITUDES
 from experiments.own.quotations import POSITIVE, PREDICTED, REJECTED, WIDEST, WORST, paragraphs
 from experiments.paper.pruning import KEEP, data_of
 from experiments.records import Records
@@ -31,7 +31,6 @@ from experiments.results.table import Table
 from experiments.scales import SCALES, Scale
 from experiments.spec import Cell, Ensemble, Noise, Source
 
-TITLE = "The theorems on trained ensembles"
 NOISES = (Noise("targeted", 0.1), Noise("targeted", 0.25), Noise("targeted", 0.4))
 _HOW = Recipe(20, 64, 0.05, augment=False)
 _ATTACK = Recipe(20, 64, 0.05, scored_epoch=20, augment=False)
@@ -41,16 +40,16 @@ def _heads(count: int, how: Recipe = _HOW, attack: Recipe = _ATTACK) -> Ensemble
     return Ensemble(("mlp",), count, how, "mlp", attack)
 
 
-Bed = tuple[Source, Ensemble, tuple[Noise, ...], int]
+Setup = tuple[Source, Ensemble, tuple[Noise, ...], int]
 """Data, proxies, noises, and the most seeds."""
-_IMAGES = SCALES["cpu"].beds[0]
-_CPU: tuple[Bed, ...] = (
+_IMAGES = SCALES["cpu"].setups[0]
+_CPU: tuple[Setup, ...] = (
     (Source("digits"), _heads(256), NOISES, 3),
     (Source("fashion-mnist", 4_000, 2_000, 14), _heads(256), NOISES, 3),
     (_IMAGES.source, replace(_IMAGES.ensemble, count=16), NOISES[:1], 2),
 )
 _TINY = Recipe(4, 64, 0.05, augment=False)
-BEDS: dict[str, tuple[Bed, ...]] = {
+SETUPS: dict[str, tuple[Setup, ...]] = {
     "smoke": ((Source("digits", 300, 200), _heads(16, _TINY, _TINY), NOISES, 3),),
     "cpu": _CPU,
     "mid": _CPU,
@@ -106,8 +105,8 @@ _DRAWN = {
 def cells(scale: Scale) -> list[Cell]:
     """One ensemble per data set, noise and seed."""
     return [
-        Cell("proved", source, noise, ensemble, "theorems", KEEP, None, seed)
-        for source, ensemble, noises, seeds in BEDS[scale.name]
+        Cell("theorems", source, noise, ensemble, "theorems", KEEP, None, seed)
+        for source, ensemble, noises, seeds in SETUPS[scale.name]
         for noise in noises
         for seed in range(min(scale.seeds, seeds))
     ]

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from dris import Dynamics
-from experiments.cell_data import Loaded
-from experiments.kinds.later_cell import _worst, balance, disturbed, subgroups, sweep
-from experiments.own import later
+from experiments.kinds.future_work_cell import _worst, balance, disturbed, subgroups, sweep
+from experiments.own import future_work
 from experiments.scales import scale_of
+from experiments.workspace import Loaded
 
-CELL = later.cells(scale_of("smoke"))[0]
+CELL = future_work.cells(scale_of("smoke"))[0]
 
 
 @pytest.mark.parametrize("kind", ["features", "shift"])

@@ -1,6 +1,6 @@
 """Online importance sampling: draws by a plan, each weighted to undo it (paper, table 3).
 
-    dris reproduce online --scale cpu
+    python -m experiments online --scale cpu
 
 Seven plans, with the weights 1/(Nq) and with none, on clean labels and under 10 and 25 % targeted
 noise. Unbiased weights aim at the risk under the given labels, corrupt ones included, so every
@@ -17,16 +17,15 @@ stay below uniform draws everywhere.
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.beds import ONLINE
 from experiments.records import Records
 from experiments.results.claims import Claim, above, within
 from experiments.results.panels import course_panels
 from experiments.results.paper_values import CIFAR10_ONLINE
 from experiments.results.table import Table
 from experiments.scales import Scale
+from experiments.setups import ONLINE
 from experiments.spec import CLEAN, Cell, Noise
 
-TITLE = "Online importance sampling"
 CUTS = {
     "smoke": "200 digits, linear models, 3 epochs: shows that everything runs",
     "cpu": "10,000 of the 60,000 images of Fashion-MNIST, drawn anew for each seed, and 5,000 test "
@@ -71,9 +70,9 @@ def cells(scale: Scale) -> list[Cell]:
 
 
 def online(scale: Scale, noise: Noise, rule: str, seed: int) -> Cell:
-    """One target of the online bed."""
-    bed = ONLINE[scale.name]
-    return Cell("online", bed.source, noise, bed.ensemble, rule, 1.0, bed.target, seed)
+    """One target of the online setup."""
+    setup = ONLINE[scale.name]
+    return Cell("online", setup.source, noise, setup.ensemble, rule, 1.0, setup.target, seed)
 
 
 def tables(records: Records) -> Sequence[Table]:

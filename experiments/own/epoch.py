@@ -1,6 +1,6 @@
 """When the proxies are looked at: the scoring epoch s, which the paper leaves open (item 16).
 
-    dris reproduce epoch --scale cpu
+    python -m experiments epoch --scale cpu
 
 The paper scores at epoch 20 of 40 and does not vary it. Recorded dynamics give every rule's
 contamination at every s for nothing (AUM and Forgetting then run over the first s epochs); targets
@@ -25,7 +25,6 @@ from experiments.results.table import Table
 from experiments.scales import SCALES, Scale
 from experiments.spec import Cell
 
-TITLE = "Scoring epoch"
 RULES = ("random", "el2n", "forgetting", "consensus", "aum", "rank_variance", "gated")
 
 
@@ -35,7 +34,7 @@ def looks(scale: Scale) -> dict[int, str]:
     >>> list(looks(SCALES["cpu"])), list(looks(SCALES["mid"]))
     ([2, 4, 6, 8, 12], [3, 7, 10, 13, 20])
     """
-    recipe = scale.beds[0].ensemble.recipe
+    recipe = scale.setups[0].ensemble.recipe
     tried = {max(1, round(recipe.epochs * part / 6)) for part in (1, 2, 4, 6)}
     return {
         epoch: "rank_variance" if epoch == recipe.scored else f"rank_variance@{epoch}"
@@ -45,13 +44,13 @@ def looks(scale: Scale) -> dict[int, str]:
 
 def cells(scale: Scale) -> list[Cell]:
     """The measured ensemble, and DR-IS's targets."""
-    bed = scale.beds[0]
+    setup = scale.setups[0]
     return [
         cell
         for seed in range(scale.seeds)
         for cell in [
-            watched(bed, ATTACK, seed),
-            *(static(bed, ATTACK, rule, seed) for rule in looks(scale).values()),
+            watched(setup, ATTACK, seed),
+            *(static(setup, ATTACK, rule, seed) for rule in looks(scale).values()),
         ]
     ]
 
@@ -127,7 +126,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
 def claims(records: Records) -> Sequence[Claim]:
     """Half of the epochs against the others."""
     scale = SCALES[records.scale]
-    half = scale.beds[0].ensemble.recipe.scored
+    half = scale.setups[0].ensemble.recipe.scored
     tried = looks(scale)
     found = []
     for epoch, rule in tried.items():

@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from dris.learn.trainers.networks.models.base import Classifier, averaged, channels_of, convolution
+from experiments.dris_torch import Classifier, averaged, channels_of, convolution
 
 _STAGES = ((64, 2), (128, 2), (256, 4), (512, 4), (512, 4))  # channels, convolutions
 

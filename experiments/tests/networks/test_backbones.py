@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
 
 from dris import InputError  # noqa: E402
-from experiments import backbones  # noqa: E402
+from experiments.networks import backbones  # noqa: E402
 
 
 @pytest.mark.parametrize("size", [0, 1, 2])

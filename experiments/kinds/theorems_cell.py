@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris import SCORES, Dynamics, keep_top
-from experiments.cell_data import Loaded, Place, loaded
 from experiments.dris_internals import (
     auroc,
     boundary_set,
@@ -22,9 +21,10 @@ from experiments.dris_internals import (
     trainer_of,
 )
 from experiments.kinds.ensemble_cell import radii
-from experiments.kinds.groups import Finding, corrupted_cell, proxies_of, timed
+from experiments.kinds.shared import Finding, corrupted_cell, proxies_of, timed
+from experiments.kinds.theorem_formulas import aum_auroc, magnitude_mass
 from experiments.spec import Cell
-from experiments.theorem_formulas import aum_auroc, magnitude_mass
+from experiments.workspace import Loaded, Workspace, loaded
 
 Mask = NDArray[np.bool_]
 Numbers = dict[str, float | None]
@@ -38,17 +38,17 @@ _MOST = 16
 _PAIRS = 2_000
 
 
-def findings(cells: Sequence[Cell], place: Place) -> Iterator[Finding]:
+def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
     """The three theorems on every cell of one group, which is one ensemble."""
     for cell in cells:
         seconds: dict[str, float] = {}
-        data = loaded(cell.source, place)
+        data = loaded(cell.source, workspace)
         if all(trainer_of(m).trains_together for m in cell.ensemble.models):
             data = flat(data)
         with timed(seconds, "attacker"):
-            noisy = corrupted_cell(cell, data, place)
+            noisy = corrupted_cell(cell, data, workspace)
         with timed(seconds, "proxies"):
-            dynamics = proxies_of(cell, data, noisy.given, place, cell.ensemble.count)
+            dynamics = proxies_of(cell, data, noisy.given, workspace, cell.ensemble.count)
         bad = noisy.flipped
         with timed(seconds, "measuring"):
             right = [made["test_accuracy"] for made in dynamics.provenance["proxies"]]

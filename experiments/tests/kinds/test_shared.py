@@ -8,15 +8,15 @@ import pytest
 
 from dris import Dynamics, InputError, plant_canaries
 from experiments import runner
-from experiments.cell_data import Loaded, Place
 from experiments.dris_internals import LabelledData, choose, decide_scored, ensemble_of, score_data
-from experiments.kinds import groups
-from experiments.kinds.groups import Ensembles, corrupted, kept_epochs, target_of, timed
+from experiments.kinds import shared
+from experiments.kinds.shared import Ensembles, corrupted, kept_epochs, target_of, timed
 from experiments.own.beyond import GATED, UNGATED, VARIANTS
 from experiments.paper import food
 from experiments.paper.pruning import PRINTED, static
 from experiments.scales import scale_of
 from experiments.spec import CLEAN, Noise
+from experiments.workspace import Loaded, Workspace
 
 EVERY = tuple(dict.fromkeys((*UNGATED, *GATED, *VARIANTS, *PRINTED)))
 
@@ -91,11 +91,11 @@ def test_a_cell_that_trains_no_target_is_told_so_where_one_is_asked_for():
 
 @pytest.mark.parametrize(("model", "kept"), [("fc", True), ("sgd_log", False)])
 def test_epochs_are_kept_for_models_that_can_go_on_until_the_cell_is_done(tmp_path, model, kept):
-    cell, place = food.cells(scale_of("smoke"))[0], Place(tmp_path)
-    with kept_epochs(model, cell, place) as folder:
-        assert folder == (place.epochs_of(cell.key) if kept else None)
-        assert place.epochs_of(cell.key).exists() is kept
-    assert not place.epochs_of(cell.key).exists()
+    cell, workspace = food.cells(scale_of("smoke"))[0], Workspace(tmp_path)
+    with kept_epochs(model, cell, workspace) as folder:
+        assert folder == (workspace.epochs_of(cell.key) if kept else None)
+        assert workspace.epochs_of(cell.key).exists() is kept
+    assert not workspace.epochs_of(cell.key).exists()
 
 
 def test_the_clock_waits_for_a_gpu_and_counts_its_time(monkeypatch):
@@ -126,7 +126,7 @@ def test_the_clock_of_a_lane_waits_for_the_gpu_of_the_lane(monkeypatch, tmp_path
     monkeypatch.setattr(loop, "_compiled", False)
     precision = torch.get_float32_matmul_precision()
 
-    def clocked(cells, folder, place, tick):
+    def clocked(cells, folder, workspace, tick):
         with timed({}, "target"):
             pass
         return []
@@ -136,7 +136,7 @@ def test_the_clock_of_a_lane_waits_for_the_gpu_of_the_lane(monkeypatch, tmp_path
         # The twin comes first: a lane on the CPU chooses no GPU.
         for device, gpu in (("cpu", "cuda:0"), ("cuda:1", "cuda:1"), ("cuda", "cuda:0")):
             waited.clear()
-            runner._groups([[]], tmp_path, Place(tmp_path, device=device), lambda: None)
+            runner._groups([[]], tmp_path, Workspace(tmp_path, device=device), lambda: None)
             assert waited == [gpu, gpu]
     finally:
         torch.set_float32_matmul_precision(precision)
@@ -164,11 +164,11 @@ def test_the_recommended_rule_is_the_decision_and_peers_share_its_proxies():
 def test_the_products_proxies_read_pictures_where_the_cells_own_do(monkeypatch, tmp_path):
     rng, asked = np.random.default_rng(0), []
     x, y = rng.integers(0, 256, size=(60, 3, 8, 8)).astype(np.uint8), np.arange(60) % 3
-    monkeypatch.setattr(groups, "loaded", lambda *_: Loaded(x, y, x, y, 3))
-    monkeypatch.setattr(groups, "score_data", lambda data, how, **_: asked.append((data, how)))
+    monkeypatch.setattr(shared, "loaded", lambda *_: Loaded(x, y, x, y, 3))
+    monkeypatch.setattr(shared, "score_data", lambda data, how, **_: asked.append((data, how)))
     for name, shape, encoder in (("mid", x.shape, "none"), ("smoke", (60, 192), None)):
-        cell = static(scale_of(name).beds[0], CLEAN, "recommended", 4)
-        groups.prepared([cell], Place(tmp_path), {})[2].folded()
+        cell = static(scale_of(name).setups[0], CLEAN, "recommended", 4)
+        shared.prepared([cell], Workspace(tmp_path), {})[2].folded()
         data, how = asked.pop()
         assert (data.x.shape, how.encoder, how.seed) == (shape, encoder, 4)
         assert data.labels.tolist() == y.tolist()

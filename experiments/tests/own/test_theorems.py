@@ -2,8 +2,8 @@
 
 import pytest
 
-from experiments.own.proved import BEDS, NOISES, SHOWN, cells, claims, tables, words
 from experiments.own.quotations import POSITIVE, REJECTED, WIDEST, WORST, told
+from experiments.own.theorems import NOISES, SETUPS, SHOWN, cells, claims, tables, words
 from experiments.records import Records
 from experiments.results.claims import Claim
 from experiments.scales import SCALES
@@ -90,4 +90,4 @@ def test_convolutional_networks_are_among_the_beds():
     found = {(c.source.name, c.ensemble.models[0]) for c in cells(SCALES["cpu"])}
     assert ("cifar10", "small_cnn") in found
     assert max(c.seed for c in cells(SCALES["cpu"]) if c.source.name == "cifar10") == 1
-    assert all(len(bed) == 4 for beds in BEDS.values() for bed in beds)
+    assert all(len(setup) == 4 for setups in SETUPS.values() for setup in setups)

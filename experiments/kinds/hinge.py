@@ -10,11 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.errors import InputError
-from dris.core.select.draws import draw
-from dris.core.select.importance import Importance
-from dris.core.streams import rng_for
-from dris.learn.targets import step_batches
+from dris import InputError
+from experiments.dris_internals import Importance, draw, rng_for, step_batches
 
 Floats = NDArray[np.float64]
 # (epoch, weights so far) → positions (run, step) and how much each draw counts (run, step).

@@ -1,6 +1,6 @@
 """What the paper names for later: noise on inputs, balance of the subset, the scoring epoch.
 
-    dris reproduce later --scale cpu
+    python -m experiments future_work --scale cpu
 
 Stacked heads on digits and Fashion-MNIST judge; the noise is on labels (targeted), on the inputs
 of a quarter of the examples (heavy noise, or contrast turned round), or there is none. Each rule's
@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from experiments.dris_internals import Recipe, title_of
-from experiments.kinds.later_cell import RULES
+from experiments.kinds.future_work_cell import RULES
 from experiments.paper.pruning import KEEP, data_of
 from experiments.records import Records, counts
 from experiments.results.claims import Claim, above, within
@@ -26,7 +26,6 @@ from experiments.results.table import Table
 from experiments.scales import Scale
 from experiments.spec import CLEAN, Cell, Ensemble, Noise, Source, Target
 
-TITLE = "What the paper leaves for later"
 LABELS, FEATURES, SHIFT = Noise("targeted", 0.25), Noise("features", 0.25), Noise("shift", 0.25)
 NOISES = (CLEAN, LABELS, FEATURES, SHIFT)
 _HOW, _LAST = (
@@ -39,7 +38,7 @@ _CPU = (
     (Source("digits"), Ensemble(("mlp",), 4, _HOW, "mlp", _LAST), _TARGET),
     (Source("fashion-mnist", 3_000, 3_000, 14), Ensemble(("mlp",), 4, _HOW, "mlp", _LAST), _TARGET),
 )
-BEDS: Mapping[str, Sequence[tuple[Source, Ensemble, Target]]] = {
+SETUPS: Mapping[str, Sequence[tuple[Source, Ensemble, Target]]] = {
     "smoke": (
         (
             Source("digits", 400, 300),
@@ -77,8 +76,8 @@ EVEN = {
 def cells(scale: Scale) -> list[Cell]:
     """Every data set under every noise, seed by seed."""
     return [
-        Cell("later", source, noise, ensemble, "all", KEEP, target, seed)
-        for source, ensemble, target in BEDS[scale.name]
+        Cell("future_work", source, noise, ensemble, "all", KEEP, target, seed)
+        for source, ensemble, target in SETUPS[scale.name]
         for noise in NOISES
         for seed in range(scale.seeds)
     ]
@@ -157,7 +156,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
                     points.setdefault(epoch, []).append(100 * value)
             curves[str(noise)] = points
         panels.append(Panel(data, "scoring epoch", "touched in DR-IS's quarter, %", curves))
-    return [curve_panels(panels, folder / "later.png")]
+    return [curve_panels(panels, folder / "future_work.png")]
 
 
 def claims(records: Records) -> Sequence[Claim]:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris import Dynamics, Settings, flip_labels, plant_canaries, train_proxies
-from experiments.cell_data import Loaded, Place, loaded
 from experiments.dris_internals import (
     NO_ENCODER,
     RECOMMENDED,
@@ -35,6 +34,7 @@ from experiments.dris_internals import (
     without_canaries,
 )
 from experiments.spec import CLEAN, Cell, Noise, Target
+from experiments.workspace import Loaded, Workspace, loaded
 
 Labels = NDArray[np.int64]
 
@@ -48,7 +48,7 @@ class Finding:
     seconds: dict[str, float] = field(default_factory=dict)
 
 
-Findings = Callable[[Sequence[Cell], Place], Iterator[Finding]]
+Findings = Callable[[Sequence[Cell], Workspace], Iterator[Finding]]
 
 
 @contextmanager
@@ -103,7 +103,7 @@ def model_of(name: str) -> Any:
     """
     if not name.startswith("small_mlp"):
         return name
-    from experiments.small_mlp import MODELS  # scikit-learn, which no table needs
+    from experiments.networks.small_mlp import MODELS  # scikit-learn, which no table needs
 
     return MODELS[name]
 
@@ -116,7 +116,7 @@ def target_of(cell: Cell) -> Target:
 
 
 @contextmanager
-def kept_epochs(model: Any, cell: Cell, place: Place) -> Iterator[Path | None]:
+def kept_epochs(model: Any, cell: Cell, workspace: Workspace) -> Iterator[Path | None]:
     """Where a cell's target keeps its epochs until its record is written: killed, it goes on.
 
     One process at a time is there. None for a kind of model that keeps no epochs.
@@ -124,7 +124,7 @@ def kept_epochs(model: Any, cell: Cell, place: Place) -> Iterator[Path | None]:
     if not trainer_of(model).keeps_epochs:
         yield None
         return
-    with scratch(place.epochs_of(cell.key)) as folder:
+    with scratch(workspace.epochs_of(cell.key)) as folder:
         yield folder
 
 
@@ -149,7 +149,11 @@ def corrupted(
 
 
 def corrupted_cell(
-    cell: Cell, data: Loaded, place: Place, *, seen: Callable[[], tuple[Any, Any]] | None = None
+    cell: Cell,
+    data: Loaded,
+    workspace: Workspace,
+    *,
+    seen: Callable[[], tuple[Any, Any]] | None = None,
 ) -> NoisyLabels:
     """A cell's labels under its noise; the attacker is trained once per seed.
 
@@ -164,8 +168,8 @@ def corrupted_cell(
             model=model,
             recipe=cell.ensemble.attack,
             seed=cell.seed,
-            device=place.device,
-            store=place.store,
+            device=workspace.device,
+            store=workspace.store,
         )
 
     aims = norms if cell.noise.kind == "targeted" else None
@@ -233,7 +237,12 @@ def ensembles_of(
 
 
 def proxies_of(
-    cell: Cell, data: Loaded, labels: Labels, place: Place, count: int, folds: int | None = None
+    cell: Cell,
+    data: Loaded,
+    labels: Labels,
+    workspace: Workspace,
+    count: int,
+    folds: int | None = None,
 ) -> Dynamics:
     """The cell's proxies, trained on these labels or taken from the store."""
     return train_proxies(
@@ -250,22 +259,22 @@ def proxies_of(
         gradient_norm=True,
         test=(data.test_x, data.test_y),
         workers=1,
-        device=place.device,
-        store=place.store,
+        device=workspace.device,
+        store=workspace.store,
     )
 
 
 def prepared(
-    cells: Sequence[Cell], place: Place, seconds: dict[str, float]
+    cells: Sequence[Cell], workspace: Workspace, seconds: dict[str, float]
 ) -> tuple[Loaded, NoisyLabels, Ensembles]:
     """The data, noisy labels and ensembles that a group of cells shares."""
     first = cells[0]
-    data = loaded(first.source, place)
+    data = loaded(first.source, workspace)
     with timed(seconds, "attacker"):
-        noisy = corrupted_cell(first, data, place)
+        noisy = corrupted_cell(first, data, workspace)
 
     def train(labels: Labels, count: int, folds: int | None) -> Dynamics:
-        return proxies_of(first, data, labels, place, count, folds)
+        return proxies_of(first, data, labels, workspace, count, folds)
 
     def folded() -> Scored:
         # As the cell's own proxies read it: tables, or pictures without another's pretraining.
@@ -274,7 +283,7 @@ def prepared(
         own = LabelledData.of(x, noisy.given, classes=tuple(range(data.classes)))
         how = Settings(seed=first.seed, encoder=NO_ENCODER if pictures else None)
         return score_data(
-            own, how, workers=1, device=place.device, store=place.store, only_judged=True
+            own, how, workers=1, device=workspace.device, store=workspace.store, only_judged=True
         )
 
     return data, noisy, ensembles_of(first, noisy.given, data.classes, train, folded)

@@ -26,7 +26,7 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Workspace:
     """Where data sets and training runs lie, and what trains.
 
     Attributes:
@@ -40,8 +40,8 @@ class Place:
     own: Loaded | None = field(default=None, compare=False, repr=False)
     compiled: bool = False
 
-    def absolute(self) -> "Place":
-        """The same place, wherever one stands."""
+    def absolute(self) -> "Workspace":
+        """The same folders by absolute paths."""
         data_dir = None if self.data_dir is None else self.data_dir.absolute()
         return replace(self, store=self.store.absolute(), data_dir=data_dir)
 
@@ -51,7 +51,7 @@ class Place:
 
 
 @lru_cache(maxsize=2)
-def loaded(source: Source, place: Place) -> Loaded:
+def loaded(source: Source, workspace: Workspace) -> Loaded:
     """The examples of a source; the same ones for every seed, so that seeds differ in noise alone.
 
     >>> found = loaded(Source("digits", 100, 50), Place(Path("runs")))
@@ -59,14 +59,14 @@ def loaded(source: Source, place: Place) -> Loaded:
     ((100, 64), (50,), 10)
     """
     if source.own is not None:
-        if place.own is None:
+        if workspace.own is None:
             raise ValueError("a cell of somebody's own data needs a place that holds them")
-        return place.own
-    data = load(source.name, data_dir=place.data_dir)
+        return workspace.own
+    data = load(source.name, data_dir=workspace.data_dir)
     train = _drawn(source, "examples", source.examples, len(data.train_y))
     tests = _drawn(source, "tests", source.tests, len(data.test_y))
     x, test_x = (
-        _prepared(part, source, place) for part in (data.train_x[train], data.test_x[tests])
+        _prepared(part, source, workspace) for part in (data.train_x[train], data.test_x[tests])
     )
     return Loaded(x, data.train_y[train], test_x, data.test_y[tests], len(data.classes))
 
@@ -77,12 +77,12 @@ def _drawn(source: Source, what: str, wanted: int | None, total: int) -> NDArray
     return np.sort(rng_for(0, source.name, what).permutation(total)[:wanted])
 
 
-def _prepared(x: Any, source: Source, place: Place) -> Any:
+def _prepared(x: Any, source: Source, workspace: Workspace) -> Any:
     """Paths decoded, images cut down, and features in place of both where a backbone is named."""
     if x.dtype.kind == "U":
         from experiments.kinds.pictures import pictures_of
 
-        x = pictures_of(x, source.side or 224, place.store)
+        x = pictures_of(x, source.side or 224, workspace.store)
     elif source.side is not None:
         x = halved(x, source.side)
     if source.backbone is None:
@@ -91,7 +91,7 @@ def _prepared(x: Any, source: Source, place: Place) -> Any:
     from experiments.kinds.pictures import seen_by
 
     network = builder_of(source.backbone)[0](np.shape(x[0]), 0)
-    return seen_by(network, x, device=place.device, store=place.store)
+    return seen_by(network, x, device=workspace.device, store=workspace.store)
 
 
 def halved(images: NDArray[Any], side: int) -> NDArray[np.uint8]:
