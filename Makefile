@@ -14,7 +14,7 @@ DOCS := $(VENV)/docs-installed
 DIST := $(VENV)/dist-installed
 LOWEST := .venv-lowest/installed
 
-.PHONY: help demo test test-all test-lowest lint check docs dist follow bench mutants fuzz kill clean
+.PHONY: help demo reproduce test test-all test-lowest lint check docs dist follow bench mutants fuzz kill clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -26,7 +26,12 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(STAMP) ## the main job on real data: attack, score, select, train, show
-	$(BIN)/python -m experiments demo
+	$(BIN)/python -m examples.demo
+
+TABLE ?= pruning
+SCALE ?= smoke
+reproduce: $(STAMP) ## a table of the paper with its claims: make reproduce TABLE=pruning SCALE=mid
+	$(BIN)/python -m experiments $(TABLE) --scale $(SCALE)
 
 test: $(STAMP) ## the default test suite
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder --durations 10
@@ -103,4 +108,4 @@ kill: $(STAMP) ## 300 kills -9 at random points: the same command ends in the sa
 	nice -n 19 $(BIN)/python tools/kill.py
 
 clean: ## remove the virtual environment and everything generated
-	rm -rf .venv .venv-* build dist demo-out bench-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* build dist bench-out reproduced .pytest_cache .mypy_cache .ruff_cache .hypothesis
