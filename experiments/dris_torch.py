@@ -11,6 +11,7 @@ from dris.learn.trainers.networks.models.base import (
     convolution,
 )
 from dris.learn.trainers.networks.models.dense import fully_connected
-from dris.learn.trainers.networks.models.registry import MODELS, build_model, builder_of
+from dris.learn.trainers.networks.models.registry import build_model, builder_of
 from dris.learn.trainers.networks.models.resnet import residual_network
+from dris.learn.trainers.networks.network_trainer import MODELS
 from dris.learn.trainers.networks.sources import DatasetSource, TensorSource

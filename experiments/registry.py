@@ -184,7 +184,7 @@ EXPERIMENTS = {
             "Rank variance mixed with other signals",
             "table 8",
             ("tab:hybrid_ablation",),
-            ("gated", "recommended", "hybrid_"),
+            ("gated", "recommended", "hybrid_", "uniform_hybrid"),
         ),
         Experiment(
             "times",

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from rename_rules import renamed
 
 from experiments.records import read_records
 from experiments.registry import EXPERIMENTS, experiment_of
@@ -14,7 +15,6 @@ from experiments.results.causes import REASONS, UNSEEN, reason_of
 from experiments.results.claims import Claim
 from experiments.results.pages import page_text
 from experiments.results.tally import write_index
-from rename_rules import renamed
 
 RESULTS = Path(__file__).parents[2] / "results"
 FOLDERS = {

@@ -1,6 +1,5 @@
 """Cells are computed once, killed work goes on, and tables come from records alone."""
 
-import json
 import os
 import shutil
 import signal
@@ -20,7 +19,7 @@ from experiments.costs import cost_of
 from experiments.dris_internals import MANIFEST, Engine, made_scratch
 from experiments.paper import contamination, times
 from experiments.records import ROWS, Records, gather, read_records, write_records
-from experiments.registry import EXPERIMENTS, as_printed, experiment_of
+from experiments.registry import EXPERIMENTS, experiment_of
 from experiments.runner import adopt, missing, run
 from experiments.scales import scale_of
 from experiments.spec import CLEAN, Cell, Noise
@@ -221,7 +220,7 @@ def test_the_papers_own_cells_cost_about_nine_gpu_days_and_ours_half_as_much(tmp
     for name in set(EXPERIMENTS) - {"beyond"}:  # thousands of small cells, none of the paper's
         cells = experiment_of(name).cells(scale_of("paper"))
         every += cells
-        printed += as_printed(name, cells)
+        printed += EXPERIMENTS[name].printed_cells(cells)
     days = [cost_of(c, tmp_path, device="cuda").seconds / 86_400 for c in (printed, every)]
     assert 7.5 < days[0] < 8.1  # the paper: about 8
     assert 4 < days[1] - days[0] < 5
@@ -413,7 +412,8 @@ def test_tables_come_from_records_without_torch(finished, tmp_path):
         "pruning", "smoke", run(cells(), out=finished, workspace=Workspace(finished / "runs"))
     )
     write_records(found, tmp_path / "pruning.json")
-    code = "import sys; sys.modules['torch'] = None; from experiments.__main__ import main; main(sys.argv[1:])"
+    code = "import sys; sys.modules['torch'] = None; from experiments.__main__ import main\n"
+    code += "main(sys.argv[1:])"
     words = ["pruning", "--scale", "smoke", "--records", str(tmp_path)]
     done = subprocess.run(
         [sys.executable, "-c", code, *words, "--out", str(tmp_path / "out")],

@@ -35,7 +35,8 @@ def test_the_table_has_a_row_for_every_rule(results, capsys):
 @pytest.mark.slow
 def test_the_readme_quotes_what_the_demo_prints(capsys):
     demo.main(5)
-    printed = [line for line in capsys.readouterr().out.splitlines() if "±" in line or "clean" in line]
+    lines = capsys.readouterr().out.splitlines()
+    printed = [line for line in lines if "±" in line or "clean" in line]
     quoted = re.sub(r"^    ", "", README.read_text(encoding="utf-8"), flags=re.M)
     assert len(printed) == len(demo.RULES) + 2
     assert all(line in quoted for line in printed[1:])

@@ -8,7 +8,7 @@ from experiments.own import augmentation
 from experiments.own.augmentation import LONGER, RULES, Setting, claims, reached, tables
 from experiments.paper import pruning
 from experiments.records import Records, read_records
-from experiments.registry import in_paper
+from experiments.registry import EXPERIMENTS
 from experiments.scales import SCALES
 
 MID = Path(__file__).parents[3] / "results" / "mid" / "records"
@@ -20,7 +20,7 @@ def test_the_targets_that_the_scale_trains_are_those_of_static_pruning(scale):
     cells = augmentation.cells(scale)
     assert {c.key for c in cells if c.kind == "static"} <= grid
     assert sum(c.kind == "static" for c in cells) == 6 * scale.seeds
-    assert not any(in_paper("augmentation", cell) for cell in cells)
+    assert not any(EXPERIMENTS["augmentation"].is_printed(cell) for cell in cells)
 
 
 def test_finished_records_of_mid_are_found():

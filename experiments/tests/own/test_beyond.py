@@ -10,7 +10,8 @@ from experiments.dris_internals import NoisyLabels, Subset, title_of
 from experiments.kinds.static_cell import trained
 from experiments.own import beyond
 from experiments.records import Records
-from experiments.registry import narrowed
+from experiments.registry import EXPERIMENTS
+from experiments.reproduction import Selection
 from experiments.scales import SCALES
 
 SMOKE = beyond.SETUPS["smoke"][0]
@@ -110,24 +111,27 @@ def test_other_gates_run_only_where_two_fractions_are_kept():
 # -- a part of an experiment ------------------------------------------------------------------
 
 
+def selected(scale="cpu", **only):
+    return Selection(scale, **only).cells(EXPERIMENTS["beyond"])
+
+
 def test_a_part_is_named_by_data_rule_and_noise():
-    cells = beyond.cells(SCALES["cpu"])
-    part = narrowed(
-        cells, data=["fashion-mnist:1500"], rules=["random", "default"], noises=["targeted:0.25"]
+    part = selected(
+        data=["fashion-mnist:1500"], rules=["random", "default"], noises=["targeted:0.25"]
     )
     assert {c.rule for c in part} == {"random", "gated"}
     assert {str(c.noise) for c in part} == {"targeted 25 %"}
     assert {c.source.examples for c in part} == {1_500}
     assert len(part) == 3 * 3 * 2
-    assert narrowed(cells) == cells
+    assert selected() == beyond.cells(SCALES["cpu"])
 
 
 def test_fewer_examples_and_another_backbone_are_other_cells():
     cells = beyond.cells(SCALES["cpu"])
-    fewer = narrowed(cells, data=["cifar10"], examples=500, backbone="a.b:c")
+    fewer = selected(data=["cifar10"], examples=500, backbone="a.b:c")
     assert {(c.source.examples, c.source.backbone) for c in fewer} == {(500, "a.b:c")}
     assert not {c.key for c in fewer} & {c.key for c in cells}
-    tables = narrowed(cells, data=["digits"], backbone="a.b:c")
+    tables = selected(data=["digits"], backbone="a.b:c")
     assert {c.source.backbone for c in tables} == {None}
 
 
@@ -141,7 +145,7 @@ def test_fewer_examples_and_another_backbone_are_other_cells():
 )
 def test_an_unknown_part_is_refused_by_name(how, says):
     with pytest.raises(InputError, match=says):
-        narrowed(beyond.cells(SCALES["cpu"]), **how)
+        selected(**how)
 
 
 def test_a_network_is_a_target_too(tmp_path):
@@ -152,7 +156,7 @@ def test_a_network_is_a_target_too(tmp_path):
     x, y = rng.integers(0, 255, (60, 1, 12, 12)).astype(np.uint8), np.arange(60) % 3
     x[y == 1, :, :6] = 0
     x[y == 2, :, 6:] = 0
-    cell = narrowed(beyond.cells(SCALES["paper"]), data=["cifar10:10000"])[-1]
+    cell = selected("paper", data=["cifar10:10000"])[-1]
     assert cell.target.model == "small_cnn"
     recipe = replace(cell.target.recipe, epochs=8, batch_size=20, augment=False)
     cell = replace(cell, target=replace(cell.target, recipe=recipe))

@@ -18,7 +18,7 @@ from experiments.paper import (
     times,
 )
 from experiments.records import Records, gather
-from experiments.registry import experiment_of, in_paper
+from experiments.registry import EXPERIMENTS, experiment_of
 from experiments.results.paper_values import CONTAMINATION
 from experiments.runner import run
 from experiments.scales import SCALES, Setup
@@ -106,7 +106,7 @@ def test_what_ships_stands_beside_the_paper_at_mid_and_has_claims_once_it_was_ru
     shipped = {n: [c for c in pruning.cells(s) if c.rule == RECOMMENDED] for n, s in SCALES.items()}
     assert {name: len(cells) for name, cells in shipped.items() if cells} == {"mid": 4 * 3}
     assert {cell.source.name for cell in shipped["mid"]} == {"cifar10"}
-    assert not any(in_paper("pruning", cell) for cell in shipped["mid"])
+    assert not any(EXPERIMENTS["pruning"].is_printed(cell) for cell in shipped["mid"])
     rows = [
         {"data": "cifar10", "rule": RECOMMENDED, "seed": 0, "found": {}},
         {"data": "cifar100", "rule": "aum", "seed": 0, "found": {}},

@@ -26,7 +26,6 @@ from dris.learn.proxies import train_proxies
 from dris.learn.sharded.sharded_ranks import rank_shards
 from dris.learn.store.run_store import Store
 from dris.learn.trainers.job import DivergedError
-from experiments.workspace import Workspace
 from experiments.own.trial import Trial, run_trial
 from experiments.runner import run
 from experiments.scales import scale_of
