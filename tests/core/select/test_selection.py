@@ -1,5 +1,7 @@
 """Subsets: exact sizes, no say for the file order, every rule against its slow version."""
 
+import json
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +13,7 @@ import oracles_choosing as oracle
 from dris.core.errors import InputError
 from dris.core.select import selection
 from dris.core.select.selection import (
+    Subset,
     keep_top,
     keep_top_per_class,
     mix_uniform,
@@ -251,8 +254,8 @@ def test_seeds_decide_ties_reproducibly_and_the_input_is_left_alone(name):
     one, again, other = (RULES[name](score, fraction=0.5, seed=s) for s in (1, 1, 2))
     assert one == again
     assert one != other
-    assert one.parameters["seed"] == 1
-    assert one.parameters["fraction"] == 0.5
+    json.dumps(RULES[name](score, fraction=np.float32(0.5), seed=np.int64(1)).parameters)
+    assert (one.parameters["seed"], one.parameters["fraction"]) == (1, 0.5)
 
 
 def test_uniform_draws_do_not_follow_the_tie_break():
@@ -363,3 +366,46 @@ def test_bad_ids_are_refused_even_without_ties(ids, says):
 def test_arguments_of_one_rule_are_checked(call, says):
     with pytest.raises(InputError, match=says):
         call(np.arange(10.0))
+
+
+# The value object
+
+
+def test_subset_indices_are_int64_and_read_only_and_not_the_callers_array():
+    mine = np.array([0, 2], dtype=np.int32)
+    subset = Subset(mine, "by hand", {}, total=3)
+    mine[0] = 1
+    assert subset.indices.tolist() == [0, 2]
+    assert subset.indices.dtype == np.int64
+    with pytest.raises(ValueError, match="read-only"):
+        subset.indices[0] = 1
+    same = np.array([0, 2])
+    Subset(same, "by hand", {}, total=3)
+    same[0] = 1  # Still the caller's to write.
+
+
+def test_subset_mask_and_equality_by_value():
+    subset = keep_top([1, 3, 2], fraction=0.67)
+    assert subset.mask().tolist() == [False, True, True]
+    assert subset == keep_top([1, 3, 2], fraction=0.67) == pickle.loads(pickle.dumps(subset))
+    assert subset != keep_top([1, 3, 2], fraction=0.67, seed=1)
+    assert subset != "subset"
+
+
+@pytest.mark.parametrize(
+    ("indices", "tied", "says"),
+    [
+        ([], 0, "at least one"),
+        ([0.5], 0, "whole number"),
+        ([[0]], 0, "in a row"),
+        ([True, False], 0, "whole number"),
+        ([1, 0], 0, "increase"),
+        ([0, 0], 0, "increase"),
+        ([-1, 0], 0, r"0\.\.2"),
+        ([0, 3], 0, r"0\.\.2"),
+        ([0, 1], 3, "tied"),
+    ],
+)
+def test_subset_refuses_what_is_not_a_set_of_positions(indices, tied, says):
+    with pytest.raises(InputError, match=says):
+        Subset(np.array(indices), "by hand", {}, total=3, tied=tied)

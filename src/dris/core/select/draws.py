@@ -1,10 +1,13 @@
-"""Independent draws from q with replacement: exact to float64, fast, any number of examples.
+"""Draws from q, exact to float64: with replacement, or without and with known inclusion.
 
-The draws are counted first and ordered afterwards. Examples stand in blocks; how many draws fall
-into each block follows from binomials down a tree of halves, and inside a block the draws are
-found in its own cumulative sum. No cumulative sum runs over all of q, so rounding does not grow
-with the number of examples. At last a uniform permutation puts all draws into random order, which
-makes them independent again.
+With replacement the draws are counted first and ordered afterwards. Examples stand in blocks; how
+many draws fall into each follows from binomials down a tree of halves, and inside a block the
+draws are found in its own cumulative sum, so that rounding does not grow with the number of
+examples. A uniform permutation then makes the draws independent again.
+
+Drawing from q without replacement, one after the other, includes an example with a probability
+that nobody can write down. A systematic sample on a random order includes example i with
+probability π_i = min(1, c·q_i), exactly, so that weights can undo it.
 """
 
 import numpy as np
@@ -26,17 +29,8 @@ def draw(probabilities: ArrayLike, count: int, *, rng: np.random.Generator) -> N
     >>> (np.bincount(draw([0.6, 0.0, 0.4], 10_000, rng=rng)) / 10_000).round(1).tolist()
     [0.6, 0.0, 0.4]
     """
-    q = numeric(probabilities, "probabilities")
-    count = check_count(count, "count", at_least=1)
-    if q.ndim != 1 or q.size == 0:
-        raise InputError(f"probabilities must be one per example, got shape {q.shape}")
-    masses = _block_sums(q)
-    if not (q.min() >= 0 and 0 < masses.sum() < np.inf):
-        raise InputError(
-            "probabilities must be 0 or more, finite and not all 0, "
-            f"got a smallest of {q.min()} and a sum of {masses.sum()}"
-        )
-    counts = split_counts(masses, count, rng=rng)
+    q, count = _checked(probabilities), check_count(count, "count", at_least=1)
+    counts = split_counts(_block_sums(q), count, rng=rng)
     drawn = np.empty(count, dtype=np.int64)
     end = 0
     for block in np.flatnonzero(counts).tolist():
@@ -56,7 +50,7 @@ def split_counts(
     """How many of `count` draws fall on each mass: one multinomial draw, by halves of halves.
 
     Each binomial compares two neighbouring sums, so that rounding does not add up along the
-    masses, however many there are; a mass of 0 gets none.
+    masses; a mass of 0 gets none.
 
     >>> split_counts(np.array([0.0, 2.0, 0.0]), 7, rng=np.random.default_rng(0)).tolist()
     [0, 7, 0]
@@ -103,6 +97,77 @@ def shuffle(values: NDArray[np.int64], *, below: int, rng: np.random.Generator) 
     at = np.flatnonzero(tied)
     words[at] = words[at[np.lexsort((rng.random(at.size), keys[at]))]]
     words &= (np.uint64(1) << bits) - np.uint64(1)
+
+
+def inclusion_probabilities(probabilities: ArrayLike, count: int) -> NDArray[np.float64]:
+    """π = min(1, c·q) with the c that makes them sum to `count`; larger q is included more often.
+
+    The largest reach 1 and are in every sample; an example with q = 0 is in none.
+
+    >>> inclusion_probabilities([0.5, 0.25, 0.25, 0.0], 2).tolist()
+    [1.0, 0.5, 0.5, 0.0]
+    """
+    q, count = _checked(probabilities), check_count(count, "count", at_least=1)
+    support = int(np.count_nonzero(q))
+    if count > support:
+        raise InputError(
+            f"only {support} examples can be drawn, {count} without replacement are too many; "
+            "take fewer, or draw with replacement"
+        )
+    falling = np.sort(q)[::-1]
+    # What the k largest leave over, added from the small end: no difference of large sums.
+    rest = np.cumsum(falling[::-1])[::-1]
+    certain = int(np.argmax((count - np.arange(count)) * falling[:count] <= rest[:count]))
+    pi: NDArray[np.float64] = np.minimum((count - certain) * q / rest[certain], 1.0)
+    return pi
+
+
+def draw_systematic(
+    inclusion: NDArray[np.float64], *, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """A sample without replacement that includes i with probability π_i, in random order.
+
+    Its size is Σπ, a whole number. Each place in the order falls on i with probability π_i / Σπ,
+    so a mini-batch of the sample is as unbiased as the whole.
+
+    >>> drawn = draw_systematic(np.array([1.0, 0.5, 0.5, 0.0]), rng=np.random.default_rng(0))
+    >>> drawn.size, 0 in drawn, 3 in drawn
+    (2, True, False)
+    """
+    certain = np.flatnonzero(inclusion == 1)
+    rest = np.flatnonzero((inclusion > 0) & (inclusion < 1))
+    chosen = _by_steps(rest, inclusion, rng) if rest.size else rest
+    drawn = np.concatenate([certain, chosen])
+    rng.shuffle(drawn)
+    return drawn
+
+
+def _by_steps(
+    rest: NDArray[np.int64], inclusion: NDArray[np.float64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Line the examples up in random order, π long each, and take those under steps of 1."""
+    while True:
+        order: NDArray[np.int64] = rng.permutation(rest)
+        reached = np.cumsum(inclusion[order])
+        count = round(float(reached[-1]))
+        steps = (rng.random() + np.arange(count)) * (reached[-1] / count)
+        places = np.minimum(reached.searchsorted(steps, side="right"), order.size - 1)
+        # Rounding may let an example a hair shorter than a step lie under two of them.
+        if (np.diff(places) > 0).all():
+            chosen: NDArray[np.int64] = order[places]
+            return chosen
+
+
+def _checked(probabilities: ArrayLike) -> NDArray[np.float64]:
+    q = numeric(probabilities, "probabilities")
+    if q.ndim != 1 or q.size == 0:
+        raise InputError(f"probabilities must be one per example, got shape {q.shape}")
+    if not (q.min() >= 0 and 0 < q.sum() < np.inf):
+        raise InputError(
+            "probabilities must be 0 or more, finite and not all 0, "
+            f"got a smallest of {q.min()} and a sum of {q.sum()}"
+        )
+    return q
 
 
 def _block_sums(q: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -38,24 +38,17 @@ class Gate:
         detector: The detector's values, one per example, larger = cleaner, read-only.
         cut: Examples at or below it are rejected.
         recall: The share of corrupted like the canaries that is rejected, at least.
-        confidence: The probability, over draws of the canaries, with which that holds.
-        achieved: That probability at this number of canaries, `confidence` or more; exact for
-            one detector without ties, a lower limit for the best of several.
-        canaries: How many canaries set the cut.
-        rejected: How many of those are rejected.
+        confidence: The probability, over draws of the canaries, with which that holds at least.
 
     >>> gate = calibrate_gate(np.arange(100.0), np.arange(100) < 60)
-    >>> gate.cut, int(gate.passed.sum()), gate.canaries
-    (59.0, 40, 60)
+    >>> gate.cut, int(gate.passed.sum())
+    (59.0, 40)
     """
 
     detector: NDArray[np.float64]
     cut: float
     recall: float
     confidence: float
-    achieved: float
-    canaries: int
-    rejected: int
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "detector", read_only(self.detector, np.float64))
@@ -83,8 +76,8 @@ def calibrate_gate(
 
     >>> detector = np.r_[np.linspace(-1, 0, 200), np.linspace(-0.5, 1, 800)]
     >>> gate = calibrate_gate(detector, np.arange(1000) < 200)
-    >>> gate.rejected, round(gate.achieved, 4)
-    (196, 0.9736)
+    >>> int((detector[:200] <= gate.cut).sum())
+    196
     """
     values = check_score(detector)
     planted = check_mask(canaries, values.size, "canaries")
@@ -100,8 +93,7 @@ def calibrate_gate(
             f"{confidence}; plant at least {canaries_needed(recall, confidence)}, or lower one of "
             "the two"
         )
-    cut, achieved, rejected = float(inside[j]), float(held[j]), int((inside <= inside[j]).sum())
-    return Gate(values, cut, float(recall), float(confidence), achieved, inside.size, rejected)
+    return Gate(values, float(inside[j]), float(recall), float(confidence))
 
 
 def best_gate(
@@ -129,8 +121,7 @@ def best_gate(
         for values in detectors
     ]
     best = max(gates, key=lambda gate: int(gate.passed.sum()))  # among equals the first
-    achieved = 1 - len(gates) * (1 - best.achieved)
-    return replace(best, confidence=float(confidence), achieved=max(achieved, float(confidence)))
+    return replace(best, confidence=float(confidence))
 
 
 def canaries_needed(recall: float | None = None, confidence: float = CONFIDENCE) -> int:

@@ -86,29 +86,9 @@ class Importance:
         """Whether the weighted mean over draws estimates the mean over all examples."""
         return self.support == self.probabilities.size and self.exponent == 1.0
 
-    def mass(self, examples: ArrayLike) -> float:
-        """The probability that a draw falls on these examples: a boolean mask, or positions.
-
-        >>> Importance(np.array([0.5, 0.25, 0.25]), "by hand", {}).mass([0, 2])
-        0.75
-        """
-        n, chosen = self.probabilities.size, np.asarray(examples)
-        if chosen.dtype == np.bool_:
-            if chosen.shape != (n,):
-                raise InputError(f"a mask must have {n} entries, got shape {chosen.shape}")
-            return float(self.probabilities[chosen].sum())
-        if chosen.size == 0:
-            return 0.0
-        if chosen.dtype.kind not in "iu" or chosen.ndim != 1:
-            raise InputError(
-                f"examples must be a boolean mask or whole-number positions, "
-                f"got {chosen.dtype} of shape {chosen.shape}"
-            )
-        if int(chosen.min()) < 0 or int(chosen.max()) >= n:
-            raise InputError(
-                f"positions must be in 0..{n - 1}, got {chosen.min()} to {chosen.max()}"
-            )
-        return float(self.probabilities[np.unique(chosen)].sum())
+    def mass(self, mask: NDArray[np.bool_]) -> float:
+        """The probability that a draw falls on the marked examples."""
+        return float(self.probabilities[mask].sum())
 
 
 def importance(
@@ -116,7 +96,8 @@ def importance(
 ) -> Importance:
     """Draw with q ∝ s + ξ·mean(s) (paper, eq. 7); larger scores are drawn more often.
 
-    The smoothing ξ keeps every probability above zero, and no weight above 1 + 1/ξ.
+    The smoothing ξ keeps every probability above zero, and no weight above 1 + 1/ξ. The paper's
+    uniform hybrid (1 − k)/N + k·s/Σs is ξ = 1/k − 1.
 
     >>> importance([0, 1, 2], smoothing=1.0).probabilities.round(3).tolist()
     [0.167, 0.333, 0.5]
@@ -127,27 +108,10 @@ def importance(
             f"smoothing must be above 0, got {smoothing}; "
             "0.1 is the paper's, proportional(score) has none"
         )
+    exponent = float(exact(weight_exponent, "weight_exponent"))
     q = _mixture(score, uniform=xi / (1 + xi), scored=1 / (1 + xi))
-    parameters = {"smoothing": xi, "weight_exponent": weight_exponent}
-    return _plan(q, "importance", parameters)
-
-
-def uniform_hybrid(score: ArrayLike, *, share: float, weight_exponent: float = 1.0) -> Importance:
-    """Draw with q = (1 − k)/N + k·s/Σs, where k is the share given to the score.
-
-    The family of `importance` under another name: ξ = 1/k − 1.
-
-    >>> uniform_hybrid([0, 1, 2], share=0.5).probabilities.round(3).tolist()
-    [0.167, 0.333, 0.5]
-    """
-    k = exact(share, "share")
-    if not 0 < k < 1:
-        raise InputError(
-            f"share must be between 0 and 1, both excluded, got {share}; "
-            "for 1 use proportional(score)"
-        )
-    q = _mixture(score, uniform=float(1 - k), scored=float(k))
-    return _plan(q, "uniform_hybrid", {"share": float(k), "weight_exponent": weight_exponent})
+    parameters = {"smoothing": xi, "weight_exponent": exponent}
+    return Importance(q, "importance", parameters, exponent)
 
 
 def proportional(score: ArrayLike, *, weight_exponent: float = 1.0) -> Importance:
@@ -156,12 +120,13 @@ def proportional(score: ArrayLike, *, weight_exponent: float = 1.0) -> Importanc
     >>> proportional([0, 1, 3]).probabilities.tolist()
     [0.0, 0.25, 0.75]
     """
+    exponent = float(exact(weight_exponent, "weight_exponent"))
     q = _mixture(score, uniform=0.0, scored=1.0)
-    return _plan(q, "proportional", {"weight_exponent": weight_exponent})
+    return Importance(q, "proportional", {"weight_exponent": exponent}, exponent)
 
 
 def _mixture(score: ArrayLike, *, uniform: float, scored: float) -> NDArray[np.float64]:
-    """The one family behind all three rules: q = uniform/N + scored·s/Σs."""
+    """The mixture uniform/N + scored·s/Σs."""
     s = check_score(score)
     if s.min() < 0:
         raise InputError(
@@ -177,6 +142,7 @@ def _mixture(score: ArrayLike, *, uniform: float, scored: float) -> NDArray[np.f
     s = s / s.max()
     q: NDArray[np.float64] = uniform / s.size + scored * (s / s.sum())
     q /= q.sum()
+    q.flags.writeable = False
     return q
 
 
@@ -190,9 +156,3 @@ def _inverse(q: NDArray[np.float64]) -> NDArray[np.float64]:
             "use importance(score, smoothing=0.1)"
         )
     return inverse
-
-
-def _plan(q: NDArray[np.float64], rule: str, parameters: Mapping[str, Any]) -> Importance:
-    q.flags.writeable = False
-    exponent = float(exact(parameters["weight_exponent"], "weight_exponent"))
-    return Importance(q, rule, {**parameters, "weight_exponent": exponent}, exponent)

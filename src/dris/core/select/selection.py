@@ -1,4 +1,4 @@
-"""Rules that turn a score into a subset of exactly ⌊αN⌋ examples, whatever order they come in."""
+"""From a score to a subset of exactly ⌊αN⌋ examples, whatever order they come in."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -29,11 +29,10 @@ class Subset:
 
     Attributes:
         indices: Sorted positions of the kept examples, read-only.
-        rule: The name of the rule.
-        parameters: What the rule was given, as values that JSON can hold.
+        rule: What chose them.
+        parameters: What that was given, as values that JSON can hold.
         total: N, the number of examples chosen from.
-        tied: How many of the kept examples have exactly the score of the rule's cut and were
-            preferred over equals by the tie-break; 0 when the cut separates cleanly.
+        tied: How many of the kept the tie-break preferred over others of exactly their score.
 
     >>> subset = Subset(np.array([0, 2]), "by hand", {}, total=3)
     >>> len(subset), subset.mask().tolist()
@@ -79,16 +78,6 @@ class Subset:
         mask[self.indices] = True
         return mask
 
-    def to_dict(self) -> dict[str, Any]:
-        """The subset as values that JSON can hold."""
-        return {
-            "rule": self.rule,
-            "parameters": dict(self.parameters),
-            "total": self.total,
-            "tied": self.tied,
-            "indices": self.indices.tolist(),
-        }
-
 
 def keep_top(
     score: ArrayLike, *, fraction: float, seed: int = 0, ids: ArrayLike | None = None
@@ -113,25 +102,18 @@ def remove_bottom(
 ) -> Subset:
     """Drop the ⌊remove·N⌋ lowest scores, then keep ⌊αN⌋ of the rest uniformly at random.
 
-    This is how the AUM authors prune (`aum_remove`). `remove` defaults to α, as the paper's
-    appendix has it, or to 1 − α where α would leave too few.
+    This is how the AUM authors prune. `remove` defaults to α, as the paper's appendix has it, or
+    to 1 − α where α would leave too few.
 
     >>> remove_bottom([0.1, 0.9, 0.5, 0.7], fraction=0.5, remove=0.5).indices.tolist()
     [1, 3]
     """
     s, names = _checked(score, ids)
-    count = count_of(fraction, s.size)
-    share = exact(fraction, "fraction")
+    count, share = count_of(fraction, s.size), exact(fraction, "fraction")
     removed = min(share, 1 - share) if remove is None else exact(remove, "remove")
-    left = s.size - part_of(removed, s.size, "remove")
-    if left < count:
-        raise InputError(
-            f"remove = {remove} leaves {left} of {s.size} examples, fewer than the {count} to "
-            f"keep; remove at most {float(1 - share):.6g}"
-        )
-    rest, tied = top_mask(s, left, seed=seed, ids=names)
+    positions, tied = _without_lowest(s, removed, "remove", count, seed, names)
     mask = np.zeros(s.size, dtype=np.bool_)
-    mask[_uniform(np.flatnonzero(rest), count, seed=seed, ids=names)] = True
+    mask[_uniform(positions, count, seed=seed, ids=names)] = True
     parameters = {"fraction": fraction, "remove": removed}
     return _subset(mask, "remove_bottom", parameters, seed, int(mask[tied].sum()))
 
@@ -168,12 +150,7 @@ def keep_top_per_class(
 
 
 def mix_uniform(
-    score: ArrayLike,
-    *,
-    fraction: float,
-    share: float,
-    seed: int = 0,
-    ids: ArrayLike | None = None,
+    score: ArrayLike, *, fraction: float, share: float, seed: int = 0, ids: ArrayLike | None = None
 ) -> Subset:
     """Keep ⌊k·⌊αN⌋⌋ examples from the top, the others uniformly from what remains (k = share).
 
@@ -207,16 +184,8 @@ def stratified(
     7
     """
     s, names = _checked(score, ids)
-    count = count_of(fraction, s.size)
-    left = s.size - part_of(drop, s.size, "drop")
-    if left < count:
-        raise InputError(
-            f"drop = {drop} leaves {left} of {s.size} examples, fewer than the {count} to keep; "
-            f"drop at most {float(1 - exact(fraction, 'fraction')):.6g}"
-        )
-    rest, tied = top_mask(s, left, seed=seed, ids=names)
-    positions = np.flatnonzero(rest)
-    bins = check_count(bins, "bins", at_least=1)
+    count, bins = count_of(fraction, s.size), check_count(bins, "bins", at_least=1)
+    positions, tied = _without_lowest(s, drop, "drop", count, seed, names)
     bin_of = _equal_width(s[positions], bins)
     filled, sizes = np.unique(bin_of, return_counts=True)
     mask, budget = np.zeros(s.size, dtype=np.bool_), count
@@ -254,8 +223,6 @@ def top_mask(
 def quotas(sizes: list[int], count: int) -> list[int]:
     """Share `count` out in proportion to the sizes, by largest remainder, at least one each.
 
-    Groups whose share is below one get one and step aside; the others share what is left.
-
     >>> quotas([96, 3, 1], 10)
     [8, 1, 1]
     """
@@ -266,7 +233,7 @@ def quotas(sizes: list[int], count: int) -> list[int]:
         )
     total = sum(sizes)
     small = {g for g, size in enumerate(sizes) if count * size < total}
-    if small:
+    if small:  # they get one each and step aside
         large = [g for g in range(len(sizes)) if g not in small]
         shared = quotas([sizes[g] for g in large], count - len(small))
         by_group = dict(zip(large, shared, strict=True))
@@ -275,6 +242,20 @@ def quotas(sizes: list[int], count: int) -> list[int]:
     by_remainder = sorted(range(len(sizes)), key=lambda g: -remainder[g])
     lucky = set(by_remainder[: count - sum(whole)])
     return [w + (g in lucky) for g, w in enumerate(whole)]
+
+
+def _without_lowest(
+    score: NDArray[np.float64], share: Any, name: str, count: int, seed: int, ids: Ids
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The positions left without that share of the lowest; also those a tie-break let stay."""
+    left = score.size - part_of(share, score.size, name)
+    if left < count:
+        raise InputError(
+            f"{name} = {float(share):.6g} leaves {left} of {score.size} examples, fewer than the "
+            f"{count} to keep"
+        )
+    mask, tied = top_mask(score, left, seed=seed, ids=ids)
+    return np.flatnonzero(mask), tied
 
 
 def _uniform(positions: NDArray[np.int64], count: int, *, seed: int, ids: Ids) -> NDArray[np.int64]:

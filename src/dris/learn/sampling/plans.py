@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.core.select.importance import Importance, importance, proportional, uniform_hybrid
+from dris.core.select.importance import Importance, importance, proportional
 
 Score = NDArray[np.float64]
 SMOOTHING = 0.1  # ξ, the paper's
@@ -91,7 +91,7 @@ def half_uniform(seen: Seen, exponent: float) -> Importance:
     >>> half_uniform(Seen(2, disagreement=np.array([0.0, 1.0])), 1.0).probabilities.tolist()
     [0.25, 0.75]
     """
-    return uniform_hybrid(seen.disagreement, share=SHARE, weight_exponent=exponent)
+    return importance(seen.disagreement, smoothing=1 / SHARE - 1, weight_exponent=exponent)
 
 
 def standard_is(seen: Seen, exponent: float) -> Importance:
