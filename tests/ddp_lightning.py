@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 
 import dris
 from dris.integrations.lightning import DistributedImportanceSampler, RecordDynamics
-from dris.integrations.passes import place
+from dris.integrations.passes import rank_and_size
 from small_lightning import N, Plain, Sampled, Small, trainer
 
 
@@ -25,11 +25,11 @@ class Late(dris.ImportanceSampler):
 
     @property
     def rank(self):
-        return place()[0]
+        return rank_and_size()[0]
 
     @property
     def world_size(self):
-        return place()[1]
+        return rank_and_size()[1]
 
 
 def draws_of(sampler, *callbacks) -> tuple[Small, list[list[int]]]:
@@ -45,7 +45,7 @@ if __name__ == "__main__":
     record = RecordDynamics(recorder, snapshot=DataLoader(Plain(), batch_size=16), logits="head")
     model, ours = draws_of(DistributedImportanceSampler(plan(), seed=5), record)
     _, divided = draws_of(Late(plan(), seed=5))
-    rank, world_size = place()
+    rank, world_size = rank_and_size()
     assert world_size == 2
     recorder.dynamics().save(folder / f"{rank}.dynamics")
     (folder / f"{rank}.json").write_text(

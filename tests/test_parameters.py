@@ -11,7 +11,7 @@ from dris.data.reader import read_data
 
 SOURCE = Path(__file__).parent.parent / "src/dris"
 FLAG = re.compile(r"(?<![\w-])--[a-z]")
-OTHER_PROGRAMS = re.compile(r"ray start|tensorboard --logdir")
+OTHER_PROGRAMS = re.compile(r"ray start")
 
 
 def flags_in(source):

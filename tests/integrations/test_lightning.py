@@ -319,7 +319,7 @@ def test_a_recorder_and_a_loader_that_do_not_fit_are_refused(recorder, loader, m
 
 def test_a_batch_that_is_no_pair_is_refused():
     with pytest.raises(InputError, match="got dict; pass read="):
-        module.in_order({"x": 1})
+        module.read_batch({"x": 1})
 
 
 # -- drawing -------------------------------------------------------------------------------------

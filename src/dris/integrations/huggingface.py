@@ -31,29 +31,28 @@ from transformers.trainer_utils import RemoveColumnsCollator
 
 from dris.core.errors import InputError
 from dris.data.files import listed
-from dris.integrations.passes import checked_loader, end_epoch, record_pass
+from dris.integrations.passes import begin_epoch, check_loader, end_epoch, record_pass
 from dris.learn.record.array_like import as_array
 from dris.learn.record.recorder import Recorder
 from dris.learn.trainers.networks.samplers import ImportanceSampler
 
 Collate = Callable[[list[Any]], Mapping[str, Any]]
-Seen = Callable[[nn.Module, Mapping[str, Any]], tuple[Any, Any]]
-WEIGHT = "dris_weight"  # in a batch: what each of its draws counts
+Look = Callable[[nn.Module, Mapping[str, Any]], tuple[Any, Any]]
+WEIGHT = "dris_weight"  # in a batch: the weight of each draw
 
 
 class RecordDynamics(TrainerCallback):
-    """Fills a `Recorder` while a Trainer trains a classifier, on one process or several.
+    """Fill a `Recorder` while a Trainer trains a classifier, on one process or several.
 
-    Every epoch ends with a pass over all examples in eval mode (decision 4); of several processes
-    each looks at its share and all end with the whole. An epoch that `max_steps` cuts short is no
-    full pass and is not recorded.
+    Every epoch ends with a pass over all examples in eval mode (decision 4); one that `max_steps`
+    cuts short is not recorded.
 
     Args:
         recorder: What to fill, with record="all"; its ids are in the order of the data set.
         dataset: The training examples without augmentation, as the model takes them.
-        collate: Puts examples into a batch; the data collator of the Trainer.
-        look: What the model says of a batch that was moved to its device: logits (B, classes) and
-            labels (B,). Not given, those of a classifier; `preferred` for TRL's RewardTrainer.
+        collate: The data collator of the Trainer.
+        look: (model, batch) → logits (B, classes) and labels (B,); a classifier's unless given,
+            `preferred` for TRL's RewardTrainer.
 
     >>> data = Dataset.from_dict({"input_ids": [[1], [2]], "labels": [0, 1]})
     >>> RecordDynamics(Recorder(2), data).recorder.epoch
@@ -66,7 +65,7 @@ class RecordDynamics(TrainerCallback):
         dataset: Any,
         *,
         collate: Collate = default_data_collator,
-        look: Seen | None = None,
+        look: Look | None = None,
     ) -> None:
         if recorder.record != "all" or recorder.gradient_norm:
             raise InputError(
@@ -74,18 +73,14 @@ class RecordDynamics(TrainerCallback):
                 'record="all" and without gradient_norm'
             )
         self.recorder = recorder
-        self.dataset = checked_loader(DataLoader(dataset), recorder).dataset
+        self.dataset = check_loader(DataLoader(dataset), recorder).dataset
         self.collate = collate
         self.look = look
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Refuse epochs of another run."""
-        if self.recorder.epoch != int(state.epoch) + 1:
-            raise InputError(
-                f"the recorder is in epoch {self.recorder.epoch} and the trainer in epoch "
-                f"{int(state.epoch) + 1}; make a new recorder for a new run, and give the one of "
-                "a resumed run the state_dict() that it had"
-            )
+        resume = "give the one of a resumed run the state_dict() that it had"
+        begin_epoch(self.recorder, int(state.epoch) + 1, resume)
 
     def on_epoch_end(
         self, args: Any, state: Any, control: Any, *, model: nn.Module, **_: Any
@@ -99,7 +94,7 @@ class RecordDynamics(TrainerCallback):
                 name: value.to(args.device) if hasattr(value, "to") else value
                 for name, value in batch.items()
             }
-            return *(self.look or _classified)(model, inputs), None
+            return *(self.look or _classify)(model, inputs), None
 
         collate = self.collate
         if self.look is None:
@@ -115,11 +110,9 @@ class RecordDynamics(TrainerCallback):
 
 
 def preferred(model: nn.Module, batch: Mapping[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Pairs of answers as two classes, for `look`: the rewards of both; the first is right.
+    """Read a batch of TRL's RewardTrainer as two classes of which the first is right, for `look`.
 
-    Batches are those of TRL's RewardTrainer, all chosen answers and then all rejected ones. The
-    margin is then how much better the model likes what was chosen; a pair that was swapped has a
-    low one.
+    The margin is then how much higher the chosen answer is rewarded; a swapped pair has a low one.
 
     >>> from types import SimpleNamespace
     >>> rewards = torch.tensor([[2.0], [0.5], [1.0], [3.0]])  # two chosen, then their rivals
@@ -138,8 +131,7 @@ def preferred(model: nn.Module, batch: Mapping[str, Any]) -> tuple[torch.Tensor,
     return torch.stack((chosen, rejected), dim=1), torch.zeros_like(chosen, dtype=torch.long)
 
 
-def _classified(model: nn.Module, inputs: dict[str, Any]) -> tuple[Any, Any]:
-    """The logits of a classifier, and the labels of the batch."""
+def _classify(model: nn.Module, inputs: dict[str, Any]) -> tuple[Any, Any]:
     if "labels" not in inputs:
         raise InputError(
             f"the batches hold {listed(list(inputs))}, and no labels; call the column of labels "
@@ -150,20 +142,16 @@ def _classified(model: nn.Module, inputs: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _columns_for(model: Any) -> list[str]:
-    """What a model can be given, adapters seen through; collators call any label "labels"."""
+    """What a model takes, below any adapter; collators call any label "labels"."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     return [*inspect.signature(inner.forward).parameters, "label", "label_ids"]
 
 
 class WeightedTrainer(Trainer):
-    """A Trainer of classifiers on draws from a plan, each batch's loss being mean(w·loss).
+    """A Trainer of classifiers on weighted draws: each batch's loss is mean(w·loss).
 
-    Takes all that `Trainer` takes. Several processes share out the batches of one and the same
-    stream of draws; a resumed run draws on where it was. Evaluation is the Trainer's own.
-
-    Args:
-        sampler: Draws the training examples and says what each draw counts; made without rank
-            and world_size, since the Trainer divides by itself.
+    Takes all that `Trainer` takes, and a `sampler` made without rank and world_size: the Trainer
+    divides its batches among the processes. Evaluation is the Trainer's own.
     """
 
     def __init__(self, *args: Any, sampler: ImportanceSampler, **options: Any) -> None:
@@ -176,11 +164,11 @@ class WeightedTrainer(Trainer):
         if self.compute_loss_func is not None:
             raise InputError("WeightedTrainer has a loss of its own; leave compute_loss_func out")
         self.sampler = sampler
-        # The loss is a mean over the batch: the Trainer is to divide it when it accumulates.
+        # The loss is a mean over the batch, so the Trainer must divide it when it accumulates.
         self.model_accepts_loss_kwargs = False
 
     def get_train_dataloader(self) -> DataLoader[Any]:
-        """Batches of the sampler's draws, each draw with its weight, shared out by accelerate."""
+        """Batches of the sampler's draws with their weights, divided by accelerate."""
         size = 0 if self.train_dataset is None else len(self.train_dataset)
         if size != len(self.sampler.weights):
             raise InputError(
@@ -245,12 +233,12 @@ class _Pairs(torch.utils.data.Dataset[tuple[Any, float]]):
     def __getitems__(self, indices: list[int]) -> list[tuple[Any, float]]:
         if not hasattr(self.dataset, "__getitems__"):
             return [self[i] for i in indices]
-        found = self.dataset.__getitems__(indices)
-        return list(zip(found, (self.weights[i] for i in indices), strict=True))
+        examples = self.dataset.__getitems__(indices)
+        return list(zip(examples, (self.weights[i] for i in indices), strict=True))
 
 
 class _PairCollator:
-    """Collates the examples as ever, and lays their weights beside them."""
+    """Collates the examples, and adds their weights."""
 
     def __init__(self, collate: Collate) -> None:
         self.collate = collate
@@ -261,7 +249,7 @@ class _PairCollator:
 
 
 def with_columns(dataset: Dataset, columns: Mapping[str, ArrayLike]) -> Dataset:
-    """A data set with more columns, such as scores: one value for each of its rows.
+    """Add columns to a data set, such as scores: one value for each row.
 
     >>> data = with_columns(Dataset.from_dict({"text": ["a", "b"]}), {"loss": [0.5, 2.0]})
     >>> data["loss"][1]

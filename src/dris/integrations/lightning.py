@@ -28,17 +28,25 @@ from torch.utils.data.distributed import DistributedSampler
 
 from dris.core.errors import InputError
 from dris.core.select.importance import Importance
-from dris.integrations.passes import Tap, checked_loader, end_epoch, evaluating, place, record_pass
+from dris.integrations.passes import (
+    Tap,
+    begin_epoch,
+    check_loader,
+    end_epoch,
+    evaluate,
+    rank_and_size,
+    record_pass,
+)
 from dris.learn.record.recorder import Recorder
 from dris.learn.trainers.networks.samplers import ImportanceSampler
 
 Logits = str | Callable[[LightningModule, Any], Any]
 
 
-def in_order(batch: Any) -> tuple[Any, ...]:
-    """How a batch is read unless said otherwise: inputs, targets, and ids when there are any.
+def read_batch(batch: Any) -> tuple[Any, ...]:
+    """Inputs, targets, and ids or None, of a batch in that order.
 
-    >>> in_order(["pixels", "labels"])
+    >>> read_batch(["pixels", "labels"])
     ('pixels', 'labels', None)
     """
     if not isinstance(batch, tuple | list) or len(batch) < 2:
@@ -50,23 +58,20 @@ def in_order(batch: Any) -> tuple[Any, ...]:
 
 
 class RecordDynamics(Callback):
-    """Fills a `Recorder` while a Trainer fits any LightningModule, on one process or several.
+    """Fill a `Recorder` while a Trainer fits any LightningModule, on one process or several.
 
-    With `snapshot` every epoch ends with a pass over all examples in eval mode (decision 4); under
-    DDP each process looks at its share and all end with the whole. Without it the training
-    batches are recorded as they come, so each must bring ids. A recorder with record="scored"
-    takes both: sums from the training batches, one pass at the scored epoch.
-
-    The recorder is kept in Lightning's checkpoints and goes on from them.
+    With `snapshot` every epoch ends with a pass over all examples in eval mode (decision 4).
+    Without it the training batches are recorded as they come, so each must bring ids. A recorder
+    with record="scored" takes both: sums from the training batches, one pass at the scored epoch.
+    Lightning's checkpoints hold the recorder.
 
     Args:
         recorder: What to fill; its ids are in the order of the data set.
-        snapshot: A DataLoader over the training examples without augmentation. How it reads and
-            collates counts, not its order. Its batches go from the loader to the device: hooks
-            such as `on_after_batch_transfer`, where augmentation lives, do not see them.
-        logits: The submodule whose output the logits are, by its name; that of the module itself
-            unless given. Or a function (module, batch) → logits, or (logits, features) for a
-            recorder with gradient_norm=True; it runs in eval mode.
+        snapshot: A DataLoader over the training examples without augmentation. Its batches go
+            straight to the device: `on_after_batch_transfer` does not see them.
+        logits: Name of the submodule whose output the logits are; the module itself unless given.
+            Or a function (module, batch) → logits, or (logits, features) for a recorder with
+            gradient_norm=True; it runs in eval mode.
         read: A batch → (inputs, targets, ids or None), for batches of another form.
 
     >>> RecordDynamics(Recorder(4)).recorder.epoch
@@ -79,34 +84,28 @@ class RecordDynamics(Callback):
         *,
         snapshot: DataLoader[Any] | None = None,
         logits: Logits = "",
-        read: Callable[[Any], tuple[Any, ...]] = in_order,
+        read: Callable[[Any], tuple[Any, ...]] = read_batch,
     ) -> None:
         if recorder.record == "scored" and snapshot is None:
             raise InputError(
                 'record="scored" needs snapshot=, a DataLoader for the pass at the scored epoch'
             )
         self.recorder = recorder
-        self.snapshot = None if snapshot is None else checked_loader(snapshot, recorder)
+        self.snapshot = None if snapshot is None else check_loader(snapshot, recorder)
         self.logits = logits
         self.read = read
         self._follows_training = snapshot is None or recorder.record == "scored"
         self._tap: Tap | None = None
 
-    # -- Lightning's hooks -------------------------------------------------------------------
-
     def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
-        """Find the layer, so that a wrong name costs no epoch."""
+        """Find the layer before an epoch is spent."""
         if isinstance(self.logits, str):
             self._tap = Tap(module, self.logits, features=self.recorder.gradient_norm)
 
     def on_train_epoch_start(self, trainer: Trainer, module: LightningModule) -> None:
         """Refuse epochs of another run."""
-        if self.recorder.epoch != trainer.current_epoch + 1:
-            raise InputError(
-                f"the recorder is in epoch {self.recorder.epoch} and the trainer in epoch "
-                f"{trainer.current_epoch + 1}; make a new recorder for a new run, and resume "
-                "from a checkpoint that was written with this callback"
-            )
+        resume = "resume from a checkpoint that was written with this callback"
+        begin_epoch(self.recorder, trainer.current_epoch + 1, resume)
 
     def on_train_batch_start(
         self, trainer: Trainer, module: LightningModule, batch: Any, batch_idx: int
@@ -118,7 +117,7 @@ class RecordDynamics(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Record what the model said of a training batch."""
+        """Record the model's output on a training batch."""
         if not self._follows_training:
             return
         _, targets, ids = self.read(batch)
@@ -130,8 +129,8 @@ class RecordDynamics(Callback):
         if self._tap is not None:
             logits, features = self._tap.close()
         else:
-            with evaluating(module):
-                logits, features = self._called(module, batch)
+            with evaluate(module):
+                logits, features = self._call(module, batch)
         wanted = self.recorder.gradient_norm and self.recorder.record == "all"
         self.recorder.update(ids, logits, targets, features if wanted else None)
 
@@ -155,10 +154,8 @@ class RecordDynamics(Callback):
         return {name: _storable(value) for name, value in self.recorder.state_dict().items()}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on with the recorder of a checkpoint."""
+        """Continue with the recorder of a checkpoint."""
         self.recorder.load_state_dict({name: _array(value) for name, value in state_dict.items()})
-
-    # -- one batch ---------------------------------------------------------------------------
 
     def _look(self, module: LightningModule, batch: Any) -> tuple[Any, Any, Any]:
         batch = move_data_to_device(batch, module.device)
@@ -168,10 +165,10 @@ class RecordDynamics(Callback):
             module(inputs)
             logits, features = self._tap.close()
         else:
-            logits, features = self._called(module, batch)
+            logits, features = self._call(module, batch)
         return logits, targets, features if self.recorder.gradient_norm else None
 
-    def _called(self, module: LightningModule, batch: Any) -> tuple[Any, Any]:
+    def _call(self, module: LightningModule, batch: Any) -> tuple[Any, Any]:
         given = self.logits(module, batch) if callable(self.logits) else None
         return given if isinstance(given, tuple) else (given, None)
 
@@ -192,18 +189,11 @@ def _array(value: Any) -> Any:
 class DistributedImportanceSampler(  # type: ignore[override]
     ImportanceSampler, DistributedSampler[int]
 ):
-    """An `ImportanceSampler` that knows its rank by itself and that Lightning leaves in place.
+    """An `ImportanceSampler` that reads its rank when used, and that Lightning leaves in place.
 
-    Lightning wraps every sampler but a `DistributedSampler` in one of its own: a sampler that
-    already takes its share would be divided again. This one is both. Rank and number of processes
-    are those of torch.distributed at the time, so it may be made before they are known, in a
-    DataModule or beside the Trainer.
-
-    Args:
-        plan: What `dris.importance` returns.
-        seed: Names the draws, together with the epoch.
-        num_samples: Draws per epoch over all processes; N when not given.
-        replacement: False draws each example at most once per epoch.
+    Lightning wraps every sampler but a `DistributedSampler` in one of its own, which would divide
+    the draws a second time. The options are those of `ImportanceSampler`; it may be made before
+    the processes are known.
 
     >>> sampler = DistributedImportanceSampler(Importance(np.array([0.5, 0.5]), "by hand", {}))
     >>> sampler.rank, sampler.world_size, len(sampler)
@@ -222,15 +212,15 @@ class DistributedImportanceSampler(  # type: ignore[override]
 
     @property
     def rank(self) -> int:  # type: ignore[override]
-        """Which process this is, now."""
-        return place()[0]
+        """This process's rank, now."""
+        return rank_and_size()[0]
 
     @property
     def world_size(self) -> int:
         """How many processes there are, now."""
-        return place()[1]
+        return rank_and_size()[1]
 
     @property
     def num_replicas(self) -> int:  # type: ignore[override]
-        """The same by the name that `DistributedSampler` gives it."""
+        """`world_size` by `DistributedSampler`'s name for it."""
         return self.world_size

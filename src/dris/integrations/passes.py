@@ -1,4 +1,4 @@
-"""A pass over every example in eval mode, shared by the processes; what the callbacks stand on."""
+"""A pass over every example in eval mode, divided among the processes; shared by the callbacks."""
 # ruff: noqa: E402  # The sentence about a missing torch must come before the first import of it.
 
 from dris.learn.extras import require
@@ -22,10 +22,10 @@ from dris.learn.record.recorder import Recorder
 Look = Callable[[Any], tuple[Any, Any, Any]]  # a batch → logits, targets, features or None
 
 
-def place() -> tuple[int, int]:
-    """Rank and number of the processes that train together.
+def rank_and_size() -> tuple[int, int]:
+    """This process's rank, and how many processes train together.
 
-    >>> place()
+    >>> rank_and_size()
     (0, 1)
     """
     if dist.is_available() and dist.is_initialized():
@@ -34,9 +34,9 @@ def place() -> tuple[int, int]:
 
 
 @contextmanager
-def alike(model: nn.Module) -> Iterator[None]:
-    """The first process's buffers in all of them: batch norm's averages differ between steps."""
-    if place()[1] == 1:
+def share_buffers(model: nn.Module) -> Iterator[None]:
+    """Use the first process's buffers in all of them: batch norm's averages differ."""
+    if rank_and_size()[1] == 1:
         yield
         return
     own = [buffer.clone() for buffer in model.buffers()]
@@ -50,16 +50,8 @@ def alike(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Eval mode without gradients; afterwards each layer is in the mode that it was in.
-
-    >>> layer = nn.Dropout()
-    >>> with evaluating(layer):
-    ...     layer.training
-    False
-    >>> layer.training
-    True
-    """
+def evaluate(model: nn.Module) -> Iterator[None]:
+    """Eval mode without gradients; afterwards each layer returns to its own mode."""
     modes = {module: module.training for module in model.modules()}
     model.eval()
     try:
@@ -71,12 +63,11 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def record_pass(recorder: Recorder, model: nn.Module, loader: DataLoader[Any], look: Look) -> None:
-    """Record every example of the loader's data set once, from one state of the model.
+    """Record every example of the loader's data set once, in the order of the recorder's ids.
 
-    The loader says how examples are read and put into batches; their order is that of the
-    recorder's ids. Each process looks at its share, and then has what all have seen.
+    Each process looks at its share; `end_epoch` puts them together.
     """
-    rank, world_size = place()
+    rank, world_size = rank_and_size()
     dataset: Any = loader.dataset
     mine = range(rank, len(dataset), world_size)
     batches = DataLoader(
@@ -88,7 +79,7 @@ def record_pass(recorder: Recorder, model: nn.Module, loader: DataLoader[Any], l
     )
     record = recorder.snapshot if recorder.record == "scored" else recorder.update
     done = 0
-    with evaluating(model), alike(model):
+    with evaluate(model), share_buffers(model):
         for batch in batches:
             logits, targets, features = look(batch)
             here = mine[done : done + len(targets)]
@@ -96,9 +87,18 @@ def record_pass(recorder: Recorder, model: nn.Module, loader: DataLoader[Any], l
             done += len(targets)
 
 
+def begin_epoch(recorder: Recorder, epoch: int, resume: str) -> None:
+    """Refuse an epoch of another run; `resume` says how this framework resumes one."""
+    if recorder.epoch != epoch:
+        raise InputError(
+            f"the recorder is in epoch {recorder.epoch} and the trainer in epoch {epoch}; make a "
+            f"new recorder for a new run, and {resume}"
+        )
+
+
 def end_epoch(recorder: Recorder) -> None:
     """Close the epoch with what all processes have seen of it."""
-    _, world_size = place()
+    _, world_size = rank_and_size()
     if world_size > 1:
         states: list[Any] = [None] * world_size
         dist.all_gather_object(states, recorder.state_dict())
@@ -106,8 +106,8 @@ def end_epoch(recorder: Recorder) -> None:
     recorder.end_epoch()
 
 
-def checked_loader(loader: Any, recorder: Recorder) -> DataLoader[Any]:
-    """A loader that a pass can be made of: of the recorder's examples, in batches."""
+def check_loader(loader: Any, recorder: Recorder) -> DataLoader[Any]:
+    """Refuse a loader that is not of the recorder's examples in batches."""
     if not isinstance(loader, DataLoader) or loader.batch_size is None:
         raise InputError(
             f"snapshot must be a DataLoader with a batch_size, got {type(loader).__name__}; "
@@ -124,17 +124,18 @@ def checked_loader(loader: Any, recorder: Recorder) -> DataLoader[Any]:
 
 
 class Tap:
-    """Keeps what one layer of a model is given and gives, from `open` to `close`.
+    """Keeps the output and the input of one layer of a model, from `open` to `close`.
 
-    >>> tap = Tap(nn.Sequential(nn.Flatten(), nn.Linear(2, 3)), "1")
+    >>> model = nn.Sequential(nn.Flatten(), nn.Linear(2, 3))
+    >>> tap = Tap(model, "1")
     >>> tap.open()
-    >>> _ = tap.model(torch.zeros(4, 2))
+    >>> _ = model(torch.zeros(4, 2))
     >>> [tuple(t.shape) for t in tap.close()]
     [(4, 3), (4, 2)]
     """
 
     def __init__(self, model: nn.Module, name: str, *, features: bool = False) -> None:
-        self.model, self.name = model, name
+        self.name = name
         self._handle: RemovableHandle | None = None
         layers = dict(model.named_modules())
         if name not in layers:
@@ -151,7 +152,7 @@ class Tap:
         self._calls: list[tuple[Any, Any]] = []
 
     def open(self) -> None:
-        """Begin to listen."""
+        """Start listening."""
         self.drop()
         self._handle = self._layer.register_forward_hook(self._keep)
 
@@ -165,13 +166,12 @@ class Tap:
         self._handle, self._calls = None, []
 
     def close(self) -> tuple[Any, Any]:
-        """Stop listening; what came out of the layer, and what went in."""
+        """Stop listening, and return the layer's output and input."""
         calls = self._calls
         self.drop()
         if len(calls) != 1:
             raise InputError(
-                f"{self.name or 'the model'!r} ran {len(calls)} times on one batch, and its "
-                "output there is to be the logits; name a layer that runs once, or pass a "
-                "function as logits="
+                f"{self.name or 'the model'!r} ran {len(calls)} times on one batch; name a layer "
+                "that runs once, or pass a function as logits="
             )
         return calls[0]

@@ -1,7 +1,6 @@
-"""scikit-learn: a classifier that drops wrong labels before it fits, and the selector alone.
+"""scikit-learn: a classifier that drops suspects before it fits, and the selector alone.
 
-from dris import RobustClassifier
-model = RobustClassifier(LogisticRegression()).fit(X, y)
+model = dris.RobustClassifier(LogisticRegression()).fit(X, y)
 model.predict(X_new), model.kept_, print(model.decision_)
 """
 
@@ -40,38 +39,32 @@ from dris.pipeline.wording import ALL_KEPT, EVERYTHING
 
 
 class RobustSelector(BaseEstimator):
-    """Chooses which examples to train on: those whose labels small proxies do not doubt.
+    """Choose which examples to train on, as `dris.clean` and `dris.prune` do.
 
-    The decision is that of `dris.clean` and of the commands. Where data is too little for a step,
-    one sentence of warning says what was done instead; with fewer than 50 examples, or 200 and a
-    share to keep, everything is kept.
+    Where the data are too few for a step, one warning says what was done instead: with fewer than
+    50 examples, or 200 and a share to keep, everything is kept.
 
     Args:
-        keep: The largest share of the examples to keep; None drops only what looks wrong.
-        rule: "recommended" by the data, or any that `dris rules` lists: "gated",
-            "rank_variance", "aum_mean", "random", ...
-        weight: Let those kept count by their disagreement (paper, eq. 7) instead of alike.
+        keep: Largest share of the examples to keep; None drops suspects only.
+        rule: "recommended" for the data, or one of `dris.RULES`.
+        weight: Weight the kept by their disagreement (paper, eq. 7) instead of alike.
         proxies: K, two or more.
-        epochs: Passes of each proxy over the data, at most.
-        folds: Each proxy leaves as many folds out in turn, so that every label is also judged by
-            models that never saw it; None for none.
-        scored_epoch: Where scores look; by itself where the held-out loss is smallest.
-        model: What the proxies are: a name, a scikit-learn classifier with `partial_fit` or
-            staged predictions (scored after half of the epochs), or a list of those. None is a
-            network with 64 hidden units, in NumPy, and a linear one past 200,000 examples.
-        store: Folder that keeps finished proxies: a search over `keep` then trains them once.
-        random_state: A whole number gives the same result every time; None or a RandomState
-            draws one.
-        n_jobs: Processes to train proxies in, as everywhere in scikit-learn.
+        epochs: Largest number of passes of each proxy over the data.
+        folds: Folds for out-of-fold predictions; None for none.
+        scored_epoch: Epoch to score at; where the held-out loss is smallest unless given.
+        model: The proxies: a name, a scikit-learn classifier with `partial_fit` or staged
+            predictions, or a list of those; None takes what `dris.clean` takes.
+        store: Folder that keeps finished proxies, so that a search over `keep` trains them once.
+        random_state: A whole number repeats the result; None or a RandomState draws one.
+        n_jobs: Processes to train proxies in.
 
     Attributes:
-        kept_: True for the examples to train on, one entry per example; `decision_.kept` has
-            their positions.
-        weights_: How much each example counts, 0 for those left out.
-        rule_: The rule that was used in the end, "everything" when none was.
-        decision_: The whole decision: suspects, limits on exactly the kept, judgement, notes.
+        kept_: True for the examples to train on, one entry per example.
+        weights_: Weight of each example, 0 for those left out.
+        rule_: The rule that was used, "everything" where nothing is dropped.
+        decision_: The whole `Decision`.
         classes_: The labels that occur.
-        n_features_in_: How many features there are.
+        n_features_in_: Number of features.
         feature_names_in_: Their names, where X has some.
 
     >>> rng = np.random.default_rng(0)
@@ -113,12 +106,11 @@ class RobustSelector(BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose among these examples; labels may be numbers or text, X may be sparse.
 
-        Of a wide sparse X proxies see components, so that it never becomes dense. `sample_weight`
-        says how much an example counts, not how right its label is: it scales `weights_`, and who
-        is chosen does not depend on it, but that a weight of 0 leaves an example out.
+        Proxies see components of a wide sparse X, which never becomes dense. `sample_weight` scales
+        `weights_` and does not change the choice, except that 0 leaves an example out.
         """
-        x, given = _checked(self, X, y)
-        counts = _counts(sample_weight, x)
+        x, given = _validate(self, X, y)
+        counts = _check_weights(sample_weight, x)
         at = np.flatnonzero(counts)
         self.classes_, labels = np.unique(given[at], return_inverse=True)
         models = self.model if isinstance(self.model, list | tuple) else [self.model]
@@ -143,9 +135,10 @@ class RobustSelector(BaseEstimator):
             store=self.store,
         )
         if decision.notes:
-            said = "; ".join(decision.notes)
-            silent = decision.rule == EVERYTHING and ALL_KEPT not in said
-            warnings.warn(f"{said}; all are kept" if silent else said, stacklevel=2)
+            notes = "; ".join(decision.notes)
+            if decision.rule == EVERYTHING and ALL_KEPT not in notes:
+                notes += "; all are kept"
+            warnings.warn(notes, stacklevel=2)
         self.decision_ = decision
         self.kept_, self.rule_ = np.zeros(len(counts), dtype=np.bool_), decision.rule
         self.kept_[at[decision.kept]] = True
@@ -158,10 +151,7 @@ class RobustSelector(BaseEstimator):
         return self
 
     def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Choose, and return those rows of X and y, each as what it was (array, frame, series).
-
-        The name is that of imbalanced-learn's samplers, whose pipelines call it.
-        """
+        """Choose, and return the kept rows of X and y; imbalanced-learn's pipelines call this."""
         kept = np.flatnonzero(self.fit(X, y).kept_)
         return _rows(X, kept), _rows(y, kept)
 
@@ -186,35 +176,14 @@ def _has(method: str) -> Callable[[Any], bool]:
 
 
 class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Fits a classifier on the examples whose labels small proxies do not doubt.
+    """Fit a classifier on the examples that `RobustSelector` keeps.
 
-    `RobustSelector` chooses; its options and attributes are the same here. The estimator is cloned
-    and sees X as it was given, frames as frames, sparse matrices as sparse ones.
+    The options and attributes of `RobustSelector` are the same here. The estimator is cloned and
+    sees X as it was given, frames as frames, sparse matrices as sparse ones.
 
     Args:
-        estimator: Any classifier. With weight=True or weights in `fit` it has to take
-            `sample_weight`.
-        keep: The largest share of the examples to keep; None drops only what looks wrong.
-        rule: "recommended" by the data, or any that `dris rules` lists.
-        weight: Let those kept count by their disagreement, through `sample_weight`.
-        proxies: K, two or more.
-        epochs: Passes of each proxy over the data.
-        folds: Of each proxy; None for none.
-        scored_epoch: Where scores look; by itself where the held-out loss is smallest.
-        model: What the proxies are; see `RobustSelector`.
-        store: Folder that keeps finished proxies: a search over `keep` then trains them once.
-        random_state: Of the proxies and the choice; the estimator has its own.
-        n_jobs: Processes to train proxies in.
-
-    Attributes:
-        estimator_: The fitted classifier.
-        kept_: True for the examples it was fitted on, one entry per example.
-        weights_: How much each example counted, 0 for those left out.
-        rule_: The rule that was used in the end, "everything" when none was.
-        decision_: The whole decision: suspects, limits on exactly the kept, judgement, notes.
-        classes_: The labels that occur.
-        n_features_in_: How many features there are.
-        feature_names_in_: Their names, where X has some.
+        estimator: Any classifier; one that takes `sample_weight` with weight=True or weights in
+            `fit`. After `fit`, `estimator_` is the fitted clone.
 
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> rng = np.random.default_rng(0)
@@ -258,25 +227,24 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
-        """Choose among the examples, and fit a clone of the estimator on the choice.
+        """Choose among the examples, and fit a clone of the estimator on the kept.
 
-        `sample_weight` reaches the estimator for those that are kept (see `RobustSelector.fit`),
-        as does whatever else its `fit` takes. With scikit-learn's metadata routing the estimator
-        gets what it requests by `set_fit_request`.
+        `sample_weight` and whatever else its `fit` takes reach the estimator for the kept; with
+        metadata routing it gets what it requests by `set_fit_request`.
         """
         if isinstance(self.estimator, type) or not is_classifier(self.estimator):
             raise InputError(
                 f"estimator must be a classifier, got {self.estimator!r}; pass one such as "
                 "LogisticRegression()"
             )
-        params = self._routed(sample_weight, fit_params)
+        params = self._route(sample_weight, fit_params)
         weighted = self.weight or "sample_weight" in params
         if weighted and not has_fit_parameter(self.estimator, "sample_weight"):
             raise InputError(
                 f"{type(self.estimator).__name__} takes no sample_weight in fit; leave out "
                 "weight=True and sample_weight, or make this the last step of a pipeline"
             )
-        _, given = _checked(self, X, y)
+        _, given = _validate(self, X, y)
         options = self.get_params(deep=False)
         del options["estimator"]
         chosen = RobustSelector(**options).fit(X, given, sample_weight)
@@ -289,15 +257,15 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.estimator_ = clone(self.estimator).fit(_rows(X, kept), given[kept], **some)
         return self
 
-    def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
-        """What is meant for the estimator's `fit`."""
+    def _route(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
+        """Pick what is meant for the estimator's `fit`."""
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         if not get_config()["enable_metadata_routing"]:
             return {**fit_params, **weights}
         return dict(process_routing(self, "fit", **fit_params, **weights).estimator.fit)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Who asks for what: this estimator for weights, the one within for what it requests."""
+        """Route weights to this estimator, and to the one within what it requests."""
         within = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=self).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=within)
@@ -338,16 +306,16 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _checked(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-    """X as numbers and y as a row of labels; the estimator learns the features' names."""
+def _validate(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+    """Return X as numbers and y as labels, and store the features' names on the estimator."""
     refuse_other_index(X, y)
     x, given = validate_data(estimator, X, y, accept_sparse="csr")
     check_classification_targets(given)
     return x, given
 
 
-def _counts(sample_weight: Any, x: Any) -> NDArray[np.float64]:
-    """How much each example counts, 1 where nothing is said."""
+def _check_weights(sample_weight: Any, x: Any) -> NDArray[np.float64]:
+    """Return the weight of each example, 1 unless given."""
     counts = _check_sample_weight(sample_weight, x, dtype=np.float64)
     if counts.min() < 0 or not counts.any():
         raise InputError(
@@ -358,7 +326,7 @@ def _counts(sample_weight: Any, x: Any) -> NDArray[np.float64]:
 
 
 def _rows(values: Any, kept: NDArray[np.int64]) -> Any:
-    """Some rows of a frame, a series or a sparse matrix as one, of anything else as an array."""
+    """Take rows of a frame, a series or a sparse matrix as one, of anything else as an array."""
     if hasattr(values, "tocsr"):
         return values.tocsr()[kept]
     frame = hasattr(values, "columns") or hasattr(values, "to_frame")
@@ -366,7 +334,7 @@ def _rows(values: Any, kept: NDArray[np.int64]) -> Any:
 
 
 def _without_data(state: dict[str, Any]) -> dict[str, Any]:
-    """What is pickled: the decision without features and dynamics, which may be gigabytes."""
+    """Drop the features and dynamics from what is pickled: they may be gigabytes."""
     decision = state.get("decision_")
     if decision is None:
         return state
@@ -376,7 +344,6 @@ def _without_data(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _seed(random_state: Any) -> int:
-    """A whole number itself; otherwise one drawn as scikit-learn would."""
     if isinstance(random_state, int | np.integer):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
