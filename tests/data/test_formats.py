@@ -12,8 +12,8 @@ import pytest
 from pyarrow import fs
 
 from dris.core.errors import InputError
-from dris.data import remote
 from dris.data.display import columns_to_show, looks, named_columns
+from dris.data.files import address_of
 from dris.data.formats import FORMATS, format_of, suffix_for
 from dris.data.outputs import write_data
 from dris.data.reader import read_data
@@ -109,7 +109,7 @@ def test_what_a_format_reads_it_writes_and_reads_again(name, tmp_path):
 def test_labels_alone_are_those_of_the_whole_and_cost_no_features(name, tmp_path, monkeypatch):
     path, options = MADE[name](tmp_path)
     whole = read_data(path, **options)
-    for where in ("tables.labelled_table.encoded", "images.image_files._pixels"):
+    for where in ("tables.labelled_table.encode", "images.image_files._decode"):
         monkeypatch.setattr(f"dris.data.{where}", None)  # calling it would fail
     light = read_data(path, **options, features=[])
     assert light.x.shape == (len(whole), 0)
@@ -345,8 +345,8 @@ def test_what_storage_lacks_is_one_sentence(bucket, address, says):
 
 
 def test_addresses_survive_pathlib_and_paths_are_none():
-    assert remote.address_of("gs:/bucket/a b.csv") == "gs://bucket/a b.csv"
-    assert [remote.address_of(p) for p in ("/a/b.csv", "a:b", "c:/a.csv", "./x")] == [None] * 4
+    assert address_of("gs:/bucket/a b.csv") == "gs://bucket/a b.csv"
+    assert [address_of(p) for p in ("/a/b.csv", "a:b", "c:/a.csv", "./x")] == [None] * 4
 
 
 def test_a_file_of_no_format_names_those_there_are(tmp_path):

@@ -403,7 +403,7 @@ def test_a_workbook_past_all_workbooks_is_refused(tmp_path, monkeypatch):
         book.active.append(row)
     book.save(tmp_path / "a.xlsx")
     assert len(read_data(tmp_path / "a.xlsx", label="y")) == 60
-    monkeypatch.setattr(excel, "MOST_ROWS", 60)  # and 61 with the names of the columns
+    monkeypatch.setattr(excel, "MAX_ROWS", 60)  # and 61 with the names of the columns
     assert "more than 60 rows" in read_or_refused(tmp_path, tmp_path / "a.xlsx", label="y")
     monkeypatch.undo()
     monkeypatch.setattr(files, "_memory", lambda: 1000)

@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits, load_iris
 
 from dris.core.errors import InputError
 from dris.data.reader import read_data
-from dris.data.tables.numbers import categories
+from dris.data.tables import words as word_columns
 from made_tables import (
     CSV,
     N,
@@ -219,7 +219,7 @@ def test_float_labels_that_are_whole_are_whole_numbers_and_booleans_stay(tmp_pat
 
 
 def test_a_few_categories_get_a_place_each_and_many_share(tmp_path, monkeypatch):
-    limit = categories.ONE_HOT_LIMIT
+    limit = word_columns.MAX_ONE_HOT
 
     def reading(values):
         text = "x,y\n" + "".join(f"v{i % values},{i // values % 2}\n" for i in range(4 * limit))
@@ -229,18 +229,20 @@ def test_a_few_categories_get_a_place_each_and_many_share(tmp_path, monkeypatch)
     assert (reading(limit).x.sum(axis=1) == 1).all()
     many = reading(limit + 10)
     assert many.features[0].how == "hashed"
-    assert many.x.shape == (4 * limit, 1 + limit + 10 + categories.SHARED)
+    assert many.x.shape == (4 * limit, 1 + limit + 10 + word_columns.SHARED)
     assert (many.x[:, 1:].sum(axis=1) == 1).all()
-    monkeypatch.setattr(categories, "MANY", 100)  # of many rows, fewer places: each is a column
+    monkeypatch.setattr(
+        word_columns, "MANY_ROWS", 100
+    )  # of many rows, fewer places: each is a column
     fewer = reading(limit + 10)
-    assert fewer.x.shape == (4 * limit, 1 + categories.FEWER + categories.SHARED)
+    assert fewer.x.shape == (4 * limit, 1 + word_columns.FEWER_COMMON + word_columns.SHARED)
     assert (fewer.x[:, 1:].sum(axis=1) == 1).all()
     counts = np.bincount(np.arange(4 * limit) % (limit + 10))
     assert many.x[:, 0] == pytest.approx(np.log1p(counts)[np.arange(4 * limit) % (limit + 10)])
 
 
 def test_a_parquet_file_is_read_in_batches_of_a_row_group_or_less(tmp_path, monkeypatch):
-    monkeypatch.setattr("dris.data.tables.labelled_table._BATCH", 4)
+    monkeypatch.setattr("dris.data.tables.parquet._BATCH", 4)
     content = pa.table({"x": np.arange(100.0) / 2, "y": np.arange(100) % 2})
     pq.write_table(content, tmp_path / "a.parquet", row_group_size=30)
     data = read_data(tmp_path / "a.parquet", label="y")

@@ -1,7 +1,8 @@
 """The one error that users see: a sentence naming the value, the rule and the remedy."""
 
 import errno
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 
@@ -15,14 +16,57 @@ class InputError(ValueError):
     """
 
 
-def suggest_name(name: str, known: Iterable[str]) -> str:
-    """A question that names the most similar of our own names; nothing when none is similar.
+class Problems:
+    """Collects refusals, and raises them as one.
+
+    >>> problems = Problems("a.csv")
+    >>> with problems.collected():
+    ...     raise InputError("the id is missing in line 3; fill it in")
+    >>> with problems.collected():
+    ...     raise InputError("the label is missing in line 5; fill it in")
+    >>> problems.refuse()
+    Traceback (most recent call last):
+    ...
+    dris.core.errors.InputError: a.csv has 2 problems: (1) the id is missing in line 3; fill it \
+in (2) the label is missing in line 5; fill it in
+    """
+
+    def __init__(self, where: object) -> None:
+        self.where = where
+        self.found: list[InputError] = []
+
+    def add(self, problem: str) -> None:
+        """Remember a refusal."""
+        self.found.append(InputError(problem))
+
+    @contextmanager
+    def collected(self) -> Iterator[None]:
+        """Remember a refusal and go on."""
+        try:
+            yield
+        except InputError as error:
+            self.found.append(error)
+
+    def refuse(self) -> None:
+        """Raise what was collected, if anything; a single problem as it is."""
+        if len(self.found) == 1:
+            raise self.found[0]
+        if self.found:
+            listed = " ".join(f"({i}) {error}" for i, error in enumerate(self.found, start=1))
+            raise InputError(f"{self.where} has {len(self.found)} problems: {listed}")
+
+
+def suggest_name(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
+    """A question that names the most similar of the known names; nothing when none is similar.
 
     >>> suggest_name("gatd", ["clean", "gated"]), suggest_name("best", ["clean", "gated"])
     (' (did you mean gated?)', '')
+    >>> suggest_name("INCME", ["age", "Income"], repr)
+    " (did you mean 'Income'?)"
     """
-    near = get_close_matches(name, list(known), 1)
-    return f" (did you mean {near[0]}?)" if near else ""
+    names = {one.lower(): one for one in reversed(list(known))}
+    near = get_close_matches(name.lower(), list(names), 1)
+    return f" (did you mean {shown(names[near[0]])}?)" if near else ""
 
 
 MEMORY = "close other programs, use fewer workers (`workers=1`), or less of the data"

@@ -1,9 +1,9 @@
 """Readers and writers.
 
-In reading order: `labelled` (the nouns), `options` (what a reader is told), `reader` (the one
-door), `formats` (THE registry of what is read and written), `in_memory` (what is in memory),
+In reading order: `labelled` (the nouns), `options` (how data is read), `reader` (the one door),
+`formats` (the registry of what is read and written), `in_memory` (frames, arrays, data sets),
 `tables`, `text` and `images` (the rooms behind them), `findings` (what is looked at before anything
-trains), `files`, `packed`, `remote`, `writer` (who wrote a file may replace it), `outputs` (what
-people take away), `display` (what a person is shown), `interchange` (scores of ours for others, and
-of others for us).
+trains), `files`, `remote`, `writer` (what dris wrote it may replace), `outputs` (what people take
+away), `display` (what a person is shown), `interchange` (scores of ours for others, and of others
+for us).
 """

@@ -11,7 +11,7 @@ from dris.core.errors import InputError
 from dris.data.files import listed, one_line
 from dris.data.formats import BY_NAME
 from dris.data.labelled import LabelledData
-from dris.data.tables.numbers.encoding import Rows
+from dris.data.tables.rows import Rows
 
 
 def looks(

@@ -1,6 +1,7 @@
 """Files that people hand over: found, fingerprinted, and any failure to read them in a sentence."""
 
 import glob
+import gzip
 import hashlib
 import os
 import re
@@ -11,6 +12,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Any
 
 import pyarrow as pa
 
@@ -19,6 +21,8 @@ from dris.core.sanitize import printable
 from dris.core.temporaries import temporary_for
 
 PathLike = str | os.PathLike[str]
+_PACKED = (".gz", ".zip")
+_ADDRESS = re.compile(r"^([a-z][a-z0-9+.-]+):/{1,3}(?=[^/])", re.I)
 
 # What the libraries below raise over bytes that are not what they expect.
 _UNREADABLE = (
@@ -114,8 +118,6 @@ def files_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
 
     A pattern's matches are sorted, numbers by their value: part-2 comes before part-10.
     """
-    from dris.data.remote import address_of, fetched
-
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise InputError("no data was named; pass the path of a file or a folder")
@@ -128,7 +130,9 @@ def files_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
             raise InputError(f"the name {one_line(repr(text))} cannot be printed; rename the file")
         address = address_of(text)
         if address is not None:
-            found.append(fetched(address))
+            from dris.data.remote import fetch
+
+            found.append(fetch(address))
             continue
         path = Path(text).expanduser()
         with reading(path, "file"):
@@ -143,6 +147,21 @@ def files_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
                 raise InputError(f"{text} {why}; check the path (here is {Path.cwd()})")
         found.append(path)
     return tuple(found)
+
+
+def address_of(text: str) -> str | None:
+    """The address that a path means, None for a path of this machine.
+
+    `pathlib` makes one slash of two, which is undone here.
+
+    >>> address_of("s3:/bucket/a.csv"), address_of("data/a.csv"), address_of("file:/tmp/a.csv")
+    ('s3://bucket/a.csv', None, 'file:///tmp/a.csv')
+    """
+    found = _ADDRESS.match(text)
+    if found is None or len(found[1]) < 2:
+        return None
+    slashes = "///" if found[1].lower() == "file" else "//"
+    return f"{found[1]}:{slashes}{text[found.end() :]}"
 
 
 def named(path: Path) -> Path:
@@ -194,6 +213,56 @@ def refuse_larger_than_memory(path: PathLike, size: int) -> None:
             f"{path} would take {size / 1e9:,.1f} GB in memory and this machine has "
             f"{most / 1e9:,.1f} GB; read fewer columns with `features`, or a part of it"
         )
+
+
+def opened(path: Path) -> IO[bytes]:
+    """The bytes of a file, unpacked where its name ends in .gz or .zip."""
+    name = path.name.lower()
+    if name.endswith(".gz"):
+        return gzip.open(path, "rb")  # type: ignore[return-value]
+    if name.endswith(".zip"):
+        return zipfile.ZipFile(path).open(only_member(path))
+    return path.open("rb")
+
+
+def source(path: Path) -> Any:
+    """What Arrow reads from: the path itself where nothing is packed, which is fastest."""
+    return opened(path) if path.name.lower().endswith(_PACKED) else str(path)
+
+
+def only_member(path: Path) -> str:
+    """The one file inside an archive; of several, the folders and hidden ones aside."""
+    with reading(path, "zip archive"), zipfile.ZipFile(path) as archive:
+        names = [
+            entry.filename
+            for entry in archive.infolist()
+            if not entry.is_dir() and not entry.filename.startswith(("__MACOSX/", "."))
+        ]
+    if len(names) != 1:
+        raise InputError(
+            f"{path} holds {len(names)} files ({listed(names) or 'none'}), and one table is "
+            "expected; unpack it and name the files"
+        )
+    return names[0]
+
+
+def unpacked_size(path: Path) -> int:
+    """How many bytes are inside, refused when they are more than this machine's memory."""
+    name = path.name.lower()
+    with reading(path, "file"):
+        if not path.is_file():
+            return 0
+        size = path.stat().st_size
+        if name.endswith(".gz") and size > 8:
+            with path.open("rb") as file:
+                file.seek(-4, 2)
+                size = max(size, int.from_bytes(file.read(4), "little"))
+        elif name.endswith(".zip"):
+            member = only_member(path)
+            with zipfile.ZipFile(path) as archive:
+                size = archive.getinfo(member).file_size
+    refuse_larger_than_memory(path, size)
+    return size
 
 
 @contextmanager

@@ -1,8 +1,6 @@
-"""THE registry of what is read and written: one entry a format, and everything reads it from here.
+"""The registry of what is read and written: one entry a format, and everything reads it from here.
 
-A new format is one file with its functions and one entry below. In reading order an entry says:
-what files it is (suffixes), how they become rows (open) or examples (read), how a file with fewer
-rows is written (write, and how that is called: written), and what a person is shown (look).
+A new format is one file with its functions and one entry below.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,22 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dris.core.errors import InputError
-from dris.data.files import listed
-from dris.data.images.image_files import image_column, read_image_folder, read_image_table
-from dris.data.images.image_list import write_images
-from dris.data.labelled import LabelledData
+from dris.data.files import listed, one_line
+from dris.data.images.image_files import read_image_folder, read_image_table, write_images
+from dris.data.labelled import Change, LabelledData
 from dris.data.options import ReadOptions
-from dris.data.tables.copies import Change, write_csv, write_npz, write_parquet, write_saved
-from dris.data.tables.csvfile import open_csv
+from dris.data.tables.csvfile import open_csv, show_csv, write_csv
 from dris.data.tables.excel import open_excel, write_excel
 from dris.data.tables.jsonlines import open_jsonlines, write_jsonlines
-from dris.data.tables.labelled_table import labelled_table, open_parquet, read_labels_only
-from dris.data.tables.numbers.encoding import Rows
-from dris.data.tables.numpy_files import read_npy, read_npz
-from dris.data.tables.saved_dataset import open_saved, with_names
-
-Open = Callable[..., Rows]
-Read = Callable[[Sequence[Path], ReadOptions], LabelledData]
+from dris.data.tables.labelled_table import read_columns
+from dris.data.tables.numpy_files import read_npy, read_npz, write_npz
+from dris.data.tables.parquet import open_parquet, write_parquet
+from dris.data.tables.rows import Rows, holds_images
+from dris.data.tables.saved_dataset import name_classes, open_saved, write_saved
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +35,7 @@ class Format:
         open: Files to rows, for tables; `as_text` names columns to leave as they are written.
         read: Files to examples; tables need none of their own.
         several: Whether several files are read one after the other.
-        look: The rows as a person is shown them; those of `open` unless given.
+        show: The rows as a person is shown them; those of `open` by default.
     """
 
     name: str
@@ -49,114 +43,88 @@ class Format:
     suffixes: tuple[str, ...]
     written: tuple[str, ...]
     write: Callable[[LabelledData, Change, Path], None]
-    open: Open | None = None
-    read: Read | None = None
+    open: Callable[..., Rows] | None = None
+    read: Callable[[Sequence[Path], ReadOptions], LabelledData] | None = None
     several: bool = False
-    look: Callable[[LabelledData], Rows | None] | None = None
+    show: Callable[[LabelledData], Rows] | None = None
 
     def examples(self, files: Sequence[Path], options: ReadOptions) -> LabelledData:
         """The examples in the files."""
         if len(files) > 1 and not self.several:
+            together = " or ".join(entry.title for entry in FORMATS if entry.several)
             raise InputError(
-                f"several files are read together only as {_together()}, got {listed(files)}; "
-                "name one"
+                f"several files are read together only as {together}, got {listed(files)}; name one"
             )
         if self.read is not None:
             return self.read(files, options)
         if self.open is None:
             raise InputError(f"{self.title} cannot be read; name another file")
         special = options.special(options.label or "label")
-        return table_examples(self.open(files, as_text=special), options)
+        return read_table(self.open(files, as_text=special), options)
 
     def rows(self, data: LabelledData) -> Rows | None:
         """What a person is shown of data of this format; None where there are no columns."""
-        if self.look is not None:
-            return self.look(data)
+        if self.show is not None:
+            return self.show(data)
         return None if self.open is None else self.open(data.origin.files)
 
 
-def table_examples(rows: Rows, options: ReadOptions) -> LabelledData:
+def read_table(rows: Rows, options: ReadOptions) -> LabelledData:
     """The examples of any table: images where a column holds them, else all columns."""
-    column = image_column(rows, options)
-    if column is not None:
-        data = read_image_table(rows, options, column)
-    else:
-        data = (
-            read_labels_only(rows, options)
-            if options.labels_only
-            else labelled_table(rows, options)
+    label, chosen = options.resolve(rows.schema.names, rows.where)
+    images = next((name for name in chosen if holds_images(rows, name)), None)
+    if images is not None and options.features and len(chosen) > 1:
+        raise InputError(
+            f"column {one_line(images)!r} of {rows.where} holds images, which are learned from "
+            "alone; name it alone, or not at all, in `features`"
         )
-    names = getattr(rows, "names", {})
-    found = names.get(data.origin.label) if isinstance(names, dict) else None
-    return data if found is None else with_names(data, found)
-
-
-def _csv_look(data: LabelledData) -> Rows:
-    """Every cell as it is written."""
-    return open_csv(data.origin.files, as_text=data.origin.columns).as_written()
-
-
-def _saved(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
-    folder = files[0]
-    return open_saved(folder if folder.is_dir() else folder.parent)
-
-
-def _parquet(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
-    return open_parquet(files)
-
-
-def _npz(files: Sequence[Path], options: ReadOptions) -> LabelledData:
-    return read_npz(files[0], options)
-
-
-def _npy(files: Sequence[Path], options: ReadOptions) -> LabelledData:
-    return read_npy(files[0], options)
-
-
-def _images(files: Sequence[Path], options: ReadOptions) -> LabelledData:
-    return read_image_folder(files[0], options)
+    if images is None:
+        data = read_columns(rows, label, chosen, options)
+    else:
+        data = read_image_table(rows, label, chosen, images, options)
+    names = rows.class_names.get(label)
+    return data if names is None else name_classes(data, names)
 
 
 _LINES = (".csv", ".tsv", ".txt")
-_PACKED = tuple(s + p for p in (".gz", ".zip") for s in _LINES)
 _JSON = (".jsonl", ".ndjson")
+_PACKED_LINES = tuple(s + p for p in (".gz", ".zip") for s in _LINES)
+_PACKED_JSON = tuple(s + ".gz" for s in _JSON)
+_PARQUET = (".parquet", ".pq")
 
 FORMATS: tuple[Format, ...] = (
-    Format(
-        "parquet",
-        "Parquet",
-        (".parquet", ".pq"),
-        (".parquet", ".pq"),
-        write_parquet,
-        _parquet,
-        several=True,
-    ),
+    Format("parquet", "Parquet", _PARQUET, _PARQUET, write_parquet, open_parquet, several=True),
     Format(
         "csv",
         "CSV",
-        (*_LINES, *_PACKED, ".zip"),
+        (*_LINES, *_PACKED_LINES, ".zip"),
         _LINES,
         write_csv,
         open_csv,
         several=True,
-        look=_csv_look,
+        show=show_csv,
     ),
     Format(
         "jsonlines",
         "JSON lines",
-        (*_JSON, *(s + ".gz" for s in _JSON)),
+        (*_JSON, *_PACKED_JSON),
         _JSON,
         write_jsonlines,
         open_jsonlines,
         several=True,
     ),
     Format("excel", "Excel", (".xlsx", ".xlsm"), (".xlsx",), write_excel, open_excel),
-    Format("npz", "NPZ", (".npz",), (".npz",), write_npz, read=_npz),
-    Format("npy", "NPY", (".npy",), (".npz",), write_npz, read=_npy),
+    Format("npz", "NPZ", (".npz",), (".npz",), write_npz, read=read_npz),
+    Format("npy", "NPY", (".npy",), (".npz",), write_npz, read=read_npy),
+    Format("huggingface", "a saved Hugging Face data set", (), _PARQUET, write_saved, open_saved),
     Format(
-        "huggingface", "a saved Hugging Face data set", (), (".parquet", ".pq"), write_saved, _saved
+        "images",
+        "a folder of images by class",
+        (),
+        (".csv",),
+        write_images,
+        read=read_image_folder,
     ),
-    Format("images", "a folder of images by class", (), (".csv",), write_images, read=_images),
 )
 BY_NAME = {entry.name: entry for entry in FORMATS}
 TITLES = ", ".join(entry.title for entry in FORMATS)
@@ -196,7 +164,3 @@ def suffix_for(data: LabelledData) -> str:
         return ".csv"
     own = data.origin.files[0].suffix.lower() if data.origin.files else ""
     return own if own in entry.written else entry.written[0]
-
-
-def _together() -> str:
-    return " or ".join(entry.title for entry in FORMATS if entry.several)

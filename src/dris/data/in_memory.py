@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError
 from dris.core.validate import check_ids
 from dris.data.files import listed, one_line
-from dris.data.formats import table_examples
-from dris.data.images.image_files import pixels_of
-from dris.data.images.pixels import is_image
+from dris.data.formats import read_table
+from dris.data.images.image_files import decode_files
 from dris.data.labelled import Feature, How, LabelledData, Origin
 from dris.data.options import ReadOptions
 from dris.data.tables.label_columns import labels_of
-from dris.data.tables.memory_rows import MemoryRows
-from dris.data.tables.numpy_files import fill_gaps
+from dris.data.tables.numpy_files import channels_first, fill_gaps
+from dris.data.tables.rows import is_image_name, table_rows
 
 _ARROW = pa.Array | pa.ChunkedArray
 _WIDE = 512  # columns of a sparse matrix, above which it becomes components
@@ -54,7 +53,7 @@ def read_source(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
         return _from_sparse(source, labels, options)
     texts = _texts(source)
     if texts is not None:
-        if all(is_image(t) for t in texts[:100]):
+        if all(is_image_name(t) for t in texts[:100]):
             return _from_pictures(texts, labels, options)
         table = pa.table({"text": pa.array(texts, pa.large_string())})
         return _from_table(table, labels, options, {})
@@ -129,7 +128,7 @@ def _from_table(
         name = "label" if "label" not in table.schema.names else "given label"
         table = table.append_column(name, given)
         options = replace(options, label=name)
-    return table_examples(MemoryRows(table, names=names), options)
+    return read_table(table_rows(table, class_names=names), options)
 
 
 def _from_array(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
@@ -146,12 +145,8 @@ def _from_array(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
             f"images are bytes (uint8), got {x.dtype} of shape {x.shape}; scale them to 0..255, or "
             "flatten them to (N, D)"
         )
-    if x.ndim == 3:
-        x = x[:, None]
-    if x.ndim == 4 and x.shape[1] not in (1, 3) and x.shape[3] in (1, 3):
-        x = np.ascontiguousarray(x.transpose(0, 3, 1, 2))
-    if x.ndim == 4:
-        return _data(x, labels, options, "image", [])
+    if x.ndim > 2:
+        return _data(channels_first(x), labels, options, "image", [])
     with np.errstate(over="ignore", invalid="ignore"):
         table = np.array(x, dtype=np.float32)
     said = fill_gaps(table, options.missing, "x")
@@ -193,7 +188,7 @@ def _from_pictures(paths: Sequence[str], labels: Any, options: ReadOptions) -> L
     for path in paths:
         if not os.path.isfile(path):
             raise InputError(f"{one_line(path)} is no file; name images that are there")
-    x, _ = pixels_of(paths, Path(paths[0]), options.image_size)
+    x, _ = decode_files(paths, Path(paths[0]), options)
     data = _data(x, labels, options, "image", [])
     return replace(data, paths=np.array(paths, dtype=np.str_))
 
@@ -235,9 +230,8 @@ def _data(
     codes, classes, said = labels_of(
         _label_array(labels, len(x)),
         "labels",
-        _place,
-        merge=options.merge_spellings,
-        no_label=options.no_label,
+        lambda row: f"row {row} (the first is 0)",
+        options,
     )
     return LabelledData(
         x=x,
@@ -297,7 +291,3 @@ def _as_numpy(value: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
-
-
-def _place(row: int) -> str:
-    return f"row {row} (the first is 0)"

@@ -337,11 +337,38 @@ class LabelledData:
         }
 
 
-def unlabelled_aside(data: LabelledData) -> LabelledData:
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a copy of the data differs in: rows that stay, columns to add, new labels and marks.
+
+    Each has an entry for every row of the file; those that `blank` marks have no label, and keep it
+    so. None means that all have one.
+    """
+
+    keep: NDArray[np.bool_]
+    columns: Mapping[str, NDArray[Any]]
+    labels: NDArray[Any] | None
+    marks: Mapping[str, NDArray[np.bool_]]
+    blank: NDArray[np.bool_] | None = None
+
+    def has_label(self, row: int) -> bool:
+        """True if a row has a label."""
+        return self.blank is None or not self.blank[row]
+
+    def relabelled(self, data: LabelledData) -> NDArray[np.bool_]:
+        """The rows of the file whose label is another one."""
+        changed = np.zeros(len(self.keep), dtype=np.bool_)
+        if self.labels is not None:
+            there = slice(None) if self.blank is None else ~self.blank
+            changed[there] = self.labels[there] != data.given()
+        return changed
+
+
+def set_unlabelled_aside(data: LabelledData) -> LabelledData:
     """The data without the rows whose label is -1, which are put aside as `unlabelled`.
 
     >>> data = LabelledData.of(np.eye(3), [0, -1, 1], classes=("a", "b"))
-    >>> kept = unlabelled_aside(data)
+    >>> kept = set_unlabelled_aside(data)
     >>> kept, kept.ids.tolist(), kept.unlabelled.rows.tolist()
     (LabelledData(2 examples × 3, 2 classes, 0 trusted), [0, 2], [1])
     """

@@ -5,9 +5,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
-from dris.core.errors import InputError, suggest_name
+from dris.core.errors import InputError, Problems, suggest_name
 from dris.data.files import listed, one_line
-from dris.data.findings.problems import Problems, nearest
 
 Missing = Literal["mark", "median", "refuse"]
 Text = Literal["auto", "words", "sentences"]
@@ -100,7 +99,7 @@ text='auto', merge_spellings=False, no_label=('?',), image_size=None, allow_outs
         special = self.special(label)
         absent = [n for n in (*special, *(self.features or ()), *self.without) if n not in present]
         if absent:
-            asked = ", ".join(f"{one_line(n)!r}{nearest(n, present)}" for n in absent)
+            asked = ", ".join(f"{one_line(n)!r}{suggest_name(n, present, repr)}" for n in absent)
             problems.add(
                 f"{where} has no column {asked}; its columns are {listed(present)}"
                 + (_HEADERLESS if str(where).lower().endswith(_LINES) else "")

@@ -16,9 +16,8 @@ from dris.data.files import (
     reading,
 )
 from dris.data.formats import BY_NAME
-from dris.data.images.image_list import write_lines
-from dris.data.labelled import LabelledData
-from dris.data.tables.copies import Change
+from dris.data.labelled import Change, LabelledData
+from dris.data.tables.csvfile import write_lines
 from dris.data.writer import Writer
 
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from dris.core.errors import InputError
 from dris.data.files import PathLike, files_of, in_order, listed, reading, refuse_endless
-from dris.data.findings.label_findings import examined
+from dris.data.findings.label_findings import add_findings
 from dris.data.formats import BY_NAME, GATHERED, TITLES, Format, format_of
-from dris.data.images.image_files import holds_images
+from dris.data.images.image_files import has_image_folders
 from dris.data.in_memory import read_source
-from dris.data.labelled import LabelFinding, LabelledData, unlabelled_aside
+from dris.data.labelled import LabelFinding, LabelledData, set_unlabelled_aside
 from dris.data.options import ReadKeywords, ReadOptions
 from dris.data.tables.saved_dataset import is_saved_dataset
 
@@ -68,7 +68,7 @@ def read_with(options: ReadOptions, data: Any, y: Any = None) -> LabelledData:
         return data
     if _are_paths(data, y):
         return _read_files(data, options)
-    return examined(unlabelled_aside(read_source(data, y, options)))
+    return add_findings(set_unlabelled_aside(read_source(data, y, options)))
 
 
 def _are_paths(data: Any, y: Any) -> bool:
@@ -88,11 +88,11 @@ def _read_files(paths: PathLike | Sequence[PathLike], options: ReadOptions) -> L
         entry = _kind_of(found)
     for path in found:
         refuse_endless(path)
-    data = unlabelled_aside(entry.examples(found, options))
+    data = set_unlabelled_aside(entry.examples(found, options))
     pa.default_memory_pool().release_unused()  # what decoding took; the proxies need it more
     if options.labels_only:
         return data
-    return examined(data, _same_files(found))
+    return add_findings(data, _same_files(found))
 
 
 def _kind_of(files: Sequence[Path]) -> Format:
@@ -121,7 +121,7 @@ def _inside(folder: Path, options: ReadOptions) -> tuple[Format, tuple[Path, ...
             parts = [p for p in inside if p.name.lower().endswith(suffixes) and not p.is_dir()]
             if parts:
                 entry = format_of(parts[0])
-                if options.label is None and entry.open is not None and holds_images(folder):
+                if options.label is None and entry.open is not None and has_image_folders(folder):
                     names = entry.open(in_order(parts)).schema.names
                     if "label" not in names:
                         break  # the folders are the labels

@@ -7,7 +7,6 @@ the original differ.
 
 import hashlib
 import os
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -16,26 +15,9 @@ from dris.core.errors import InputError
 from dris.core.temporaries import remove_left, temporary_for
 from dris.data.files import one_line
 
-_ADDRESS = re.compile(r"^([a-z][a-z0-9+.-]+):/{1,3}(?=[^/])", re.I)
 
-
-def address_of(text: str) -> str | None:
-    """The address that a path means, None for a path of this machine.
-
-    `pathlib` makes one slash of two, which is undone here.
-
-    >>> address_of("s3:/bucket/a.csv"), address_of("data/a.csv"), address_of("file:/tmp/a.csv")
-    ('s3://bucket/a.csv', None, 'file:///tmp/a.csv')
-    """
-    found = _ADDRESS.match(text)
-    if found is None or len(found[1]) < 2:
-        return None
-    slashes = "///" if found[1].lower() == "file" else "//"
-    return f"{found[1]}:{slashes}{text[found.end() :]}"
-
-
-def fetched(address: str) -> Path:
-    """A file or folder of this machine with what lies at the address."""
+def fetch(address: str) -> Path:
+    """Fetch what lies at an address; the file or folder of this machine that holds it."""
     from pyarrow import fs
 
     try:

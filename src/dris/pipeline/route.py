@@ -9,7 +9,7 @@ import numpy as np
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, RECOMMENDED, RULES, Rule, rule_of
-from dris.data.findings.uninformative import telling
+from dris.data.findings.leaks import drop_uninformative_columns
 from dris.data.labelled import LabelledData
 from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import Progress
@@ -59,7 +59,7 @@ def decide(
         raise InputError("fix is for clean; leave keep and rule out")
     if dynamics is not None and probabilities is not None:
         raise InputError("dynamics and probabilities both replace proxies; pass one")
-    data = telling(data)
+    data = drop_uninformative_columns(data)
     ours = dynamics is None and probabilities is None
     certified = ours and bool(how.canaries)
     check_rule(rule, keep, canaries=certified, n=len(data))

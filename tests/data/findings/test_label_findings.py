@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from dris.core.errors import InputError
-from dris.data.findings.label_findings import row_groups, row_keys, spelled
+from dris.data.findings.label_findings import row_groups, row_keys, spelling_of
 from dris.data.outputs import write_data
 from dris.data.reader import read_data
 
@@ -54,9 +54,9 @@ def test_merging_takes_the_commonest_spelling_and_says_what_it_changed():
 
 
 def test_classes_that_only_look_alike_are_not_joined():
-    assert spelled("rose") != spelled("rosé")
-    assert spelled("a b") != spelled("ab")
-    assert spelled("1.0") == spelled("1")
+    assert spelling_of("rose") != spelling_of("rosé")
+    assert spelling_of("a b") != spelling_of("ab")
+    assert spelling_of("1.0") == spelling_of("1")
     assert read(["rose", "rosé"] * 5, merge_spellings=True).classes == ("rose", "rosé")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dris
-from dris.data.findings.uninformative import MOST, telling
+from dris.data.findings.leaks import MAX_BYTES, drop_uninformative_columns
 from dris.data.labelled import LabelledData
 
 RNG = np.random.default_rng(0)
@@ -18,7 +18,7 @@ def data(x, y=Y):
 
 def test_constants_and_copies_go_and_the_rest_stays_in_order():
     odd = np.column_stack((np.zeros(300), X[:, :2], X[:, 0], X[:, 2:], np.full(300, 7.0)))
-    found = telling(data(odd))
+    found = drop_uninformative_columns(data(odd))
     assert found.x.tolist() == data(X).x.tolist()
     assert found.features[0].width == 4
     assert (found.leaks, found.notes) == ((), ())
@@ -26,35 +26,35 @@ def test_constants_and_copies_go_and_the_rest_stays_in_order():
 
 def test_what_tells_something_is_the_same_object():
     whole = data(X)
-    assert telling(whole) is whole
+    assert drop_uninformative_columns(whole) is whole
     nothing = data(np.ones((300, 2)))
-    assert telling(nothing) is nothing  # nothing would be left
+    assert drop_uninformative_columns(nothing) is nothing  # nothing would be left
 
 
 def test_a_column_that_is_the_label_is_left_out_and_named():
-    found = telling(data(np.column_stack((X, Y))))
+    found = drop_uninformative_columns(data(np.column_stack((X, Y))))
     assert found.x.shape == (300, 4)
     assert [(leak.column, leak.left_out) for leak in found.leaks] == [("x[4]", True)]
     said = "column 'x[4]' repeats the given label, wrong ones included, and is left out"
     assert said in found.notes
-    twin = telling(data(np.column_stack((X, RNG.permutation(Y)))))
+    twin = drop_uninformative_columns(data(np.column_stack((X, RNG.permutation(Y)))))
     assert (twin.x.shape, twin.leaks) == ((300, 5), ())
 
 
 def test_the_label_alone_is_learned_from_all_the_same_and_no_limit_is_given():
-    found = telling(data(Y[:, None].astype(float)))
+    found = drop_uninformative_columns(data(Y[:, None].astype(float)))
     assert found.x.shape == (300, 1)
     assert [leak.left_out for leak in found.leaks] == [False]
 
 
 def test_images_and_large_tables_stay_as_they_are(monkeypatch):
     pictures = LabelledData.of(np.zeros((300, 1, 2, 2), np.uint8), Y, classes=("a", "b", "c"))
-    assert telling(pictures) is pictures
+    assert drop_uninformative_columns(pictures) is pictures
     odd = data(np.column_stack((np.zeros(300), X)))
-    assert telling(odd) is not odd
-    monkeypatch.setattr("dris.data.findings.uninformative.MOST", odd.x.nbytes - 1)
-    assert telling(odd) is odd
-    assert MOST > 1e8
+    assert drop_uninformative_columns(odd) is not odd
+    monkeypatch.setattr("dris.data.findings.leaks.MAX_BYTES", odd.x.nbytes - 1)
+    assert drop_uninformative_columns(odd) is odd
+    assert MAX_BYTES > 1e8
 
 
 @pytest.mark.parametrize("door", ["array", "frame", "estimator"])

@@ -8,7 +8,7 @@ import pytest
 
 import dris
 from dris.core.errors import InputError
-from dris.data.findings.telltale import telltale_words, without_words
+from dris.data.findings.telltale import remove_words, telltale_words
 from dris.data.tables import labelled_table as stream
 
 TOPICS = ("sport", "money", "health")
@@ -88,7 +88,7 @@ def test_the_labels_words_are_left_out_through_every_door(tmp_path, door):
 
 def test_without_its_words_a_text_keeps_all_others():
     texts = pa.array(["Red, redder; infrared RED_1", "rouge", None])
-    assert without_words(texts, ["red", "1"]).to_pylist() == [", redder; infrared _", "rouge", None]
+    assert remove_words(texts, ["red", "1"]).to_pylist() == [", redder; infrared _", "rouge", None]
 
 
 def test_while_the_label_is_learned_from_no_range_is_given():
@@ -103,14 +103,14 @@ def test_while_the_label_is_learned_from_no_range_is_given():
 
 
 def test_where_only_such_words_could_be_learned_from_they_stay_and_are_named(monkeypatch):
-    real = stream.encoded
+    real = stream.encode
 
-    def encoded(rows, *how):
-        if isinstance(rows, stream.Reworded):
+    def encoded(*how, without=None):
+        if without:
             raise InputError("nothing is left")
-        return real(rows, *how)
+        return real(*how)
 
-    monkeypatch.setattr(stream, "encoded", encoded)
+    monkeypatch.setattr(stream, "encode", encoded)
     texts, given, _ = texts_of()
     decision = dris.clean(dris.read_data(texts, y=given))
     (leak,) = decision.data.leaks

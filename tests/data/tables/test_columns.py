@@ -9,8 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 
 from dris.core.errors import InputError
 from dris.data.reader import read_data
-from dris.data.tables.numbers.dates import written_dates
-from dris.data.tables.numbers.written_numbers import written_numbers
+from dris.data.tables.written import parse_dates, parse_numbers
 
 N = 60
 
@@ -41,7 +40,7 @@ def read(**columns):
     ],
 )
 def test_numbers_as_people_write_them(cells, values):
-    assert written_numbers(pa.array(cells)).values.to_pylist() == pytest.approx(values)
+    assert parse_numbers(pa.array(cells)).values.to_pylist() == pytest.approx(values)
 
 
 def test_a_comma_before_three_digits_means_a_decimal_where_semicolons_part_cells(tmp_path):
@@ -56,13 +55,13 @@ def test_any_numbers_written_with_thousands_and_commas_come_back(values):
     american = [f"${v:,.2f}" for v in values]
     german = [f"{v:,.2f} €".translate(str.maketrans(",.", ".,")) for v in values]
     for cells in (american, german):
-        found = written_numbers(pa.array(cells))
+        found = parse_numbers(pa.array(cells))
         assert found.values.to_pylist() == pytest.approx(values)
 
 
 @pytest.mark.parametrize("cells", [["red", "7"], ["1-2", "3-4"], ["12 kg", "9 lb"], ["4.2.1"] * 3])
 def test_what_is_no_number_is_none(cells):
-    assert written_numbers(pa.array(cells)) is None
+    assert parse_numbers(pa.array(cells)) is None
 
 
 @pytest.mark.parametrize(
@@ -82,9 +81,9 @@ def test_what_is_no_number_is_none(cells):
     ],
 )
 def test_dates_as_people_write_them(cells, style):
-    found = written_dates(pa.array(cells))
+    found = parse_dates(pa.array(cells))
     assert found.style == style
-    assert found.micros[0].as_py() // 86_400_000_000 == 19813
+    assert found.values[0].as_py() // 86_400_000_000 == 19813
     assert not found.ambiguous
 
 
@@ -100,7 +99,7 @@ def test_a_date_that_might_be_read_in_two_ways_is_said_to_be():
     "cells", [["4.2.1", "4.3.0"], ["red", "blue"], ["12", "13"], ["99.99.2024"]]
 )
 def test_what_is_no_date_is_none(cells):
-    assert written_dates(pa.array(cells)) is None
+    assert parse_dates(pa.array(cells)) is None
 
 
 def test_a_day_that_there_is_not_counts_as_missing_and_is_named():

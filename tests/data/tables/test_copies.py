@@ -7,7 +7,7 @@ import pytest
 
 from dris import read_data
 from dris.data.formats import suffix_for
-from dris.data.tables.copies import _with_cell, record_bytes
+from dris.data.tables.csvfile import record_bytes, replace_cell
 
 
 def read_back(body: bytes, separator: str = ",") -> list[list[str]]:
@@ -31,14 +31,14 @@ def test_whatever_a_cell_holds_is_read_back(cell):
 def test_all_other_cells_keep_their_bytes(body, at, expected):
     cells = read_back(body)[0]
     cells[at] = "yes"
-    assert _with_cell(body, cells, at, ",") == expected
+    assert replace_cell(body, cells, at, ",") == expected
 
 
 def test_quotes_inside_a_cell_that_is_not_quoted_have_the_record_written_anew():
     body = b'5" pipe,no'
     cells = read_back(body)[0]
     cells[1] = "yes"
-    assert read_back(_with_cell(body, cells, 1, ",")) == [['5" pipe', "yes"]]
+    assert read_back(replace_cell(body, cells, 1, ",")) == [['5" pipe', "yes"]]
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv"])

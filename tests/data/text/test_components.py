@@ -14,11 +14,11 @@ from dris.core.errors import InputError
 from dris.data.reader import read_data
 from dris.data.text import sentences
 from dris.data.text.components import fit_components
-from dris.data.text.ngrams import all_keys, hashed_ngrams, normal
+from dris.data.text.ngrams import hashed_ngrams, normalize, text_keys
 
 
 def texts(*words):
-    return normal(pa.array(words))
+    return normalize(pa.array(words))
 
 
 def words_of(text):
@@ -80,7 +80,7 @@ def test_components_follow_their_rows_in_any_order_to_the_last_digit():
     cells = pa.array(lines)
     order = np.random.default_rng(1).permutation(len(lines))
     other = cells.take(order)
-    one, two = (fit_components(c, all_keys(c)) for c in (cells, other))
+    one, two = (fit_components(c, text_keys(c)) for c in (cells, other))
     a, b = (np.zeros((len(lines), f.width), np.float32) for f in (one, two))
     one.put(cells, a)
     two.put(other, b)
@@ -90,7 +90,7 @@ def test_components_follow_their_rows_in_any_order_to_the_last_digit():
 def test_texts_that_were_all_seen_are_not_read_twice_and_have_the_same_numbers():
     lines, _ = corpus()
     cells = pa.array([*lines, lines[0], None])
-    found = fit_components(cells, all_keys(cells))
+    found = fit_components(cells, text_keys(cells))
     assert found.known is not None
     seen, anew = (np.zeros((len(cells), found.width), np.float32) for _ in range(2))
     found.put(cells, seen)
@@ -124,13 +124,13 @@ class FakeModel:
 
     def encode(self, lines, **_):
         FakeModel.asked += len(lines)
-        return np.array([[zlib.crc32(t.encode()) % 97] * sentences.MODEL.width for t in lines])
+        return np.array([[zlib.crc32(t.encode()) % 97] * sentences.WIDTH for t in lines])
 
 
 @pytest.fixture
 def fake_model(monkeypatch):
     monkeypatch.setattr(sentences, "_model", FakeModel)
-    monkeypatch.setattr(sentences, "sentences_for", lambda cells, how: how != "words")
+    monkeypatch.setattr(sentences, "use_sentences", lambda cells, how: how != "words")
     FakeModel.asked = 0
 
 

@@ -9,47 +9,47 @@ from numpy.typing import NDArray
 
 from dris.core.parameters import parameter
 from dris.data.files import listed, one_line
-from dris.data.findings.leaks import leaks_said
+from dris.data.findings.leaks import describe_leaks
 from dris.data.labelled import LabelFinding, LabelledData, Value
 
 _MISSING = {"nan", "none", "null", "na", "n/a", "#n/a", "?", "-", "--", "unknown", "missing", ""}
 _MISSING |= {"(missing)", "tbd", "undefined"}
-_MOST_ROWS = 1000
+_MAX_ROWS = 1000
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
-def examined(data: LabelledData, more: Sequence[LabelFinding] = ()) -> LabelledData:
+def add_findings(data: LabelledData, more: Sequence[LabelFinding] = ()) -> LabelledData:
     """The data with everything that is seen in its labels, as findings and as notes.
 
     >>> data = LabelledData.of(np.eye(6), [0, 1, 2, 1, 0, 0], classes=("cat", "dog", "Dog"))
-    >>> [f.kind for f in examined(data).findings]
+    >>> [f.kind for f in add_findings(data).findings]
     ['spellings', 'few']
     """
     counts = np.bincount(data.labels, minlength=len(data.classes))
     keys = data.groups if data.groups is not None else row_keys(data.x)
     groups = row_groups(keys) if data.x.size else None
-    found = [
+    findings = [
         *more,
-        *_leaks(data),
+        *(LabelFinding("leak", len(data), text) for text in describe_leaks(data.leaks)),
         *_unlabelled(data),
         *_missing(data, counts),
         *_spellings(data.classes, counts),
-        *_many(data, counts),
+        *_many(data),
         *_few(data, counts),
         *(() if groups is None else _repeated(data, groups)),
     ]
     return replace(
         data,
-        findings=tuple(found),
+        findings=tuple(findings),
         groups=groups,
-        notes=(*data.notes, *(finding.text for finding in found)),
+        notes=(*data.notes, *(finding.text for finding in findings)),
     )
 
 
-def spelled(value: Value) -> str:
+def spelling_of(value: Value) -> str:
     """What two spellings of one class have in common: letters, without case, spaces or marks.
 
-    >>> spelled("Not\u00a0 spam\u200b") == spelled("not spam")
+    >>> spelling_of("Not\u00a0 spam\u200b") == spelling_of("not spam")
     True
     """
     text = unicodedata.normalize("NFKC", str(value))
@@ -62,19 +62,19 @@ def spelled(value: Value) -> str:
     return f"{number:g}" if np.isfinite(number) else text
 
 
-def merged(
+def merge_spellings(
     labels: NDArray[np.int64], classes: tuple[Value, ...]
 ) -> tuple[NDArray[np.int64], tuple[Value, ...], tuple[str, ...]]:
     """Labels with the spellings of one class joined to the commonest of them, and what was.
 
-    >>> merged(np.array([0, 1, 1]), ("Dog", "dog"))
+    >>> merge_spellings(np.array([0, 1, 1]), ("Dog", "dog"))
     (array([0, 0, 0]), ('dog',), ("'Dog' became 'dog' in 1 row",))
     """
     counts = np.bincount(labels, minlength=len(classes))
     best: dict[str, int] = {}
     for i in sorted(range(len(classes)), key=lambda i: (-int(counts[i]), str(classes[i]))):
-        best.setdefault(spelled(classes[i]), i)
-    to = [best[spelled(value)] for value in classes]
+        best.setdefault(spelling_of(classes[i]), i)
+    to = [best[spelling_of(value)] for value in classes]
     kept = sorted(set(to))
     place = {old: new for new, old in enumerate(kept)}
     said = [
@@ -119,10 +119,6 @@ def row_groups(keys: NDArray[np.integer]) -> NDArray[np.int64] | None:
     return np.asarray(np.argsort(np.argsort(first))[inverse], dtype=np.int64)
 
 
-def _leaks(data: LabelledData) -> list[LabelFinding]:
-    return [LabelFinding("leak", len(data), text) for text in leaks_said(data.leaks)]
-
-
 def _unlabelled(data: LabelledData) -> list[LabelFinding]:
     aside = data.unlabelled
     if aside is None:
@@ -139,13 +135,12 @@ def _unlabelled(data: LabelledData) -> list[LabelFinding]:
 
 
 def _missing(data: LabelledData, counts: NDArray[np.int64]) -> list[LabelFinding]:
-    odd = [i for i, v in enumerate(data.classes) if spelled(v) in _MISSING]
+    odd = [i for i, v in enumerate(data.classes) if spelling_of(v) in _MISSING]
     if not odd:
         return []
     total = int(counts[odd].sum())
     names = listed([f"{data.classes[i]!r} ({counts[i]:,})" for i in odd])
-    words = [str(data.classes[i]) for i in odd]
-    remedy = parameter("no_label", list(words))
+    remedy = parameter("no_label", [str(data.classes[i]) for i in odd])
     text = (
         f"{_rows(total)} have a label that reads as missing, {names}, and count as a class; "
         f"{remedy} puts them aside"
@@ -156,19 +151,20 @@ def _missing(data: LabelledData, counts: NDArray[np.int64]) -> list[LabelFinding
 def _spellings(classes: Sequence[Value], counts: NDArray[np.int64]) -> list[LabelFinding]:
     alike: dict[str, list[int]] = {}
     for i, value in enumerate(classes):
-        alike.setdefault(spelled(value), []).append(i)
+        alike.setdefault(spelling_of(value), []).append(i)
     several = [group for group in alike.values() if len(group) > 1]
     if not several:
         return []
-    told = [" / ".join(f"{classes[i]!r} ({counts[i]:,})" for i in group) for group in several]
+    ways = [" / ".join(f"{classes[i]!r} ({counts[i]:,})" for i in group) for group in several]
+    more = f" and {len(ways) - 5} more" if len(ways) > 5 else ""
     text = (
         f"{len(several)} {'class is' if len(several) == 1 else 'classes are'} spelled in several "
-        f"ways: {_some(told)}; `merge_spellings` joins them"
+        f"ways: {'; '.join(ways[:5])}{more}; `merge_spellings` joins them"
     )
     return [LabelFinding("spellings", len(several), text)]
 
 
-def _many(data: LabelledData, counts: NDArray[np.int64]) -> list[LabelFinding]:
+def _many(data: LabelledData) -> list[LabelFinding]:
     classes, n = len(data.classes), len(data)
     if classes <= n // 2 or n < 20:
         return []
@@ -190,17 +186,16 @@ def _few(data: LabelledData, counts: NDArray[np.int64]) -> list[LabelFinding]:
 
 
 def _repeated(data: LabelledData, groups: NDArray[np.int64]) -> list[LabelFinding]:
-    """Rows that occur twice, and among them those whose labels differ."""
+    """Rows that occur twice, and those among them whose labels differ."""
     size = np.bincount(groups)
     low = np.full(len(size), len(data.classes))
     high = np.full(len(size), -1)
     np.minimum.at(low, groups, data.labels)
     np.maximum.at(high, groups, data.labels)
     torn = low < high
-    found = []
     again = int((size - 1).sum())
     text = f"{_rows(again)} {'repeats' if again == 1 else 'repeat'} the features of another exactly"
-    found.append(LabelFinding("duplicate", again, text, _where(size[groups] > 1)))
+    findings = [LabelFinding("duplicate", again, text, _where(size[groups] > 1))]
     if torn.any():
         at = np.flatnonzero(torn[groups])
         members = np.flatnonzero(groups == groups[at[0]])
@@ -220,18 +215,13 @@ def _repeated(data: LabelledData, groups: NDArray[np.int64]) -> list[LabelFindin
             f"{one_line(pair[1], 40)} ({one_line(names[0], 30)!r}, {one_line(names[1], 30)!r}): "
             f"{why}"
         )
-        found.append(LabelFinding("conflict", len(at), text, _where(torn[groups])))
-    return found
+        findings.append(LabelFinding("conflict", len(at), text, _where(torn[groups])))
+    return findings
 
 
 def _where(mask: NDArray[np.bool_]) -> tuple[int, ...]:
-    return tuple(np.flatnonzero(mask)[:_MOST_ROWS].tolist())
+    return tuple(np.flatnonzero(mask)[:_MAX_ROWS].tolist())
 
 
 def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"
-
-
-def _some(told: Sequence[str], most: int = 5) -> str:
-    more = f" and {len(told) - most} more" if len(told) > most else ""
-    return "; ".join(told[:most]) + more

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dris.data.findings.leaks import LEFT_OUT
-from dris.data.text.ngrams import BUCKETS, hashed_words, normal
+from dris.data.findings.leaks import MIN_LEFT_OUT
+from dris.data.text.ngrams import BUCKETS, hashed_words, normalize
 
 _SAMPLE = 20_000  # texts that are looked at
 _OF_A_CLASS = 20  # texts at least: of fewer, an honest word may be in all
@@ -41,12 +41,12 @@ def telltale_words(
     counted = np.minimum(sizes, len(drawn) - sizes) >= _OF_A_CLASS
     if counted.sum() < 2:
         return []
-    texts = normal(cells.take(pa.array(drawn)))
+    texts = normalize(cells.take(pa.array(drawn)))
     owner, bucket = hashed_words(texts)
     each = np.unique(bucket * len(texts) + owner)  # each bucket of a text once
     bucket, owner = np.divmod(each, len(texts))
     # Only words that are in as many texts as a class has can be that class.
-    allowed = (1 - LEFT_OUT) * np.minimum(sizes, len(drawn) - sizes)
+    allowed = (1 - MIN_LEFT_OUT) * np.minimum(sizes, len(drawn) - sizes)
     within = np.bincount(bucket, minlength=BUCKETS)
     close = np.zeros(BUCKETS, dtype=np.bool_)
     for size, most in zip(sizes[counted], allowed[counted], strict=True):
@@ -63,10 +63,10 @@ def telltale_words(
     return sorted(set(words)) if len(told) >= counted.sum() - 1 else []
 
 
-def without_words(cells: Any, words: Sequence[str]) -> Any:
+def remove_words(cells: Any, words: Sequence[str]) -> Any:
     """The texts without these words, whatever their case.
 
-    >>> without_words(pa.array(["__label__Red a redder b", None]), ["red"]).to_pylist()
+    >>> remove_words(pa.array(["__label__Red a redder b", None]), ["red"]).to_pylist()
     ['__label__ a redder b', None]
     """
     spelled = "|".join(map(re.escape, words))

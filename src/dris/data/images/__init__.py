@@ -1,6 +1,5 @@
 """Images with labels.
 
 In reading order: `image_files` (folders and tables of paths), `pixels` (one decoder),
-`gradient_features` (what to learn from where no network is at hand), `image_list` (what is
-written of a folder).
+`gradient_features` (what to learn from where no network is at hand).
 """

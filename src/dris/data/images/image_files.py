@@ -7,131 +7,125 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from dris.core.errors import InputError
+from dris.core.errors import InputError, Problems
 from dris.core.validate import check_count
-from dris.data.files import fingerprint_of, in_order, listed, one_line, reading
-from dris.data.files import refuse_larger_than_memory as refuse_too_large
-from dris.data.images.pixels import OWN_SIZE, USUAL_SIZE, decoded, is_image, outline
-from dris.data.labelled import Feature, LabelledData, Origin
+from dris.data.files import (
+    fingerprint_of,
+    in_order,
+    listed,
+    one_line,
+    reading,
+    refuse_larger_than_memory,
+)
+from dris.data.images.pixels import OWN_SIZE, USUAL_SIZE, decoded, outline
+from dris.data.labelled import Change, Feature, LabelledData, Origin
 from dris.data.options import ReadOptions
-from dris.data.tables.label_columns import is_text
-from dris.data.tables.labelled_table import marks_of, origin_of
-from dris.data.tables.numbers.encoding import Rows, where_of
+from dris.data.tables.csvfile import write_lines
+from dris.data.tables.labelled_table import labelled_rows, labels_in
+from dris.data.tables.rows import Rows, bytes_field, is_image_name
 
 # Opens the i-th image: a path or a file, and what to call it in a message.
 _Images = Callable[[], Iterable[tuple[Any, str]]]
 
 
-def read_image_folder(root: Path, options: ReadOptions) -> LabelledData:
-    """Images in a folder for each class; the id of an image is its path below `root`.
+def read_image_folder(files: Sequence[Path], options: ReadOptions) -> LabelledData:
+    """Images in a folder for each class; the id of an image is its path below the folder.
 
     Classes are sorted by name, images within them too. Files that are no images are left out
     with a note; a class without images is none.
     """
+    (root,) = files
     if any((options.label, options.id, options.trusted, options.features)):
         raise InputError(
             f"{root} is a folder of images, where the folders are the labels and the paths the "
             "ids; for `label`, `id`, `trusted` or `features` pass a CSV of paths and labels"
         )
     with reading(root, "folder of images"):
-        found, other = _listed(root)
-    classes = tuple(found)
+        groups, other = _listed(root)
+    classes = tuple(groups)
     if len(classes) < 2:
         raise InputError(
             f"{root} holds images of {len(classes)} classes; at least two are needed, as "
             f"{root.name}/<class>/<image>.png"
         )
-    files = [file for group in found.values() for file in group]
-    ids = [file.relative_to(root).as_posix() for file in files]
+    images = tuple(file for group in groups.values() for file in group)
+    ids = [file.relative_to(root).as_posix() for file in images]
     for name in ids:
         if not name.isascii() and name.encode("utf-8", "replace").decode() != name:
             raise InputError(f"the file name {name!a} in {root} is not UTF-8; rename it")
-    x, width = nothing(len(files)), 0
+    paths = [str(file) for file in images]
+    x: NDArray[Any] = _nothing(len(images))
+    features: tuple[Feature, ...] = ()
     if not options.labels_only:
-        x, width = pixels_of([str(file) for file in files], root, options.image_size)
+        x, features = decode_files(paths, root, options)
+    columns = ("path", "label", "id")
     return LabelledData(
         x=x,
-        labels=np.repeat(np.arange(len(classes)), [len(group) for group in found.values()]),
+        labels=np.repeat(np.arange(len(classes)), [len(group) for group in groups.values()]),
         classes=classes,
         ids=np.array(ids, dtype=np.str_),
-        trusted=np.zeros(len(files), dtype=np.bool_),
-        features=(Feature("image", "image", width),) if width else (),
-        origin=Origin(
-            "images", tuple(files), fingerprint_of(files), "label", "id", ("path", "label", "id")
-        ),
-        paths=np.array([str(file) for file in files], dtype=np.str_),
+        trusted=np.zeros(len(images), dtype=np.bool_),
+        features=features,
+        origin=Origin("images", images, fingerprint_of(images), "label", "id", columns),
+        paths=np.array(paths, dtype=np.str_),
         notes=(f"{other} files below {root} are no images and were left out",) if other else (),
-        made_small=_is_usual(x, options.image_size),
+        made_small=_is_usual(x, options),
     )
 
 
-def image_column(rows: Rows, options: ReadOptions) -> str | None:
-    """The column that holds images or their paths, None when the table has none.
-
-    Encoded images are binary, or a struct with bytes as Hugging Face keeps them; paths are text
-    whose first cell ends as an image file does.
-    """
-    _, chosen = options.resolve(rows.schema.names, where_of(rows))
-    kinds = dict(zip(rows.schema.names, rows.schema.types, strict=True))
-    for name in chosen:
-        kind = kinds[name]
-        if _bytes_in(kind) is not None or (is_text(kind) and is_image(_first(rows, name))):
-            if options.features and len(chosen) > 1:
-                raise InputError(
-                    f"column {one_line(name)!r} of {where_of(rows)} holds images, which are "
-                    "learned from alone; name it alone, or not at all, in `features`"
-                )
-            return name
-    return None
+def write_images(data: LabelledData, change: Change, path: Path) -> None:
+    """Write a list of the kept images: path from the list's own folder, label, id, new columns."""
+    files = [os.path.relpath(file, path.parent) for file in data.origin.files]
+    labels = data.given() if change.labels is None else change.labels
+    values = [np.array(files), labels, data.ids, *change.columns.values()]
+    write_lines(path, ["path", "label", "id", *change.columns], values, change.keep)
 
 
-def read_image_table(rows: Rows, options: ReadOptions, column: str) -> LabelledData:
+def read_image_table(
+    rows: Rows, label: str, chosen: Sequence[str], column: str, options: ReadOptions
+) -> LabelledData:
     """Images from the column of a table; paths are relative to the folder of the file."""
-    label, chosen = options.resolve(rows.schema.names, where_of(rows))
-    inside = _bytes_in(rows.schema.field(column).type) is not None
-    with reading(where_of(rows), f"{rows.format} file"):
-        marks = marks_of(rows, label, options)
+    problems = Problems(rows.where)
+    with reading(rows.where, f"{rows.format} file"):
+        marks = labels_in(rows, label, options, problems)
+        problems.refuse()
+        if marks is None:  # which has been refused
+            raise InputError(f"{rows.where} cannot be read; check it")
         paths = None
-        if not inside:
-            found = list(_paths(rows, column, outside=options.allow_outside))
-            paths = np.array(found, dtype=np.str_)
-        x, width = nothing(rows.count), 0
+        if bytes_field(rows.schema.field(column).type) is None:
+            names = _paths(rows, column, outside=options.allow_outside)
+            paths = np.array(list(names), dtype=np.str_)
+        x: NDArray[Any] = _nothing(rows.count)
+        features: tuple[Feature, ...] = ()
         if not options.labels_only:
-            x, width = _pixels(
+            x, features = _decode(
                 lambda: _encoded(rows, column) if paths is None else _files(paths, rows),
                 rows.count,
-                where_of(rows),
-                options.image_size,
+                rows.where,
+                column,
+                options,
             )
-    if marks is None:  # marks_of has refused them
-        raise InputError(f"{where_of(rows)} cannot be read; check it")
     beside = [name for name in chosen if name != column]
-    return LabelledData(
+    notes = [f"learned from the images alone, not from {listed(beside)}"] if beside else []
+    return labelled_rows(
+        rows,
+        label,
+        options,
+        marks,
+        beside=[] if paths is None else [Path(p) for p in paths],
         x=x,
-        labels=marks.labels,
-        classes=marks.classes,
-        ids=marks.ids,
-        trusted=marks.trusted,
-        features=(Feature(column, "image", width),) if width else (),
-        origin=origin_of(
-            rows, label, options, beside=[] if paths is None else [Path(p) for p in paths]
-        ),
+        features=features,
         paths=paths,
-        shown=None if rows.files else rows,
-        notes=(
-            *marks.notes,
-            *[f"learned from the images alone, not from {listed(beside)}"] * bool(beside),
-        ),
-        made_small=_is_usual(x, options.image_size),
+        notes=(*marks.notes, *notes),
+        made_small=_is_usual(x, options),
     )
 
 
 def _listed(root: Path) -> tuple[dict[str, list[Path]], int]:
     """The images of each class folder, and how many other files there are."""
-    found: dict[str, list[Path]] = {}
+    groups: dict[str, list[Path]] = {}
     other = 0
     for folder in in_order(list(root.iterdir())):
         if folder.name.startswith("."):
@@ -140,7 +134,7 @@ def _listed(root: Path) -> tuple[dict[str, list[Path]], int]:
             other += 1
             continue
         inside = in_order([p for p in folder.iterdir() if not p.name.startswith(".")])
-        images = [file for file in inside if is_image(file.name) and file.is_file()]
+        images = [file for file in inside if is_image_name(file.name) and file.is_file()]
         deeper = next((d for d in inside if d.is_dir() and not d.is_symlink() and _any(d)), None)
         if deeper is not None:
             raise InputError(
@@ -149,36 +143,28 @@ def _listed(root: Path) -> tuple[dict[str, list[Path]], int]:
             )
         other += len(inside) - len(images)
         if images:
-            found[folder.name] = images
-    return found, other
+            groups[folder.name] = images
+    return groups, other
 
 
 def _any(folder: Path) -> bool:
-    return any(is_image(name) for name in os.listdir(folder))
+    return any(is_image_name(name) for name in os.listdir(folder))
 
 
-def pixels_of(
-    files: Sequence[str], where: Path | str, size: int | None
-) -> tuple[NDArray[np.uint8], int]:
-    """The images in these files as one array, and how many numbers each takes."""
-    return _pixels(lambda: ((file, file) for file in files), len(files), where, size)
+def decode_files(
+    files: Sequence[str], where: Path | str, options: ReadOptions
+) -> tuple[NDArray[np.uint8], tuple[Feature, ...]]:
+    """The images in these files as one array, and the feature that they are."""
+    return _decode(lambda: ((file, file) for file in files), len(files), where, "image", options)
 
 
-def _is_usual(x: NDArray[Any], size: int | None) -> bool:
-    """Whether images have the side that those are brought to for which nobody named one."""
-    return size is None and x.ndim == 4 and x.shape[-1] == USUAL_SIZE
-
-
-def nothing(n: int) -> NDArray[Any]:
-    """Rows of no numbers, where only labels are asked for."""
-    return np.zeros((n, 0), dtype=np.float32)
-
-
-def _pixels(
-    images: _Images, count: int, path: Path | str, size: int | None
-) -> tuple[NDArray[np.uint8], int]:
-    """All images as (N, C, S, S) bytes, and C·S·S; one channel when every image is grey."""
-    side = None if size is None else check_count(size, "image_size", at_least=1)
+def _decode(
+    images: _Images, count: int, where: Path | str, column: str, options: ReadOptions
+) -> tuple[NDArray[np.uint8], tuple[Feature, ...]]:
+    """All images as (N, C, S, S) bytes; one channel when every image is grey."""
+    side = options.image_size
+    if side is not None:
+        side = check_count(side, "image_size", at_least=1)
     sizes, grey = set(), True
     for file, name in images():
         shape, is_grey = outline(file, name)
@@ -189,29 +175,21 @@ def _pixels(
         alike = not others and width == height <= OWN_SIZE
         side = width if alike else USUAL_SIZE
     channels = 1 if grey else 3
-    refuse_too_large(path, count * channels * side * side)
+    refuse_larger_than_memory(where, count * channels * side * side)
     x = np.empty((count, channels, side, side), dtype=np.uint8)
     for row, (file, name) in zip(x, images(), strict=True):
         row[:] = decoded(file, name, side, channels)
     x.flags.writeable = False
-    return x, channels * side * side
+    return x, (Feature(column, "image", channels * side * side),)
 
 
-def _bytes_in(kind: Any) -> str | None:
-    """The name of the field of a struct that holds encoded images, "" for a binary column."""
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return ""
-    if pa.types.is_struct(kind):
-        names = [kind.field(i).name for i in range(kind.num_fields)]
-        if "bytes" in names and pa.types.is_binary(kind.field(names.index("bytes")).type):
-            return "bytes"
-    return None
+def _is_usual(x: NDArray[Any], options: ReadOptions) -> bool:
+    """True if images have the side that those are brought to for which nobody named one."""
+    return options.image_size is None and x.ndim == 4 and x.shape[-1] == USUAL_SIZE
 
 
-def _first(rows: Rows, column: str) -> str:
-    for batch in rows.batches([column]):
-        return str(batch.column(0)[0].as_py()) if len(batch) else ""
-    return ""
+def _nothing(n: int) -> NDArray[Any]:
+    return np.zeros((n, 0), dtype=np.float32)
 
 
 def _paths(rows: Rows, column: str, *, outside: bool) -> Iterator[str]:
@@ -255,7 +233,7 @@ def _files(paths: Sequence[str] | NDArray[np.str_], rows: Rows) -> Iterator[tupl
 
 
 def _encoded(rows: Rows, column: str) -> Iterator[tuple[Any, str]]:
-    inner = _bytes_in(rows.schema.field(column).type)
+    inner = bytes_field(rows.schema.field(column).type)
     row = 0
     for batch in rows.batches([column]):
         cells = batch.column(0)
@@ -270,7 +248,7 @@ def _encoded(rows: Rows, column: str) -> Iterator[tuple[Any, str]]:
             row += 1
 
 
-def holds_images(root: Path) -> bool:
+def has_image_folders(root: Path) -> bool:
     """Whether a folder has folders with images right inside them."""
     with reading(root, "folder"):
         return any(folder.is_dir() and _any(folder) for folder in root.iterdir())

@@ -11,20 +11,10 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError
 from dris.data.files import one_line
 
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
 OWN_SIZE = 64  # images that are all square and alike up to this side are read as they are
 USUAL_SIZE = 32  # the side that all others are brought to, that of CIFAR
-_MOST = 50_000_000  # pixels of one image; a small file can claim to hold billions
+_MAX_PIXELS = 50_000_000  # pixels of one image; a small file can claim to hold billions
 _GREY = ("1", "L")
-
-
-def is_image(name: str) -> bool:
-    """Whether a file name ends as images do.
-
-    >>> is_image("cat.JPG"), is_image("cat.txt")
-    (True, False)
-    """
-    return name.lower().endswith(SUFFIXES)
 
 
 def decoded(file: Any, name: str, size: int, channels: int) -> NDArray[np.uint8]:
@@ -55,7 +45,7 @@ def _opened(file: Any, name: str) -> Iterator[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow warns of large images and of odd tags
             with Image.open(file) as image:
-                if image.size[0] * image.size[1] > _MOST:
+                if image.size[0] * image.size[1] > _MAX_PIXELS:
                     raise ValueError(f"{image.size[0]} × {image.size[1]} pixels are too many")
                 yield image
     except (

@@ -15,9 +15,10 @@ from dris.core.sanitize import from_json
 from dris.core.validate import check_ids
 from dris.data.files import PathLike, files_of, in_order, listed, one_line, reading, refuse_endless
 from dris.data.interchange.scorefile import ScoreFile
-from dris.data.tables.csvfile import CsvRows, open_csv
+from dris.data.tables.csvfile import open_csv
 from dris.data.tables.label_columns import ids_of, typed_text
 from dris.data.tables.numpy_files import Stored, stored_npy, stored_npz
+from dris.data.tables.rows import Rows
 
 _EPOCHS = "dynamics_epoch_*.jsonl"
 _AUM = ("sample_id", "aum")
@@ -124,14 +125,13 @@ def _by_example(path: Path, id: str | None) -> tuple[Any, dict[str, NDArray[np.f
             )
     if id is None:
         return None, whole
-    cells = pa.chunked_array([batch.column(0) for batch in rows.texts([id])])
-    return ids_of(typed_text(cells.combine_chunks()), id, rows.place), whole
+    return ids_of(typed_text(rows.column(id)), id, rows.place), whole
 
 
-def _first_word(rows: CsvRows, name: str) -> int:
+def _first_word(rows: Rows, name: str) -> int:
     """The first row of a column that is no number."""
-    cells = (cell for batch in rows.texts([name]) for cell in batch.column(0).to_pylist())
-    return next((i for i, cell in enumerate(cells) if not _is_number(cell)), 0)
+    cells = rows.column(name).to_pylist()
+    return next((i for i, cell in enumerate(cells) if not _is_number(str(cell))), 0)
 
 
 def _bare(path: Path, width: int) -> Iterator[NDArray[np.float64]]:

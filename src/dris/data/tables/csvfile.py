@@ -1,168 +1,174 @@
-"""CSV files as one typed Arrow table, and the same files again record by record, byte by byte."""
+"""CSV files: read as one typed Arrow table, written again record by record, byte by byte."""
 
 import codecs
 import csv
+import io
 import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import cached_property
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
+from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.data.files import listed, one_line, reading
-from dris.data.packed import opened, source, unpacked_size
+from dris.core.sanitize import guarded
+from dris.data.files import listed, one_line, opened, reading, source, unpacked_size
+from dris.data.labelled import Change, LabelledData
+from dris.data.tables.rows import Rows, table_rows
 
 # An empty number is written in many ways; in text only the empty cell is missing ("NA" is Namibia).
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "null", "NULL", "None", "?")
 _BLOCK = 8 << 20  # bytes at once, and so the longest line
 _HEAD = 1 << 20  # bytes by which types are guessed
-_LINES = 20  # by which the separator is found
+_LINES = 20  # by which the separator is guessed
 _SEPARATORS = (",", ";", "\t", "|")
-_TRIES = 8  # types that a later block contradicts, before all are found out the slow way
-_BATCH = 1 << 16  # rows at once
+_TRIES = 8  # types that a later block contradicts, before all are inferred the slow way
+_KIND = "CSV file in UTF-8"
 csv.field_size_limit(max(csv.field_size_limit(), _BLOCK))  # else 131,072 characters, in a cell
 
 
-class CsvRows:
-    """One or several CSV files with the same header, as rows of typed columns.
+def open_csv(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
+    """The rows of one or several files with the same header; columns in `as_text` stay text.
 
     Columns are numbers (float64), booleans, dates or times where every cell is one, else text
-    with empty cells missing; those in `as_text` stay text. The table is read when first needed.
+    with empty cells missing.
     """
+    layout = csv_layout(files, as_text)
+    as_text = [name for name in as_text if name in layout.columns]
+    tables = [layout.table(path, as_text) for path in layout.files]
+    kinds = [table.schema.types for table in tables]
+    differ = [n for n, *own in zip(layout.columns, *kinds, strict=True) if len(set(own)) > 1]
+    if differ:  # numbers in one file and text in another: text
+        tables = [layout.table(path, [*as_text, *differ]) for path in layout.files]
+    counts = tuple(map(len, tables))
+    if not sum(counts):
+        raise InputError(f"{files[0]} has a header and no rows; at least two rows are needed")
 
-    format = "csv"
+    def locate(row: int) -> str:
+        for path, count in zip(layout.files, counts, strict=True):
+            if row < count:
+                return f"line {layout.line(path, row)} of {path}"
+            row -= count
+        raise InputError(f"row {row} is past the end of {layout.files[-1]}")
 
-    def __init__(
-        self,
-        files: Sequence[Path],
-        separator: str,
-        names: Sequence[str],
-        *,
-        as_text: Sequence[str] = (),
-        header: bool = True,
-    ) -> None:
-        self.files = tuple(files)
-        self.separator = separator
-        self.names = tuple(names)
-        self.as_text = tuple(as_text)
-        self.header = header
+    return table_rows(
+        pa.concat_tables(tables),
+        layout.files,
+        format="csv",
+        counts=counts,
+        locate=locate,
+        semicolons=layout.separator == ";",
+    )
 
-    @cached_property
-    def parts(self) -> tuple[Any, ...]:
-        """A table for each file, all of one schema."""
-        tables = [self._table(path, self.as_text) for path in self.files]
-        kinds = [table.schema.types for table in tables]
-        differ = [name for name, *own in zip(self.names, *kinds, strict=True) if len(set(own)) > 1]
-        if differ:  # numbers in one file and text in another: text
-            as_text = [*self.as_text, *differ]
-            tables = [self._table(path, as_text) for path in self.files]
-        if not sum(map(len, tables)):
-            raise InputError(
-                f"{self.files[0]} has a header and no rows; at least two rows are needed"
-            )
-        return tuple(tables)
 
-    @property
-    def schema(self) -> Any:
-        """The Arrow schema of all columns."""
-        return self.parts[0].schema
+def show_csv(data: LabelledData) -> Rows:
+    """The rows with every cell as it is written, read from the files as they are asked for."""
+    layout = csv_layout(data.origin.files, data.origin.columns)
 
-    @property
-    def count(self) -> int:
-        """N, the rows of all files."""
-        return sum(map(len, self.parts))
+    def batches(columns: Sequence[str]) -> Iterator[Any]:
+        for path in layout.files:
+            with layout.explain(path), layout.stream(path, columns) as stream:
+                for batch in stream:
+                    yield batch.select(list(columns))
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Record batches with the named columns, in the order of the files."""
-        for table in self.parts:
-            yield from table.select(list(columns)).to_batches(_BATCH)
+    schema = pa.schema([(name, pa.string()) for name in layout.columns])
+    return Rows(schema, (), batches, layout.files, "csv")
 
-    def texts(self, columns: Sequence[str]) -> Iterator[Any]:
-        """As `batches`, every cell as it is written, a block of the file at a time."""
-        for path in self.files:
-            with self._understood(path), self._stream(path, columns) as stream:
-                yield from stream
 
-    def as_written(self) -> "WrittenRows":
-        """The same rows with every cell as it is written, read from the file as it is asked for."""
-        return WrittenRows(self)
+@dataclass(frozen=True, slots=True)
+class CsvLayout:
+    """What separates the cells of CSV files, their columns, and whether a header names these."""
 
-    def place(self, row: int) -> str:
-        """Where a row begins, as an editor counts lines."""
-        for path, table in zip(self.files, self.parts, strict=True):
-            if row < len(table):
-                return f"line {self._line(path, row)} of {path}"
-            row -= len(table)
-        raise InputError(f"row {row} is past the end of {self.files[-1]}")
+    files: tuple[Path, ...]
+    separator: str
+    columns: tuple[str, ...]
+    header: bool = True
 
-    def _table(self, path: Path, as_text: Sequence[str]) -> Any:
-        with self._understood(path):
+    def table(self, path: Path, as_text: Sequence[str]) -> Any:
+        """One file as a typed table."""
+        with self.explain(path):
             types = self._likely_types(path, as_text)
             for _ in range(_TRIES):
                 try:
-                    return self._tidied(path, self._read(path, types), as_text)
+                    return self._tidy(path, self._read(path, types))
                 except pa.ArrowInvalid as error:
                     wrong = re.match(r"In CSV column #(\d+)", str(error))
-                    if wrong is None or self.names[int(wrong[1])] in as_text:
+                    if wrong is None or self.columns[int(wrong[1])] in as_text:
                         raise
-                    types.pop(self.names[int(wrong[1])])
-            types = dict.fromkeys(as_text, pa.string())
-            return self._tidied(path, self._read(path, types), as_text)
+                    types.pop(self.columns[int(wrong[1])])
+            return self._tidy(path, self._read(path, dict.fromkeys(as_text, pa.string())))
+
+    def stream(self, path: Path, columns: Sequence[str], block: int | None = None) -> Any:
+        """A reader of record batches of text."""
+        convert = pacsv.ConvertOptions(
+            column_types=dict.fromkeys(self.columns, pa.string()),
+            include_columns=list(columns),
+            strings_can_be_null=False,
+        )
+        return pacsv.open_csv(source(path), self._blocks(block), self._cells(), convert)
+
+    def line(self, path: Path, row: int) -> int:
+        """The line that a row begins on, as an editor counts."""
+        with reading(path, _KIND):
+            later = itertools.islice(records(path, self.separator), row + self.header, None)
+            return next(later)[2]
+
+    @contextmanager
+    def explain(self, path: Path) -> Iterator[None]:
+        """Turn what Arrow says of a broken file into the line and the remedy."""
+        try:
+            with reading(path, _KIND, passing=pa.ArrowException):
+                yield
+            return
+        except pa.ArrowException as error:
+            whole = "check that it is a whole CSV file in UTF-8"
+            why = f"{path} cannot be read ({one_line(error)}); {whole}"
+        try:
+            with reading(path, _KIND):
+                _refuse_ragged(path, self.separator, len(self.columns))
+        except InputError as clearer:
+            why = str(clearer)
+        raise InputError(why) from None
 
     def _likely_types(self, path: Path, as_text: Sequence[str]) -> dict[str, Any]:
         """Text where asked for, and numbers where the first block is: inference is slow."""
         types = dict.fromkeys(as_text, pa.string())
-        first = None
         for block in (_HEAD, _BLOCK):
             try:
-                with self._stream(path, self.names, block) as stream:
+                with self.stream(path, self.columns, block) as stream:
                     first = next(iter(stream), None)
             except pa.ArrowInvalid:  # a longer line than that; what else is wrong shows later
                 continue
             if first is not None and len(first):
+                names = [name for name in self.columns if name not in types]
+                others = set(_not_numbers(first.slice(0, 1000), names))
+                types |= dict.fromkeys((n for n in names if n not in others), pa.float64())
                 break
-        if first is not None and len(first):
-            head = first.slice(0, 1000)
-            names = [name for name in self.names if name not in types]
-            not_numbers = set(_not_numbers(head, names))
-            types |= dict.fromkeys((n for n in names if n not in not_numbers), pa.float64())
         return types
 
     def _read(self, path: Path, types: dict[str, Any]) -> Any:
         convert = pacsv.ConvertOptions(
             column_types=types, null_values=list(MISSING), strings_can_be_null=False
         )
-        return pacsv.read_csv(source(path), self._how(), self._parse(), convert)
+        return pacsv.read_csv(source(path), self._blocks(), self._cells(), convert)
 
-    def _stream(self, path: Path, columns: Sequence[str], block: int | None = None) -> Any:
-        convert = pacsv.ConvertOptions(
-            column_types=dict.fromkeys(self.names, pa.string()),
-            include_columns=list(columns),
-            strings_can_be_null=False,
-        )
-        return pacsv.open_csv(
-            source(path),
-            read_options=self._how(block),
-            parse_options=self._parse(),
-            convert_options=convert,
-        )
-
-    def _how(self, block: int | None = None) -> Any:
-        names = None if self.header else list(self.names)
+    def _blocks(self, block: int | None = None) -> Any:
+        names = None if self.header else list(self.columns)
         return pacsv.ReadOptions(block_size=block or _BLOCK, use_threads=False, column_names=names)
 
-    def _parse(self) -> Any:
+    def _cells(self) -> Any:
         return pacsv.ParseOptions(delimiter=self.separator, newlines_in_values=True)
 
-    def _tidied(self, path: Path, table: Any, as_text: Sequence[str]) -> Any:
-        """Empty cells of text are missing, whole numbers are numbers; an open quote is refused."""
+    def _tidy(self, path: Path, table: Any) -> Any:
+        """Make empty cells of text missing and whole numbers floats; refuse an open quote."""
         columns = []
         for column in table.columns:
             if pa.types.is_string(column.type):
@@ -174,83 +180,32 @@ class CsvRows:
             else:
                 columns.append(column)
         tidy = pa.table(columns, names=table.schema.names)
-        last = tidy.column(len(self.names) - 1)
+        last = tidy.column(len(self.columns) - 1)
         if len(tidy) and pa.types.is_string(last.type):
             cell = last[-1].as_py() or ""
             if "\n" in cell and not _ends_quoted(path):
                 raise InputError(
-                    f"{path} has a quote in line {self._line(path, len(tidy) - 1)} or later that "
+                    f"{path} has a quote in line {self.line(path, len(tidy) - 1)} or later that "
                     "is never closed; close it"
                 )
         return tidy
 
-    def _line(self, path: Path, row: int) -> int:
-        with reading(path, "CSV file in UTF-8"):
-            found = itertools.islice(records(path, self.separator), row + self.header, None)
-            return next(found)[2]
 
-    def _understood(self, path: Path) -> AbstractContextManager[None]:
-        return _understood(path, self.separator, len(self.names))
+def csv_layout(files: Sequence[Path], named: Sequence[str] = ()) -> CsvLayout:
+    """The layout of the files, of which all must have the header of the first.
 
-
-class WrittenRows:
-    """The rows of CSV files as text, nothing of them held."""
-
-    format = "csv"
-
-    def __init__(self, rows: CsvRows) -> None:
-        self._rows = rows
-        self.files = rows.files
-        self.schema = pa.schema([(name, pa.string()) for name in rows.names])
-
-    @property
-    def count(self) -> int:
-        """N, the rows of all files."""
-        return self._rows.count
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Record batches with the named columns, in the order of the files."""
-        for batch in self._rows.texts(columns):
-            yield batch.select(list(columns))
-
-    def place(self, row: int) -> str:
-        """Where a row begins, as an editor counts lines."""
-        return self._rows.place(row)
-
-
-@contextmanager
-def _understood(path: Path, separator: str, width: int) -> Iterator[None]:
-    """Turn what Arrow says of a broken file into the line and the remedy."""
-    try:
-        with reading(path, "CSV file in UTF-8", passing=pa.ArrowException):
-            yield
-        return
-    except pa.ArrowException as error:
-        whole = "check that it is a whole CSV file in UTF-8"
-        told = f"{path} cannot be read ({one_line(error)}); {whole}"
-    try:
-        with reading(path, "CSV file in UTF-8"):
-            _refuse_ragged(path, separator, width)
-    except InputError as clearer:
-        told = str(clearer)
-    raise InputError(told) from None
-
-
-def open_csv(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> CsvRows:
-    """The rows of the files; columns in `as_text` stay as they are written.
-
-    Where the first line names none of these columns and they are whole numbers, the file has no
-    header and its columns are called 1, 2, ...
+    Where the first line has none of the `named` columns and they are whole numbers, the file has
+    no header and its columns are called 1, 2, ...
     """
     for path in files:
         unpacked_size(path)
-    names, separator = _first_record(files[0])
-    counted = [str(i + 1) for i in range(len(names))]
-    wanted = [name for name in as_text if name != "label"]
-    header = not wanted or any(n in names for n in wanted) or not set(wanted) <= set(counted)
+    columns, separator = _first_record(files[0])
+    counted = [str(i + 1) for i in range(len(columns))]
+    wanted = [name for name in named if name != "label"]
+    header = not wanted or any(n in columns for n in wanted) or not set(wanted) <= set(counted)
     if not header:
-        names = counted
-    twice = [name for name, times in Counter(names).items() if times > 1]
+        columns = counted
+    twice = [name for name, times in Counter(columns).items() if times > 1]
     if twice:
         raise InputError(
             f"{files[0]} has several columns named {listed(list(map(repr, twice)))}; give each a "
@@ -258,13 +213,12 @@ def open_csv(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> CsvRows:
         )
     for path in files[1:]:
         own, _ = _first_record(path)
-        if own != names if header else len(own) != len(names):
+        if own != columns if header else len(own) != len(columns):
             raise InputError(
-                f"{path} has the columns {listed(own)}, and {files[0]} has {listed(names)}; files "
-                "read together need the same header"
+                f"{path} has the columns {listed(own)}, and {files[0]} has {listed(columns)}; "
+                "files read together need the same header"
             )
-    as_text = [name for name in as_text if name in names]
-    return CsvRows(files, separator, names, as_text=as_text, header=header)
+    return CsvLayout(tuple(files), separator, tuple(columns), header)
 
 
 def records(path: Path, separator: str) -> Iterator[tuple[bytes, list[str], int]]:
@@ -302,7 +256,7 @@ def _first_record(path: Path) -> tuple[list[str], str]:
         raise InputError(f"{path} is a folder, and a CSV file is expected; name the file")
     best: list[str] = []
     separator, alike = _SEPARATORS[0], False
-    with reading(path, "CSV file in UTF-8"):
+    with reading(path, _KIND):
         _refuse_other_encoding(path)
         for candidate in _SEPARATORS:
             some = [cells for _, cells, _ in itertools.islice(_readable(path, candidate), _LINES)]
@@ -316,8 +270,17 @@ def _first_record(path: Path) -> tuple[list[str], str]:
     return best, separator
 
 
+def _readable(path: Path, separator: str) -> Iterator[tuple[bytes, list[str], int]]:
+    """The records up to one that cannot be read; the first must be readable."""
+    rest = records(path, separator)
+    first = next(rest, None)
+    if first is not None:
+        yield first
+        with suppress(InputError, UnicodeDecodeError):
+            yield from rest
+
+
 def _refuse_other_encoding(path: Path) -> None:
-    """Name what a file is written in whose first lines are not UTF-8."""
     with opened(path) as file:
         begins = file.read(2)
         rest = b"" if begins in (b"PK", b"PA") else file.readline(1 << 16)
@@ -340,18 +303,7 @@ def _not_utf8(path: Path, line: int) -> InputError:
     )
 
 
-def _readable(path: Path, separator: str) -> Iterator[tuple[bytes, list[str], int]]:
-    """The records up to one that cannot be read, the first of which must be."""
-    found = records(path, separator)
-    first = next(found, None)
-    if first is not None:
-        yield first
-        with suppress(InputError, UnicodeDecodeError):
-            yield from found
-
-
 def _ends_quoted(path: Path) -> bool:
-    """Whether a quote is the last that the file holds, line ends aside."""
     last = b""
     with opened(path) as file:
         while block := file.read(_BLOCK):
@@ -394,3 +346,106 @@ def _refuse_ragged(path: Path, separator: str, width: int) -> None:
                 )
     except UnicodeDecodeError:
         raise _not_utf8(path, line + 1) from None
+
+
+def write_csv(data: LabelledData, change: Change, path: Path) -> None:
+    """Write kept records byte by byte; only a changed or an added cell is written anew."""
+    layout = csv_layout(data.origin.files, (data.origin.label,))
+    with path.open("xb") as out:
+        out.writelines(_changed_records(data, change, layout))
+
+
+def _changed_records(data: LabelledData, change: Change, layout: CsvLayout) -> Iterator[bytes]:
+    separator, row, end = layout.separator, -1, b"\n"
+    at = layout.columns.index(data.origin.label)
+    relabelled = change.relabelled(data)
+    marked = {layout.columns.index(name): values for name, values in change.marks.items()}
+    for number, file in enumerate(layout.files):
+        for position, (raw, cells, _) in enumerate(records(file, separator)):
+            body = raw.rstrip(b"\r\n")
+            end = raw[len(body) :] or end
+            if position == 0 and layout.header:
+                if number == 0:
+                    yield body + _further_cells(list(change.columns), separator) + end
+                continue
+            row += 1
+            if row >= len(change.keep):
+                break
+            if not change.keep[row]:
+                continue
+            new: dict[int, str] = {}
+            if change.labels is not None and relabelled[row]:
+                new[at] = str(change.labels[row])
+            for column, values in marked.items():
+                word = str(values[row]).lower()
+                if change.has_label(row) and cells[column].strip().lower() != word:
+                    new[column] = word
+            for column, cell in new.items():
+                cells[column] = cell
+                body = replace_cell(body, cells, column, separator)
+            yield body + _further_cells([c[row] for c in change.columns.values()], separator) + end
+    if row + 1 != len(change.keep):
+        raise InputError(
+            f"{layout.files[0]} has quotes inside cells that are not quoted, so its rows cannot be "
+            "told apart byte by byte; quote those cells, or write ids instead"
+        )
+
+
+def replace_cell(body: bytes, cells: list[str], at: int, separator: str) -> bytes:
+    """The bytes of a record with one of its cells replaced, all others as they were written.
+
+    Where quotes stand inside cells that are not quoted the whole record is written anew.
+
+    >>> replace_cell(b'"x, y",2,c', ["x, y", "2", "b"], 2, ",")
+    b'"x, y",2,b'
+    """
+    begin, end, column, quoted = 0, len(body), 0, False
+    for place, byte in enumerate(body):
+        if byte == ord('"'):
+            quoted = not quoted
+        elif byte == ord(separator) and not quoted:
+            if column == at:
+                end = place
+                break
+            begin, column = place + 1, column + 1
+    made = body[:begin] + record_bytes([cells[at]], separator) + body[end:]
+    text = io.StringIO(made.decode("utf-8-sig"), newline="")
+    same = [*csv.reader(text, delimiter=separator)] == [cells]
+    return made if same else record_bytes(cells, separator)
+
+
+def _further_cells(values: list[Any], separator: str) -> bytes:
+    if not values:
+        return b""
+    plain = [v.item() if isinstance(v, np.generic) else v for v in values]
+    words = [str(v).lower() if isinstance(v, bool) else v for v in plain]
+    return separator.encode() + record_bytes(words, separator)
+
+
+def record_bytes(cells: list[Any], separator: str = ",") -> bytes:
+    r"""One record of CSV, without its end.
+
+    >>> record_bytes(["a,b", 1.5, "two\nlines"])
+    b'"a,b",1.5,"two\nlines"'
+    """
+    out = io.StringIO(newline="")
+    end = "\r\n"  # both are quoted inside cells for it
+    csv.writer(out, delimiter=separator, lineterminator=end).writerow(cells)
+    return out.getvalue().removesuffix(end).encode()
+
+
+def write_lines(
+    path: Path,
+    header: list[str],
+    values: list[NDArray[Any]],
+    keep: NDArray[np.bool_],
+    *,
+    guard: bool = False,
+) -> None:
+    """Write kept rows as CSV; with `guard` no cell is a formula to a spreadsheet."""
+    with path.open("xb") as out:
+        rows = ([column[row].item() for column in values] for row in np.flatnonzero(keep).tolist())
+        for cells in itertools.chain([header], rows):
+            if guard:
+                cells = [guarded(cell) if isinstance(cell, str) else cell for cell in cells]
+            out.write(record_bytes(cells) + b"\n")

@@ -5,23 +5,19 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from dris.core.errors import InputError
 from dris.data.files import reading, refuse_larger_than_memory
-from dris.data.tables.memory_rows import MemoryRows
+from dris.data.labelled import Change, LabelledData
+from dris.data.tables.rows import Rows, table_rows
 
-if TYPE_CHECKING:
-    from dris.data.labelled import LabelledData
-    from dris.data.tables.copies import Change
-
-
-MOST_ROWS = 1_048_576  # of a sheet
+MAX_ROWS = 1_048_576  # of a sheet
 
 
-def open_excel(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> MemoryRows:
+def open_excel(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
     """The sheet as a table; a column is numbers, dates or yes/no where every cell is one."""
     (path,) = files
     with reading(path, "Excel workbook (.xlsx)"):
@@ -33,11 +29,14 @@ def open_excel(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> MemoryR
         raise InputError(f"{path} is empty; its first row must name the columns")
     cells = [[row[i] if i < len(row) else None for row in rows] for i in range(len(names))]
     columns = [_column(values, name in as_text) for name, values in zip(names, cells, strict=True)]
-    return MemoryRows(pa.table(columns, names=names), (path,), "excel", first=first)
+    table = pa.table(columns, names=names)
+    return table_rows(
+        table, files, format="excel", locate=lambda row: f"row {row + first} of {path}"
+    )
 
 
-def write_excel(data: "LabelledData", change: "Change", path: Path) -> None:
-    """The sheet with the rows that stay: values, not colours or formulas."""
+def write_excel(data: LabelledData, change: Change, path: Path) -> None:
+    """Write the sheet with the rows that stay: values, not colours or formulas."""
     openpyxl = _openpyxl()
     before, header, rows, _ = _sheet(data.origin.files[0])
     at = [str(cell) for cell in header].index(data.origin.label)
@@ -53,7 +52,7 @@ def write_excel(data: "LabelledData", change: "Change", path: Path) -> None:
         cells = list(row) + [None] * (len(header) - len(row))
         if change.labels is not None and relabelled[i]:
             cells[at] = change.labels[i].item()
-        for name, marks in change.marks.items() if change.labelled(i) else ():
+        for name, marks in change.marks.items() if change.has_label(i) else ():
             cells[data.origin.columns.index(name)] = bool(marks[i])
         sheet.append([*cells, *(values[i].item() for values in change.columns.values())])
     with path.open("xb") as out:
@@ -71,10 +70,10 @@ def _sheet(path: Path) -> tuple[list[list[Any]], list[Any], list[list[Any]], int
     book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     try:
         for sheet in book.worksheets:
-            rows = [list(row) for row in islice(sheet.iter_rows(values_only=True), MOST_ROWS + 1)]
-            if len(rows) > MOST_ROWS:
+            rows = [list(row) for row in islice(sheet.iter_rows(values_only=True), MAX_ROWS + 1)]
+            if len(rows) > MAX_ROWS:
                 raise InputError(
-                    f"{path} has more than {MOST_ROWS:,} rows, which no workbook can have; save "
+                    f"{path} has more than {MAX_ROWS:,} rows, which no workbook can have; save "
                     "the data as CSV or Parquet"
                 )
             cells = [sum(cell is not None for cell in row) for row in rows]

@@ -3,25 +3,21 @@
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from dris.core.errors import InputError
 from dris.core.sanitize import from_json
-from dris.data.files import one_line, reading
-from dris.data.packed import opened, source, unpacked_size
-from dris.data.tables.memory_rows import MemoryRows
-
-if TYPE_CHECKING:
-    from dris.data.labelled import LabelledData
-    from dris.data.tables.copies import Change
+from dris.data.files import one_line, opened, reading, source, unpacked_size
+from dris.data.labelled import Change, LabelledData
+from dris.data.tables.rows import Rows, table_rows
 
 _BLOCK = 8 << 20
 _DEEP = 2000  # brackets of a line that may lie within one another; Arrow's stack ends at 10,000
 
 
-def open_jsonlines(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> MemoryRows:
+def open_jsonlines(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
     """The objects as rows, their keys as columns; several files follow one another."""
     import pyarrow.json as pajson
 
@@ -37,11 +33,11 @@ def open_jsonlines(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Mem
                 raise _broken(path, error) from None
     with reading(files[0], "file of JSON lines"):
         table = pa.concat_tables(tables, promote_options="permissive")
-    return MemoryRows(table, tuple(files), "jsonlines")
+    return table_rows(table, files, format="jsonlines")
 
 
-def write_jsonlines(data: "LabelledData", change: "Change", path: Path) -> None:
-    """Lines that stay, byte by byte; only a line that is changed or added to is written anew."""
+def write_jsonlines(data: LabelledData, change: Change, path: Path) -> None:
+    """Write kept lines byte by byte; only a line that is changed or added to is written anew."""
     relabelled = change.relabelled(data)
     row = -1
     with path.open("xb") as out:
@@ -53,7 +49,7 @@ def write_jsonlines(data: "LabelledData", change: "Change", path: Path) -> None:
                 new: dict[str, Any] = {}
                 if change.labels is not None and relabelled[row]:
                     new[data.origin.label] = change.labels[row].item()
-                if change.labelled(row):
+                if change.has_label(row):
                     new |= {name: bool(marks[row]) for name, marks in change.marks.items()}
                 new |= {name: values[row].item() for name, values in change.columns.items()}
                 if new:

@@ -1,6 +1,7 @@
 """Columns that say what an example is: its label, its id, whether its label is trusted."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,37 +9,60 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dris.core.errors import InputError
+from dris.core.errors import InputError, Problems
+from dris.core.validate import check_ids
 from dris.data.files import listed, one_line
-from dris.data.findings.label_findings import merged, spelled
+from dris.data.findings.label_findings import merge_spellings, spelling_of
 from dris.data.labelled import Value
+from dris.data.options import ReadOptions
+from dris.data.tables.rows import is_text, plain
 
 Place = Callable[[int], str]  # where a row stands, in words: "line 7 of a.csv"
 
 _YES, _NO = {"1", "true", "yes", "t", "y"}, {"0", "false", "no", "f", "n", ""}
 
 
-def plain(column: Any) -> Any:
-    """One Arrow array of simple values: chunks joined, dictionaries decoded, views made plain."""
-    array = pa.chunked_array([column]) if isinstance(column, pa.Array) else column
-    if pa.types.is_dictionary(array.type):
-        array = array.cast(array.type.value_type)
-    if is_text(array.type):
-        array = array.cast(pa.large_string())
-    return array.combine_chunks()
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What stands beside the features: labels and their values, ids, which are trusted."""
+
+    labels: NDArray[np.int64]
+    classes: tuple[Value, ...]
+    ids: NDArray[Any]
+    trusted: NDArray[np.bool_]
+    notes: tuple[str, ...] = ()
 
 
-def is_text(kind: Any) -> bool:
-    """Whether an Arrow type is text of any form.
+def read_labels(
+    column: Callable[[str], tuple[Any, Place]],
+    label: str,
+    n: int,
+    options: ReadOptions,
+    problems: Problems,
+    *,
+    written: bool = False,
+) -> Labels | None:
+    """Labels, ids and trust of n rows; None if there are problems, which are collected.
 
-    >>> is_text(pa.string()), is_text(pa.binary())
-    (True, False)
+    `column` gives the cells of a column and says where they stand.
     """
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or getattr(pa.types, "is_string_view", lambda _: False)(kind)
-    )
+    labels = np.zeros(0, np.int64)
+    classes: tuple[Value, ...] = ()
+    notes: tuple[str, ...] = ()
+    with problems.collected():
+        cells, place = column(label)
+        labels, classes, notes = labels_of(cells, label, place, options, written=written)
+    ids: NDArray[Any] = check_ids(None, n)
+    with problems.collected():
+        if options.id is not None:
+            cells, place = column(options.id)
+            ids = ids_of(typed_text(cells) if written else cells, options.id, place)
+    trusted = np.zeros(n, dtype=np.bool_)
+    with problems.collected():
+        if options.trusted is not None:
+            cells, place = column(options.trusted)
+            trusted = trusted_of(typed_text(cells) if written else cells, options.trusted, place)
+    return None if problems.found else Labels(labels, classes, ids, trusted, notes)
 
 
 def typed_text(array: Any) -> Any:
@@ -57,40 +81,35 @@ def typed_text(array: Any) -> Any:
 
 
 def labels_of(
-    column: Any,
-    name: str,
-    place: Place,
-    *,
-    written: bool = False,
-    merge: bool = False,
-    no_label: Sequence[str] = (),
+    column: Any, name: str, place: Place, options: ReadOptions, *, written: bool = False
 ) -> tuple[NDArray[np.int64], tuple[Value, ...], tuple[str, ...]]:
     """Labels as positions in the sorted tuple of their values, -1 where there is none; notes.
 
-    There is none where a cell is empty, blank or no number, and where it is one of `no_label`. At
-    least two classes are needed. `written` are the cells of a CSV file, whose numbers must each be
-    written in one way; `merge` takes spellings of one class for it.
+    There is none where a cell is empty, blank or no number, and where `no_label` says so. At least
+    two classes are needed. `written` are the cells of a CSV file, whose numbers must each be
+    written in one way.
 
-    >>> labels_of(pa.array(["b", "a", " ", "b", None]), "y", str)
+    >>> labels_of(pa.array(["b", "a", " ", "b", None]), "y", str, ReadOptions())
     (array([ 1,  0, -1,  1, -1]), ('a', 'b'), ())
-    >>> labels_of(pa.array(["b", "a", "?"]), "y", str, no_label=["?"])[0].tolist()
+    >>> labels_of(pa.array(["b", "a", "?"]), "y", str, ReadOptions(no_label=("?",)))[0].tolist()
     [1, 0, -1]
     """
-    array = _without_blanks(plain(column), name, no_label)
+    merge = options.merge_spellings
+    array = _drop_blanks(plain(column), name, options.no_label)
     if written:
         array = typed_text(array)
         if not merge:
-            refuse_decimals(array, name, place)
+            _refuse_decimals(array, name, place)
     codes, classes = _classes_of(array, name, place)
     if not merge:
         return codes, classes, ()
     there = codes >= 0
-    codes[there], classes, notes = merged(codes[there], classes)
-    refuse_one_class(classes, int(there.sum()), name)
+    codes[there], classes, notes = merge_spellings(codes[there], classes)
+    _refuse_one_class(classes, int(there.sum()), name)
     return codes, classes, notes
 
 
-def _without_blanks(array: Any, name: str, no_label: Sequence[str]) -> Any:
+def _drop_blanks(array: Any, name: str, no_label: Sequence[str]) -> Any:
     """The labels with null wherever there is none."""
     if is_text(array.type):
         bare = pc.utf8_trim_whitespace(array)
@@ -98,9 +117,9 @@ def _without_blanks(array: Any, name: str, no_label: Sequence[str]) -> Any:
     elif pa.types.is_floating(array.type):
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
     if no_label:
-        meant = {spelled(word) for word in no_label}
+        meant = {spelling_of(word) for word in no_label}
         values = pc.unique(array)
-        gone = [v for v in values.to_pylist() if v is not None and spelled(v) in meant]
+        gone = [v for v in values.to_pylist() if v is not None and spelling_of(v) in meant]
         if gone:
             none = pc.is_in(array, value_set=pa.array(gone, array.type))
             array = pc.if_else(none, pa.scalar(None, array.type), array)
@@ -122,15 +141,16 @@ def _classes_of(array: Any, name: str, place: Place) -> tuple[NDArray[np.int64],
             f"column {one_line(name)!r} holds {one_line(kind)}, and a label is a whole number or "
             "text; name another column with `label`"
         )
-    found = pc.dictionary_encode(array)
-    values = found.dictionary.to_pylist()
-    refuse_one_class(values, there, name)
+    encoded = pc.dictionary_encode(array)
+    values = encoded.dictionary.to_pylist()
+    _refuse_one_class(values, there, name)
     if len(values) == there > 2:
         raise InputError(
             f"column {one_line(name)!r} has a label of its own in each of the {there} rows, "
             "as an id has; name the column of classes with `label`"
         )
-    if pa.types.is_integer(array.type) and _looks_continuous(len(values), there):
+    # More than twenty numbers, each in fewer than ten rows, are no classes to learn.
+    if pa.types.is_integer(array.type) and len(values) > 20 and there < 10 * len(values):
         raise InputError(
             f"column {one_line(name)!r} holds {len(values)} different numbers in {there} "
             "rows, as a quantity does, and a label is a class; put them into a few ranges, write "
@@ -139,22 +159,16 @@ def _classes_of(array: Any, name: str, place: Place) -> tuple[NDArray[np.int64],
     order = sorted(range(len(values)), key=values.__getitem__)
     rank = np.full(len(values) + 1, -1, dtype=np.int64)  # the last is that of null
     rank[order] = np.arange(len(values))
-    codes = found.indices.fill_null(len(values)).to_numpy()
+    codes = encoded.indices.fill_null(len(values)).to_numpy()
     return rank[codes], tuple(values[i] for i in order)
 
 
-def refuse_one_class(values: Sequence[Any], n: int, name: str) -> None:
-    """At least two classes are needed."""
+def _refuse_one_class(values: Sequence[Any], n: int, name: str) -> None:
     if len(values) < 2:
         raise InputError(
             f"column {one_line(name)!r} holds one class only ({one_line(repr(values[0]))} in all "
             f"{n} rows); at least two are needed, so check `label`"
         )
-
-
-def _looks_continuous(values: int, rows: int) -> bool:
-    """More than twenty numbers, each in fewer than ten rows: no classes to learn."""
-    return values > 20 and rows < 10 * values
 
 
 def ids_of(column: Any, name: str, place: Place) -> NDArray[Any]:
@@ -210,18 +224,18 @@ def trusted_of(column: Any, name: str, place: Place) -> NDArray[np.bool_]:
             f"column {one_line(name)!r} holds {one_line(kind)}, and `trusted` needs yes or no "
             "(true/false or 1/0); name another column"
         )
-    found = pc.dictionary_encode(array)
-    values = ["" if v is None else str(v) for v in found.dictionary.to_pylist()]
+    encoded = pc.dictionary_encode(array)
+    values = ["" if v is None else str(v) for v in encoded.dictionary.to_pylist()]
     meant = [v.strip().lower() for v in values]
     wrong = next((i for i, v in enumerate(meant) if v not in _YES | _NO), None)
     if wrong is not None:
-        row = int(np.flatnonzero(found.indices.fill_null(-1).to_numpy() == wrong)[0])
+        row = int(np.flatnonzero(encoded.indices.fill_null(-1).to_numpy() == wrong)[0])
         raise InputError(
             f"column {one_line(name)!r} says {one_line(repr(values[wrong]))} in {place(row)}; for "
             "`trusted` write yes or no (true/false or 1/0)"
         )
     says = np.array([v in _YES for v in meant] + [False])
-    return np.asarray(says[found.indices.fill_null(len(values)).to_numpy()])
+    return np.asarray(says[encoded.indices.fill_null(len(values)).to_numpy()])
 
 
 def _refuse_missing(array: Any, what: str, place: Place) -> None:
@@ -248,8 +262,8 @@ def _whole(array: Any, name: str, place: Place) -> Any:
     return pa.array(values.astype(np.int64), mask=gaps)
 
 
-def refuse_decimals(array: Any, name: str, place: Place) -> None:
-    """Labels of a CSV file that are numbers throughout: no fraction, one spelling for each."""
+def _refuse_decimals(array: Any, name: str, place: Place) -> None:
+    """Refuse labels of a CSV file that are fractions, or one number written in several ways."""
     if not is_text(array.type):
         return
     words = pc.unique(array).drop_null()
@@ -257,13 +271,14 @@ def refuse_decimals(array: Any, name: str, place: Place) -> None:
         numbers = pc.utf8_trim_whitespace(words).cast(pa.float64()).to_numpy()
     except pa.ArrowInvalid:
         return
-    spelled = words.to_pylist()
+    spellings = words.to_pylist()
     bad = np.flatnonzero(numbers != np.floor(numbers))
     if bad.size:
-        word = spelled[int(bad[0])]
+        word = spellings[int(bad[0])]
         raise _no_class(name, word, place(pc.index(array, pa.scalar(word, array.type)).as_py()))
-    if len(np.unique(numbers)) < len(spelled):
-        twice = sorted(w for w, v in zip(spelled, numbers, strict=True) if (numbers == v).sum() > 1)
+    if len(np.unique(numbers)) < len(spellings):
+        pairs = zip(spellings, numbers, strict=True)
+        twice = sorted(word for word, value in pairs if (numbers == value).sum() > 1)
         raise InputError(
             f"column {one_line(name)!r} writes one label in several ways ({listed(twice)}); "
             "write each in one way, or join them with `merge_spellings`"

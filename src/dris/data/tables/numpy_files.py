@@ -1,7 +1,7 @@
 """NumPy files: an NPZ of features, labels and ids, or one NPY for each; never a pickle."""
 
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +12,13 @@ import pyarrow as pa
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from dris.core.errors import InputError
-from dris.core.validate import check_ids, first_not_finite
+from dris.core.errors import InputError, Problems
+from dris.core.validate import first_not_finite
 from dris.data.files import fingerprint_of, listed, one_line, reading, refuse_larger_than_memory
-from dris.data.findings.problems import Problems
-from dris.data.labelled import Feature, LabelledData, Origin, Value
+from dris.data.labelled import Change, Feature, LabelledData, Origin
 from dris.data.options import ReadOptions
-from dris.data.tables.label_columns import ids_of, labels_of, trusted_of
-from dris.data.tables.numbers.word_columns import fill_with_median
+from dris.data.tables.label_columns import read_labels
+from dris.data.tables.words import fill_with_median
 
 _PORTION = 8 << 20  # bytes at once
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
@@ -83,12 +82,13 @@ def stored_npy(path: Path) -> Stored:
         return _stored(path.stem, path, path.stat().st_size, lambda: path.open("rb"))
 
 
-def read_npz(path: Path, options: ReadOptions) -> LabelledData:
+def read_npz(files: Sequence[Path], options: ReadOptions) -> LabelledData:
     """Examples from an NPZ file; label, id, trusted and features name its arrays.
 
     Features are, unless named, all arrays of numbers with a row for each label. Images are one
     array of bytes: (N, C, H, W), (N, H, W, C) or (N, H, W).
     """
+    (path,) = files
     arrays = stored_npz(path)
     with reading(path, "NPZ file"):
         label, chosen = options.resolve(list(arrays), path)
@@ -97,17 +97,18 @@ def read_npz(path: Path, options: ReadOptions) -> LabelledData:
             chosen = [
                 c for c in chosen if arrays[c].shape[:1] == n and arrays[c].dtype.kind in "fiub"
             ]
-        return _assembled("npz", (path,), arrays, label, chosen, options)
+        return _read_arrays("npz", (path,), arrays, label, chosen, options)
 
 
-def read_npy(path: Path, options: ReadOptions) -> LabelledData:
+def read_npy(files: Sequence[Path], options: ReadOptions) -> LabelledData:
     """Examples from an NPY file of features; label, id and trusted name further NPY files."""
+    (path,) = files
     if options.label is None or options.features or options.without:
         raise InputError(
             f"{path} holds features only, all of which are used; name the NPY file of the labels "
             "with `label`"
         )
-    beside = [name for name in (options.label, options.id, options.trusted) if name is not None]
+    beside = options.special(options.label)
     for name in beside:
         if not Path(name).is_file():
             raise InputError(
@@ -116,12 +117,12 @@ def read_npy(path: Path, options: ReadOptions) -> LabelledData:
             )
     arrays = {name: stored_npy(Path(name)) for name in beside}
     arrays[path.stem] = stored_npy(path)
-    files = (path, *(Path(name) for name in beside))
+    every = (path, *(Path(name) for name in beside))
     with reading(path, "NPY file"):
-        return _assembled("npy", files, arrays, options.label, [path.stem], options)
+        return _read_arrays("npy", every, arrays, options.label, [path.stem], options)
 
 
-def _assembled(
+def _read_arrays(
     kind: str,
     files: tuple[Path, ...],
     arrays: Mapping[str, Stored],
@@ -140,54 +141,42 @@ def _assembled(
             f"{files[0]} has no array of numbers with {n} rows to learn from; its arrays are "
             f"{listed(list(arrays))}"
         )
-    for name in (*chosen, *(m for m in (options.id, options.trusted) if m)):
+    used = [*chosen, *options.special(label)]
+    for name in used:
         if arrays[name].shape[:1] != (n,):
             raise InputError(
                 f"{name} in {arrays[name].path} has shape {arrays[name].shape} and {label} has "
                 f"{n} labels; all need one row for each example"
             )
     problems = Problems(files[0])
-    labels = np.zeros(0, np.int64)
-    classes: tuple[Value, ...] = ()
-    notes: list[str] = []
-    with problems.collected():
-        merge, no_label = options.merge_spellings, options.no_label
-        labels, classes, said = labels_of(
-            _column(y), label, y.place, merge=merge, no_label=no_label
-        )
-        notes += said
-    ids = check_ids(None, n)
-    with problems.collected():
-        if options.id is not None:
-            ids = ids_of(_column(arrays[options.id]), options.id, arrays[options.id].place)
-    trusted = np.zeros(n, dtype=np.bool_)
-    with problems.collected():
-        if options.trusted is not None:
-            says = arrays[options.trusted]
-            trusted = trusted_of(_column(says), options.trusted, says.place)
+    marks = read_labels(
+        lambda name: (_column(arrays[name]), arrays[name].place), label, n, options, problems
+    )
     x: NDArray[Any] = np.zeros((n, 0), dtype=np.float32)
     features: tuple[Feature, ...] = ()
+    notes: list[str] = []
     with problems.collected():
-        if not options.labels_only:
+        if chosen:
             x, features = _features([arrays[name] for name in chosen], n)
             if x.dtype == np.float32:
                 gaps = fill_gaps(x, options.missing, str(files[0]))
                 notes += [gaps] if gaps else []
     problems.refuse()
+    if marks is None:  # which has been refused
+        raise InputError(f"{files[0]} cannot be read; check it")
     x.flags.writeable = False
-    used = {label, options.id, options.trusted, *chosen}
     beside = [name for name in arrays if name not in used]
-    if beside and not options.labels_only:
+    if beside and chosen:
         notes.append(f"the arrays {listed(beside)} were left out")
     return LabelledData(
         x=x,
-        labels=labels,
-        classes=classes,
-        ids=ids,
-        trusted=trusted,
+        labels=marks.labels,
+        classes=marks.classes,
+        ids=marks.ids,
+        trusted=marks.trusted,
         features=features,
         origin=Origin(kind, files, fingerprint_of(files), label, options.id, tuple(arrays)),
-        notes=tuple(notes),
+        notes=(*marks.notes, *notes),
     )
 
 
@@ -217,7 +206,7 @@ def _features(chosen: list[Stored], n: int) -> tuple[NDArray[Any], tuple[Feature
         for part in first.rows():
             whole[begin : begin + len(part)] = part
             begin += len(part)
-        return _channels_first(whole), (Feature(first.name, "image", width),)
+        return channels_first(whole), (Feature(first.name, "image", width),)
     refuse_larger_than_memory(first.path, n * width * 4)
     x = np.empty((n, width), dtype=np.float32)
     at, features = 0, []
@@ -260,7 +249,12 @@ def fill_gaps(x: NDArray[np.float32], missing: str, where: str) -> str:
     return f"{numbers} in {places} became the median"
 
 
-def _channels_first(x: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def channels_first(x: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Images (N, H, W) or (N, H, W, C) as (N, C, H, W).
+
+    >>> channels_first(np.zeros((2, 8, 8, 3), dtype=np.uint8)).shape
+    (2, 3, 8, 8)
+    """
     if x.ndim == 3:
         return x[:, None]
     if x.shape[1] not in (1, 3) and x.shape[3] in (1, 3):
@@ -315,3 +309,38 @@ def _stored(name: str, path: Path, size: int, opener: Callable[[], Any]) -> Stor
         )
     refuse_larger_than_memory(path, said)
     return Stored(name, path, shape, dtype, by_column, opener)
+
+
+def write_npz(data: LabelledData, change: Change, path: Path) -> None:
+    """Write the arrays with a row for each example, filtered; all other arrays as they are."""
+    files, npz = data.origin.files, data.origin.format == "npz"
+    packed = False
+    if npz:
+        arrays = stored_npz(files[0])
+        with zipfile.ZipFile(files[0]) as archive:
+            packed = any(e.compress_type != zipfile.ZIP_STORED for e in archive.infolist())
+    else:
+        arrays = {file.stem: stored_npy(file) for file in files}
+    held = {}
+    for name, array in arrays.items():
+        whole = array.whole()
+        held[name] = whole[change.keep] if whole.shape[:1] == change.keep.shape else whole
+    new = {name: values[change.keep] for name, values in change.marks.items()}
+    if change.labels is not None:
+        new[data.origin.label] = change.labels[change.keep]
+    for name, values in new.items():
+        own = name if npz else Path(name).stem
+        old = held[own]
+        if old.dtype.kind not in "US":
+            values = values.astype(old.dtype)
+        elif values.dtype == np.bool_:
+            values = np.array([str(mark).lower() for mark in values])
+        values = values.reshape(old.shape)
+        if change.blank is not None:
+            blank = change.blank[change.keep].reshape(-1, *(1,) * (values.ndim - 1))
+            values = np.where(blank, old, values)
+        held[own] = values
+    held |= {name: values[change.keep] for name, values in change.columns.items()}
+    save: Callable[..., None] = np.savez_compressed if packed else np.savez
+    with path.open("xb") as out:
+        save(out, **held)

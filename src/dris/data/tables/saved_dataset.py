@@ -1,7 +1,7 @@
 """A Hugging Face data set as `save_to_disk` leaves it: Arrow files, read without their library."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,54 +11,25 @@ import pyarrow as pa
 from dris.core.errors import InputError
 from dris.core.sanitize import from_json
 from dris.data.files import listed, reading
-from dris.data.labelled import LabelledData
+from dris.data.labelled import Change, LabelledData
+from dris.data.tables.parquet import write_rows
+from dris.data.tables.rows import Rows
 
 STATE, INFO, SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
 _BATCH = 1 << 14
 
 
 def is_saved_dataset(folder: Path) -> bool:
-    """Whether a folder is a saved data set, or a saved dictionary of them."""
+    """True if a folder is a saved data set, or a saved dictionary of them."""
     return (folder / STATE).is_file() or (folder / SPLITS).is_file()
 
 
-@dataclass(frozen=True, slots=True)
-class ArrowRows:
-    """The rows of a saved data set, mapped from disk; `names` are those of its ClassLabels."""
+def open_saved(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
+    """The rows of the Arrow files that the data set's state names, mapped from disk.
 
-    files: tuple[Path, ...]
-    table: Any
-    indices: Any
-    names: dict[str, tuple[str, ...]]
-    format: str = "huggingface"
-
-    @property
-    def schema(self) -> Any:
-        """The Arrow schema of all columns."""
-        return self.table.schema
-
-    @property
-    def count(self) -> int:
-        """N, after a selection that the data set was saved with."""
-        return len(self.table if self.indices is None else self.indices)
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Record batches with the named columns, in order."""
-        table = self.table.select(list(columns))
-        for begin in range(0, self.count, _BATCH):
-            if self.indices is None:
-                part = table.slice(begin, _BATCH)
-            else:
-                part = table.take(self.indices[begin : begin + _BATCH])
-            yield from part.combine_chunks().to_batches()
-
-    def place(self, row: int) -> str:
-        """The row in the data set; the first is row 0."""
-        return f"row {row} (the first is 0) of {self.files[0].parent}"
-
-
-def open_saved(folder: Path) -> ArrowRows:
-    """Map the Arrow files that the data set's state names, in its order."""
+    A data set that was saved with a selection has the rows of the selection.
+    """
+    folder = files[0] if files[0].is_dir() else files[0].parent
     if not (folder / STATE).is_file():
         with reading(folder / SPLITS, "JSON file"):
             splits = from_json((folder / SPLITS).read_text(encoding="utf-8"))["splits"]
@@ -67,19 +38,42 @@ def open_saved(folder: Path) -> ArrowRows:
         )
     with reading(folder, "data set that save_to_disk wrote"):
         state = from_json((folder / STATE).read_text(encoding="utf-8"))
-        files = tuple(_inside(folder, entry) for entry in state["_data_files"])
-        chosen = state.get("_indices_data_files") or []
-        indices = [_arrow(_inside(folder, entry)).column(0) for entry in chosen]
-        table = pa.concat_tables([_arrow(path) for path in files])
+        parts = tuple(_inside(folder, entry) for entry in state["_data_files"])
+        table = pa.concat_tables([_arrow(path) for path in parts])
+        chosen = [_inside(folder, entry) for entry in state.get("_indices_data_files") or []]
         picked = None
-        if indices:
-            picked = np.concatenate([column.to_numpy() for column in indices]).astype(np.int64)
+        if chosen:
+            columns = [_arrow(path).column(0).to_numpy() for path in chosen]
+            picked = np.concatenate(columns).astype(np.int64)
             if picked.size and not 0 <= picked.min() <= picked.max() < len(table):
                 raise InputError(f"{folder} selects rows that it does not hold; save it again")
-        rows = ArrowRows(files, table, picked, _class_names(folder))
-    if not rows.count:
+        names = _class_names(folder)
+    count = len(table if picked is None else picked)
+    if not count:
         raise InputError(f"{folder} has no rows; at least two are needed")
-    return rows
+
+    def batches(columns: Sequence[str]) -> Iterator[Any]:
+        some = table.select(list(columns))
+        for begin in range(0, count, _BATCH):
+            part = some.slice(begin, _BATCH)
+            if picked is not None:
+                part = some.take(picked[begin : begin + _BATCH])
+            yield from part.combine_chunks().to_batches()
+
+    return Rows(
+        table.schema,
+        (count,),
+        batches,
+        parts,
+        "huggingface",
+        names,
+        lambda row: f"row {row} (the first is 0) of {folder}",
+    )
+
+
+def write_saved(data: LabelledData, change: Change, path: Path) -> None:
+    """Write kept rows as one Parquet file, which `load_dataset` reads."""
+    write_rows(open_saved(data.origin.files), data, change, path, "snappy")
 
 
 def _inside(folder: Path, entry: Any) -> Path:
@@ -112,11 +106,11 @@ def _class_names(folder: Path) -> dict[str, tuple[str, ...]]:
     }
 
 
-def with_names(data: LabelledData, names: Sequence[str]) -> LabelledData:
+def name_classes(data: LabelledData, names: Sequence[str]) -> LabelledData:
     """The data with its whole-number labels called by names, as Hugging Face's ClassLabel does."""
     if data.classes[0] == -1 and len(data.classes) > 2:  # Hugging Face's way to say: no label
-        data = replace(data, labels=data.labels - 1, classes=data.classes[1:])
-        data = replace(data, labels=np.maximum(data.labels, -1), names=())
+        labels = np.maximum(data.labels - 1, -1)
+        data = replace(data, labels=labels, classes=data.classes[1:], names=())
     wrong = next((c for c in data.classes if not isinstance(c, int) or c >= len(names)), None)
     if wrong is not None or min(map(int, data.classes)) < 0:
         raise InputError(

@@ -19,8 +19,8 @@ from dris.core.errors import InputError
 from dris.core.validate import first_not_finite
 from dris.data.files import PathLike, files_of, in_order, listed, one_line, reading, whole_file
 from dris.data.interchange.scorefile import FORMAT, NOTE
-from dris.data.tables.label_columns import is_text, plain
-from dris.data.tables.labelled_table import open_parquet, parquet_file
+from dris.data.tables.parquet import open_parquet, parquet_file
+from dris.data.tables.rows import is_text, plain
 
 ROWS = 1 << 19  # at once
 VECTORS = "losses"  # a column of vectors is called so unless said otherwise

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.data.text.ngrams import BUCKETS, hashed_ngrams, normal
+from dris.data.text.ngrams import BUCKETS, hashed_ngrams, normalize
 
 MOST = 256  # numbers a text becomes
 SAMPLE = 12_000  # different texts that the components are found on
@@ -42,7 +42,7 @@ class TextComponents:
             return
         for begin in range(0, len(cells), _CHUNK):
             part = cells.slice(begin, _CHUNK)
-            counts = _matrix(normal(part), self.column, self.weight, self.words)
+            counts = _matrix(normalize(part), self.column, self.weight, self.words)
             out[begin : begin + len(part)] = counts @ self.axes
 
 
@@ -53,16 +53,16 @@ def fit_components(cells: Any, keys: NDArray[np.uint64], most: int = MOST) -> Te
     changes nothing, not even a rounding.
 
     >>> import pyarrow as pa
-    >>> from dris.data.text.ngrams import all_keys
+    >>> from dris.data.text.ngrams import text_keys
     >>> texts = pa.array(["red cat", "red dog", "blue cat", "blue dog"] * 2)
-    >>> found = fit_components(texts, all_keys(texts))
+    >>> found = fit_components(texts, text_keys(texts))
     >>> out = np.zeros((8, found.width), dtype=np.float32)
     >>> found.put(texts, out)
     >>> bool((out[:4] == out[4:]).all())
     True
     """
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-    texts = normal(cells.take(first[:SAMPLE]))
+    texts = normalize(cells.take(first[:SAMPLE]))
     column, weight, words = _vocabulary(texts)
     if not len(weight):
         return None

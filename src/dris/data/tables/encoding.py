@@ -1,0 +1,362 @@
+"""Columns of a table as one float32 array: looked at once, then filled in, a batch at a time."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dris.core.errors import InputError
+from dris.core.large.mapped import roomy
+from dris.core.parameters import parameter
+from dris.data.files import one_line, refuse_larger_than_memory
+from dris.data.findings.label_findings import row_keys
+from dris.data.labelled import Feature, How
+from dris.data.options import NothingToLearnError, ReadOptions
+from dris.data.tables.rows import Rows, is_number, is_vector
+from dris.data.tables.words import Encoder, LeftOut, describe_gaps, encoder_of, fill_with_median
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_CELLS = 1 << 22  # at once
+_ID_NAME = re.compile(r"(^|[_\W])(id|ids|uuid|guid|key|nr|index|idx|row|rownames?|no)$", re.I)
+_OF_OTHERS = re.compile(r"(^|[_\W])(id|ids|uuid|guid|nr)$", re.I)
+MIN_SHARED_IDS = 50  # values, above which a column that is called an id is one though they repeat
+MIN_ID_ROWS = 20  # before a run of whole numbers is taken for a numbering
+MAX_GAP_NOTES = 3  # columns with gaps that have a note each
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """The features of all rows, how they were made, and what is to be said about it.
+
+    `codes` are columns of words as whole numbers, by name: a label might be repeated in them.
+    `keys` differ for rows whose features do.
+    """
+
+    x: NDArray[np.float32]
+    features: tuple[Feature, ...]
+    notes: tuple[str, ...]
+    codes: dict[str, NDArray[np.int32]]
+    keys: NDArray[np.uint64]
+
+
+def encode(
+    rows: Rows,
+    names: Sequence[str],
+    options: ReadOptions,
+    without: Mapping[str, Sequence[str]] | None = None,
+) -> Encoded:
+    """Encode every column that can be learned from as numbers; name the others with the reason.
+
+    Columns that were asked for by name are all encoded, or refused in one message. Texts are read
+    `without` the words that are given for their column.
+    """
+    asked = options.features is not None
+    kinds = {name: rows.schema.field(name).type for name in names}
+    survey = survey_numbers(rows, [name for name, kind in kinds.items() if is_number(kind)])
+    left_out = survey.left_out() if not asked else []
+    encoders: dict[str, Encoder] = {}
+    for name, kind in kinds.items():
+        if is_number(kind):
+            continue
+        if is_vector(kind):
+            made = _vector(rows, name)
+        else:
+            made = encoder_of(name, kind, _cells(rows, name, without), rows, options)
+        if isinstance(made, LeftOut):
+            left_out.append(made)
+        else:
+            encoders[name] = made
+    notes = [note for encoder in encoders.values() for note in encoder.notes]
+    codes = {n: encoder.codes for n, encoder in encoders.items() if encoder.codes is not None}
+    if not asked:
+        for copy in _copies(codes):
+            left_out.append(copy)
+            del encoders[copy.column], codes[copy.column]
+    elif left_out:
+        reasons = "; ".join(f"column {one_line(o.column)!r} {o.why}" for o in left_out[:6])
+        raise InputError(
+            f"{rows.where} cannot be learned from as asked: {reasons}; "
+            "name other columns with `features`"
+        )
+    gone = {one.column for one in left_out}
+    used = [name for name in names if name not in gone]
+    if not used:
+        reasons = "; ".join(f"{one_line(o.column)!r} {o.why}" for o in left_out[:8])
+        raise NothingToLearnError(
+            f"{rows.where} has no column to learn from: {reasons}; add features or text, or "
+            "name columns with `features` to use them all the same"
+        )
+    if options.missing == "refuse":
+        others = {n: (e.gaps, e.first_gap) for n, e in encoders.items() if e.gaps}
+        survey.refuse_gaps(rows, used, others)
+    marked = options.missing == "mark"
+    x, features = _fill(rows, used, survey, encoders, marked=marked, without=without)
+    keys = row_keys(x)
+    for encoder in encoders.values():
+        if encoder.keys is not None:
+            keys = keys * _ODD + encoder.keys
+    notes = [*survey.notes(used, marked=marked), *notes]
+    notes += _left_out_note(left_out, named=options.id is not None or asked)
+    return Encoded(x, features, tuple(notes), codes, keys)
+
+
+def _fill(
+    rows: Rows,
+    used: Sequence[str],
+    survey: "NumberSurvey",
+    encoders: Mapping[str, Encoder],
+    *,
+    marked: bool,
+    without: Mapping[str, Sequence[str]] | None,
+) -> tuple[NDArray[np.float32], tuple[Feature, ...]]:
+    """The features side by side, in the order of the columns; every value finite."""
+    features: list[Feature] = []
+    begins: dict[str, int] = {}
+    at = 0
+    for name in used:
+        begins[name] = at
+        if name in encoders:
+            own = encoders[name].features
+        else:
+            how: How = "yes/no" if pa.types.is_boolean(rows.schema.field(name).type) else "number"
+            gap = marked and survey.gaps[name]
+            own = (Feature(name, how), *[Feature(name, "gap")] * bool(gap))
+        features += own
+        at += sum(f.width for f in own)
+    refuse_larger_than_memory(rows.where, rows.count * at * 4)
+    x = roomy((rows.count, at), np.float32)
+    numbers = [name for name in used if name not in encoders]
+    places = np.array([begins[name] for name in numbers], dtype=np.int64)
+    gaps = np.array([marked and survey.gaps[name] > 0 for name in numbers], dtype=np.bool_)
+    for begin, block in number_blocks(rows, numbers):
+        part = x[begin : begin + len(block)]
+        part[:, places] = block
+        if gaps.any():
+            part[:, places[gaps] + 1] = ~np.isfinite(block[:, gaps])
+    for name in numbers:
+        if survey.gaps[name]:
+            fill_with_median(x[:, begins[name]])
+    for name, encoder in encoders.items():
+        width = sum(f.width for f in encoder.features)
+        encoder.put(_cells(rows, name, without), x[:, begins[name] : begins[name] + width])
+    return x, tuple(features)
+
+
+def _cells(rows: Rows, name: str, without: Mapping[str, Sequence[str]] | None) -> Any:
+    cells = rows.column(name)
+    if without is None or name not in without:
+        return cells
+    from dris.data.findings.telltale import remove_words
+
+    return remove_words(cells, without[name])
+
+
+def _vector(rows: Rows, name: str) -> Encoder | LeftOut:
+    """A column of vectors of one length; gaps become the median of their place."""
+    width, gaps, row, first = 0, 0, 0, -1
+    for batch in rows.batches([name]):
+        cells = batch.column(0)
+        lengths = pc.list_value_length(cells)
+        there = lengths.drop_null().to_numpy(zero_copy_only=False)
+        if len(there):
+            width = width or int(there[0])
+            if (there != width).any():
+                at = int(np.flatnonzero(lengths.fill_null(width).to_numpy() != width)[0])
+                return LeftOut(
+                    name,
+                    f"holds vectors of {int(lengths[at].as_py())} numbers in "
+                    f"{rows.place(row + at)} and of {width} before, and one length is needed",
+                )
+        values = cells.flatten().to_numpy(zero_copy_only=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            bad = ~np.isfinite(np.asarray(values, dtype=np.float32))
+        here = int(bad.sum()) + cells.null_count * width
+        if here and first < 0:
+            lacks = cells.null_count and pc.index(cells.is_null(), True).as_py()
+            first = row + (lacks if cells.null_count else int(bad.argmax()) // width)
+        gaps += here
+        row += len(batch)
+    if not width:
+        return LeftOut(name, "holds empty vectors")
+
+    def put(cells: Any, out: NDArray[np.float32]) -> None:
+        there = np.asarray(cells.is_valid().to_numpy(zero_copy_only=False))
+        values = np.asarray(cells.flatten().to_numpy(zero_copy_only=False))
+        with np.errstate(over="ignore", invalid="ignore"):
+            out[~there] = np.nan
+            out[there] = values.reshape(-1, width)
+        if gaps:
+            for column in out.T:
+                fill_with_median(column)
+
+    note = (f"{name}: {gaps:,} missing numbers became the median",) if gaps else ()
+    return Encoder((Feature(name, "vector", width),), put, note, None, gaps, first)
+
+
+def _copies(codes: Mapping[str, NDArray[np.int32]]) -> list[LeftOut]:
+    """Columns of words that say the same as one before them, in other words perhaps."""
+    seen: dict[bytes, str] = {}
+    copies = []
+    for name, values in codes.items():
+        first, place = np.unique(values, return_index=True)
+        order = np.argsort(np.argsort(place))
+        key = hashlib.sha256(order[np.searchsorted(first, values)].tobytes()).digest()
+        if key in seen:
+            copies.append(LeftOut(name, f"says the same as {seen[key]!r}"))
+        else:
+            seen[key] = name
+    return copies
+
+
+def _left_out_note(left_out: Sequence[LeftOut], *, named: bool) -> list[str]:
+    if not left_out:
+        return []
+    reasons = [f"{one_line(o.column)!r} {o.why}" for o in left_out]
+    more = f" and {len(reasons) - 12} more" if len(reasons) > 12 else ""
+    ids = [o.column for o in left_out if o.names_rows]
+    hint = ""
+    if len(ids) == 1 and not named:
+        hint = f"; {parameter('id', one_line(ids[0]))} names the rows by it"
+    return [f"not learned from: {'; '.join(reasons[:12])}{more}{hint}"]
+
+
+@dataclass(slots=True)
+class NumberSurvey:
+    """What each column of numbers holds; `hash` tells columns apart that are no copies."""
+
+    names: Sequence[str]
+    rows: int
+    gaps: dict[str, int] = field(default_factory=dict)
+    infinite: dict[str, int] = field(default_factory=dict)
+    first_gap: dict[str, int] = field(default_factory=dict)
+    low: dict[str, float] = field(default_factory=dict)
+    high: dict[str, float] = field(default_factory=dict)
+    ids: dict[str, bool] = field(default_factory=dict)
+    shared_ids: dict[str, bool] = field(default_factory=dict)
+    hash: dict[str, int] = field(default_factory=dict)
+
+    def left_out(self) -> list[LeftOut]:
+        """Uninformative columns: constants, ids, copies of one before."""
+        out: list[LeftOut] = []
+        seen: dict[int, str] = {}
+        for name in self.names:
+            if self.gaps[name] == self.rows:
+                out.append(LeftOut(name, "is empty in every row"))
+            elif self.low[name] == self.high[name] and not self.gaps[name]:
+                out.append(LeftOut(name, f"is {self.low[name]:g} in every row"))
+            elif self.ids[name]:
+                out.append(LeftOut(name, "is an id", names_rows=True))
+            elif self.shared_ids[name]:
+                out.append(LeftOut(name, "is an id that several rows share"))
+            elif self.hash[name] in seen:
+                out.append(LeftOut(name, f"is a copy of {seen[self.hash[name]]!r}"))
+            else:
+                seen[self.hash[name]] = name
+        return out if len(out) < len(self.names) or self.rows >= MIN_ID_ROWS else []
+
+    def refuse_gaps(
+        self, rows: Rows, used: Sequence[str], others: Mapping[str, tuple[int, int]]
+    ) -> None:
+        """Name every column with gaps, these and `others`, and the first row of each."""
+        gaps = {n: (self.gaps[n], self.first_gap[n]) for n in used if self.gaps.get(n)} | {**others}
+        if not gaps:
+            return
+        each = [
+            f"{count:,} in column {one_line(name)!r}, the first in {rows.place(row)}"
+            for name, (count, row) in list(gaps.items())[:6]
+        ]
+        more = f" and in {len(gaps) - 6} more columns" if len(gaps) > 6 else ""
+        raise InputError(
+            f"numbers are missing or not finite: {'; '.join(each)}{more}; fill them in, leave the "
+            "columns out with `without`, or let them be filled and marked with `missing='mark'`"
+        )
+
+    def notes(self, used: Sequence[str], *, marked: bool) -> list[str]:
+        """What was filled in, a sentence a column; a sum of the rest when there are many."""
+        bad = [name for name in used if self.gaps.get(name)]
+        if len(bad) <= MAX_GAP_NOTES:
+            return [
+                f"{name}: {describe_gaps(self.gaps[name], marked, self.infinite[name])}"
+                for name in bad
+            ]
+        each = [f"{self.gaps[name]:,} in {name}" for name in bad[:8]]
+        more = f" and in {len(bad) - 8} more columns" if len(bad) > 8 else ""
+        total, infinite = (sum(of[name] for name in bad) for of in (self.gaps, self.infinite))
+        return [f"{describe_gaps(total, marked, infinite)}: {', '.join(each)}{more}"]
+
+
+def survey_numbers(rows: Rows, names: Sequence[str]) -> NumberSurvey:
+    """Look at every column of numbers once, a block at a time."""
+    survey = NumberSurvey(names, rows.count)
+    if not names:
+        return survey
+    width = len(names)
+    gaps, infinite = np.zeros(width, np.int64), np.zeros(width, np.int64)
+    low, high = np.full(width, np.inf), np.full(width, -np.inf)
+    whole, digest = np.ones(width, np.bool_), np.zeros(width, np.uint64)
+    first = np.full(width, -1, np.int64)
+    begin = 0
+    for begin, block in number_blocks(rows, names):
+        fine = np.isfinite(block)
+        gone = ~fine
+        if gone.any():
+            new = (first < 0) & gone.any(axis=0)
+            first[new] = begin + gone.argmax(axis=0)[new]
+            gaps += gone.sum(axis=0)
+            infinite += np.isinf(block).sum(axis=0)
+        low = np.minimum(low, np.where(fine, block, np.inf).min(axis=0))
+        high = np.maximum(high, np.where(fine, block, -np.inf).max(axis=0))
+        with np.errstate(invalid="ignore"):
+            whole &= (block == np.floor(block)).all(axis=0)
+        each = np.arange(begin + 1, begin + len(block) + 1, dtype=np.uint64) * _ODD
+        bits = (block + 0.0).view(np.uint64)
+        mixed = (bits ^ (bits >> np.uint64(29))) * _ODD
+        digest += (mixed * (each ^ (each >> np.uint64(31)))[:, None]).sum(axis=0, dtype=np.uint64)
+        begin += len(block)
+    if begin != rows.count:
+        raise InputError(f"{rows.where} says {rows.count} rows and holds {begin}; get it again")
+    for i, name in enumerate(names):
+        survey.gaps[name], survey.infinite[name] = int(gaps[i]), int(infinite[i])
+        survey.first_gap[name] = int(first[i])
+        survey.low[name], survey.high[name] = float(low[i]), float(high[i])
+        survey.hash[name] = int(digest[i])
+        like_id = high[i] - low[i] + 1 == rows.count or bool(_ID_NAME.search(name))
+        candidate = bool(whole[i]) and not gaps[i] and rows.count >= MIN_ID_ROWS and like_id
+        survey.ids[name] = candidate and _different(rows, name) == rows.count
+        again = bool(whole[i]) and not survey.ids[name] and bool(_OF_OTHERS.search(name))
+        survey.shared_ids[name] = again and _different(rows, name) > MIN_SHARED_IDS
+    return survey
+
+
+def number_blocks(rows: Rows, names: Sequence[str]) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    """Blocks (rows, columns) of float64, NaN where a cell is missing, with their first row.
+
+    What does not fit into float32 is infinite.
+    """
+    begin = 0
+    step = max(1, _CELLS // max(1, len(names)))
+    for batch in rows.batches(names) if names else ():
+        for at in range(0, len(batch), step):
+            part = batch.slice(at, step)
+            block = np.empty((len(part), len(names)), dtype=np.float64)
+            for i, cells in enumerate(part.columns):
+                if pa.types.is_decimal(cells.type):
+                    cells = cells.cast(pa.float64())
+                elif pa.types.is_boolean(cells.type):
+                    cells = cells.cast(pa.uint8())
+                block[:, i] = cells.to_numpy(zero_copy_only=False)
+            with np.errstate(invalid="ignore"):
+                block[np.abs(block) > np.finfo(np.float32).max] = np.inf
+            yield begin, block
+            begin += len(part)
+
+
+def _different(rows: Rows, name: str) -> int:
+    values = np.concatenate([block[:, 0] for _, block in number_blocks(rows, [name])])
+    return len(np.unique(values))

@@ -1,0 +1,151 @@
+"""A table of examples, from a file or from memory: typed columns, read a batch at a time."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from dris.core.errors import InputError
+from dris.data.files import listed, one_line
+
+_BATCH = 1 << 16  # rows at once
+_IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a table, which every format opens as.
+
+    Attributes:
+        schema: The Arrow schema of all columns.
+        counts: How many rows each file has.
+        batches: Yields record batches with the named columns, in order.
+        files: The files in order; none for a table in memory.
+        format: The format's name.
+        class_names: What whole-number labels mean, by column.
+        locate: Says where a row stands, if not by file and number.
+        semicolons: Whether semicolons separate cells, so that 1,5 is a number.
+    """
+
+    schema: Any
+    counts: tuple[int, ...]
+    batches: Callable[[Sequence[str]], Iterator[Any]]
+    files: tuple[Path, ...] = ()
+    format: str = "memory"
+    class_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    locate: Callable[[int], str] | None = None
+    semicolons: bool = False
+
+    @property
+    def count(self) -> int:
+        """N, the rows of all files."""
+        return sum(self.counts)
+
+    @property
+    def where(self) -> Path | str:
+        """What to call the table in a message."""
+        return self.files[0] if self.files else "the table"
+
+    def place(self, row: int) -> str:
+        """Say where a row stands."""
+        if self.locate is not None:
+            return self.locate(row)
+        for path, count in zip(self.files, self.counts, strict=False):
+            if row < count:
+                return f"row {row} (the first is 0) of {one_line(path, 200)}"
+            row -= count
+        return f"row {row} (the first is 0) of the table"
+
+    def column(self, name: str) -> Any:
+        """All cells of a column as one Arrow array, dictionaries decoded."""
+        parts = [batch.column(0) for batch in self.batches([name])]
+        return plain(pa.chunked_array(parts, self.schema.field(name).type))
+
+
+def table_rows(table: Any, files: Sequence[Path] = (), **more: Any) -> Rows:
+    """The rows of an Arrow table; `more` are attributes of `Rows`.
+
+    >>> rows = table_rows(pa.table({"x": [1, 2, 3]}))
+    >>> rows.count, rows.place(2)
+    (3, 'row 2 (the first is 0) of the table')
+    """
+
+    def batches(columns: Sequence[str]) -> Iterator[Any]:
+        yield from table.select(list(columns)).to_batches(_BATCH)
+
+    counts = more.pop("counts", (len(table),))
+    rows = Rows(table.schema, counts, batches, tuple(files), **more)
+    names = table.schema.names
+    twice = sorted({n for n in names if names.count(n) > 1}) if len(names) < 5000 else []
+    if twice:
+        raise InputError(f"{rows.where} has several columns named {listed(twice)}; rename some")
+    if not len(table):
+        raise InputError(f"{rows.where} has no rows; at least two are needed")
+    return rows
+
+
+def plain(column: Any) -> Any:
+    """One Arrow array of simple values: chunks joined, dictionaries decoded, views made plain."""
+    array = pa.chunked_array([column]) if isinstance(column, pa.Array) else column
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    if is_text(array.type):
+        array = array.cast(pa.large_string())
+    return array.combine_chunks()
+
+
+def is_text(kind: Any) -> bool:
+    """True if an Arrow type is text of any form.
+
+    >>> is_text(pa.string()), is_text(pa.binary())
+    (True, False)
+    """
+    view = getattr(pa.types, "is_string_view", lambda _: False)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or view(kind))
+
+
+def is_number(kind: Any) -> bool:
+    """True if an Arrow type is a number or yes/no."""
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
+    return any(test(kind) for test in tests)
+
+
+def is_vector(kind: Any) -> bool:
+    """True if an Arrow type is a list of numbers."""
+    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    if not any(test(kind) for test in tests):
+        return False
+    return is_number(kind.value_type) and not pa.types.is_boolean(kind.value_type)
+
+
+def is_image_name(name: str) -> bool:
+    """True if a file name ends as images do.
+
+    >>> is_image_name("cat.JPG"), is_image_name("cat.txt")
+    (True, False)
+    """
+    return name.lower().endswith(_IMAGES)
+
+
+def bytes_field(kind: Any) -> str | None:
+    """The field of a struct that holds encoded images, "" for a binary column, None for others."""
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return ""
+    if pa.types.is_struct(kind):  # as Hugging Face keeps images
+        names = [kind.field(i).name for i in range(kind.num_fields)]
+        if "bytes" in names and pa.types.is_binary(kind.field(names.index("bytes")).type):
+            return "bytes"
+    return None
+
+
+def holds_images(rows: Rows, name: str) -> bool:
+    """True if a column holds encoded images, or text whose first cell is the name of one."""
+    kind = rows.schema.field(name).type
+    if bytes_field(kind) is not None:
+        return True
+    if not is_text(kind):
+        return False
+    first = next(iter(rows.batches([name])), None)
+    return first is not None and len(first) > 0 and is_image_name(str(first.column(0)[0].as_py()))
