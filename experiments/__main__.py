@@ -199,7 +199,7 @@ def _machine(asked: argparse.Namespace) -> Machine:
     device = getattr(asked, "device", "cpu")
     engine.devices(device)
     if engine.name == "ray":
-        connected(engine)
+        connect(engine)
     return Machine(
         asked.workers,
         device,

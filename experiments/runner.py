@@ -18,7 +18,7 @@ import dris
 from experiments.dris_internals import (
     Engine,
     Progress,
-    checked_engine,
+    as_engine,
     devices_of,
     from_json,
     keep_freed_memory,
@@ -77,7 +77,7 @@ def run(
             with scratch(epochs):
                 pass
     tasks = [([group], folder, workspace) for group in groups.values()]
-    if workspace.device != "cpu" and checked_engine(engine).name == "local":
+    if workspace.device != "cpu" and as_engine(engine).name == "local":
         queues = lanes(list(groups.values()), devices_of(workspace.device))
         workers = len(queues) or 1  # a process for each GPU, however many cores there are
         tasks = [(queue, folder, replace(workspace, device=gpu)) for gpu, queue in queues.items()]

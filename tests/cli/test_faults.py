@@ -23,7 +23,7 @@ from dris.core.errors import InputError
 from dris.core.temporaries import is_left, temporary_folder, temporary_for
 from dris.data import writer as module
 from dris.data.writer import MANIFEST, Writer, written_in
-from dris.learn.engines.processes import run_all
+from dris.learn.engines.tasks import run_all
 from dris.learn.store.locks import folder_lock
 from made_people import write_people
 
@@ -167,7 +167,7 @@ def test_a_killed_clean_is_finished_by_the_same_command_to_the_same_bytes(people
 SLEEPING = """
 import os, sys, time
 from pathlib import Path
-from dris.learn.engines.processes import run_all
+from dris.learn.engines.tasks import run_all
 from dris.learn.store.locks import folder_lock
 
 def sleeping(number, tick):

@@ -329,9 +329,9 @@ def engine_of(
     engine = Engine(name, address, cpus, gpus)
     engine.devices(device)
     if engine.name == "ray":
-        from dris.learn.engines.cluster import connected
+        from dris.learn.engines.ray_tasks import connect
 
-        connected(engine)
+        connect(engine)
     return engine
 
 

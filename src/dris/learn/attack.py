@@ -10,7 +10,8 @@ from dris.core.dynamics.columns import labels_for
 from dris.core.noise.flips import NoisyLabels, flip_labels
 from dris.core.streams import check_seed
 from dris.core.validate import check_labels
-from dris.learn.engines.processes import Progress, devices_of
+from dris.learn.engines.engine import devices_of
+from dris.learn.engines.processes import Progress
 from dris.learn.proxies import default_recipe, train_jobs
 from dris.learn.recipe import Recipe
 from dris.learn.record.array_like import refuse_other_index

@@ -21,8 +21,9 @@ from dris.core.scores.ranks import normalized_ranks
 from dris.core.streams import check_seed
 from dris.core.temporaries import temporary_folder
 from dris.core.validate import check_count, check_ids, check_labels
-from dris.learn.engines.engine import LOCAL, Engine, checked_engine
-from dris.learn.engines.processes import Progress, run_all
+from dris.learn.engines.engine import LOCAL, Engine, as_engine
+from dris.learn.engines.processes import Progress
+from dris.learn.engines.tasks import run_all
 from dris.learn.jobs.kept_jobs import hash_data
 from dris.learn.jobs.proxy_job import train
 from dris.learn.jobs.stacked_job import train_stacked
@@ -162,7 +163,7 @@ def train_proxies(
             raise InputError("judged needs stacked models and folds: cross_fit=4")
     at = None if isinstance(scored_epoch, str) else scored_epoch
     how = [recipe or default_recipe(kind, epochs, batch_size, at) for kind in kinds]
-    where = checked_engine(engine)
+    where = as_engine(engine)
     places = where.devices(device)
     base = Job(
         model=None,

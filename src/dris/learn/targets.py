@@ -12,7 +12,8 @@ from dris.core.errors import InputError
 from dris.core.select.selection import Subset
 from dris.core.streams import check_seed
 from dris.core.validate import check_count, check_labels, check_mask
-from dris.learn.engines.processes import Progress, devices_of
+from dris.learn.engines.engine import devices_of
+from dris.learn.engines.processes import Progress
 from dris.learn.jobs.target_job import Sampled, TargetRun, follow
 from dris.learn.proxies import default_recipe
 from dris.learn.recipe import Recipe

@@ -1,8 +1,6 @@
 """Engines without a cluster: wishes are checked, what is missing is said in a sentence."""
 
-import socket
 import sys
-import threading
 import time
 
 import numpy as np
@@ -11,10 +9,9 @@ import pytest
 from dris import train_proxies
 from dris.cli import main
 from dris.core.errors import InputError
-from dris.learn.engines.cluster import connected
-from dris.learn.engines.engine import Engine, checked_engine
-from dris.learn.engines.processes import run_all
-from dris.learn.engines.visible_folder import marked
+from dris.learn.engines.engine import Engine, as_engine
+from dris.learn.engines.ray_tasks import connect, mark_folder
+from dris.learn.engines.tasks import run_all
 
 NOBODY = "127.0.0.1:1"
 
@@ -40,7 +37,7 @@ def test_what_is_asked_of_an_engine_is_checked(asked, says):
 def test_sound_wishes_are_taken():
     assert Engine("ray", NOBODY, cpus=0.5, gpus=0.25, retries=0).address == NOBODY
     assert Engine("ray", gpus=2).gpus == 2
-    assert checked_engine("local") == Engine()
+    assert as_engine("local") == Engine()
 
 
 def test_devices_on_ray_are_those_that_a_task_sees():
@@ -78,37 +75,15 @@ def pretended(monkeypatch):
 @pytest.mark.parametrize("address", ["nonsense", "host:", ":6379", "host:port", "1.2.3.4:99999"])
 def test_an_address_that_is_none_is_an_error(pretended, address):
     with pytest.raises(InputError, match="address must be host:port, ray://host:port or auto"):
-        connected(Engine("ray", address))
+        connect(Engine("ray", address))
 
 
 @pytest.mark.parametrize("address", [NOBODY, f"ray://{NOBODY}"])
 def test_an_address_where_nobody_answers_is_said_soon(pretended, address):
     begin = time.monotonic()
     with pytest.raises(InputError, match=f"no Ray cluster can be reached at {address} .Connection"):
-        connected(Engine("ray", address))
+        connect(Engine("ray", address))
     assert time.monotonic() - begin < 10
-
-
-@pytest.mark.parametrize(
-    ("answer", "is_http2"), [(b"SSH-2.0-x\r\n", False), (b"\0\0\0\4\0" * 2, True)]
-)
-def test_a_port_where_something_else_answers_is_said_and_http2_passes(pretended, answer, is_http2):
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-
-        def serve():
-            talk, _ = server.accept()
-            with talk:
-                talk.recv(100)
-                talk.sendall(answer)
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        with pytest.raises(InputError) as caught:
-            connected(Engine("ray", address))
-        thread.join()
-    said = "the address was to be refused before" if is_http2 else "something else answers there"
-    assert said in str(caught.value)
 
 
 def test_the_command_line_says_it_in_a_sentence_before_it_reads_the_data(
@@ -130,7 +105,7 @@ def test_an_unknown_engine_is_refused_by_train_proxies():
 
 
 def test_a_mark_is_seen_while_it_is_there(tmp_path):
-    with marked(tmp_path) as mark:
-        assert mark.seen()
-    assert not mark.seen()
+    with mark_folder(tmp_path) as mark:
+        assert mark.is_visible()
+    assert not mark.is_visible()
     assert list(tmp_path.iterdir()) == []

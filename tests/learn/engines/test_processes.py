@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from dris.core.errors import InputError
-from dris.learn.engines.processes import devices_of, run_all
+from dris.learn.engines.engine import devices_of
+from dris.learn.engines.tasks import run_all
 
 
 def double(value, tick):
@@ -86,7 +87,7 @@ def test_workers_find_modules_of_folders_added_after_they_were_started(tmp_path,
 
 FORKED = """
 import os
-from dris.learn.engines.processes import run_all
+from dris.learn.engines.tasks import run_all
 
 def pick(value, tick):
     return value

@@ -21,7 +21,7 @@ from dris.cli import main
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
 from dris.learn.engines.engine import Engine
-from dris.learn.engines.processes import run_all
+from dris.learn.engines.tasks import run_all
 from dris.learn.proxies import train_proxies
 from dris.learn.sharded.sharded_ranks import rank_shards
 from dris.learn.store.run_store import Store

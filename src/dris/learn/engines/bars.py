@@ -13,11 +13,7 @@ _SECONDS = 10.0  # between two lines in a pipe, at the least
 
 @contextmanager
 def bar(what: str) -> Iterator[Progress]:
-    """Show on stderr what `progress(done, total)` is told; nothing of it stays on a terminal.
-
-    >>> with bar("proxies") as progress:
-    ...     progress(1, 60)
-    """
+    """Show on stderr what `progress(done, total)` is told; nothing of it stays on a terminal."""
     if not sys.stderr.isatty():
         yield _lines(what)
         return
@@ -37,7 +33,7 @@ def _lines(what: str) -> Progress:
     tenths = 0
     first: tuple[float, int] | None = None  # counted from here: what came before is other work
 
-    def told(done: int, total: int) -> None:
+    def write(done: int, total: int) -> None:
         nonlocal last, tenths, first
         now = time.monotonic()
         first = (now, done) if first is None else first
@@ -49,4 +45,4 @@ def _lines(what: str) -> Progress:
                 left = f", about {seconds:.0f} s left"
             sys.stderr.write(f"{what}: {done:,} of {total:,}{left}\n")
 
-    return told
+    return write

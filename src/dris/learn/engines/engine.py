@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from dris.core.errors import InputError
 from dris.core.validate import check_count
+from dris.learn.extras import require
 
 ENGINES = ("local", "ray")
 
@@ -20,9 +21,6 @@ class Engine:
             its memory, not its time, decides how many fit on a node.
         gpus: That Ray reserves for each task; 0.5 lets two tasks share one.
         retries: How often a task is run again when its process or its node dies.
-
-    >>> Engine("ray", address="10.0.0.1:6379", gpus=1).retries
-    3
     """
 
     name: str = "local"
@@ -46,13 +44,7 @@ class Engine:
         check_count(self.retries, "retries", at_least=0)
 
     def devices(self, device: str) -> list[str]:
-        """The devices that proxies are dealt out to; a task on Ray sees its own GPUs only.
-
-        >>> Engine("ray", gpus=1).devices("cuda")
-        ['cuda:0']
-        """
-        from dris.learn.engines.processes import devices_of
-
+        """The devices that proxies are dealt out to; a task on Ray sees its own GPUs only."""
         if self.name == "local" or device == "cpu":
             return devices_of(device)
         if device != "cuda":
@@ -65,10 +57,22 @@ class Engine:
 LOCAL = Engine()
 
 
-def checked_engine(engine: Engine | str) -> Engine:
-    """An engine, also by its name alone.
-
-    >>> checked_engine("local").name
-    'local'
-    """
+def as_engine(engine: Engine | str) -> Engine:
+    """An engine, also by its name alone."""
     return engine if isinstance(engine, Engine) else Engine(engine)
+
+
+def devices_of(device: str) -> list[str]:
+    """The devices that jobs are dealt out to: "cuda" means every GPU that is visible.
+
+    >>> devices_of("cpu")
+    ['cpu']
+    """
+    if device == "cpu":
+        return ["cpu"]
+    if not device.startswith("cuda"):
+        raise InputError(f"device must be cpu, cuda or cuda:<number>, got {device!r}")
+    count = require("torch", "torch").cuda.device_count()
+    if count == 0:
+        raise InputError("no CUDA device is visible; use device='cpu'")
+    return [device] if ":" in device else [f"cuda:{i}" for i in range(count)]

@@ -6,16 +6,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from dris.core.errors import InputError
 from dris.core.temporaries import temporary_place
-from dris.core.validate import check_count
-from dris.learn.engines.engine import Engine, checked_engine
-from dris.learn.engines.visible_folder import marked
 
 Progress = Callable[[int, int], None]
 NOTES = "DRIS_NOTES"  # in the environment of a command's workers
@@ -35,70 +31,42 @@ class Ticker:
                 file.write(b".")
 
 
-def run_all(
+def run_here(
     work: Callable[..., Any],
     tasks: Sequence[tuple[Any, ...]],
     *,
     workers: int | None,
     progress: Progress | None = None,
     total: int = 0,
-    engine: Engine | str = "local",
-    folder: Path | None = None,
 ) -> list[Any]:
     """`work(*task, tick)` for every task, in processes; the results in the order of the tasks.
 
-    One worker means this process. Arrays are shared between processes through memory maps, on
-    Ray through its object store. `folder`, if given, is what tasks read and write by this very
-    path: the nodes of a cluster must see it.
-
-    >>> run_all(lambda a, tick: a + 1, [(1,), (2,)], workers=1)
-    [2, 3]
+    One worker means this process. Arrays are shared between processes through memory maps.
     """
-    if workers is not None:
-        check_count(workers, "workers", at_least=1)
-    if (where := checked_engine(engine)).name == "ray":
-        from dris.learn.engines.ray_tasks import run_on_ray
-
-        with marked(folder) if folder is not None else nullcontext() as mark:
-            return run_on_ray(
-                work,
-                tasks,
-                engine=where,
-                workers=workers,
-                progress=progress,
-                total=total,
-                mark=mark,
-            )
     count = min(len(tasks), workers or os.cpu_count() or 1)
-    if count <= 1:
-        with _counting(progress, total) as ticker:
-            return [work(*task, ticker) for task in tasks]
-    from joblib import delayed
-
     with _counting(progress, total) as ticker:
+        if count <= 1:
+            return [work(*task, ticker) for task in tasks]
+        from joblib import Parallel, delayed
+
         home = os.getpid()
         each = (delayed(_at_work)(home, sys.path, work, *task, ticker) for task in tasks)
-        with _told_of_killed(count):
-            results: list[Any] = _pool(count, home)(each)
+        with _naming_killed(count):
+            # Workers watch for the end of this process from their first moment on.
+            pool = Parallel(n_jobs=count, initializer=_follow, initargs=(home,))
+            results: list[Any] = pool(each)
     return results
 
 
-def _pool(workers: int, home: int) -> Any:
-    """Joblib's processes, which watch for the end of this one from their first moment on."""
-    from joblib import Parallel
-
-    return Parallel(n_jobs=workers, initializer=_follow, initargs=(home,))
-
-
 @contextmanager
-def _told_of_killed(workers: int) -> Iterator[None]:
-    """Say what a worker that is gone means: mostly, that the system took its memory back."""
+def _naming_killed(workers: int) -> Iterator[None]:
+    """Explain a worker that is gone: mostly, the system took its memory back."""
     from joblib.externals.loky import BrokenProcessPool
 
     try:
         yield
     except BrokenProcessPool:
-        fewer = "`workers=1`" if workers == 2 else f"fewer than {workers}, such as `workers=1`"
+        fewer = "workers 1" if workers == 2 else f"fewer than {workers}, such as workers 1"
         raise InputError(
             f"one of {workers} worker processes was killed, most likely since the memory of this "
             f"machine ran out; what is finished is kept, so do the same again with fewer workers "
@@ -120,7 +88,6 @@ def _follow(home: int) -> None:
 
 
 def _at_work(home: int, path: Sequence[str], work: Callable[..., Any], *arguments: Any) -> Any:
-    """Work, maybe in a process of its own."""
     if os.getpid() != home:
         _follow(home)
         settle(path)
@@ -130,19 +97,14 @@ def _at_work(home: int, path: Sequence[str], work: Callable[..., Any], *argument
 def settle(path: Sequence[str]) -> None:
     """Make a process fit for work: it may be older than the caller's import folders."""
     sys.path.extend(folder for folder in path if folder not in sys.path)
-    if NOTES in os.environ:
-        _show_notes()
+    if NOTES in os.environ:  # a worker of a command logs what the command itself would
+        log = logging.getLogger("dris")
+        if not log.handlers:
+            shown = logging.StreamHandler()
+            shown.setFormatter(logging.Formatter("dris: %(message)s"))
+            log.addHandler(shown)
+        logging.getLogger("dris.store").setLevel(logging.INFO)
     keep_freed_memory()
-
-
-def _show_notes() -> None:
-    """Let a worker of a command say what the command itself would, such as whom it waits for."""
-    log = logging.getLogger("dris")
-    if not log.handlers:
-        shown = logging.StreamHandler()
-        shown.setFormatter(logging.Formatter("dris: %(message)s"))
-        log.addHandler(shown)
-    logging.getLogger("dris.store").setLevel(logging.INFO)
 
 
 def keep_freed_memory() -> None:
@@ -167,7 +129,7 @@ def give_back_memory() -> None:
 
 
 def _glibc(name: str, *arguments: int) -> None:
-    """Call a function that other C libraries lack; nothing where no library has no name."""
+    """Call a function of glibc; no-op where libc is not glibc."""
     import ctypes
 
     try:
@@ -184,48 +146,23 @@ def _counting(progress: Progress | None, total: int) -> Iterator[Ticker]:
     if progress is None:
         yield Ticker(None)
         return
+    over = threading.Event()
     with temporary_place() as path:
         path.touch()
-        with _watched(path, progress, total):
+
+        def tell() -> None:
+            with suppress(FileNotFoundError):  # somebody cleaned up temporary files: no bar then
+                progress(os.path.getsize(path), total)
+
+        def watch() -> None:
+            while not over.wait(0.2):
+                tell()
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
             yield Ticker(str(path))
-
-
-@contextmanager
-def _watched(path: Path, progress: Progress, total: int) -> Iterator[None]:
-    over = threading.Event()
-
-    def tell() -> None:
-        with suppress(FileNotFoundError):  # whoever cleans up old temporary files costs a bar only
-            progress(os.path.getsize(path), total)
-
-    def watch() -> None:
-        while not over.wait(0.2):
+        finally:
+            over.set()
+            watcher.join()
             tell()
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        over.set()
-        watcher.join()
-        tell()
-
-
-def devices_of(device: str) -> list[str]:
-    """The devices that jobs are dealt out to: "cuda" means every GPU that is visible.
-
-    >>> devices_of("cpu")
-    ['cpu']
-    """
-    if device == "cpu":
-        return ["cpu"]
-    if not device.startswith("cuda"):
-        raise InputError(f"device must be cpu, cuda or cuda:<number>, got {device!r}")
-    from dris.learn.extras import require
-
-    torch = require("torch", "torch")
-    count = torch.cuda.device_count()
-    if count == 0:
-        raise InputError("no CUDA device is visible; use device='cpu'")
-    return [device] if ":" in device else [f"cuda:{i}" for i in range(count)]

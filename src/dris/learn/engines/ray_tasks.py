@@ -7,52 +7,135 @@ beginning, which for a training with a store that its node sees is its last full
 
 import logging
 import os
+import socket
 import sys
-import time
-from collections import Counter as Tally
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from itertools import islice
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from dris.core.errors import InputError
-from dris.learn.engines.cluster import connected
 from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import Progress, settle
-from dris.learn.engines.visible_folder import Mark
 from dris.learn.extras import require
 
-_log = logging.getLogger("dris.run")
+MAX_SECONDS_TO_ANSWER = 5.0  # Ray itself would try for minutes
 _POLL = 0.25  # seconds between two looks at the cluster
-Arrived = Callable[[int, Any], Any]
+_CLIENT = "ray://"
+_log = logging.getLogger("dris.run")
 
 
-class Counter:
-    """What running tasks report: their ticks, and where they began. An actor beside the caller.
+def connect(engine: Engine) -> ModuleType:
+    """Ray, connected to the engine's cluster; it stays so until the process ends.
+
+    A connection that is there is used: whoever called `ray.init` decides how.
+    """
+    ray = require("ray", "ray")
+    address = engine.address or os.environ.get("RAY_ADDRESS")
+    if ray.is_initialized():
+        _refuse_another(ray, engine.address)
+        return ray
+    if address not in (None, "auto", "local"):
+        _refuse_unreachable(address)
+    try:
+        ray.init(
+            address=address,
+            log_to_driver=False,
+            logging_level="ERROR",
+            include_dashboard=False if address in (None, "local") else None,
+        )
+    except (ConnectionError, OSError, RuntimeError, ValueError, AssertionError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"Ray cannot be used at {address or 'this machine'}: {reason}") from error
+    return ray
+
+
+def _refuse_another(ray: ModuleType, address: str | None) -> None:
+    """Raise if Ray is already connected elsewhere."""
+    if address in (None, "auto", "local") or str(address).startswith(_CLIENT):
+        return
+    there = str(ray.get_runtime_context().gcs_address)
+    if _resolve(str(address)) != _resolve(there):
+        raise InputError(
+            f"this process is connected to Ray at {there} and not at {address}; "
+            "call ray.shutdown() first"
+        )
+
+
+def _resolve(address: str) -> tuple[str, str]:
+    host, _, port = address.rpartition(":")
+    with suppress(OSError):
+        host = socket.gethostbyname(host)
+    return host, port
+
+
+def _refuse_unreachable(address: str) -> None:
+    host, _, port = address.removeprefix(_CLIENT).rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise InputError(
+            f"address must be host:port, {_CLIENT}host:port or auto, got {address!r}; "
+            "the head node says it when it starts: ray start --head"
+        )
+    try:
+        socket.create_connection((host, int(port)), timeout=MAX_SECONDS_TO_ANSWER).close()
+    except OSError as error:
+        raise InputError(
+            f"no Ray cluster can be reached at {address} ({error.strerror or error}); start one "
+            "with: ray start --head --port=6379"
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A file of a name used once: a process that finds it sees the folder it lies in."""
+
+    path: Path
+
+    def is_visible(self) -> bool:
+        """True if this process, maybe on another machine, sees the folder."""
+        return self.path.exists()
+
+
+@contextmanager
+def mark_folder(folder: Path | None) -> Iterator[Mark | None]:
+    """Put a mark into a folder for as long as others may look for it, by the path as given."""
+    if folder is None:
+        yield None
+        return
+    mark = Mark(folder / f".seen-{uuid.uuid4().hex}")
+    mark.path.touch()
+    try:
+        yield mark
+    finally:
+        mark.path.unlink(missing_ok=True)
+
+
+class Ticks:
+    """How far each task is, and where it began, maybe again: an actor beside the caller.
 
     Counts are those of a whole task, so that one that is run again is not counted twice.
-
-    >>> counter = Counter()
-    >>> counter.tick(0, 5); counter.tick(0, 1); counter.told(0)
-    ({0: 5}, [])
     """
 
     def __init__(self) -> None:
-        self._ticks: dict[int, int] = {}
-        self._begun: list[tuple[int, str]] = []
+        self._counts: dict[int, int] = {}
+        self._places: dict[int, list[str]] = {}
 
     def begin(self, task: int, place: str) -> None:
-        """Note where a task begins, maybe again."""
-        self._begun.append((task, place))
+        """Note where a task begins."""
+        self._places.setdefault(task, []).append(place)
 
-    def tick(self, task: int, count: int) -> None:
+    def note(self, task: int, count: int) -> None:
         """Note how far a task is."""
-        self._ticks[task] = max(count, self._ticks.get(task, 0))
+        self._counts[task] = max(count, self._counts.get(task, 0))
 
-    def told(self, since: int) -> tuple[dict[int, int], list[tuple[int, str]]]:
-        """The ticks of each task, and the beginnings after the first `since`."""
-        return self._ticks, self._begun[since:]
+    def read(self) -> tuple[dict[int, int], dict[int, list[str]]]:
+        """The ticks of each task, and the places where it began."""
+        return self._counts, self._places
 
 
 def run_on_ray(
@@ -64,53 +147,58 @@ def run_on_ray(
     progress: Progress | None = None,
     total: int = 0,
     mark: Mark | None = None,
-    arrived: Arrived | None = None,
+    arrived: Callable[[int, Any], Any] | None = None,
 ) -> list[Any]:
     """`work(*task, tick)` for every task, on the cluster; the results in the order of the tasks.
 
-    Args:
-        work: A function that the nodes can import.
-        tasks: Its arguments. An object that several tasks share is sent once.
-        engine: The cluster, and what of it each task takes.
-        workers: So many tasks at a time at most; as many as the cluster holds unless given.
-        progress: Called with (ticks so far, total).
-        total: How many ticks there will be.
-        mark: In a folder that every task needs; a node that does not see it is an error.
-        arrived: Called here with (task, result) when one comes; what it returns is kept instead.
+    At most `workers` tasks run at a time. A node that does not see the `mark` is an error.
+    `arrived(task, result)` is called here when a result comes; what it returns is kept instead.
     """
-    ray = connected(engine)
-    watch = _Watch(ray, engine, len(tasks), progress, total)
-    place = _placing(ray, tasks)
+    ray = connect(engine)
+    _warn_if_none_fits(ray, engine)
+    here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+        ray.get_runtime_context().get_node_id(), soft=True
+    )
+    counter = ray.remote(Ticks).options(num_cpus=0, max_restarts=-1, scheduling_strategy=here)
+    ticks = counter.remote()
     run = ray.remote(_at_work).options(
         num_cpus=engine.cpus,
         num_gpus=engine.gpus,
         max_retries=engine.retries,
         scheduling_strategy="SPREAD",
     )
+    send = _sender(ray, tasks)
     waiting = iter(enumerate(tasks))
     running: dict[Any, int] = {}
     results: dict[int, Any] = {}
-    work_there = ray.put(work)
+    ended: dict[int, int] = {}
+    begun: Counter[int] = Counter()
+    done = 0
     try:
         while len(results) < len(tasks):
             for i, task in islice(waiting, (workers or len(tasks)) - len(running)):
-                given = [place(argument) for argument in task]
-                running[run.remote(i, watch.counter, sys.path, mark, work_there, *given)] = i
+                sent = [send(argument) for argument in task]
+                running[run.remote(i, ticks, sys.path, mark, work, *sent)] = i
             for ref in ray.wait(list(running), timeout=_POLL)[0]:
                 i = running.pop(ref)
-                watch.ended[i], result = _got(ray, ref, f"task {i + 1} of {len(tasks)}", engine)
+                ended[i], result = _receive(ray, ref, f"task {i + 1} of {len(tasks)}", engine)
                 results[i] = result if arrived is None else arrived(i, result)
-            watch.look()
+            with suppress(ray.exceptions.RayError):  # the counter is being started, maybe again
+                counts, places = ray.get(ticks.read.remote(), timeout=10)
+                _log_beginnings(places, begun, len(tasks))
+                done = max(done, sum({**counts, **ended}.values()))
+            if progress is not None:
+                progress(done, total)
     finally:
         for ref in running:
             ray.cancel(ref, force=True)
-        ray.kill(watch.counter)
+        ray.kill(ticks)
     return [results[i] for i in range(len(tasks))]
 
 
 def _at_work(
     task: int,
-    counter: Any,
+    ticks: Any,
     path: Sequence[str],
     mark: Mark | None,
     work: Callable[..., Any],
@@ -120,7 +208,7 @@ def _at_work(
     settle(path)
     ray = require("ray", "ray")
     node, host = ray.get_runtime_context().get_node_id(), ray.util.get_node_ip_address()
-    counter.begin.remote(task, f"node {node[:8]} at {host}, process {os.getpid()}")
+    ticks.begin.remote(task, f"node {node[:8]} at {host}, process {os.getpid()}")
     if mark is not None and not mark.is_visible():
         raise InputError(
             f"the node at {host} does not see {mark.path.parent}, where results are kept; "
@@ -131,93 +219,63 @@ def _at_work(
     def tick() -> None:
         nonlocal count
         count += 1
-        counter.tick.remote(task, count)
+        ticks.note.remote(task, count)
 
     result = work(*arguments, tick)
     return count, result
 
 
-def _placing(ray: ModuleType, tasks: Sequence[tuple[Any, ...]]) -> Callable[[Any], Any]:
+def _log_beginnings(places: dict[int, list[str]], begun: Counter[int], tasks: int) -> None:
+    for task, where in places.items():
+        for before, now in pairwise(["", *where][begun[task] :]):
+            if before:
+                _log.warning(
+                    "task %d of %d was lost on %s; it runs again on %s",
+                    *(task + 1, tasks, before, now),
+                )
+            else:
+                _log.info("task %d of %d runs on %s", task + 1, tasks, now)
+        begun[task] = len(where)
+
+
+def _sender(ray: ModuleType, tasks: Sequence[tuple[Any, ...]]) -> Callable[[Any], Any]:
     """A function that sends what several tasks share once, by identity."""
-    shared = {i for i, n in Tally(id(a) for task in tasks for a in task).items() if n > 1}
+    shared = {i for i, n in Counter(id(a) for task in tasks for a in task).items() if n > 1}
     sent: dict[int, Any] = {}
 
-    def place(argument: Any) -> Any:
+    def send(argument: Any) -> Any:
         if id(argument) not in shared:
             return argument
         if id(argument) not in sent:
             sent[id(argument)] = ray.put(argument)
         return sent[id(argument)]
 
-    return place
+    return send
 
 
-def _got(ray: ModuleType, ref: Any, which: str, engine: Engine) -> tuple[int, Any]:
+def _receive(ray: ModuleType, ref: Any, which: str, engine: Engine) -> tuple[int, Any]:
     """What a task has sent back; its own error is raised as if it had run here."""
     try:
         count, result = ray.get(ref)
     except ray.exceptions.RayTaskError as error:
         raise (error.cause if isinstance(error.cause, Exception) else error) from error
     except ray.exceptions.RayError as error:
-        said = (str(error).strip().splitlines() or [""])[0].strip()
+        reason = (str(error).strip().splitlines() or [""])[0].strip()
         raise InputError(
             f"{which} was lost with its process or node and {engine.retries} retries did not help "
-            f"({type(error).__name__}: {said}); what is finished is kept in the store if there is "
-            "one, so mend the cluster and run the same again, or allow more retries"
+            f"({type(error).__name__}: {reason}); what is finished is kept in the store if there "
+            "is one, so mend the cluster and run the same again, or allow more retries"
         ) from error
     return count, result
 
 
-class _Watch:
-    """Looks at the cluster now and then: progress, where tasks run, whether they ever can."""
-
-    def __init__(
-        self, ray: ModuleType, engine: Engine, tasks: int, progress: Progress | None, total: int
-    ) -> None:
-        here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
-            ray.get_runtime_context().get_node_id(), soft=True
-        )
-        actor = ray.remote(Counter).options(num_cpus=0, max_restarts=-1, scheduling_strategy=here)
-        self.counter = actor.remote()
-        self.ended: dict[int, int] = {}
-        self._ray, self._engine, self._tasks = ray, engine, tasks
-        self._progress, self._total = progress, total
-        self._places: dict[int, str] = {}
-        self._seen = 0
-        self._most = 0
-        self._next_check = time.monotonic()
-
-    def look(self) -> None:
-        """Tell the progress and the log what is new."""
-        ticks: Mapping[int, int] = {}
-        begun: list[tuple[int, str]] = []
-        with suppress(self._ray.exceptions.RayError):  # the counter is being started, maybe again
-            ticks, begun = self._ray.get(self.counter.told.remote(self._seen), timeout=10)
-        self._seen += len(begun)
-        for task, place in begun:
-            self._tell(f"task {task + 1} of {self._tasks}", self._places.get(task), place)
-            self._places[task] = place
-        self._most = max(self._most, sum({**ticks, **self.ended}.values()))
-        if self._progress is not None:
-            self._progress(self._most, self._total)
-        if len(self.ended) < self._tasks and time.monotonic() > self._next_check:
-            self._next_check = time.monotonic() + (5.0 if self._somebody_fits() else 60.0)
-
-    def _tell(self, which: str, before: str | None, now: str) -> None:
-        if before is None:
-            _log.info("%s runs on %s", which, now)
-        else:
-            _log.warning("%s was lost on %s; it runs again on %s", which, before, now)
-
-    def _somebody_fits(self) -> bool:
-        """Whether a node is large enough for a task; else say that the wait may be for ever."""
-        asked = {"CPU": self._engine.cpus, "GPU": self._engine.gpus}
-        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-        if any(all(n.get(name, 0) >= least for name, least in asked.items()) for n in nodes):
-            return True
+def _warn_if_none_fits(ray: ModuleType, engine: Engine) -> None:
+    """Log that the wait may last for ever, if no node is large enough for a task."""
+    asked = {"CPU": engine.cpus, "GPU": engine.gpus}
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    if not any(all(n.get(name, 0) >= least for name, least in asked.items()) for n in nodes):
         _log.warning(
             "no node of the Ray cluster has %g CPUs and %g GPUs for a task; waiting for one to "
             "join, or ask for less",
             *asked.values(),
         )
-        return False

@@ -8,12 +8,10 @@ store is not sent out at all.
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 
 from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import Progress
-from dris.learn.engines.ray_tasks import run_on_ray
-from dris.learn.engines.visible_folder import Mark, marked
+from dris.learn.engines.ray_tasks import Mark, mark_folder, run_on_ray
 from dris.learn.jobs.kept_jobs import key_of
 from dris.learn.store.run_store import Store
 from dris.learn.store.runs import Run
@@ -34,31 +32,30 @@ def train_on_ray(
 ) -> list[Trained]:
     """`attempt(*task, store, tick)` for every task, but for those that the store holds."""
     runs = [None if store is None else store.run(key_of(*task)) for task in tasks]
-    held = {i: run.read() for i, run in enumerate(runs) if run is not None}
-    stored = {i: Trained(d, from_store=True) for i, d in held.items() if d is not None}
-    left = [i for i in range(len(tasks)) if i not in stored]
-    before = sum(epochs_of(tasks[i][0]) for i in stored)
+    kept = {i: run.read() for i, run in enumerate(runs) if run is not None}
+    results = {i: Trained(d, from_store=True) for i, d in kept.items() if d is not None}
+    left = [i for i in range(len(tasks)) if i not in results]
+    before = sum(epochs_of(tasks[i][0]) for i in results)
 
-    def told(done: int, total: int) -> None:
+    def tell(done: int, total: int) -> None:
         if progress is not None:
             progress(before + done, total)
 
-    told(0, total)
-    if not left:  # and nobody asks whether the cluster is there
-        return list(stored.values())
-    # A process elsewhere has another working folder.
-    there = None if store is None else Store(store.root.absolute())
-    with nullcontext() if there is None else marked(there.root) as mark:
-        trained = run_on_ray(
-            _on_node,
-            [(attempt, mark, *tasks[i], there) for i in left],
-            engine=engine,
-            workers=workers,
-            progress=told,
-            total=total,
-            arrived=lambda i, result: _kept(runs[left[i]], *result),
-        )
-    results = {**stored, **dict(zip(left, trained, strict=True))}
+    tell(0, total)
+    if left:  # else nobody asks whether the cluster is there
+        # A process elsewhere has another working folder.
+        there = None if store is None else Store(store.root.absolute())
+        with mark_folder(None if there is None else there.root) as mark:
+            trained = run_on_ray(
+                _on_node,
+                [(attempt, mark, *tasks[i], there) for i in left],
+                engine=engine,
+                workers=workers,
+                progress=tell,
+                total=total,
+                arrived=lambda i, result: _keep(runs[left[i]], *result),
+            )
+        results |= dict(zip(left, trained, strict=True))
     return [results[i] for i in range(len(tasks))]
 
 
@@ -72,13 +69,13 @@ def _on_node(
 ) -> tuple[Trained | None, float]:
     """What a job gives, None for dynamics that are in the store by now; and the seconds it took."""
     begin = time.monotonic()
-    seen = store if mark is not None and mark.is_visible() else None
-    result = attempt(job, data, seen, tick)
-    sent = None if seen is not None and result.whole else result
+    visible = store if mark is not None and mark.is_visible() else None
+    result = attempt(job, data, visible, tick)
+    sent = None if visible is not None and result.whole else result
     return sent, time.monotonic() - begin
 
 
-def _kept(run: Run | None, result: Trained | None, seconds: float) -> Trained | None:
+def _keep(run: Run | None, result: Trained | None, seconds: float) -> Trained | None:
     """The result, from the disk where it is: dynamics in memory are those of one run at a time."""
     if run is None or (result is not None and not result.whole):
         return result

@@ -15,7 +15,8 @@ from dris.core.large.keys import ordered_keys
 from dris.core.large.rank_tables import RankTable
 from dris.data.tables.shards import Shard
 from dris.learn.engines.engine import Engine
-from dris.learn.engines.processes import Progress, Ticker, run_all
+from dris.learn.engines.processes import Progress, Ticker
+from dris.learn.engines.tasks import run_all
 
 FORMAT = 1
 Histograms = dict[int, Histogram]  # by proxy

@@ -31,7 +31,7 @@ from dris.core.validate import count_of
 from dris.data.files import PathLike, reading
 from dris.data.tables.shards import Shard, open_shards, write_shard
 from dris.data.writer import OWN, Writer, digest_of
-from dris.learn.engines.engine import Engine, checked_engine
+from dris.learn.engines.engine import Engine, as_engine
 from dris.learn.engines.processes import Progress, Ticker
 from dris.learn.sharded.sharded_exact import sort_on_disk, sorted_ranks
 from dris.learn.sharded.sharded_passes import FORMAT, Passes, count_levels, looked_up, rank_tables
@@ -135,7 +135,7 @@ def rank_shards(
         count_of(keep, sum(shard.rows for shard in shards), "keep")
     check_seed(seed)
     folder = make_folder(Path(out).expanduser())
-    if checked_engine(engine).name == "ray":  # other nodes stand in other folders
+    if as_engine(engine).name == "ray":  # other nodes stand in other folders
         folder = folder.absolute()
         shards = tuple(replace(shard, path=shard.path.absolute()) for shard in shards)
     passes = Passes(shards, folder / WORK, workers, progress, engine)

@@ -25,7 +25,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import IterableDataset
 
-from dris.learn.engines.processes import Progress, devices_of
+from dris.learn.engines.engine import devices_of
+from dris.learn.engines.processes import Progress
 from dris.learn.record.array_like import as_array
 from dris.learn.store.run_store import Store, fingerprint
 from dris.learn.trainers.inputs import checked_inputs
