@@ -11,7 +11,8 @@ from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.ranks import normalized_ranks
 from dris.learn.attack import attacker_norms
-from dris.learn.proxies import _alike, refuse_copies, train_proxies
+from dris.learn.jobs.ensemble import align, refuse_copies
+from dris.learn.proxies import train_proxies
 from dris.learn.trainers.job import Data
 from dris.learn.trainers.standardize import as_table
 from spies import Spy
@@ -566,5 +567,5 @@ def test_proxies_that_stopped_at_different_epochs_are_scored_at_one():
     assert [part.scored_epoch for part in parts] == [6, 3]
     with pytest.raises(InputError, match="scored epoch"):  # the twin: as they are
         Dynamics.merge(parts)
-    joined = Dynamics.merge(_alike(parts))
+    joined = Dynamics.merge(align(parts))
     assert (joined.epochs[-1], joined.scored_epoch, joined.proxies) == (6, 3, 2)

@@ -12,7 +12,8 @@ from dris.core.streams import check_seed
 from dris.core.validate import check_labels
 from dris.learn.engines.engine import devices_of
 from dris.learn.engines.processes import Progress
-from dris.learn.proxies import default_recipe, train_jobs
+from dris.learn.jobs.all_jobs import train_jobs
+from dris.learn.proxies import default_recipe
 from dris.learn.recipe import Recipe
 from dris.learn.record.array_like import refuse_other_index
 from dris.learn.store.run_store import Store

@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from dris.core.dynamics.columns import labels_for, refuse_not_finite
 from dris.core.errors import InputError
 from dris.core.large.mapped import let_go, roomy
-from dris.core.validate import check_count, count_of
 from dris.learn.record.array_like import refuse_other_index
 
 
@@ -104,36 +103,3 @@ def checked_test(
             f"test must be shaped like x, {data.shape[1:]} an example, got {x.shape[1:]}"
         )
     return x, labels_for(test[1], count_rows(x))
-
-
-def check_ways(
-    bag: float | None, cross_fit: int | None, record: str, n: int, *, stacked: bool = False
-) -> None:
-    """Refuse ways to train that do not exist for `n` examples, or not together."""
-    if bag is not None:
-        count_of(bag, n, "bag")
-    if cross_fit is not None and check_count(cross_fit, "cross_fit", at_least=2) > n:
-        raise InputError(f"cross_fit must be at most N = {n}, got {cross_fit}")
-    if bag is not None and cross_fit is not None:
-        raise InputError("bag and cross_fit cannot be combined; choose one")
-    if record == "scored" and not stacked and (bag is not None or cross_fit is not None):
-        raise InputError(
-            'record="scored" reads the training batches, which a bag or a fold '
-            'does not fill; use record="all"'
-        )
-
-
-def check_held_out(pick: bool, patience: int | None, cross_fit: int | None) -> None:
-    """Refuse to pick an epoch, or to stop, by a loss that nobody measures."""
-    if pick and cross_fit is None:
-        raise InputError(
-            'scored_epoch="held_out" reads losses out of fold; ask for folds: cross_fit=4'
-        )
-    if patience is None:
-        return
-    check_count(patience, "patience", at_least=1)
-    if not pick:
-        raise InputError(
-            "patience stops proxies by the loss out of fold; use it with cross_fit=4 and "
-            'scored_epoch="held_out"'
-        )
