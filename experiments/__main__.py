@@ -11,7 +11,7 @@ from typing import Any
 
 from dris import InputError, read_data
 from experiments.datasets.catalogue import load, status
-from experiments.dris_internals import Engine, Writer, bar, connected, make_folder, printable
+from experiments.dris_internals import Engine, Writer, bar, connect, make_folder, printable
 from experiments.own.trial import Trial, run_trial
 from experiments.own.trial_page import NAMES, lines_of, write_trial
 from experiments.registry import EXPERIMENTS

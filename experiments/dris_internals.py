@@ -48,10 +48,9 @@ from dris.data.writer import MANIFEST, OWN, Writer, place_new
 # Training: the attacker, cells on many processes, machines and GPUs, and stores of finished work.
 from dris.learn.attack import attacker_norms
 from dris.learn.engines.bars import bar
-from dris.learn.engines.ray_tasks import connect
-from dris.learn.engines.engine import Engine, as_engine
-from dris.learn.engines.engine import devices_of
+from dris.learn.engines.engine import Engine, as_engine, devices_of
 from dris.learn.engines.processes import Progress, keep_freed_memory
+from dris.learn.engines.ray_tasks import connect
 from dris.learn.engines.tasks import run_all
 from dris.learn.jobs.target_job import TargetRun
 from dris.learn.recipe import (
