@@ -152,7 +152,7 @@ CALLS = (
         for way, damaged_ in (("import", (answers,)), ("export o.x --import", ("ticks.jsonl",)))
     ),
     Call(f"corrupt data.csv {COLUMNS} --out o/n.csv", ("data.csv",)),
-    Call(f"corrupt data.csv {COLUMNS} --kind matrix --matrix m.csv --out o/n.csv", ("m.csv",)),
+    Call(f"corrupt data.csv {COLUMNS} --kind transition --matrix m.csv --out o/n.csv", ("m.csv",)),
     Call(f"judge data.csv {COLUMNS} {QUICK} --canaries matrix --matrix m.csv --out o", ("m.csv",)),
     Call("audit read audit.csv", ("audit.csv",)),
     Call("audit read audit.csv", ("audit.json",)),

@@ -195,7 +195,7 @@ def test_nothing_is_overwritten_and_bad_sizes_are_refused(dris, here):
 # -- corrupt -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["uniform", "targeted", "asymmetric", "instance"])
+@pytest.mark.parametrize("kind", ["uniform", "targeted", "pair", "instance"])
 def test_every_kind_flips_the_stated_share_and_keeps_the_truth_apart(dris, here, kind):
     words = ("data.csv", *COLUMNS, "--rate", 0.1, "--kind", kind, "--out", "noisy.csv", "--json")
     code, out, _ = dris("corrupt", *words)

@@ -425,6 +425,7 @@ def test_a_command_that_writes_past_the_writer_is_caught(dris, here, monkeypatch
 # Modules that write, rename or remove by themselves, and why they may.
 THEMSELVES = {
     "core/files": "the lowest layer: one file, whole or not at all",
+    "array_file": "the lowest layer: one file, whole or not at all",
     "writer": "the writer itself",
     "journal": "lines added to a file that is a review already, or that was not there",
     "data/files": "a temporary name in scratch space",

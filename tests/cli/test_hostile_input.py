@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dris.core.errors import InputError
-from dris.core.sanitize import guarded, printable, unguarded
+from dris.core.sanitize import guarded, printable
 from dris.data.outputs import write_ids
 from dris.data.reader import read_data
 from dris.data.tables.jsonlines import open_jsonlines
@@ -93,7 +93,7 @@ def test_a_foreign_store_is_shown_escaped_and_its_mark_up_as_it_stands(dris, tmp
         "review a.csv --import {}.csv --label y --epochs 1 --workers 1",
         "score --from {}.npy",
         "rank {}.parquet",
-        "corrupt a.csv --label y --kind matrix --matrix {}.csv --out n.csv",
+        "corrupt a.csv --label y --kind transition --matrix {}.csv --out n.csv",
         "clean x.npy --label {}.npy",
         "score --from {}",  # a folder of records per epoch, one of them a pipe
     ],
@@ -159,14 +159,13 @@ def test_ids_for_a_spreadsheet_are_no_formulas(tmp_path):
 
 
 @pytest.mark.parametrize("text", [FORMULA, "+1", "-1", "@x", "'x", "\tx", "\rx", "\nx"])
-def test_what_is_guarded_comes_back(text):
+def test_what_could_be_a_formula_is_guarded(text):
     assert guarded(text) == f"'{text}"
-    assert unguarded(guarded(text)) == text
 
 
-@pytest.mark.parametrize("text", ["", "cat", "'s-Gravenhage", "a=b"])
+@pytest.mark.parametrize("text", ["", "cat", "a=b"])
 def test_other_text_stays_as_it_is(text):
-    assert unguarded(text) == text
+    assert guarded(text) == text
 
 
 # -- what used to be an error of dris itself -----------------------------------------------------

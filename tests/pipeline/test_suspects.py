@@ -39,7 +39,7 @@ def by_hand(says=(1, 1, 0), strength=(4, 2, 3)):
         certifies=np.array([False]),
         kind="uniform",
         stratum=np.zeros(5, dtype=np.int64),
-        restores=0.5,
+        uncounted_chance=0.5,
         parameters={},
     )
     data = LabelledData.of(np.zeros((5, 1)), given, classes=("a", "b", "c"), ids=list("pqrst"))

@@ -8,14 +8,7 @@ import typer
 
 from dris.cli.data_options import READING, Request, takes_request
 
-# What a user calls it, and the kind of noise it is.
-KINDS = {
-    "uniform": "uniform",
-    "targeted": "targeted",
-    "asymmetric": "pair",
-    "instance": "instance",
-    "matrix": "transition",
-}
+KINDS = ("uniform", "targeted", "pair", "instance", "transition")  # of core.noise.flips
 
 
 def register(app: typer.Typer) -> None:
@@ -32,8 +25,8 @@ def corrupt(
     """Flip labels in a copy, and keep the truth beside it: FILE-truth.csv.
 
     uniform: any example, any other class. targeted: where an attacker's model has the largest
-    gradients. asymmetric: to the next class. instance: by a random function of the features.
-    matrix: each label is redrawn from its row of --matrix, whatever the rate.
+    gradients. pair: to the next class. instance: by a random function of the features.
+    transition: each label is redrawn from its row of --matrix, whatever the rate.
     Example: dris corrupt data.csv --label y --rate 0.2 --kind targeted --out noisy.csv
     """
     from dris.core.errors import InputError
@@ -45,8 +38,8 @@ def corrupt(
 
     if kind not in KINDS:
         raise InputError(f"--kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    if (kind == "matrix") != (ask.matrix is not None):
-        raise InputError("--kind matrix and --matrix FILE go together; pass both")
+    if (kind == "transition") != (ask.matrix is not None):
+        raise InputError("--kind transition and --matrix FILE go together; pass both")
     truth = truth_beside(out)
     writer = ask.writer()
     writer.refuse(out, truth)
@@ -54,9 +47,7 @@ def corrupt(
     matrix = None if ask.matrix is None else read_matrix(ask.matrix, found.classes)
     make_folder(out.parent)
     with bar("attacker") as progress:
-        noisy = corrupted(
-            found, rate, kind=KINDS[kind], seed=ask.seed, matrix=matrix, progress=progress
-        )
+        noisy = corrupted(found, rate, kind=kind, seed=ask.seed, matrix=matrix, progress=progress)
     columns = {f"{found.origin.label}_true": found.given(), "flipped": noisy.flipped}
     with writer.together() as both:
         write_data(found, out, labels=noisy.given, writer=both)

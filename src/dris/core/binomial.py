@@ -8,9 +8,6 @@ def chances_of(trials: int, p: float) -> NDArray[np.float64]:
     """P(X = k) for k = 0..trials, X hits in `trials` at chance p in (0, 1), to about 1e-12.
 
     Built up from exact ratios of neighbours and normalised by their sum.
-
-    >>> chances_of(2, 0.5).tolist()
-    [0.25, 0.5, 0.25]
     """
     k = np.arange(trials, dtype=np.float64)
     logs = np.concatenate(([0.0], np.cumsum(np.log((trials - k) / (k + 1) * (p / (1 - p))))))
@@ -19,18 +16,10 @@ def chances_of(trials: int, p: float) -> NDArray[np.float64]:
 
 
 def at_most(trials: int, p: float) -> NDArray[np.float64]:
-    """P(X ≤ k) for k = 0..trials.
-
-    >>> at_most(2, 0.5).tolist()
-    [0.25, 0.75, 1.0]
-    """
+    """P(X ≤ k) for k = 0..trials."""
     return np.minimum(np.cumsum(chances_of(trials, p)), 1.0)
 
 
 def at_least(trials: int, p: float) -> NDArray[np.float64]:
-    """P(X ≥ k) for k = 0..trials: small ones from their own terms, not as a rest of 1.
-
-    >>> at_least(2, 0.5).tolist()
-    [1.0, 0.75, 0.25]
-    """
+    """P(X ≥ k) for k = 0..trials: small ones from their own terms, not as a rest of 1."""
     return at_most(trials, 1 - p)[::-1]

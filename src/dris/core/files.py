@@ -9,13 +9,7 @@ from dris.core.temporaries import temporary_for
 
 
 def make_folder(path: Path) -> Path:
-    """Create the folder unless it exists; raise if it cannot be written to.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     make_folder(Path(folder, "new", "one")).is_dir()
-    True
-    """
+    """Create the folder unless it exists; raise if it cannot be written to."""
     if path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file; name a folder")
     try:
@@ -57,13 +51,7 @@ def write_atomically(path: Path, pieces: Iterable[bytes | memoryview]) -> Path:
 
 
 def plain_bytes(path: Path) -> bytes:
-    """The bytes of a file; a pipe or a device, which may never end, counts as absent.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     plain_bytes(write_atomically(Path(folder, "note"), [b"a", b"b"]))
-    b'ab'
-    """
+    """The bytes of a file; a pipe or a device, which may never end, counts as absent."""
     if not path.is_file():
         raise FileNotFoundError(path)
     return path.read_bytes()

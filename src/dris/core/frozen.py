@@ -11,11 +11,7 @@ if TYPE_CHECKING:
 
 
 def read_only(values: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
-    """The values as a read-only array; copied unless they are one already.
-
-    >>> read_only([1, 2], np.int64).flags.writeable
-    False
-    """
+    """The values as a read-only array; copied unless they are one already."""
     array = np.asarray(values, dtype=dtype)
     if array.flags.writeable:
         # A list was just turned into an array of our own; anything else may have another owner.
@@ -25,12 +21,7 @@ def read_only(values: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
 
 
 def same_value(one: "DataclassInstance", other: object) -> bool:
-    """Whether two value objects are of one kind and agree in every field, arrays included.
-
-    >>> from dris.core.select.selection import keep_top
-    >>> same_value(keep_top([1, 2], fraction=0.5), keep_top([1, 2], fraction=0.5))
-    True
-    """
+    """Whether two value objects are of one kind and agree in every field, arrays included."""
     if type(one) is not type(other):
         return False
     pairs = ((getattr(one, f.name), getattr(other, f.name)) for f in fields(one))

@@ -11,11 +11,7 @@ def plain_html(
     header: Sequence[str] = (),
     rows: Iterable[Sequence[str]] = (),
 ) -> str:
-    """A title, names with their values, and below them a small table where there is one.
-
-    >>> plain_html("Decision", [("kept", "2 < 3")])
-    '<b>Decision</b><table><tr><th>kept</th><td>2 &lt; 3</td></tr></table>'
-    """
+    """A title, names with their values, and below them a small table where there is one."""
     lines = "".join(f"<tr><th>{escape(n)}</th><td>{escape(v)}</td></tr>" for n, v in pairs)
     text = f"<b>{escape(title)}</b><table>{lines}</table>"
     if header:

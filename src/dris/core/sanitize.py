@@ -44,11 +44,7 @@ _FORMULA = ("=", "+", "-", "@", "'", "\t", "\r", "\n")  # how a cell that is com
 
 
 def guarded(text: str) -> str:
-    """With an apostrophe in front where a spreadsheet could see a formula, as the page does.
-
-    >>> guarded("=1+1"), guarded("cat")
-    ("'=1+1", 'cat')
-    """
+    """With an apostrophe in front where a spreadsheet could see a formula, as the page does."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
@@ -61,23 +57,8 @@ def guarded_cell(text: str) -> str:
     return text if _NUMBER.fullmatch(text) else guarded(text)
 
 
-def unguarded(text: str) -> str:
-    """As it was before `guarded`; an apostrophe that guards nothing stays.
-
-    >>> unguarded("'=1+1"), unguarded("'s-Gravenhage")
-    ('=1+1', "'s-Gravenhage")
-    """
-    return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA) else text
-
-
 class Printable:
-    r"""A stream that writes what is printable; whoever draws by escapes takes the one `under` it.
-
-    >>> import io
-    >>> stream = Printable(io.StringIO())
-    >>> stream.write("a\x1b[31m\n"), stream.getvalue()
-    (7, 'a\\x1b[31m\n')
-    """
+    """A stream that escapes what is not printable; what draws by escapes writes `under` it."""
 
     def __init__(self, under: TextIO) -> None:
         self.under = under
@@ -94,11 +75,5 @@ class Printable:
 
 
 def under(stream: Any) -> Any:
-    """The stream itself, for what draws with escapes of its own.
-
-    >>> import io
-    >>> plain = io.StringIO()
-    >>> under(plain) is plain, under(Printable(plain)) is plain
-    (True, True)
-    """
+    """The stream itself, for what draws with escapes of its own."""
     return stream.under if isinstance(stream, Printable) else stream

@@ -27,11 +27,7 @@ def rng_for(seed: int, *names: str | int) -> np.random.Generator:
 
 
 def seed_for(seed: int, *names: str | int) -> int:
-    """A 31-bit seed from a named stream, for libraries that want an integer.
-
-    >>> seed_for(0, "proxy", 1) == seed_for(0, "proxy", 1)
-    True
-    """
+    """A 31-bit seed from a named stream, for libraries that want an integer."""
     return int(rng_for(seed, *names).integers(2**31 - 1))
 
 
@@ -63,9 +59,5 @@ def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def check_seed(seed: int) -> int:
-    """A seed as a whole number, zero or more.
-
-    >>> check_seed(np.int64(3))
-    3
-    """
+    """A seed as a whole number, zero or more."""
     return check_count(seed, "seed", at_least=0)

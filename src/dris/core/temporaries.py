@@ -21,22 +21,13 @@ _PREFIX = "dris-"
 
 
 def temporary_for(path: Path) -> Path:
-    """A hidden name beside `path` that nothing has.
-
-    >>> len(temporary_for(Path("kept.csv")).name)
-    46
-    """
+    """A hidden name beside `path` that nothing has."""
     return path.with_name(f".{path.name}.{_drawn()}.tmp")
 
 
 @contextmanager
 def temporary_folder(where: Path | None = None, prefix: str = _PREFIX) -> Iterator[Path]:
-    """A folder for the time being, in the system's temporary one unless said; no other is told.
-
-    >>> with temporary_folder() as folder:
-    ...     folder.is_dir()
-    True
-    """
+    """A folder for the time being, in the system's temporary one unless said; no other is told."""
     with temporary_place(where, prefix) as path:
         path.mkdir(mode=0o700)
         yield path
@@ -44,12 +35,7 @@ def temporary_folder(where: Path | None = None, prefix: str = _PREFIX) -> Iterat
 
 @contextmanager
 def temporary_place(where: Path | None = None, prefix: str = _PREFIX) -> Iterator[Path]:
-    """A name for a file or a folder that goes at the end, as does what killed processes left.
-
-    >>> with temporary_place() as path:
-    ...     path.exists()
-    False
-    """
+    """A name for a file or a folder that goes at the end, as does what killed processes left."""
     parent = Path(tempfile.gettempdir()) if where is None else where
     remove_left(parent, prefix)
     path = parent / f"{prefix}{_drawn()}"
@@ -60,10 +46,7 @@ def temporary_place(where: Path | None = None, prefix: str = _PREFIX) -> Iterato
 
 
 def remove_left(folder: Path, prefix: str = ".") -> None:
-    """Remove what begins so, has a name drawn here, and is of a process that is no more.
-
-    >>> remove_left(Path("absent"))
-    """
+    """Remove what begins so, has a name drawn here, and is of a process that is no more."""
     with suppress(OSError):  # a folder that cannot be listed has nothing for us
         for name in os.listdir(folder):
             if name.startswith(prefix) and is_left(name):
@@ -71,11 +54,7 @@ def remove_left(folder: Path, prefix: str = ".") -> None:
 
 
 def is_left(name: str) -> bool:
-    """Whether a process of this machine that is no more drew this name.
-
-    >>> is_left(temporary_for(Path("kept.csv")).name), is_left("notes.tmp")
-    (False, False)
-    """
+    """Whether a process of this machine that is no more drew this name."""
     found = _LEFT.fullmatch(name)
     return found is not None and found[1] == _machine() and not _lives(int(found[2], 16))
 

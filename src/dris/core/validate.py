@@ -14,11 +14,7 @@ from dris.core.errors import InputError
 def check_labels(
     labels: ArrayLike, classes: int | None = None, *, least: int = 2
 ) -> NDArray[np.int64]:
-    """Labels as int64 in 0..C-1; at least two classes, declared or present, unless least = 1.
-
-    >>> check_labels([0, 1, 2, 1])
-    array([0, 1, 2, 1])
-    """
+    """Labels as int64 in 0..C-1; at least two classes, declared or present, unless least = 1."""
     if labels is None:
         raise InputError("labels are None; pass one label per example")
     y = np.asarray(labels)
@@ -61,11 +57,7 @@ def _first_missing(y: NDArray[Any]) -> int | None:
 
 
 def check_score(score: ArrayLike) -> NDArray[np.float64]:
-    """A score as a finite float64 vector.
-
-    >>> check_score([1, 2]).dtype
-    dtype('float64')
-    """
+    """A score as a finite float64 vector."""
     s = numeric(score, "score")
     if s.ndim != 1:
         raise InputError(f"score must be one number per example, got shape {s.shape}")
@@ -78,11 +70,7 @@ def check_score(score: ArrayLike) -> NDArray[np.float64]:
 
 
 def check_mask(mask: ArrayLike, n: int, name: str = "corrupted") -> NDArray[np.bool_]:
-    """A boolean mask over n examples with both kinds in it.
-
-    >>> check_mask([True, False], 2)
-    array([ True, False])
-    """
+    """A boolean mask over n examples with both kinds in it."""
     m = np.asarray(mask)
     if m.dtype != np.bool_ or m.shape != (n,):
         raise InputError(
@@ -96,11 +84,7 @@ def check_mask(mask: ArrayLike, n: int, name: str = "corrupted") -> NDArray[np.b
 
 
 def check_ids(ids: ArrayLike | None, n: int) -> NDArray[np.generic]:
-    """Ids as int64 or text, one per example and no two alike; positions when none are given.
-
-    >>> check_ids(["a", "b"], 2).tolist(), check_ids(None, 2).tolist()
-    (['a', 'b'], [0, 1])
-    """
+    """Ids as int64 or text, one per example and no two alike; positions when none are given."""
     if ids is None:
         return np.arange(n, dtype=np.int64)
     a = np.asarray(ids)
@@ -139,11 +123,7 @@ def count_of(fraction: Any, n: int, name: str = "fraction") -> int:
 
 
 def part_of(share: Any, n: int, name: str) -> int:
-    """⌊share · n⌋ exactly as written, where none and all are fine answers too.
-
-    >>> part_of(0.0, 10, "drop"), part_of(0.29, 50_000, "drop")
-    (0, 14500)
-    """
+    """⌊share · n⌋ exactly as written, where none and all are fine answers too."""
     value = exact(share, name)
     if not 0 <= value <= 1:
         raise InputError(f"{name} must be in [0, 1], got {share}")
@@ -151,11 +131,7 @@ def part_of(share: Any, n: int, name: str) -> int:
 
 
 def check_count(value: Any, name: str, at_least: int, at_most: int | None = None) -> int:
-    """A whole number that is not too small, nor too large; True and 3.0 are not counts.
-
-    >>> check_count(3, "k", at_least=2)
-    3
-    """
+    """A whole number that is not too small, nor too large; True and 3.0 are not counts."""
     if isinstance(value, bool | np.bool_):
         raise InputError(f"{name} must be a whole number, got {value}")
     try:
@@ -182,24 +158,32 @@ def exact(value: Any, name: str) -> Fraction:
 
 
 def numeric(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Anything numeric as float64 (exact for float32 and for whole numbers below 2^53).
-
-    >>> numeric([1, 2], "loss")
-    array([1., 2.])
-    """
+    """Anything numeric as float64 (exact for float32 and for whole numbers below 2^53)."""
     a = np.asarray(values)
     if a.dtype.kind not in "fiub":
         raise InputError(f"{name} must be numbers, got {a.dtype}")
     return a.astype(np.float64, copy=False)
 
 
+def check_rows(values: ArrayLike, name: str, rows: int, columns: int) -> NDArray[np.float64]:
+    """A (rows, columns) array whose rows are probabilities; float16 softmax rows pass."""
+    p = numeric(values, name)
+    if p.shape != (rows, columns):
+        raise InputError(f"{name} must have shape ({rows}, {columns}), got {p.shape}")
+    good = (p.min(axis=1) >= 0) & (np.abs(p.sum(axis=1) - 1) <= 1e-3)  # so that NaN fails
+    if not good.all():
+        row = int(np.flatnonzero(~good)[0])
+        raise InputError(
+            f"each row of {name} must be 0 or more and sum to 1, "
+            f"row {row} has a smallest of {p[row].min():.6g} and a sum of {p[row].sum():.6g}"
+        )
+    return p
+
+
 def first_not_finite(a: NDArray[np.floating]) -> int | None:
     """The flat position of the first NaN or infinity, None when all is finite.
 
     One pass that allocates nothing: a sum is finite only when every term is.
-
-    >>> first_not_finite(np.array([0.0, np.nan])), first_not_finite(np.zeros(3))
-    (1, None)
     """
     with np.errstate(over="ignore", invalid="ignore"):
         total = a.sum()

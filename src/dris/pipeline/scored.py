@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.certify.protocol import planted_by
+from dris.core.certify.protocol import canary_mask
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.ids import alignment
@@ -100,7 +100,7 @@ class Scored:
 
     def planted(self) -> NDArray[np.bool_]:
         """True for every canary of any kind."""
-        return planted_by(self.canaries, len(self.data))
+        return canary_mask(self.canaries, len(self.data))
 
     def unseen(self) -> NDArray[np.float64] | None:
         """How probable strangers find each class, (N, C).

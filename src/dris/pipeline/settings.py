@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dris.core.errors import InputError
-from dris.core.noise.canaries import KINDS
+from dris.core.noise.canaries import CANARY_KINDS
 from dris.core.validate import check_count
 
 NO_ENCODER = "none"
@@ -59,8 +59,8 @@ class Settings:
             )
         if not 0 < self.at_most <= 0.5:
             raise InputError(f"at_most must be in (0, 0.5], got {self.at_most}")
-        if len(set(self.canaries) & set(KINDS)) < len(self.canaries):
-            known = ", ".join(KINDS)
+        if len(set(self.canaries) & set(CANARY_KINDS)) < len(self.canaries):
+            known = ", ".join(CANARY_KINDS)
             raise InputError(f"canaries must be different kinds of {known}, got {self.canaries}")
         if ("matrix" in self.canaries) != (self.matrix is not None):
             raise InputError("canaries of kind matrix and a matrix go together; pass both")

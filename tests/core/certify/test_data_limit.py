@@ -8,8 +8,8 @@ from scipy.stats import binom
 
 import oracles_canaries as oracle
 from canary_worlds import World, left_wrong
+from dris.core.certify.canary_overlap import most_covered, most_uncounted
 from dris.core.certify.data_limit import _outside_limit, corruption_limit
-from dris.core.certify.restored import covered_limit, restored_limit
 from dris.core.certify.subset_limit import contamination_limit
 from dris.core.errors import InputError
 from dris.core.noise.canaries import plant_canaries
@@ -156,8 +156,8 @@ def by_hand(score, part, delta, at_most):
     most = int(at_most * len(open_))
     outside = min(most, len(open_) - len(planted))
     while True:
-        counted = len(own) - restored_limit(part, most, 0.1 * delta)
-        covered = covered_limit(canaries, most, 0.1 * delta)
+        counted = len(own) - most_uncounted(part, most, 0.1 * delta)
+        covered = most_covered(canaries, most, 0.1 * delta)
         for cut in cuts:
             below = sum(score[i] <= cut and i not in planted for i in open_)
             above = sum(score[i] > cut for i in own)

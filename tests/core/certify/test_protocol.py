@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import binom
 
 from canary_worlds import World, left_wrong
+from dris.core.certify.canary_overlap import most_covered
 from dris.core.certify.data_limit import corruption_limit
-from dris.core.certify.protocol import data_limits, planted_by, subset_limits
-from dris.core.certify.restored import covered_limit
+from dris.core.certify.protocol import canary_mask, data_limits, subset_limits
 from dris.core.certify.subset_limit import contamination_limit
 from dris.core.errors import InputError
 from dris.core.noise.canaries import plant_canaries, without_canaries
@@ -70,7 +70,7 @@ def test_a_kind_counts_its_own_canaries_and_those_of_other_kinds_are_in_nobodys_
     most = data_limits(score, kinds)
     found = subset_limits(subset, kinds, most)
     assert [limit.kind for limit in found] == ["uniform", "hard"]
-    free = int((subset.mask() & ~planted_by(kinds, 2_000)).sum())
+    free = int((subset.mask() & ~canary_mask(kinds, 2_000)).sum())
     assert [limit.left for limit in found] == [free, free]
     for limit, own, other, data in zip(found, kinds, kinds[::-1], most, strict=True):
         rest = without_canaries(subset, other)
@@ -86,13 +86,13 @@ def test_a_kind_without_certifying_canaries_has_no_limit_but_its_canaries_leave(
     most = data_limits(score, [silent, kinds[1]])
     assert [limit.kind for limit in most] == ["hard"]
     (found,) = subset_limits(subset, [silent, kinds[1]], most)
-    free = int((subset.mask() & ~planted_by(kinds, 2_000)).sum())
+    free = int((subset.mask() & ~canary_mask(kinds, 2_000)).sum())
     assert (found.kind, found.left) == ("hard", free)
 
 
 def test_planted_by_is_every_canary_of_any_kind(two):
     kinds, _, _ = two
-    both = planted_by(kinds, 2_000)
+    both = canary_mask(kinds, 2_000)
     assert np.flatnonzero(both).tolist() == sorted(
         [*kinds[0].positions.tolist(), *kinds[1].positions.tolist()]
     )
@@ -104,7 +104,7 @@ def test_planted_by_is_every_canary_of_any_kind(two):
 def test_rows_of_canaries_are_counted_and_paid_for(two):
     kinds, score, subset = two
     most = data_limits(score, kinds)
-    back = planted_by(kinds, 2_000)
+    back = canary_mask(kinds, 2_000)
     back[np.flatnonzero(back)[::2]] = False
     bare = subset_limits(subset, kinds, most, delta=DELTA)
     found = subset_limits(subset, kinds, most, delta=DELTA, rows=back)
@@ -115,7 +115,7 @@ def test_rows_of_canaries_are_counted_and_paid_for(two):
         wrong = sum(
             min(
                 int((back & kind.mask()).sum()),
-                covered_limit(kind, data.corrupted, spent / 2),
+                most_covered(kind, data.corrupted, spent / 2),
             )
             for kind in kinds
         )

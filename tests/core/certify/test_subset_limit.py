@@ -8,9 +8,9 @@ from scipy.stats import binom
 
 import oracles_canaries as oracle
 from canary_worlds import World, kept, left_wrong
+from dris.core.certify.canary_overlap import most_uncounted
 from dris.core.certify.data_limit import corruption_limit
 from dris.core.certify.hypergeometric import most_marked
-from dris.core.certify.restored import restored_limit
 from dris.core.certify.subset_limit import contamination_limit, widest
 from dris.core.errors import InputError
 from dris.core.noise.canaries import plant_canaries, without_canaries
@@ -30,7 +30,7 @@ def test_the_numbers_are_those_of_the_formula():
     passed = int(subset.mask()[canaries.certifying.positions].sum())
     assert (limit.canaries, limit.passed, limit.selected) == (20, passed, 200)
     assert limit.left == 200 - int(subset.mask()[canaries.positions].sum())
-    counted = 20 - limit.restored
+    counted = 20 - limit.uncounted
     assert limit.both == oracle.most_marked(passed, counted + 40, counted, 0.9 * DELTA)
     assert limit.wrong == limit.both - passed
     assert limit.share == limit.wrong / limit.left
@@ -43,12 +43,12 @@ def test_a_tenth_of_delta_is_for_canaries_that_do_not_count():
     _, canaries, score, subset = World(quality=3.0).make(np.random.default_rng(1))
     part = canaries.certifying
     known = contamination_limit(subset, part, 200, delta=DELTA)
-    assert known.restored == restored_limit(part, 200, 0.1 * DELTA)
+    assert known.uncounted == most_uncounted(part, 200, 0.1 * DELTA)
     found = corruption_limit(score, part, delta=0.02)
     assert found.outside < found.corrupted
     limit = contamination_limit(subset, part, found, delta=DELTA)
-    assert limit.restored == restored_limit(part, found.corrupted, 0.1 * 0.03)
-    counted = limit.canaries - limit.restored
+    assert limit.uncounted == most_uncounted(part, found.corrupted, 0.1 * 0.03)
+    counted = limit.canaries - limit.uncounted
     both = most_marked(limit.passed, total=counted + found.outside, drawn=counted, delta=0.9 * 0.03)
     assert (limit.both, limit.wrong) == (both, both - limit.passed)
 
@@ -129,7 +129,7 @@ def failures(world, runs, correct=True):
     for seed in range(runs):
         truth, canaries, _, subset = world.make(np.random.default_rng([seed, world.n]))
         if not correct:  # as if no flip could restore a label
-            canaries = dataclasses.replace(canaries, restores=0.0)
+            canaries = dataclasses.replace(canaries, uncounted_chance=0.0)
         limit = contamination_limit(subset, canaries.certifying, world.wrong, delta=DELTA)
         failed += left_wrong(truth, canaries, subset) > limit.wrong
     return failed

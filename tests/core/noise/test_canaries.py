@@ -11,11 +11,11 @@ from scipy.stats import binom
 from dris.core.errors import InputError
 from dris.core.noise.canaries import (
     ATTACKERS,
-    KINDS,
+    CANARY_KINDS,
     Canaries,
     Certifying,
     Choosing,
-    checked_certifying,
+    check_certifying,
     plant_canaries,
     without_canaries,
 )
@@ -39,7 +39,7 @@ def arguments(kind, labels, classes):
     }[kind]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CANARY_KINDS)
 @settings(max_examples=25, deadline=None)
 @given(classes=st.integers(2, 5), n=st.integers(30, 80), seed=st.integers(0, 1000))
 def test_every_kind_flips_exactly_its_share_and_nothing_else(kind, classes, n, seed):
@@ -64,7 +64,7 @@ def test_every_kind_flips_exactly_its_share_and_nothing_else(kind, classes, n, s
 
 
 def test_every_kind_says_which_attacker_it_imitates():
-    assert set(KINDS) == set(ATTACKERS)
+    assert set(CANARY_KINDS) == set(ATTACKERS)
 
 
 def test_uniform_canaries_fall_everywhere_and_on_every_other_class_alike():
@@ -86,7 +86,7 @@ def test_hard_canaries_fall_among_the_smallest_gaps_only():
     c = plant_canaries([0, 1] * 50, share=0.1, kind="hard", gap=gap, hardest=0.3, rng=rng())
     assert c.positions.min() >= 70
     assert np.bincount(c.stratum).tolist() == [70, 30]
-    assert c.restores == 1.0  # at two classes, another class is the only other class
+    assert c.uncounted_chance == 1.0  # at two classes, another class is the only other class
     assert c.parameters["hardest"] == 0.3
 
 
@@ -107,7 +107,7 @@ def test_confusable_canaries_take_the_runner_up_or_the_top_where_that_is_given()
     c = plant_canaries(labels, share=0.95, kind="confusable", top_two=top_two, classes=3, rng=rng())
     expected = np.array([1, 1, 1, 2] * 5)
     assert np.array_equal(c.planted[c.positions], expected[c.positions])
-    assert c.restores == 1.0
+    assert c.uncounted_chance == 1.0
 
 
 def test_matrix_canaries_match_what_the_matrix_does_to_clean_labels():
@@ -152,11 +152,11 @@ def test_a_second_kind_can_be_planted_beside_the_first():
 
 def test_nothing_but_the_certifying_part_certifies():
     canaries = plant_canaries([0, 1] * 50, share=0.2, rng=rng())
-    assert isinstance(checked_certifying(canaries.certifying), Certifying)
+    assert isinstance(check_certifying(canaries.certifying), Certifying)
     assert isinstance(canaries.choosing, Choosing)
     for other in (canaries.choosing, canaries, canaries.positions, None):
         with pytest.raises(InputError, match="what chose cannot certify"):
-            checked_certifying(other)
+            check_certifying(other)
 
 
 def test_the_parts_are_settled_when_the_canaries_are_planted():
@@ -175,7 +175,7 @@ def test_when_nothing_is_chosen_all_may_certify_and_when_all_choose_none_can():
     assert all_certify.choosing.positions.size == 0
     none = plant_canaries([0, 1] * 50, share=0.2, choosing=1, rng=rng())
     with pytest.raises(InputError, match="no certifying canaries"):
-        checked_certifying(none.certifying)
+        check_certifying(none.certifying)
 
 
 def test_dropping_canaries_leaves_the_rest_and_says_so():

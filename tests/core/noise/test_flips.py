@@ -12,7 +12,7 @@ from scipy.special import chdtri
 import oracles_choosing as oracle
 from dris.core.errors import InputError
 from dris.core.noise.flips import (
-    KINDS,
+    NOISE_KINDS,
     NoisyLabels,
     _Task,
     _transition,
@@ -39,7 +39,7 @@ def some(name, y, classes, seed=0):
     }[name]()
 
 
-WAYS = [(kind, needs) for kind, ways in KINDS.items() for needs in ways]
+WAYS = [(kind, needs) for kind, ways in NOISE_KINDS.items() for needs in ways]
 COUNTED = [(kind, needs) for kind, needs in WAYS if "rate" in needs]
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dris.core.certify.canary_overlap import most_covered, most_uncounted
 from dris.core.certify.hypergeometric import plausible
-from dris.core.certify.restored import covered_limit, restored_limit
 from dris.core.errors import InputError
-from dris.core.noise.canaries import Certifying, checked_certifying, conditions
+from dris.core.noise.canaries import Certifying, check_certifying, conditions
 from dris.core.validate import check_score, exact, part_of
 
 _CUTS = 60  # at 1 %, 2 %, ... of all scores: fixed before any canary is looked at
@@ -98,7 +98,7 @@ def corruption_limit(
     >>> corruption_limit(score, canaries.certifying).share < 0.05  # none is wrong
     True
     """
-    part = checked_certifying(certifying)
+    part = check_certifying(certifying)
     s, canaries = check_score(score), part.canaries
     if s.size != canaries.given.size:
         raise InputError(
@@ -114,8 +114,8 @@ def corruption_limit(
     m = part.positions.size
     most, outside, best = ceiling, min(ceiling, total - len(canaries)), (float("nan"), m)
     while True:
-        counted = m - restored_limit(part, most, level * _FOR_PLACES)
-        covered = covered_limit(canaries, most, level * _FOR_PLACES)
+        counted = m - most_uncounted(part, most, level * _FOR_PLACES)
+        covered = most_covered(canaries, most, level * _FOR_PLACES)
         before = most
         for cut, below, above in cuts:
             improved = _outside_limit(outside, below, above, counted, each)

@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dris.core.certify.canary_overlap import most_covered
 from dris.core.certify.data_limit import CorruptionLimit, corruption_limit
-from dris.core.certify.restored import covered_limit
 from dris.core.certify.subset_limit import ContaminationLimit, contamination_limit
 from dris.core.errors import InputError
 from dris.core.noise.canaries import Canaries, without_canaries
@@ -21,12 +21,8 @@ from dris.core.select.selection import Subset
 _FOR_ROWS = 0.1  # of δ: the price of keeping rows on which canaries had been planted
 
 
-def planted_by(kinds: Sequence[Canaries], n: int) -> NDArray[np.bool_]:
-    """True for every canary of any kind.
-
-    >>> planted_by([], 3).tolist()
-    [False, False, False]
-    """
+def canary_mask(kinds: Sequence[Canaries], n: int) -> NDArray[np.bool_]:
+    """True for every canary of any kind."""
     mask = np.zeros(n, dtype=np.bool_)
     for kind in kinds:
         mask |= kind.mask()
@@ -83,7 +79,7 @@ def subset_limits(
     """
     certifying = [kind for kind in kinds if kind.certifies.any()]
     back = np.zeros(chosen.total, dtype=np.bool_) if rows is None else np.asarray(rows)
-    if (back & ~planted_by(kinds, chosen.total)).any():
+    if (back & ~canary_mask(kinds, chosen.total)).any():
         raise InputError("rows must be canaries; what else is used belongs into the subset")
     spent = _FOR_ROWS * delta / 2 if back.any() else 0.0
     found = []
@@ -97,7 +93,7 @@ def subset_limits(
             wrong = sum(
                 min(
                     int((back & one.mask()).sum()),
-                    covered_limit(one, most.corrupted, spent / len(kinds)),
+                    most_covered(one, most.corrupted, spent / len(kinds)),
                 )
                 for one in kinds
             )

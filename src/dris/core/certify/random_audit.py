@@ -56,10 +56,6 @@ def draw_audit(subset: Subset, n: int, *, rng: np.random.Generator) -> NDArray[n
 
     How many to check has to be settled before the first is seen: who stops when the verdicts
     look good has no limit.
-
-    >>> kept = Subset(np.arange(100), "all", {}, total=100)
-    >>> len(draw_audit(kept, 10, rng=np.random.default_rng(0)))
-    10
     """
     count = check_count(n, "n", at_least=1)
     if count > len(subset):

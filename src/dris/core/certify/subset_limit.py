@@ -4,15 +4,15 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dris.core.certify.canary_overlap import most_uncounted
 from dris.core.certify.data_limit import CorruptionLimit
 from dris.core.certify.hypergeometric import most_marked
-from dris.core.certify.restored import restored_limit
 from dris.core.errors import InputError
-from dris.core.noise.canaries import DROPPED, Certifying, checked_certifying, conditions
+from dris.core.noise.canaries import DROPPED, Certifying, check_certifying, conditions
 from dris.core.select.selection import Subset
 from dris.core.validate import check_count, exact
 
-_FOR_RESTORING = 0.1  # of δ₁: the price of not knowing which canaries landed on wrong labels
+_FOR_UNCOUNTED = 0.1  # of δ₁: the price of not knowing which canaries fell on wrong labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class ContaminationLimit:
         selected: |S|, its size before.
         canaries: m, the certifying canaries.
         passed: x, those of them in the subset.
-        restored: Canaries that may not count, for they landed on wrong labels.
+        uncounted: Canaries that may not count, for they fell on wrong labels.
         corrupted: n_c, the wrong labels there are at most outside the canaries.
         both: r_U, the limit on wrong labels in the subset, canaries included.
         delta: With this probability at most the limit fails, all in all: δ₁ + δ₂.
@@ -41,7 +41,7 @@ class ContaminationLimit:
     selected: int
     canaries: int
     passed: int
-    restored: int
+    uncounted: int
     corrupted: int
     both: int
     delta: float
@@ -102,7 +102,7 @@ def contamination_limit(
     >>> contamination_limit(kept, canaries.certifying, 1_000).wrong  # 0 of 200 passed
     17
     """
-    part = checked_certifying(certifying)
+    part = check_certifying(certifying)
     _check(subset, part)
     total = exact(delta, "delta")
     spent = exact(corrupted.delta if isinstance(corrupted, CorruptionLimit) else 0, "delta")
@@ -118,8 +118,8 @@ def contamination_limit(
     if left == 0:
         raise InputError(f"all {len(subset)} chosen examples are canaries; keep more")
     m = part.positions.size
-    restored = restored_limit(part, known[1], for_count * _FOR_RESTORING)
-    both = _both(passed, m - restored, known[0], for_count * (1 - _FOR_RESTORING))
+    uncounted = most_uncounted(part, known[1], for_count * _FOR_UNCOUNTED)
+    both = _both(passed, m - uncounted, known[0], for_count * (1 - _FOR_UNCOUNTED))
     return ContaminationLimit(
         kind=part.canaries.kind,
         wrong=min(both - passed, left),
@@ -127,7 +127,7 @@ def contamination_limit(
         selected=len(subset),
         canaries=m,
         passed=passed,
-        restored=restored,
+        uncounted=uncounted,
         corrupted=known[0],
         both=both,
         delta=float(total),
@@ -141,11 +141,6 @@ def widest(limits: Iterable[ContaminationLimit]) -> ContaminationLimit:
     """The headline of several attackers: the limit with the largest share.
 
     It holds with probability 1 - δ if any one of the attackers is the true one.
-
-    >>> widest([])
-    Traceback (most recent call last):
-    ...
-    dris.core.errors.InputError: there is no limit to choose from; run at least one attacker
     """
     found = list(limits)
     if not found:

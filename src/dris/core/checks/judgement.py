@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.certify.data_limit import CorruptionLimit
-from dris.core.certify.protocol import data_limits, planted_by, subset_limits
+from dris.core.certify.protocol import canary_mask, data_limits, subset_limits
 from dris.core.certify.subset_limit import ContaminationLimit, widest
 from dris.core.checks.assumption_checks import Mask
 from dris.core.checks.diagnostics import Check
@@ -198,7 +198,7 @@ def judge(
     subset = None
     certificates: tuple[ContaminationLimit, ...] = ()
     if rule != "train other proxies":
-        planted = planted_by(kinds, dynamics.examples)
+        planted = canary_mask(kinds, dynamics.examples)
         rule, reason, chosen = _selected(rule, reason, dynamics, mark, planted, keep, seed)
         certificates = subset_limits(chosen, kinds, corruption, delta=delta)
         subset = _without(chosen, kinds)

@@ -95,11 +95,7 @@ def read_arrays(
 
 
 def is_sealed(path: Path) -> bool:
-    """Whether a file begins as those that `write_arrays` writes; it may be damaged all the same.
-
-    >>> is_sealed(Path("absent"))
-    False
-    """
+    """Whether a file begins as those that `write_arrays` writes; it may be damaged all the same."""
     if not path.is_file():
         return False
     try:

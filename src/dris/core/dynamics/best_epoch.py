@@ -39,7 +39,7 @@ def held_from(dynamics: Dynamics, epoch: int, last: int) -> Dynamics:
     ([[[3.0], [1.0], [1.0], [1.0]]], 4)
     """
     at = np.minimum(np.arange(last), epoch - 1)
-    twin = dynamics.out_of_fold
+    outside = dynamics.out_of_fold
     return replace(
         dynamics,
         columns={
@@ -48,5 +48,5 @@ def held_from(dynamics: Dynamics, epoch: int, last: int) -> Dynamics:
         },
         epochs=tuple(range(1, last + 1)),
         scored_epoch=last,
-        out_of_fold=None if twin is None else held_from(twin, epoch, last),
+        out_of_fold=None if outside is None else held_from(outside, epoch, last),
     )

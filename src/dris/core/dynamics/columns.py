@@ -1,7 +1,8 @@
 """The columns of a `Dynamics`: their names, what is allowed in them, and where to get them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,12 +30,17 @@ REMEDY = {
 }
 
 
-def checked_column(name: str, value: ArrayLike) -> Column:
-    """A trajectory column as (K, E, N): finite float32/float64, booleans, or classes as int32.
+class Axes(TypedDict, total=False):
+    """What names the axes of a `Dynamics`."""
 
-    >>> checked_column("loss", [[1, 2]]).shape
-    (1, 1, 2)
-    """
+    ids: ArrayLike | None
+    epochs: Sequence[int] | None
+    scored_epoch: int | None
+    provenance: Mapping[str, Any] | None
+
+
+def checked_column(name: str, value: ArrayLike) -> Column:
+    """A trajectory column as (K, E, N): finite float32/float64, booleans, or classes as int32."""
     a = np.asarray(value)
     if a.ndim == 2:
         a = a[:, np.newaxis]
@@ -59,13 +65,7 @@ def checked_column(name: str, value: ArrayLike) -> Column:
 
 
 def refuse_not_finite(a: Column, name: str) -> None:
-    """Stop at the first NaN or infinity and say where it stands.
-
-    >>> refuse_not_finite(np.array([[0.0, np.inf]]), "features")
-    Traceback (most recent call last):
-    ...
-    dris.core.errors.InputError: features must be finite, got inf at row 0, column 1
-    """
+    """Stop at the first NaN or infinity and say where it stands."""
     bad = first_not_finite(a)
     if bad is None:
         return
@@ -76,11 +76,7 @@ def refuse_not_finite(a: Column, name: str) -> None:
 
 
 def checked_outputs(values: ArrayLike, name: str) -> Column:
-    """Model outputs as a finite (K, E, N, C) array with at least two classes.
-
-    >>> checked_outputs(np.zeros((3, 5, 2)), "logits").shape
-    (3, 1, 5, 2)
-    """
+    """Model outputs as a finite (K, E, N, C) array with at least two classes."""
     a = np.asarray(values)
     if a.dtype.kind not in "fiu":
         raise InputError(f"{name} must be numbers, got {a.dtype}")
@@ -100,11 +96,7 @@ def checked_outputs(values: ArrayLike, name: str) -> Column:
 
 
 def labels_for(labels: ArrayLike, n: int, classes: int | None = None) -> NDArray[np.int64]:
-    """Given labels, one per example; a single class is fine here.
-
-    >>> labels_for([1, 1], 2)
-    array([1, 1])
-    """
+    """Given labels, one per example; a single class is fine here."""
     y = check_labels(labels, classes, least=1)
     if len(y) != n:
         raise InputError(f"labels must be one per example: {n} examples, {len(y)} labels")
@@ -112,11 +104,7 @@ def labels_for(labels: ArrayLike, n: int, classes: int | None = None) -> NDArray
 
 
 def checked_per_example(name: str, value: ArrayLike, n: int) -> Column:
-    """A column with one value (or row of features) per example.
-
-    >>> checked_per_example("reference_loss", [0.5, 0.1], 2)
-    array([0.5, 0.1])
-    """
+    """A column with one value (or row of features) per example."""
     if name not in PER_EXAMPLE:
         raise InputError(f"unknown column {name!r}; choose from {', '.join(PER_EXAMPLE)}")
     a = np.asarray(value)
@@ -132,11 +120,7 @@ def checked_per_example(name: str, value: ArrayLike, n: int) -> Column:
 
 
 def checked_epochs(epochs: Sequence[int] | None, count: int) -> tuple[int, ...]:
-    """The recorded epochs, increasing; 1..E when not given.
-
-    >>> checked_epochs(None, 3)
-    (1, 2, 3)
-    """
+    """The recorded epochs, increasing; 1..E when not given."""
     given = range(1, count + 1) if epochs is None else epochs
     at = tuple(check_count(e, "epochs", at_least=0) for e in given)
     if len(at) != count or any(b <= a for a, b in pairwise(at)):
@@ -145,11 +129,7 @@ def checked_epochs(epochs: Sequence[int] | None, count: int) -> tuple[int, ...]:
 
 
 def spans(epochs: Sequence[int]) -> str:
-    """The recorded epochs in words.
-
-    >>> spans([1, 2, 3])
-    '3 epochs, 1 to 3'
-    """
+    """The recorded epochs in words."""
     if len(epochs) == 1:
         return f"epoch {epochs[0]}"
     return f"{len(epochs)} epochs, {epochs[0]} to {epochs[-1]}"

@@ -5,10 +5,10 @@ example. A score asks for two things only: `snapshot(column)`, the (K, N) values
 epoch, and `totals()`, sums over all epochs. The *summary* form keeps just those.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ from dris.core.dynamics.columns import (
     PER_EXAMPLE,
     REMEDY,
     TRAJECTORIES,
+    Axes,
     checked_column,
     checked_epochs,
     checked_outputs,
@@ -38,8 +39,8 @@ class Dynamics:
     Build one with `from_losses`, `from_logits`, `from_probabilities` or `from_arrays`; join
     proxies trained apart with `merge`; `save` and `load` it as one file.
 
-    Cross-fitted proxies have a twin, `out_of_fold`: the same columns, from models that did not
-    train on the example. Scores read the columns here; whoever wants the others passes the twin.
+    Cross-fitted proxies also have `out_of_fold`: the same columns, from models that did not train
+    on the example.
 
     >>> dynamics = Dynamics.from_losses([[0.1, 2.0, 0.7], [0.2, 1.0, 1.5]])
     >>> dynamics
@@ -56,19 +57,18 @@ class Dynamics:
     out_of_fold: "Dynamics | None" = None
 
     def __post_init__(self) -> None:
-        """Keep the out-of-fold twin in step: the same shape, and this one's ids and labels."""
-        twin = self.out_of_fold
-        if twin is None:
+        """Give the out-of-fold values this one's axes, so that replace(ids=...) reaches both."""
+        other = self.out_of_fold
+        if other is None:
             return
-        shape, own = twin.columns["loss"].shape, self.columns["loss"].shape
-        if shape != own or twin.is_summary != self.is_summary:
+        shape, own = other.columns["loss"].shape, self.columns["loss"].shape
+        if shape != own or other.is_summary != self.is_summary:
             raise InputError(
                 f"out-of-fold values must be shaped like the others, {own}, got {shape}; "
                 "reorder or summarise both: dynamics.reordered(...), dynamics.summary()"
             )
-        # Not copied: only what names the axes is shared, so that replace(ids=...) reaches both.
-        twin = replace(
-            twin,
+        other = replace(
+            other,
             ids=self.ids,
             labels=self.labels,
             epochs=self.epochs,
@@ -76,7 +76,7 @@ class Dynamics:
             provenance={},
             out_of_fold=None,
         )
-        object.__setattr__(self, "out_of_fold", twin)
+        object.__setattr__(self, "out_of_fold", other)
 
     # -- building ---------------------------------------------------------------------------
 
@@ -146,16 +146,13 @@ class Dynamics:
         cls,
         logits: ArrayLike,
         labels: ArrayLike,
-        *,
-        ids: ArrayLike | None = None,
-        epochs: Sequence[int] | None = None,
-        scored_epoch: int | None = None,
-        provenance: Mapping[str, Any] | None = None,
+        **axes: Unpack[Axes],
     ) -> "Dynamics":
         """From logits (K, N, C) or (K, E, N, C) and the given labels (N,).
 
         Loss is the softmax cross-entropy, margin the label's logit less the largest other one,
-        error norm ‖softmax − onehot‖.
+        error norm ‖softmax − onehot‖. `axes` are ids, epochs, scored_epoch and provenance, as in
+        `from_arrays`.
 
         >>> d = Dynamics.from_logits([[[2.0, 0.0], [0.0, 1.0]]], labels=[0, 0])
         >>> d.column("margin").tolist(), d.column("correct").tolist()
@@ -163,25 +160,14 @@ class Dynamics:
         """
         z = checked_outputs(logits, "logits")
         y = labels_for(labels, z.shape[-2], z.shape[-1])
-        return cls.from_arrays(
-            **trajectories_of(z, y),
-            labels=y,
-            ids=ids,
-            epochs=epochs,
-            scored_epoch=scored_epoch,
-            provenance=provenance,
-        )
+        return cls.from_arrays(**trajectories_of(z, y), labels=y, **axes)
 
     @classmethod
     def from_probabilities(
         cls,
         probabilities: ArrayLike,
         labels: ArrayLike,
-        *,
-        ids: ArrayLike | None = None,
-        epochs: Sequence[int] | None = None,
-        scored_epoch: int | None = None,
-        provenance: Mapping[str, Any] | None = None,
+        **axes: Unpack[Axes],
     ) -> "Dynamics":
         """From class probabilities (K, N, C) or (K, E, N, C); their logarithms are the logits.
 
@@ -198,14 +184,7 @@ class Dynamics:
                 "for unnormalised outputs use Dynamics.from_logits"
             )
         logits = np.log(np.maximum(p, np.finfo(p.dtype).tiny))
-        return cls.from_logits(
-            logits,
-            labels,
-            ids=ids,
-            epochs=epochs,
-            scored_epoch=scored_epoch,
-            provenance=provenance,
-        )
+        return cls.from_logits(logits, labels, **axes)
 
     @classmethod
     def merge(cls, parts: "Sequence[Dynamics]") -> "Dynamics":
@@ -219,26 +198,9 @@ class Dynamics:
         >>> Dynamics.merge([one, two]).column("loss").tolist()
         [[[0.1, 0.2]], [[0.3, 0.4]]]
         """
-        if not parts:
-            raise InputError("merge needs at least one Dynamics, got none")
-        from dris.core.dynamics.merge import aligned_to
+        from dris.core.dynamics.merge import merge
 
-        first, *others = parts
-        aligned = [first, *(aligned_to(first, part, k) for k, part in enumerate(others, 1))]
-        twins = [p.out_of_fold for p in aligned if p.out_of_fold is not None]
-        columns = {
-            name: np.concatenate([p.columns[name] for p in aligned])
-            if name in TRAJECTORIES
-            else first.columns[name]
-            for name in first.columns
-        }
-        return replace(
-            first,
-            columns=columns,
-            provenance={**first.provenance, "proxies": [e for p in aligned for e in _made(p)]},
-            stored_totals=Totals.join([p.totals() for p in aligned]) if first.is_summary else None,
-            out_of_fold=cls.merge(twins) if twins else None,
-        )
+        return merge(parts)
 
     def with_columns(self, **columns: ArrayLike) -> "Dynamics":
         """The same dynamics with per-example columns added: reference_loss, features, ….
@@ -344,12 +306,8 @@ hold; train with folds: train_proxies(..., cross_fit=4)
         (1, 2, 3)
         """
         end = self.epochs.index(self.at(epoch).scored_epoch) + 1
-        return replace(
-            self,
-            columns={n: c[:, :end] if n in TRAJECTORIES else c for n, c in self.columns.items()},
-            epochs=self.epochs[:end],
-            scored_epoch=int(epoch),
-            out_of_fold=None if self.out_of_fold is None else self.out_of_fold.until(epoch),
+        return self._derive(
+            lambda column: column[:, :end], epochs=self.epochs[:end], scored_epoch=int(epoch)
         )
 
     def totals(self) -> Totals:
@@ -379,16 +337,10 @@ hold; train with folds: train_proxies(..., cross_fit=4)
         if self.is_summary:
             return self
         e = self.epochs.index(self.scored_epoch)
-        kept = {
-            name: np.array(column[:, e : e + 1]) if name in TRAJECTORIES else column
-            for name, column in self.columns.items()
-        }
-        return replace(
-            self,
-            columns=kept,
+        return self._derive(
+            lambda column: np.array(column[:, e : e + 1]),
+            totals=Dynamics.totals,
             epochs=(self.scored_epoch,),
-            stored_totals=self.totals(),
-            out_of_fold=None if self.out_of_fold is None else self.out_of_fold.summary(),
         )
 
     def only(self, proxies: Sequence[int]) -> "Dynamics":
@@ -400,13 +352,11 @@ hold; train with folds: train_proxies(..., cross_fit=4)
         chosen = list(proxies)
         if not chosen or not all(0 <= k < self.proxies for k in chosen):
             raise InputError(f"proxies must be among 0..{self.proxies - 1}, got {chosen}")
-        made = _made(self)
-        return replace(
-            self,
-            columns={n: c[chosen] if n in TRAJECTORIES else c for n, c in self.columns.items()},
+        made = self.made()
+        return self._derive(
+            lambda column: column[chosen],
+            totals=lambda d: d.stored_totals.pick(chosen) if d.stored_totals else None,
             provenance={**self.provenance, "proxies": [made[k] for k in chosen]},
-            stored_totals=self.stored_totals.pick(chosen) if self.stored_totals else None,
-            out_of_fold=None if self.out_of_fold is None else self.out_of_fold.only(chosen),
         )
 
     def reordered(self, order: ArrayLike) -> "Dynamics":
@@ -416,16 +366,33 @@ hold; train with folds: train_proxies(..., cross_fit=4)
         array(['c', 'a'], dtype='<U1')
         """
         at = np.asarray(order, dtype=np.intp)
-        totals, twin = self.stored_totals, self.out_of_fold
-        return replace(
-            self,
-            columns={
-                n: c[:, :, at] if n in TRAJECTORIES else c[at] for n, c in self.columns.items()
-            },
+        everyone = slice(None)
+        return self._derive(
+            lambda column: column[:, :, at],
+            per_example=lambda column: column[at],
+            totals=lambda d: d.stored_totals.pick((everyone, at)) if d.stored_totals else None,
             ids=self.ids[at],
             labels=None if self.labels is None else self.labels[at],
-            stored_totals=None if totals is None else totals.pick((slice(None), at)),
-            out_of_fold=None if twin is None else twin.reordered(at),
+        )
+
+    def _derive(
+        self,
+        trajectory: Callable[[Column], Column],
+        *,
+        per_example: Callable[[Column], Column] = lambda column: column,
+        totals: Callable[["Dynamics"], Totals | None] = lambda d: d.stored_totals,
+        **changes: Any,
+    ) -> "Dynamics":
+        """A copy whose columns and totals are changed alike in fold and out of fold."""
+        other = self.out_of_fold
+        if other is not None:
+            other = other._derive(trajectory, per_example=per_example, totals=totals)
+        columns = {
+            name: trajectory(column) if name in TRAJECTORIES else per_example(column)
+            for name, column in self.columns.items()
+        }
+        return replace(
+            self, columns=columns, stored_totals=totals(self), out_of_fold=other, **changes
         )
 
     # -- keeping ----------------------------------------------------------------------------
@@ -492,10 +459,13 @@ hold; train with folds: train_proxies(..., cross_fit=4)
         """How many epochs the totals run over."""
         return self.stored_totals.epochs if self.stored_totals else len(self.epochs)
 
+    def made(self) -> list[Any]:
+        """How each proxy was made: one entry of the provenance per proxy, empty where unknown.
 
-def _made(dynamics: Dynamics) -> list[Any]:
-    """How each proxy was made: one entry per proxy, empty where nobody said."""
-    entries = dynamics.provenance.get("proxies")
-    if isinstance(entries, list | tuple) and len(entries) == dynamics.proxies:
-        return list(entries)
-    return [{} for _ in range(dynamics.proxies)]
+        >>> Dynamics.from_losses(np.eye(2)).made()
+        [{}, {}]
+        """
+        entries = self.provenance.get("proxies")
+        if isinstance(entries, list | tuple) and len(entries) == self.proxies:
+            return list(entries)
+        return [{} for _ in range(self.proxies)]

@@ -13,11 +13,7 @@ FrameKind = Literal["pandas", "polars"]
 
 
 def frame_of(columns: Mapping[str, NDArray[Any]], kind: FrameKind = "pandas") -> Any:
-    """Columns of equal length as a `DataFrame` of the library that is named.
-
-    >>> frame_of({"a": np.arange(2)}).to_dict("list")
-    {'a': [0, 1]}
-    """
+    """Columns of equal length as a `DataFrame` of the library that is named."""
     if kind not in ("pandas", "polars"):
         raise InputError(f"kind must be pandas or polars, got {kind!r}")
     try:
@@ -31,10 +27,6 @@ def long_columns(columns: Mapping[str, NDArray[Any]], **marks: NDArray[Any]) -> 
     """(proxy, epoch, example) values as columns of K·E·N rows beside what marks them.
 
     Each mark lies along one axis, in their order.
-
-    >>> made = long_columns({"loss": np.ones((1, 2, 2))}, proxy=[0], epoch=[1, 2], id=["a", "b"])
-    >>> made["epoch"].tolist(), made["id"].tolist()
-    ([1, 1, 2, 2], ['a', 'b', 'a', 'b'])
     """
     grids = np.meshgrid(*(np.asarray(mark) for mark in marks.values()), indexing="ij")
     found = {name: grid.ravel() for name, grid in zip(marks, grids, strict=True)}

@@ -1,20 +1,43 @@
-"""What has to agree before proxies trained apart can stand in one `Dynamics`."""
+"""Joining proxies that were trained apart into one `Dynamics`."""
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from dris.core.dynamics.columns import PER_EXAMPLE
+from dris.core.dynamics.columns import PER_EXAMPLE, TRAJECTORIES
 from dris.core.dynamics.dynamics import Dynamics
+from dris.core.dynamics.trajectories import Totals
 from dris.core.errors import InputError
 from dris.core.ids import alignment
 
 
-def aligned_to(first: Dynamics, part: Dynamics, k: int) -> Dynamics:
-    """`part` with its examples in the order of `first`; whatever differs is an error naming part k.
+def merge(parts: Sequence[Dynamics]) -> Dynamics:
+    """The proxies of all parts, examples matched by id; see `Dynamics.merge`."""
+    if not parts:
+        raise InputError("merge needs at least one Dynamics, got none")
+    first, *others = parts
+    aligned = [first, *(_align(first, part, k) for k, part in enumerate(others, 1))]
+    outside = [part.out_of_fold for part in aligned if part.out_of_fold is not None]
+    columns = {
+        name: np.concatenate([part.columns[name] for part in aligned])
+        if name in TRAJECTORIES
+        else column
+        for name, column in first.columns.items()
+    }
+    return replace(
+        first,
+        columns=columns,
+        provenance={**first.provenance, "proxies": [e for part in aligned for e in part.made()]},
+        stored_totals=Totals.join([part.totals() for part in aligned])
+        if first.is_summary
+        else None,
+        out_of_fold=merge(outside) if outside else None,
+    )
 
-    >>> first, part = (Dynamics.from_losses([[1.0, 2.0]], ids=i) for i in (["a", "b"], ["b", "a"]))
-    >>> aligned_to(first, part, 1).loss.tolist()
-    [[[2.0, 1.0]]]
-    """
+
+def _align(first: Dynamics, part: Dynamics, k: int) -> Dynamics:
+    """`part` with its examples in the order of `first`; whatever differs is an error."""
     for what, a, b in (
         ("recorded epochs", part.epochs, first.epochs),
         ("scored epoch", part.scored_epoch, first.scored_epoch),

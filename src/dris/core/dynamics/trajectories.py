@@ -40,9 +40,6 @@ def margins_of(logits: NDArray[Any], labels: NDArray[np.int64]) -> dict[str, Col
     """Margin and correctness alone, to the bit as in `trajectories_of` and much cheaper.
 
     Float logits only. One subtraction rounds alike in float32, and in float64 rounded after.
-
-    >>> margins_of(np.array([[0.0, 3.0]]), np.array([0]))["margin"].tolist()
-    [-3.0]
     """
     _, at_label, runner_up = _label_apart(logits, labels, logits.dtype)
     margin = (at_label - runner_up).reshape(logits.shape[:-1])
@@ -50,11 +47,7 @@ def margins_of(logits: NDArray[Any], labels: NDArray[np.int64]) -> dict[str, Col
 
 
 def rivals_of(logits: NDArray[Any], labels: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The class with the largest logit besides the label; among equal ones the first.
-
-    >>> rivals_of(np.array([[0.0, 3.0, 1.0], [0.0, 3.0, 1.0]]), np.array([0, 1])).tolist()
-    [1, 2]
-    """
+    """The class with the largest logit besides the label; among equal ones the first."""
     others, _, _ = _label_apart(logits, labels, logits.dtype)
     rivals = np.asarray(others.argmax(axis=0), dtype=np.int32)
     return rivals.reshape(logits.shape[:-1])
@@ -98,20 +91,12 @@ class Totals:
     learned: NDArray[np.bool_] | None
 
     def pick(self, index: Any) -> "Totals":
-        """The totals at an index into (proxy, example).
-
-        >>> Totals(1, np.eye(2), None, None).pick([1]).margin.tolist()
-        [[0.0, 1.0]]
-        """
+        """The totals at an index into (proxy, example)."""
         return Totals(self.epochs, *(None if a is None else a[index] for a in self._arrays()))
 
     @classmethod
     def join(cls, parts: "Sequence[Totals]") -> "Totals":
-        """The totals of proxies trained apart, one after the other.
-
-        >>> Totals.join([Totals(1, np.eye(2), None, None)] * 2).margin.shape
-        (4, 2)
-        """
+        """The totals of proxies trained apart, one after the other."""
         rows = zip(*(part._arrays() for part in parts), strict=True)
         joined = (None if any(a is None for a in row) else np.concatenate(row) for row in rows)
         return cls(parts[0].epochs, *joined)
@@ -161,9 +146,6 @@ class TotalsAccumulator:
         """Everything needed to go on later: the number of epochs and arrays of its own.
 
         Without copies for who writes them away at once.
-
-        >>> sorted(TotalsAccumulator(1, 2).state())
-        ['epochs', 'forgotten', 'learned', 'margin', 'was_right']
         """
         arrays = {
             "margin": self._margin,
@@ -176,11 +158,7 @@ class TotalsAccumulator:
 
     @classmethod
     def resume(cls, state: Mapping[str, Any]) -> "TotalsAccumulator":
-        """An accumulator that goes on where `state` was taken.
-
-        >>> TotalsAccumulator.resume(TotalsAccumulator(1, 2).state()).totals().epochs
-        0
-        """
+        """An accumulator that goes on where `state` was taken."""
         running = cls(*state["learned"].shape)
         running._epochs = int(state["epochs"])
         for name in ("margin", "forgotten", "learned", "was_right"):

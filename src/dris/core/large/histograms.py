@@ -33,10 +33,6 @@ class Grid:
         high: The last key of each range.
         shifts: The logarithm of a cell's width, for each range.
         bits: The logarithm of how many cells a range has.
-
-    >>> grid = Grid.whole(np.dtype(np.uint32), bits=22)
-    >>> grid.cells(np.array([0, 1023, 1024], dtype=np.uint32)).tolist()
-    [0, 0, 1]
     """
 
     low: Keys
@@ -57,11 +53,7 @@ class Grid:
 
     @classmethod
     def over(cls, low: Keys, high: Keys, *, bits: int) -> "Grid":
-        """The given ranges, in cells as narrow as `bits` allow.
-
-        >>> Grid.over(np.uint32([7]), np.uint32([8]), bits=8).shifts.tolist()
-        [0]
-        """
+        """The given ranges, in cells as narrow as `bits` allow."""
         lengths = [max(0, int(h - g).bit_length() - bits) for g, h in zip(low, high, strict=True)]
         return cls(low, high, np.array(lengths, low.dtype), bits)
 
@@ -120,14 +112,7 @@ class Histogram:
 
 
 class Counter:
-    """Counts keys into the cells of one grid; its memory depends on the grid alone.
-
-    >>> counter = Counter(Grid.whole(np.dtype(np.uint32), bits=22))
-    >>> counter.add(np.array([5, 3, 5, 9000], dtype=np.uint32))
-    >>> found = counter.histogram()
-    >>> found.cells.tolist(), found.counts.tolist(), found.low.tolist(), found.high.tolist()
-    ([0, 8], [3, 1], [3, 9000], [5, 9000])
-    """
+    """Counts keys into the cells of one grid; its memory depends on the grid alone."""
 
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
@@ -158,14 +143,7 @@ class Counter:
 
 
 def merged(*histograms: Histogram) -> Histogram:
-    """The histogram of all keys together, of histograms on one grid; no order of them matters.
-
-    >>> one, two = Counter(grid := Grid.whole(np.dtype(np.uint32), bits=22)), Counter(grid)
-    >>> one.add(np.array([5], dtype=np.uint32))
-    >>> two.add(np.array([7], dtype=np.uint32))
-    >>> merged(one.histogram(), two.histogram()).counts.tolist()
-    [2]
-    """
+    """The histogram of all keys together, of histograms on one grid; no order of them matters."""
     cells = np.concatenate([h.cells for h in histograms])
     order = np.argsort(cells, kind="stable")
     cells = cells[order]
@@ -204,14 +182,6 @@ def key_at(place: int, grid: Grid, count: Callable[[Grid], Histogram]) -> Place:
 
     `count` returns the histogram of all keys on a grid; each time the cell that holds the place
     is cut into 2^bits, until all in it is one key: three times at most for 64 bits in 22.
-
-    >>> keys = np.array([40, 10, 30, 30], dtype=np.uint32)
-    >>> def count(grid):
-    ...     counter = Counter(grid)
-    ...     counter.add(keys)
-    ...     return counter.histogram()
-    >>> key_at(2, Grid.whole(keys.dtype, bits=22), count)
-    Place(key=30, below=1, equal=2)
     """
     below = 0
     while True:

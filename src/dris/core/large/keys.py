@@ -17,9 +17,6 @@ def ordered_keys(values: NDArray[np.floating]) -> Keys:
 
     Negative numbers come first, −0.0 and 0.0 share a key, and neighbouring floats have
     neighbouring keys (the place of −0.0 stays empty). NaN has no place in an order and is refused.
-
-    >>> ordered_keys(np.array([-1.5, -0.0, 0.0, 1e-45], dtype=np.float32)).tolist()
-    [1077936127, 2147483648, 2147483648, 2147483649]
     """
     if values.dtype not in (np.float32, np.float64):
         raise InputError(f"only float32 and float64 have keys, got {values.dtype}; convert them")
@@ -34,11 +31,7 @@ def ordered_keys(values: NDArray[np.floating]) -> Keys:
 
 
 def values_of(keys: Keys) -> NDArray[np.floating]:
-    """The floats that have these keys.
-
-    >>> values_of(ordered_keys(np.array([-1.5, -0.0, 2.0]))).tolist()
-    [-1.5, 0.0, 2.0]
-    """
+    """The floats that have these keys."""
     unsigned = keys.dtype.type
     top = unsigned(8 * keys.itemsize - 1)
     flipped = (keys >> top) - unsigned(1) | (unsigned(1) << top)

@@ -26,9 +26,6 @@ def roomy(shape: tuple[int, ...], dtype: Any, *, large: int | None = None) -> ND
 
     In memory too where the temporary folder has no room, or the system cannot promise it any.
     `large` is the bytes from which it goes into a file, if others than usual.
-
-    >>> roomy((2, 3), np.float32).shape
-    (2, 3)
     """
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
     if size < (LARGE if large is None else large) or not hasattr(os, "posix_fallocate"):
@@ -49,8 +46,6 @@ def let_go(x: Any) -> None:
 
     That is what `roomy` made, and files mapped to be read only, of which nothing can be lost.
     Nothing happens to any other array.
-
-    >>> let_go(np.ones(3))
     """
     while isinstance(x, np.ndarray) and x.base is not None:
         x = x.base

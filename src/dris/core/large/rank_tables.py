@@ -35,13 +35,6 @@ class RankTable:
     Attributes:
         total: N, the number of examples.
         rank_error: e, never exceeded by the error of a normalized rank; 0 when all are exact.
-
-    >>> from dris.core.large.histograms import Counter
-    >>> counter = Counter(Grid.whole(np.dtype(np.uint32), bits=22))
-    >>> counter.add(np.array([3, 5, 9000, 9000], dtype=np.uint32))
-    >>> table = RankTable([counter.histogram()], bits=22)
-    >>> table.doubled_ranks(np.array([3, 5, 9000], dtype=np.uint32)).tolist(), table.rank_error
-    ([3, 3, 7], 0.25)
     """
 
     def __init__(self, histograms: Sequence[Histogram], *, bits: int) -> None:
@@ -93,20 +86,13 @@ def variance_error(variance: ArrayLike, rank_errors: Sequence[float]) -> NDArray
     Ranks that are off by d_k have standard deviation σ̂ with |σ̂ − σ| ≤ sd(d) ≤ e, since the
     standard deviation is a seminorm; so |σ̂² − σ²| ≤ e·(σ̂ + σ) ≤ e·(2σ̂ + e), and the same with
     σ in the place of σ̂. A variance of ranks is at most 1/4, so that e + e² covers them all.
-
-    >>> variance_error([0.0, 0.25], [0.001, 0.001]).round(9).tolist()
-    [1e-06, 0.001001]
     """
     e = mean_error(rank_errors)
     return np.asarray(2 * e * np.sqrt(np.asarray(variance, dtype=np.float64)) + e * e)
 
 
 def mean_error(rank_errors: Sequence[float]) -> float:
-    """e, the root mean square of the errors e_k of the proxies.
-
-    >>> mean_error([0.0, 0.0, 0.0])
-    0.0
-    """
+    """e, the root mean square of the errors e_k of the proxies."""
     errors = np.asarray(rank_errors, dtype=np.float64)
     if errors.size == 0 or not ((errors >= 0) & (errors <= 1)).all():
         raise InputError(f"rank errors must be in [0, 1], one per proxy, got {errors.tolist()}")

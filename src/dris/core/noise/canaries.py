@@ -1,4 +1,4 @@
-"""Known wrong labels, planted before the proxies train, that show how many others get through.
+"""Canaries: labels flipped on purpose before the proxies train, to measure what gets past.
 
 Each kind imitates one attacker. What is read off its canaries holds for the truly corrupted if
 that attacker made them: if, among all labels wrong in the eyes of the proxies, nothing but our
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dris.core.errors import InputError
 from dris.core.frozen import read_only, same_value
 from dris.core.select.selection import Subset, top_mask
-from dris.core.validate import check_labels, check_score, count_of, numeric, part_of
+from dris.core.validate import check_labels, check_rows, check_score, count_of, part_of
 
 Labels = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -34,8 +34,8 @@ class Canaries:
         certifies: One entry per canary: True in the certifying part, False in the choosing part.
         stratum: One entry per example: -1 where `avoid` was set; within each other value every
             example was as likely to become a canary as the next.
-        restores: The largest chance that flipping a wrong label leaves a canary that does not
-            count: one given its true label back, or no longer like the attacker's.
+        uncounted_chance: The largest chance that a canary on a wrong label does not count: it was
+            given its true label back, or is no longer like the attacker's.
         kind: The attacker.
         parameters: What it was given, as values that JSON can hold.
     """
@@ -45,7 +45,7 @@ class Canaries:
     positions: Labels
     certifies: Mask
     stratum: Labels
-    restores: float
+    uncounted_chance: float
     kind: str
     parameters: Mapping[str, Any]
 
@@ -68,13 +68,7 @@ class Canaries:
         return mask
 
     def reordered(self, order: Labels) -> "Canaries":
-        """The same canaries for the examples in another order.
-
-        >>> canaries = plant_canaries([0, 1] * 50, rng=np.random.default_rng(0))
-        >>> back = np.arange(100)[::-1]
-        >>> canaries.reordered(back).positions.tolist() == sorted(99 - canaries.positions)
-        True
-        """
+        """The same canaries for the examples in another order."""
         place = np.empty(order.size, dtype=np.int64)
         place[order] = np.arange(order.size)
         moved = place[self.positions]
@@ -90,7 +84,7 @@ class Canaries:
 
     @property
     def choosing(self) -> "Choosing":
-        """The part that may pick detector, cut, rule, epoch and α; it certifies nothing."""
+        """The part to choose detector, cut, rule, epoch and α by; it certifies nothing."""
         return Choosing(read_only(self.positions[~self.certifies], np.int64), self)
 
     @property
@@ -115,13 +109,8 @@ class Certifying:
     canaries: Canaries
 
 
-def checked_certifying(part: object) -> Certifying:
-    """The certifying part itself; canaries that chose, or might have, are refused.
-
-    >>> checked_certifying(plant_canaries([0, 1] * 50, rng=np.random.default_rng(0)).certifying)
-    ... # doctest: +ELLIPSIS
-    Certifying(...)
-    """
+def check_certifying(part: object) -> Certifying:
+    """The certifying part itself; canaries that may have been chosen by are refused."""
     if not isinstance(part, Certifying):
         raise InputError(
             f"certificates need the certifying canaries, got {type(part).__name__}: what chose "
@@ -133,13 +122,7 @@ def checked_certifying(part: object) -> Certifying:
 
 
 def without_canaries(subset: Subset, canaries: Canaries) -> Subset:
-    """The subset less every canary, choosing and certifying: what may be trained on.
-
-    >>> canaries = plant_canaries([0, 1] * 50, rng=np.random.default_rng(0))
-    >>> everything = Subset(np.arange(100), "all", {}, total=100)
-    >>> len(without_canaries(everything, canaries))
-    96
-    """
+    """The subset less every canary, choosing and certifying: what may be trained on."""
     if subset.total != canaries.given.size:
         raise InputError(
             f"subset and canaries must be of one data set, got {subset.total} and "
@@ -192,11 +175,11 @@ def plant_canaries(
     >>> bool((canaries.planted != canaries.given).sum() == 16)
     True
     """
-    if kind not in KINDS:
-        raise InputError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    if kind not in CANARY_KINDS:
+        raise InputError(f"kind must be one of {', '.join(CANARY_KINDS)}, got {kind!r}")
     if not isinstance(rng, np.random.Generator):
         raise InputError(f"rng must be a NumPy generator, got {rng!r}; pass rng_for(seed, ...)")
-    needs, plant = KINDS[kind]
+    needs, plant = CANARY_KINDS[kind]
     offered = {"gap": gap, "hardest": hardest, "top_two": top_two, "matrix": matrix}
     for name, value in offered.items():
         if (name in needs) != (value is not None):
@@ -224,7 +207,7 @@ def plant_canaries(
         positions=positions,
         certifies=certifies,
         stratum=plan.stratum,
-        restores=plan.restores,
+        uncounted_chance=plan.uncounted_chance,
         kind=kind,
         parameters=parameters,
     )
@@ -250,7 +233,7 @@ class _Plan:
     positions: Labels
     labels: Labels
     stratum: Labels
-    restores: float
+    uncounted_chance: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,8 +275,8 @@ def _strata(open_places: Mask, planted_in: Mask) -> Labels:
 
 def _uniform(task: _Task) -> _Plan:
     positions = task.draw(task.open)
-    restores = 1 / (task.classes - 1)
-    return _Plan(positions, task.another(positions), _strata(task.open, task.open), restores)
+    chance = 1 / (task.classes - 1)
+    return _Plan(positions, task.another(positions), _strata(task.open, task.open), chance)
 
 
 def _hard(task: _Task, gap: ArrayLike, hardest: float) -> _Plan:
@@ -310,9 +293,8 @@ def _hard(task: _Task, gap: ArrayLike, hardest: float) -> _Plan:
     pool = np.zeros_like(task.open)
     pool[candidates[smallest]] = True
     positions = task.draw(pool)
-    return _Plan(
-        positions, task.another(positions), _strata(task.open, pool), 1 / (task.classes - 1)
-    )
+    chance = 1 / (task.classes - 1)
+    return _Plan(positions, task.another(positions), _strata(task.open, pool), chance)
 
 
 def _confusable(task: _Task, top_two: ArrayLike) -> _Plan:
@@ -332,7 +314,10 @@ def _confusable(task: _Task, top_two: ArrayLike) -> _Plan:
 
 
 def _matrix(task: _Task, matrix: ArrayLike) -> _Plan:
-    rows = _checked_matrix(matrix, task.classes)
+    rows = check_rows(matrix, "matrix", task.classes, task.classes)
+    if not (rows.diagonal() > 0).all():
+        c = int(np.argmin(rows.diagonal()))
+        raise InputError(f"matrix must leave some of each class right, class {c} keeps none")
     stays = rows.diagonal()
     away = rows.copy()
     np.fill_diagonal(away, 0.0)
@@ -356,20 +341,8 @@ def _matrix(task: _Task, matrix: ArrayLike) -> _Plan:
     return _Plan(positions, labels, np.where(task.open, task.labels, -1), 1.0)
 
 
-def _checked_matrix(matrix: ArrayLike, classes: int) -> NDArray[np.float64]:
-    rows = numeric(matrix, "matrix")
-    if rows.shape != (classes, classes):
-        raise InputError(f"matrix must have shape ({classes}, {classes}), got {rows.shape}")
-    if not ((rows >= 0).all() and (np.abs(rows.sum(axis=1) - 1) <= 1e-3).all()):
-        raise InputError("each row of matrix must be 0 or more and sum to 1")
-    if not (rows.diagonal() > 0).all():
-        c = int(np.argmin(rows.diagonal()))
-        raise InputError(f"matrix must leave some of each class right, class {c} keeps none")
-    return rows
-
-
 # Each attacker with the arguments it needs.
-KINDS: dict[str, tuple[tuple[str, ...], Callable[..., _Plan]]] = {
+CANARY_KINDS: dict[str, tuple[tuple[str, ...], Callable[..., _Plan]]] = {
     "uniform": ((), _uniform),
     "hard": (("gap", "hardest"), _hard),
     "confusable": (("top_two",), _confusable),
@@ -389,11 +362,7 @@ ATTACKERS: dict[str, str] = {
 
 
 def conditions(part: Certifying) -> tuple[str, ...]:
-    """What every statement from these canaries rests on, as sentences.
-
-    >>> len(conditions(plant_canaries([0, 1] * 50, rng=np.random.default_rng(0)).certifying))
-    3
-    """
+    """What every statement from these canaries rests on, as sentences."""
     kind = part.canaries.kind
     return (
         f"the {kind} attacker is the true one ({ATTACKERS[kind]}), or wrong labels get past the "

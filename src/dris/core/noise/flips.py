@@ -1,4 +1,4 @@
-"""Ways to corrupt labels on purpose, each counted exactly and drawn from a stream of its own."""
+"""Label noise on purpose: each kind flips an exact number of labels, from its own stream."""
 
 import operator
 from collections.abc import Callable, Mapping
@@ -13,7 +13,15 @@ from dris.core.errors import InputError
 from dris.core.frozen import read_only, same_value
 from dris.core.select.selection import top_mask
 from dris.core.streams import check_seed, rng_for, seed_for
-from dris.core.validate import check_labels, check_score, count_of, exact, numeric, part_of
+from dris.core.validate import (
+    check_labels,
+    check_rows,
+    check_score,
+    count_of,
+    exact,
+    numeric,
+    part_of,
+)
 
 Labels = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -96,8 +104,8 @@ def flip_labels(
     >>> int(noisy.flipped.sum()), noisy.rate
     (2, 0.25)
     """
-    if kind not in KINDS:
-        raise InputError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    if kind not in NOISE_KINDS:
+        raise InputError(f"kind must be one of {', '.join(NOISE_KINDS)}, got {kind!r}")
     given = {
         "rate": rate,
         "norms": norms,
@@ -105,12 +113,11 @@ def flip_labels(
         "probabilities": probabilities,
         "features": features,
     }
-    needs, flip = _method(kind, {name for name, value in given.items() if value is not None})
+    needs, flip = _find_flip(kind, {name for name, value in given.items() if value is not None})
     values: dict[str, Any] = {name: given[name] for name in needs}
-    y, count_of_classes = _checked_classes(labels, classes, values)
-    rng = rng_for(seed, "noise", kind)
-    new = flip(_Task(y, count_of_classes, check_seed(seed), rng), **values)
-    how = {"kind": kind, "seed": check_seed(seed), "classes": count_of_classes}
+    y, c = _check_classes(labels, classes, values)
+    new = flip(_Task(y, c, check_seed(seed), rng_for(seed, "noise", kind)), **values)
+    how = {"kind": kind, "seed": check_seed(seed), "classes": c}
     if rate is not None:
         how["rate"] = float(exact(rate, "rate"))
     if "matrix" in values:
@@ -131,7 +138,7 @@ def threshold_samples(
     >>> threshold_samples([0, 1, 0, 1, 0, 1], seed=0).given.tolist().count(2)
     2
     """
-    y, c = _checked_classes(labels, classes, {})
+    y, c = _check_classes(labels, classes, {})
     portion = Fraction(1, c + 1) if share is None else exact(share, "share")
     if portion >= 1:
         raise InputError(f"share must be below 1, got {share}; some examples must keep their label")
@@ -144,8 +151,6 @@ def threshold_samples(
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What every kind of noise starts from."""
-
     labels: Labels
     classes: int
     seed: int
@@ -156,26 +161,26 @@ class _Task:
             raise InputError("rate must be below 1, got 1; some labels must stay true")
         return part_of(rate, self.labels.size, "rate")
 
-    def random_positions(self, rate: float) -> Labels:
+    def draw(self, rate: float) -> Labels:
         return self.rng.choice(self.labels.size, self.count(rate), replace=False)
 
-    def shifted(self, positions: Labels, steps: Labels | int) -> Labels:
+    def shift(self, positions: Labels, steps: Labels | int) -> Labels:
         """The labels with those at the positions moved on by 1..C-1 classes, cyclically."""
         new = self.labels.copy()
         new[positions] = (new[positions] + steps) % self.classes
         return new
 
-    def to_another(self, positions: Labels) -> Labels:
-        """The labels with those at the positions replaced by any other class, all alike."""
-        return self.shifted(positions, self.rng.integers(1, self.classes, size=positions.size))
+    def replace(self, positions: Labels) -> Labels:
+        """The labels with those at the positions replaced by a random other class."""
+        return self.shift(positions, self.rng.integers(1, self.classes, size=positions.size))
 
 
 def _uniform(task: _Task, rate: float) -> Labels:
-    return task.to_another(task.random_positions(rate))
+    return task.replace(task.draw(rate))
 
 
 def _pair(task: _Task, rate: float) -> Labels:
-    return task.shifted(task.random_positions(rate), 1)
+    return task.shift(task.draw(rate), 1)
 
 
 def _targeted(task: _Task, rate: float, norms: ArrayLike) -> Labels:
@@ -188,11 +193,11 @@ def _targeted(task: _Task, rate: float, norms: ArrayLike) -> Labels:
         raise InputError(f"norms must be 0 or more, got {size.min()}")
     ties = seed_for(task.seed, "noise", "targeted", "ties")
     mask, _ = top_mask(size, task.count(rate), seed=ties, ids=None)
-    return task.to_another(np.flatnonzero(mask))
+    return task.replace(np.flatnonzero(mask))
 
 
 def _transition(task: _Task, matrix: ArrayLike) -> Labels:
-    rows = _checked_rows(matrix, "matrix", task.classes, task.classes)
+    rows = check_rows(matrix, "matrix", task.classes, task.classes)
     # Divided by its last entry each row ends at exactly 1, so no draw in [0, 1) falls outside.
     cumulative = np.cumsum(rows, axis=1)
     cumulative /= cumulative[:, -1:]
@@ -205,10 +210,10 @@ def _transition(task: _Task, matrix: ArrayLike) -> Labels:
 
 
 def _instance_by_model(task: _Task, rate: float, probabilities: ArrayLike) -> Labels:
-    """Flip where the pilot model doubts the label, to the classes it considers instead."""
+    """Flip where the pilot model finds the label unlikely, to the classes it prefers."""
     y = task.labels
-    p = _checked_rows(probabilities, "probabilities", y.size, task.classes)
-    # Summed over the other classes: 1 - p_y would lose the doubts below 1e-16.
+    p = check_rows(probabilities, "probabilities", y.size, task.classes)
+    # Summed over the other classes: 1 - p_y would lose what is below 1e-16.
     others = p.copy()
     others[np.arange(y.size), y] = 0.0
     chosen = _weighted_positions(others.sum(axis=1), task.count(rate), task.rng)
@@ -270,8 +275,8 @@ def _truncated_normal(mean: float, sd: float, n: int, rng: np.random.Generator) 
 
 
 Flip = Callable[..., Labels]
-# Each kind with the ways to ask for it: the arguments it takes, all of them needed.
-KINDS: dict[str, dict[tuple[str, ...], Flip]] = {
+# Each kind with the ways to ask for it: the arguments that it takes, all of them needed.
+NOISE_KINDS: dict[str, dict[tuple[str, ...], Flip]] = {
     "uniform": {("rate",): _uniform},
     "targeted": {("rate", "norms"): _targeted},
     "pair": {("rate",): _pair},
@@ -283,20 +288,20 @@ KINDS: dict[str, dict[tuple[str, ...], Flip]] = {
 }
 
 
-def _method(kind: str, given: set[str]) -> tuple[tuple[str, ...], Flip]:
+def _find_flip(kind: str, given: set[str]) -> tuple[tuple[str, ...], Flip]:
     """The way to make this kind of noise that takes exactly the given arguments."""
-    for needs, flip in KINDS[kind].items():
+    for needs, flip in NOISE_KINDS[kind].items():
         if set(needs) == given:
             return needs, flip
-    ways = ", or ".join(" and ".join(needs) for needs in KINDS[kind])
-    unused = given.difference(*KINDS[kind])
+    ways = ", or ".join(" and ".join(needs) for needs in NOISE_KINDS[kind])
+    unused = given.difference(*NOISE_KINDS[kind])
     if unused:
         raise InputError(f"{kind} noise does not use {' or '.join(sorted(unused))}; pass {ways}")
     got = " and ".join(sorted(given)) or "neither"
     raise InputError(f"{kind} noise needs {ways}; got {got}")
 
 
-def _checked_classes(
+def _check_classes(
     labels: ArrayLike, classes: int | None, values: Mapping[str, Any]
 ) -> tuple[Labels, int]:
     """Labels and C: as given, else as wide as the matrix or probabilities, else as seen."""
@@ -310,18 +315,3 @@ def _checked_classes(
             raise InputError(f"classes must be a whole number, got {classes!r}") from None
     y = check_labels(labels, classes)
     return y, int(y.max()) + 1 if classes is None else classes
-
-
-def _checked_rows(values: ArrayLike, name: str, rows: int, columns: int) -> Floats:
-    p = numeric(values, name)
-    if p.shape != (rows, columns):
-        raise InputError(f"{name} must have shape ({rows}, {columns}), got {p.shape}")
-    # Written so that NaN fails; the tolerance lets float32 and float16 softmax rows in.
-    good = (p.min(axis=1) >= 0) & (np.abs(p.sum(axis=1) - 1) <= 1e-3)
-    if not good.all():
-        row = int(np.flatnonzero(~good)[0])
-        raise InputError(
-            f"each row of {name} must be 0 or more and sum to 1, "
-            f"row {row} has a smallest of {p[row].min():.6g} and a sum of {p[row].sum():.6g}"
-        )
-    return p

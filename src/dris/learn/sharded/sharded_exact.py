@@ -49,16 +49,7 @@ class Buckets:
 
 
 def buckets_of(table: RankTable, proxy: int = 0, most: int = BUCKET) -> Buckets:
-    """Cells gathered into buckets of at most `most` losses and one cell, or of one value.
-
-    >>> from dris.core.large.histograms import Counter, Grid
-    >>> from dris.core.large.keys import ordered_keys
-    >>> counter = Counter(Grid.whole(np.dtype(np.uint64), bits=22))
-    >>> counter.add(ordered_keys(np.array([1.0, 2.0, 3.0, 3.0, 3.0, 4.0])))
-    >>> found = buckets_of(RankTable([counter.histogram()], bits=22), most=2)
-    >>> found.low.tolist(), found.below.tolist(), found.tied.tolist()
-    ([1.0, 2.0, 3.0, 4.0], [0, 1, 2, 5], [False, False, True, False])
-    """
+    """Cells gathered into buckets of at most `most` losses and one cell, or of one value."""
     leaves = table.leaves()
     alone = ~leaves.mixed & (leaves.counts > most)
     group = np.cumsum(np.where(alone, 0, leaves.counts)) // most

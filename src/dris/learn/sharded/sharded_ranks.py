@@ -119,15 +119,6 @@ def rank_shards(
         engine: "local", or "ray": a task per shard and pass, on nodes that all see the shards and
             `out` by the same paths.
         progress: Called with what is done and all there is to do, anew in each pass.
-
-    >>> import tempfile
-    >>> import pyarrow.parquet as pq
-    >>> losses = pa.table({"loss_0": [0.1, 3.0, 0.2, 0.2], "loss_1": [0.1, 0.2, 3.0, 0.2]})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pq.write_table(losses, f"{folder}/part.parquet")
-    ...     done = rank_shards(f"{folder}/part.parquet", f"{folder}/out", workers=1)
-    ...     pq.read_table(done.scores[0])["rank_variance"].to_pylist()
-    [0.0, 0.03515625, 0.03515625, 0.0]
     """
     shards = open_shards(paths, id=id, losses=losses)
     plan = _plan(shards, exact=exact, bits=bits)

@@ -1,4 +1,4 @@
-"""Canaries that landed on wrong labels: how many may there be that do not count as corrupted.
+"""Canaries that fell on wrong labels: how many of them do not count, at most.
 
 A canary on a label that was already wrong may have been given its true label back. It is then a
 clean example: it must not be counted among the corrupted that were seen to be kept out.
@@ -12,27 +12,21 @@ from numpy.typing import NDArray
 from dris.core.noise.canaries import Canaries, Certifying
 
 
-def restored_limit(part: Certifying, corrupted: int, delta: float) -> int:
+def most_uncounted(part: Certifying, corrupted: int, delta: float) -> int:
     """The most certifying canaries that do not count, when `corrupted` given labels are wrong.
 
     >>> from dris.core.noise.canaries import plant_canaries
     >>> labels = np.arange(10_000) % 2
     >>> part = plant_canaries(labels, rng=np.random.default_rng(0)).certifying
-    >>> restored_limit(part, corrupted=4_000, delta=0.01)  # 80 of 200 are expected
+    >>> most_uncounted(part, corrupted=4_000, delta=0.01)  # 80 of 200 are expected
     101
     """
     c = part.canaries
-    return _landed_limit(c, part.positions, corrupted, c.restores, delta)
+    return _landed_limit(c, part.positions, corrupted, c.uncounted_chance, delta)
 
 
-def covered_limit(canaries: Canaries, corrupted: int, delta: float) -> int:
-    """The most wrong given labels, of `corrupted`, on which a canary was planted.
-
-    >>> from dris.core.noise.canaries import plant_canaries
-    >>> canaries = plant_canaries(np.arange(10_000) % 2, rng=np.random.default_rng(0))
-    >>> covered_limit(canaries, corrupted=1_000, delta=0.01)  # 40 of 400 are expected
-    59
-    """
+def most_covered(canaries: Canaries, corrupted: int, delta: float) -> int:
+    """The most wrong given labels, of `corrupted`, on which a canary was planted."""
     return _landed_limit(canaries, canaries.positions, corrupted, 1.0, delta)
 
 
@@ -59,11 +53,7 @@ def _landed_limit(
 
 
 def binomial_limit(trials: int, chance: float, delta: float) -> int:
-    """The least k for which Chernoff's bound puts P(more than k of the trials succeed) at ≤ δ.
-
-    >>> binomial_limit(100, 0.0, 0.05), binomial_limit(100, 0.5, 0.05), binomial_limit(9, 1.0, 0.1)
-    (0, 62, 9)
-    """
+    """The least k for which Chernoff's bound puts P(more than k of the trials succeed) at ≤ δ."""
     low, high = math.floor(trials * chance) - 1, trials
     while high - low > 1:
         middle = (low + high) // 2

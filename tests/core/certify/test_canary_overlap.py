@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import oracles_canaries as oracle
-from dris.core.certify.restored import _log_tail, binomial_limit, covered_limit, restored_limit
+from dris.core.certify.canary_overlap import _log_tail, binomial_limit, most_covered, most_uncounted
 from dris.core.noise.canaries import Canaries, plant_canaries
 
 
@@ -53,9 +53,9 @@ def test_the_limit_holds_wherever_the_wrong_labels_are(case, where):
         c = plant_canaries(given, share=0.1, kind=kind, rng=np.random.default_rng(seed), **more)
         part = c.certifying.positions
         on_wrong = (given != truth)[part]
-        not_counting = on_wrong & ((c.planted == truth)[part] | (c.restores == 1.0))
-        failed[0] += not_counting.sum() > restored_limit(c.certifying, 300, delta)
-        failed[1] += (given != truth)[c.positions].sum() > covered_limit(c, 300, delta)
+        not_counting = on_wrong & ((c.planted == truth)[part] | (c.uncounted_chance == 1.0))
+        failed[0] += not_counting.sum() > most_uncounted(c.certifying, 300, delta)
+        failed[1] += (given != truth)[c.positions].sum() > most_covered(c, 300, delta)
     assert failed.max() <= binom.isf(1e-6, runs, delta)  # each a false alarm once in 10^6
 
 
@@ -104,15 +104,15 @@ def test_canaries_that_do_not_count_are_those_on_wrong_labels_that_the_flip_rest
     labels = np.arange(2_000) % 10
     part = plant_canaries(labels, share=0.2, rng=np.random.default_rng(0)).certifying
     m = part.positions.size
-    restores = part.canaries.restores
+    restores = part.canaries.uncounted_chance
     assert restores == pytest.approx(1 / 9)
     for wrong in (0, 1, 500, 2_000):
         share = min(1.0, m / 2_000 * wrong / m)
-        assert restored_limit(part, wrong, 0.01) == binomial_limit(m, share * restores, 0.01)
-        assert covered_limit(part.canaries, wrong, 0.01) == binomial_limit(
+        assert most_uncounted(part, wrong, 0.01) == binomial_limit(m, share * restores, 0.01)
+        assert most_covered(part.canaries, wrong, 0.01) == binomial_limit(
             2 * m, 2 * m / 2_000 * wrong / (2 * m), 0.01
         )
-    assert restored_limit(part, 0, 0.01) == 0
+    assert most_uncounted(part, 0, 0.01) == 0
 
 
 def test_wrong_labels_are_put_where_canaries_are_densest():
@@ -123,10 +123,10 @@ def test_wrong_labels_are_put_where_canaries_are_densest():
         positions=np.array([0, 1, 2]),
         certifies=np.ones(3, dtype=bool),
         stratum=np.array([0, 1, 1, 1, 1, 2, 2, 2, -1]),
-        restores=1.0,
+        uncounted_chance=1.0,
         kind="uniform",
         parameters={},
     )
     for wrong, expected in ((0, 0.0), (1, 1.0), (2, 1.5), (5, 3.0), (8, 3.0)):
-        found = covered_limit(canaries, wrong, 0.2)
+        found = most_covered(canaries, wrong, 0.2)
         assert found == binomial_limit(3, expected / 3, 0.2), wrong
