@@ -15,7 +15,7 @@ LAYERS = (
 ORDER = {
     "core": ("dynamics", "large", "noise", "scores", "select", "certify", "checks"),
     "data": ("interchange", "text", "findings", "tables", "images"),
-    "learn": ("record", "store", "engines", "sharded", "trainers", "jobs", "sampling"),
+    "learn": ("record", "store", "engines", "ranking", "trainers", "jobs", "sampling"),
     "learn/trainers": ("estimators", "networks", "stacked"),
 }
 # (sub-room, a later one that it imports): a list that only shrinks.

@@ -21,7 +21,7 @@ from typer.main import get_command
 import dris as package
 from dris.cli import app
 from dris.data.writer import MANIFEST, OWN, Writer
-from dris.learn.sharded import sharded_ranks as sharded
+from dris.learn.ranking import rank_shards as sharded
 from made_shards import losses_of, write_shards
 
 PRECIOUS = b"what somebody wrote\n"
@@ -442,8 +442,8 @@ THEMSELVES = {
     "runs": "the store: files of its own names in a folder named by a hash",
     "run_store": "the store: removes files of its own names",
     "scratch": "scratch space that has a mark",
-    "sharded_passes": "into scratch space that has a mark",
-    "sharded_exact": "into scratch space that has a mark",
+    "ranking/passes": "into scratch space that has a mark",
+    "disk_sort": "into scratch space that has a mark",
     "locks": "the lock, which holds a number or nothing",
     "visible_folder": "a mark of a name used once",
     "processes": "a temporary file of a fresh name",

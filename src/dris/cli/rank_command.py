@@ -51,7 +51,7 @@ def rank(
     Example: dris rank "losses/*.parquet" --keep 0.25 --out ranks
     """
     from dris.learn.engines.bars import bar
-    from dris.learn.sharded.sharded_ranks import rank_shards
+    from dris.learn.ranking.rank_shards import rank_shards
 
     talk = Talk(as_json=as_json)
     try:

@@ -2,6 +2,6 @@
 
 Sub-rooms, each importing only those before it: `record` (your own loop), `store` (kept runs),
 `engines` (where work runs), `trainers` (what trains), `jobs` (one training, kept), `sampling` (what
-a target's epoch draws), `sharded` (more than fits). On top of them `proxies` (train K and join
+a target's epoch draws), `ranking` (more than fits). On top of them `proxies` (train K and join
 their dynamics), `targets` and `online`, `attack` and `corrupted`; below `recipe` and `extras`.
 """

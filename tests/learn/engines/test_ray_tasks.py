@@ -23,7 +23,7 @@ from dris.data.labelled import LabelledData
 from dris.learn.engines.engine import Engine
 from dris.learn.engines.tasks import run_all
 from dris.learn.proxies import train_proxies
-from dris.learn.sharded.sharded_ranks import rank_shards
+from dris.learn.ranking.rank_shards import rank_shards
 from dris.learn.store.run_store import Store
 from dris.learn.trainers.job import DivergedError
 from experiments.own.trial import Trial, run_trial

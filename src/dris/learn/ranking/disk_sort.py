@@ -24,7 +24,7 @@ from dris.core.large.rank_tables import RankTable
 from dris.core.scores.ranks import doubled_ranks
 from dris.data.tables.shards import Shard
 from dris.learn.engines.processes import Ticker
-from dris.learn.sharded.sharded_passes import FORMAT, Passes
+from dris.learn.ranking.passes import FORMAT, Passes
 
 BUCKET = 1 << 22  # losses sorted at once
 

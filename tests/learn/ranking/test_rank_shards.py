@@ -23,9 +23,9 @@ from dris.core.select.selection import keep_top
 from dris.data import writer
 from dris.data.tables import shards as reading
 from dris.data.writer import place_new
-from dris.learn.sharded import sharded_exact, sharded_passes, sharded_top
-from dris.learn.sharded import sharded_ranks as sharded
-from dris.learn.sharded.sharded_ranks import rank_shards
+from dris.learn.ranking import disk_sort, passes, top_scores
+from dris.learn.ranking import rank_shards as sharded
+from dris.learn.ranking.rank_shards import rank_shards
 from made_shards import column_of, losses_of, write_shards
 
 N = 6000
@@ -36,8 +36,8 @@ FEW = 12  # bits: cells so wide that histograms are inexact here
 def small_pieces(monkeypatch):
     """Many pieces to a shard, several buckets to a sort, and several looks to find a cut."""
     monkeypatch.setattr(reading, "ROWS", 400)
-    monkeypatch.setattr(sharded_top, "_BITS", 12)
-    monkeypatch.setattr(sharded_exact.buckets_of, "__defaults__", (0, 500))
+    monkeypatch.setattr(top_scores, "_BITS", 12)
+    monkeypatch.setattr(disk_sort.buckets_of, "__defaults__", (0, 500))
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_the_sort_had_several_buckets_and_a_value_too_frequent_to_sort(shards, t
         rank_shards(shards, tmp_path / "out", exact=True, bits=FEW, workers=1)
     finally:
         sharded.sort_on_disk = sort
-    buckets, _ = sharded_exact._buckets(keep)
+    buckets, _ = disk_sort._buckets(keep)
     assert (np.bincount(buckets.proxy) >= 5).all()
     assert buckets.tied.any()
     assert buckets.counts[~buckets.tied].max() <= 500 + N / 2 ** (FEW - 8)
@@ -191,11 +191,11 @@ def test_work_that_stops_anywhere_goes_on_and_ends_in_the_same_bytes(
         return instead
 
     with monkeypatch.context() as patched:
-        patched.setattr(sharded_passes, "write_arrays", dying(sharded_passes.write_arrays))
-        patched.setattr(sharded_exact, "write_arrays", dying(sharded_exact.write_arrays))
-        patched.setattr(sharded_exact, "write_atomically", dying(sharded_exact.write_atomically))
+        patched.setattr(passes, "write_arrays", dying(passes.write_arrays))
+        patched.setattr(disk_sort, "write_arrays", dying(disk_sort.write_arrays))
+        patched.setattr(disk_sort, "write_atomically", dying(disk_sort.write_atomically))
         patched.setattr(sharded, "write_shard", dying(sharded.write_shard))
-        patched.setattr(sharded_top, "write_shard", dying(sharded_top.write_shard))
+        patched.setattr(top_scores, "write_shard", dying(top_scores.write_shard))
         with pytest.raises(Killed):
             rank_shards(shards, tmp_path / "cut", **options)
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "cut").glob("scores-*")}
@@ -238,7 +238,7 @@ def test_a_killed_process_is_gone_on_with_by_the_next_one(tmp_path):
     """SIGKILL in the middle of real processes, then the same call again."""
     folder = write_shards(tmp_path / "in", losses_of(400_000), shards=6, groups=50_000)
     code = (
-        "import sys; from dris.learn.sharded.sharded_ranks import rank_shards; "
+        "import sys; from dris.learn.ranking.rank_shards import rank_shards; "
         "rank_shards(sys.argv[1], sys.argv[2], keep=0.3, workers=1)"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(sharded.__file__).parents[3])}

@@ -14,7 +14,7 @@ from dris.core.streams import hashed_order
 from dris.core.validate import count_of
 from dris.data.tables.shards import Shard, read_pieces, write_shard
 from dris.learn.engines.processes import Ticker
-from dris.learn.sharded.sharded_passes import Passes
+from dris.learn.ranking.passes import Passes
 
 SCORE = "rank_variance"
 _BITS = 22

@@ -6,8 +6,8 @@
 
 What a pass leaves is in files under OUT/.dris-rank, so that work that was killed goes on where it
 was, and tasks may run anywhere that sees the folder; finished shards go from there to OUT together.
-With `exact` the look-up becomes a sort on disk (`sharded_exact`); with `keep` a last pass writes
-the ids of the highest scores (`sharded_top`).
+With `exact` the look-up becomes a sort on disk (`disk_sort`); with `keep` a last pass writes
+the ids of the highest scores (`top_scores`).
 """
 
 import json
@@ -33,9 +33,9 @@ from dris.data.tables.shards import Shard, open_shards, write_shard
 from dris.data.writer import OWN, Writer, digest_of
 from dris.learn.engines.engine import Engine, as_engine
 from dris.learn.engines.processes import Progress, Ticker
-from dris.learn.sharded.sharded_exact import sort_on_disk, sorted_ranks
-from dris.learn.sharded.sharded_passes import FORMAT, Passes, count_levels, looked_up, rank_tables
-from dris.learn.sharded.sharded_top import SCORE, Kept, keep_top_shards
+from dris.learn.ranking.disk_sort import sort_on_disk, sorted_ranks
+from dris.learn.ranking.passes import FORMAT, Passes, count_levels, looked_up, rank_tables
+from dris.learn.ranking.top_scores import SCORE, Kept, keep_top_shards
 from dris.learn.store.scratch import empty_scratch, scratch
 
 PLAN, WORK, DONE = "plan.json", ".dris-rank", "ranked.json"
