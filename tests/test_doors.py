@@ -17,7 +17,6 @@ import pytest
 
 import dris as package
 from dris.core.select.rules import RULES
-from dris.data.interchange.scorefile import read_scores
 from dris.data.reader import read_data
 from dris.integrations.sklearn import RobustSelector
 from dris.pipeline.by_scores import decide_scored
@@ -25,6 +24,7 @@ from dris.pipeline.route import decide
 from dris.pipeline.settings import Settings
 from dris.report_page.page import report as write_page
 from made_report import unpack
+from score_tables import read_scores
 
 FAST = ["--model", "sgd_log", "--epochs", "4", "--workers", "1"]
 SETTINGS = Settings(models=("sgd_log",), epochs=4)
@@ -185,7 +185,7 @@ def through_command(dris, case, out, command, keep, found):
         check_page(out / "report.html", found)
     if command == "score":
         scores = read_scores(out / "scores.parquet")
-        assert (scores.score("suspicion") == found.suspicion).all()
+        assert (scores.scores["suspicion"] == found.suspicion).all()
         assert (scores.flags["canary"] == found.scored.planted()).all()
     if command == "weights":
         with (out / "weights.csv").open(newline="", encoding="utf-8") as file:

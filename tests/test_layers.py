@@ -14,14 +14,13 @@ LAYERS = (
 # Sub-rooms of a room, each importing only those before it.
 ORDER = {
     "core": ("dynamics", "large", "noise", "scores", "select", "certify", "checks"),
-    "data": ("interchange", "text", "findings", "tables", "images"),
+    "data": ("text", "findings", "tables", "images"),
     "learn": ("record", "store", "engines", "ranking", "trainers", "jobs", "sampling"),
     "learn/trainers": ("estimators", "networks", "stacked"),
 }
 # (sub-room, a later one that it imports): a list that only shrinks.
 KNOWN_UPWARD = {
     ("core/noise", "core/select"),
-    ("data/interchange", "data/tables"),
 }
 PACKAGE = Path(dris.__file__).parent
 HEAVY = {

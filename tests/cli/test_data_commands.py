@@ -18,11 +18,11 @@ import pytest
 from dris.cli.data_commands import _say
 from dris.cli.data_options import Request
 from dris.core.select.rules import RULES
-from dris.data.interchange.scorefile import read_scores
 from dris.data.writer import MANIFEST
 from dris.pipeline.by_scores import decide_scored
 from made_people import write_people
 from made_scored import made_scored
+from score_tables import read_scores
 
 N = 2000
 ROW_NUMBERS = ["--label", "income", "--without", "person,checked"]
@@ -151,7 +151,7 @@ def test_weights_sum_to_one_leave_canaries_out_and_undo_the_draws(on_people, tmp
     assert w.max() <= 1 + 1 / 0.2 + 1e-9
     assert json.loads(said)["effective_size"] > 0
     assert on_people("weights", "--smoothing", "0.2", "--as", "parquet")[0] == 0
-    assert read_scores(tmp_path / "out" / "weights.parquet").score("weight").tolist() == w.tolist()
+    assert read_scores(tmp_path / "out" / "weights.parquet").scores["weight"].tolist() == w.tolist()
 
 
 def test_judge_prints_the_judgement_and_its_json_holds_every_check(on_people, tmp_path):
@@ -315,7 +315,7 @@ def test_imported_dynamics_give_scores_and_a_subset_but_no_certificate(
     code, said, _ = dris("prune", *words, "--keep", "0.5", "--json", "--out", "p")
     values = json.loads(said)
     assert (code, values["kept"], values["limits"], values["judgement"]) == (0, 1000, [], None)
-    assert "there were no canaries" in Path("p/report.html").read_text(encoding="utf-8")
+    assert "No checks were made" in Path("p/report.html").read_text(encoding="utf-8")
     np.save("short.npy", loss[:, :5])
     short = ["prune", *words[:-1], "short.npy", "--keep", "0.5", "--out", "q"]
     assert "the imported dynamics are of 5 examples" in dris(*short)[2]
@@ -324,9 +324,6 @@ def test_imported_dynamics_give_scores_and_a_subset_but_no_certificate(
         code, said, _ = dris(command, *named)
         assert (code, json.loads(said)["rule"]) == (0, "everything")
         assert (Path("w") / name).is_file()
-    Path("aum_values.csv").write_text("sample_id,aum\na,0.5\nb,-1\n", encoding="utf-8")
-    assert dris("score", "--from", "aum_values.csv", "--out", "a")[0] == 0
-    assert read_scores("a/scores.parquet").score("aum").tolist() == [0.5, -1.0]
 
 
 def test_a_folder_of_images_becomes_a_list_and_a_report_with_pictures(dris, tmp_path):

@@ -16,7 +16,7 @@ def test_a_score_file_holds_every_score_the_suspicion_marks_and_labels():
     decision = decide_scored(scored, keep=0.25, rule="rank_variance")
     file = score_file(decision)
     assert set(file.scores) == {*scored.scores(), "suspicion"}
-    assert file.score("suspicion").tolist() == decision.suspicion.tolist()
+    assert file.scores["suspicion"].tolist() == decision.suspicion.tolist()
     assert file.flags["canary"].tolist() == scored.planted().tolist()
     kind = scored.canaries[0]
     assert file.flags[f"canary_{kind.kind}"].tolist() == kind.mask().tolist()
@@ -27,7 +27,7 @@ def test_a_score_file_holds_every_score_the_suspicion_marks_and_labels():
     columns = kept_columns(decision)
     assert list(columns) == ["dris_kept", "dris_rank_variance"]
     assert columns["dris_kept"].tolist() == decision.mask.tolist()
-    assert columns["dris_rank_variance"].tolist() == file.score("rank_variance").tolist()
+    assert columns["dris_rank_variance"].tolist() == file.scores["rank_variance"].tolist()
 
 
 def test_a_rule_that_is_no_score_marks_what_is_kept_and_no_more():

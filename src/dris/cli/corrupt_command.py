@@ -31,8 +31,8 @@ def corrupt(
     """
     from dris.core.errors import InputError
     from dris.core.files import make_folder
-    from dris.data.interchange.transition_matrix import read_matrix
     from dris.data.outputs import write_data, write_ids
+    from dris.data.transition_matrix import read_matrix
     from dris.learn.corrupted import corrupted, truth_beside
     from dris.learn.engines.bars import bar
 

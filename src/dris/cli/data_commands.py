@@ -131,7 +131,7 @@ def score(ask: Request) -> None:
         return
     import numpy as np
 
-    from dris.data.interchange.scorefile import write_scores
+    from dris.data.scorefile import write_scores
     from dris.pipeline.score_columns import score_file
 
     decision, proxies = ask.decide(ask.read())
@@ -156,13 +156,11 @@ def score(ask: Request) -> None:
 
 def _score_records(ask: Request) -> None:
     """Scores of dynamics that somebody else recorded, without the data."""
-    from dris.core.dynamics.dynamics import Dynamics
-    from dris.data.interchange.scorefile import ScoreFile, write_scores
+    from dris.data.scorefile import ScoreFile, write_scores
     from dris.pipeline.scored import scores_of
 
-    found = ask.imported()
-    if isinstance(found, Dynamics):
-        found = ScoreFile(found.ids, scores_of(found), note=dict(found.provenance))
+    dynamics = ask.imported()
+    found = ScoreFile(dynamics.ids, scores_of(dynamics), note=dict(dynamics.provenance))
     recipe = ask.out / "recipe.json"
     with ask.together() as writer:
         path = write_scores(found, ask.out / "scores.parquet", writer=writer)
@@ -197,8 +195,8 @@ def weights(
     Canaries get 0 and 0: their labels were flipped.
     Example: dris weights people.csv --label income --id person
     """
-    from dris.data.interchange.scorefile import ScoreFile, write_scores
     from dris.data.outputs import write_ids
+    from dris.data.scorefile import ScoreFile, write_scores
     from dris.pipeline.decision import check_weighting
 
     if written not in ("csv", "parquet"):

@@ -20,7 +20,6 @@ from dris.core.errors import InputError
 if TYPE_CHECKING:
     from dris.core.dynamics.dynamics import Dynamics
     from dris.core.select.rules import Rule
-    from dris.data.interchange.scorefile import ScoreFile
     from dris.data.labelled import LabelledData
     from dris.data.options import ReadOptions
     from dris.data.writer import Writer
@@ -112,7 +111,7 @@ class Request:
 
     def settings(self, data: "LabelledData | None" = None) -> "Settings":
         """What decides the result, checked; the classes of a matrix only where the data is."""
-        from dris.data.interchange.transition_matrix import read_matrix
+        from dris.data.transition_matrix import read_matrix
         from dris.pipeline.settings import Settings
 
         kinds = () if self.canaries == "none" else options.names_in(self.canaries)
@@ -182,9 +181,9 @@ class Request:
                 raise
         return read_with(replace(reading, features=()), list(self.data))  # others have judged them
 
-    def imported(self) -> "Dynamics | ScoreFile":
+    def imported(self) -> "Dynamics":
         """What --from names."""
-        from dris.data.interchange.foreign_records import import_records
+        from dris.data.foreign_records import import_records
 
         return import_records(self.records or [])
 
@@ -239,7 +238,6 @@ class Request:
         fix: bool = False,
     ) -> "tuple[Decision, dict[str, int]]":
         """The decision on the data, and how many proxies were trained, found or imported."""
-        from dris.core.dynamics.dynamics import Dynamics
         from dris.learn.engines.bars import bar
         from dris.learn.engines.processes import give_back_memory
         from dris.learn.store.run_store import Store
@@ -248,10 +246,6 @@ class Request:
 
         predicted = predicted_in(self.records, data.names) if self.records else None
         dynamics = self.imported() if self.records and predicted is None else None
-        if dynamics is not None and not isinstance(dynamics, Dynamics):
-            raise InputError(
-                "--from names a file of scores, not of dynamics; dris score --from keeps them"
-            )
         store = Store(self.store or self.out / "runs")
         begin = time.monotonic()
         try:

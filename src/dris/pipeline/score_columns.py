@@ -3,7 +3,7 @@
 from typing import Any
 
 from dris.core.errors import InputError
-from dris.data.interchange.scorefile import ScoreFile
+from dris.data.scorefile import ScoreFile
 from dris.pipeline.decision import Decision
 
 
@@ -17,7 +17,7 @@ def score_file(decision: Decision) -> ScoreFile:
     >>> data = LabelledData.of(np.eye(2), [0, 1], classes=("a", "b"), ids=["p", "q"])
     >>> loss = Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]], ids=["q", "p"])
     >>> file = score_file(decide(data, dynamics=loss))
-    >>> file.score("loss").tolist(), list(file.flags), list(file.texts)
+    >>> file.scores["loss"].tolist(), list(file.flags), list(file.texts)
     ([2.5, 1.25], ['canary', 'trusted'], ['given'])
     """
     data, scored = decision.data, decision.scored

@@ -12,9 +12,9 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, Image, Sequence
 from PIL import Image as Picture  # noqa: E402
 
 from dris.core.errors import InputError  # noqa: E402
-from dris.data.interchange.scorefile import read_scores  # noqa: E402
 from dris.data.outputs import write_data  # noqa: E402
 from dris.data.reader import read_data  # noqa: E402
+from score_tables import read_scores  # noqa: E402
 
 N = 240
 CLASSES = ClassLabel(names=["cat", "dog", "emu"])

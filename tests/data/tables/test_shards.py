@@ -6,10 +6,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from dris.core.errors import InputError
-from dris.data.interchange.scorefile import read_scores
 from dris.data.tables import shards as module
 from dris.data.tables.shards import open_shards, read_pieces, write_shard
 from made_shards import losses_of, write_shards
+from score_tables import read_scores
 
 LOSSES = losses_of(2000)
 
@@ -137,7 +137,7 @@ def test_a_written_shard_is_a_score_file_with_its_note(tmp_path):
     types = {"id": pa.large_string(), "rank_variance": pa.float64()}
     path = write_shard(tmp_path / "s.parquet", pieces, types, {"variance_error": 1e-5})
     found = read_scores(path)
-    assert found.score("rank_variance").tolist() == [0.5, 0.25]
+    assert found.scores["rank_variance"].tolist() == [0.5, 0.25]
     assert found.note == {"variance_error": 1e-5}
     assert [p["id"].to_pylist() for p in read_pieces(path, ["id"])] == [["a", "b"]]
 

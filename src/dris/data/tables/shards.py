@@ -4,7 +4,6 @@ A shard holds an id (or none, and rows are numbered through all shards) and the 
 proxies: columns loss_0, loss_1, ..., or one column of vectors with K elements.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError
 from dris.core.validate import first_not_finite
 from dris.data.files import PathLike, files_of, in_order, listed, one_line, reading, whole_file
-from dris.data.interchange.scorefile import FORMAT, NOTE
+from dris.data.scorefile import NOTE, note_bytes
 from dris.data.tables.parquet import open_parquet, parquet_file
 from dris.data.tables.rows import is_text, plain
 
@@ -154,8 +153,7 @@ def write_shard(
     note: Mapping[str, Any],
 ) -> Path:
     """Write one shard of scores piece by piece into scratch space, whole or not at all."""
-    text = json.dumps({**note, "format": FORMAT}, sort_keys=True, allow_nan=False)
-    schema = pa.schema(dict(types), metadata={NOTE: text.encode()})
+    schema = pa.schema(dict(types), metadata={NOTE: note_bytes(note)})
     with (
         whole_file(path) as temporary,
         pq.ParquetWriter(temporary, schema, compression="zstd", use_dictionary=False) as out,

@@ -3,7 +3,7 @@
 import pytest
 
 from dris.core.errors import InputError
-from dris.data.interchange.transition_matrix import read_matrix
+from dris.data.transition_matrix import read_matrix
 
 
 def test_rows_and_columns_are_found_by_their_names_whatever_their_order(tmp_path):

@@ -8,8 +8,7 @@ import pytest
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.formulas import SCORES
-from dris.data.interchange.foreign_records import import_records
-from dris.data.interchange.scorefile import ScoreFile
+from dris.data.foreign_records import import_records
 
 LOSS = np.random.default_rng(0).random((3, 7))
 
@@ -85,23 +84,6 @@ def test_several_runs_of_cartography_are_several_proxies(tmp_path):
     assert SCORES["rank_variance"](dynamics).shape == (4,)
 
 
-def test_the_aum_package_gives_the_score_of_the_same_name(tmp_path):
-    torch = pytest.importorskip("torch")
-    aum = pytest.importorskip("aum", reason="the AUM authors' package is not installed")
-    logits = np.random.default_rng(0).normal(size=(4, 6, 3)).astype(np.float32)
-    labels = np.array([0, 1, 2, 0, 1, 2])
-    calculator = aum.AUMCalculator(str(tmp_path))
-    for epoch in logits:
-        calculator.update(torch.from_numpy(epoch), torch.from_numpy(labels), list("abcdef"))
-    calculator.finalize()
-    scores = import_records(tmp_path / "aum_values.csv")
-    assert isinstance(scores, ScoreFile)
-    ours = SCORES["aum"](Dynamics.from_logits(logits[None], labels))
-    theirs = scores.aligned(np.array(list("abcdef"))).score("aum")
-    assert np.allclose(theirs, ours, rtol=1e-5, atol=1e-6)
-    assert (np.argsort(theirs) == np.argsort(ours)).all()
-
-
 def lines(*records):
     return "".join(json.dumps(r) + "\n" for r in records)
 
@@ -115,13 +97,13 @@ GOOD = {"guid": 1, "logits_epoch_0": [0.0, 1.0], "gold": 1}
         ("loss.npy", None, "loss.npy does not exist"),
         ("loss.txt", "1", "no record that can be imported"),
         ("loss.csv", "", "empty"),
-        ("loss.csv", "1,2,3\n4,5\n", "line 2 of .* must be 3 numbers"),
+        ("loss.csv", "1,2,3\n4,5\n", "line 2 of .* must be 3 finite"),
         ("loss.csv", "1,2,3\n4,x,5\n", "line 2 of"),
         ("loss.csv", "1,2\n4,5\n6,7\n", "transpose them"),
-        ("loss.csv", "id,a\nu,1\nv,x\n", "must hold numbers besides its id column .*line 3"),
-        ("loss.csv", "id,a\nu,1\nv,\n", "no finite number in line 3"),
+        ("loss.csv", "id,a\nu,1\nv,x\n", "line 3 of"),
+        ("loss.csv", "id,a\nu,1\nv,\n", "line 3 of"),
+        ("loss.csv", "id,a\nu,1\nv,nan\n", "line 3 of"),
         ("loss.csv", "id,a\nu,1\nu,2\n", "'u' is in line 2 .* again in line 3"),
-        ("aum_values.csv", "sample_id,aum\na,1\nb,nan\n", "no finite number in line 3"),
         ("d/dynamics_epoch_0.jsonl", "", "is empty"),
         ("d/dynamics_epoch_0.jsonl", "{", "line 1 of .* must be a record with guid"),
         ("d/dynamics_epoch_0.jsonl", lines({**GOOD, "gold": "x"}), "gold"),
@@ -130,7 +112,7 @@ GOOD = {"guid": 1, "logits_epoch_0": [0.0, 1.0], "gold": 1}
         (
             "d/dynamics_epoch_0.jsonl",
             lines(GOOD, {"guid": 2, "logits_epoch_0": [1.0], "gold": 0}),
-            "1 logits for 2, others have 2",
+            "numbers of logits",
         ),
         ("d/other.txt", "", r"holds no dynamics_epoch_\*.jsonl"),
     ],
@@ -151,13 +133,6 @@ def test_epochs_with_other_examples_are_refused(tmp_path):
     other.write_text(lines({"guid": 1, "logits_epoch_1": [0, 1], "gold": 0}), encoding="utf-8")
     with pytest.raises(InputError, match="other examples or labels"):
         import_records(folder)
-
-
-def test_scores_cannot_be_joined_with_dynamics(tmp_path):
-    (tmp_path / "aum_values.csv").write_text("sample_id,aum\n0,1\n1,2\n", encoding="utf-8")
-    np.save(tmp_path / "loss.npy", np.eye(2))
-    with pytest.raises(InputError, match="cannot be joined"):
-        import_records([tmp_path / "aum_values.csv", tmp_path / "loss.npy"])
 
 
 @pytest.mark.parametrize("name", ["run.dynamics", "run.safetensors", "run"])
