@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from dris.learn.trainers.networks.models import build_model
+from dris.learn.trainers.networks.builders import build_model
 
 MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 BATCH, PAD, SIZE = 128, 4, 32

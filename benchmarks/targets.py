@@ -14,8 +14,8 @@ from torch.nn.functional import cross_entropy
 
 from dris.learn.recipe import Recipe
 from dris.learn.targets import train_target
+from dris.learn.trainers.networks.builders import build_model
 from dris.learn.trainers.networks.loop import cosine
-from dris.learn.trainers.networks.models import build_model
 from measure import finish, report
 
 

@@ -1,17 +1,16 @@
 """What the experiments need of `dris` that imports torch, and why; see `dris_internals`."""
 
 # Networks: the paper's are built, trained and frozen as those of the library.
+from dris.learn.trainers.networks.builders import MODELS, build_model, builder_of
 from dris.learn.trainers.networks.encoders import Centred, Enlarged, lite, pooled_lite
 from dris.learn.trainers.networks.features import extract_features
 from dris.learn.trainers.networks.loop import Network, use_gpu_fully
-from dris.learn.trainers.networks.models.base import (
+from dris.learn.trainers.networks.models import (
     Classifier,
-    averaged,
+    average,
     channels_of,
     convolution,
+    fully_connected,
+    residual_network,
 )
-from dris.learn.trainers.networks.models.dense import fully_connected
-from dris.learn.trainers.networks.models.registry import build_model, builder_of
-from dris.learn.trainers.networks.models.resnet import residual_network
-from dris.learn.trainers.networks.network_trainer import MODELS
 from dris.learn.trainers.networks.sources import DatasetSource, TensorSource

@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from experiments.dris_torch import Classifier, averaged, channels_of, convolution
+from experiments.dris_torch import Classifier, average, channels_of, convolution
 
 # Expansion, channels at full width, blocks, stride of the first block. The second stage has
 # stride 1 where ImageNet's table has 2: with the stem's it is one of the two strides left out.
@@ -63,7 +63,7 @@ def mobilenet_v2_x0_5(input_shape: tuple[int, ...], classes: int) -> Classifier:
             layers.append(InvertedResidual(inputs, outputs, expansion=expansion, stride=stride))
             inputs = outputs
     layers += _activated(convolution(inputs, _FEATURES, 1))
-    return Classifier(averaged(*layers), nn.Linear(_FEATURES, classes))
+    return Classifier(average(*layers), nn.Linear(_FEATURES, classes))
 
 
 def _activated(layer: nn.Conv2d) -> list[nn.Module]:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from experiments.dris_torch import Classifier, averaged, channels_of, convolution
+from experiments.dris_torch import Classifier, average, channels_of, convolution
 
 _STEM = 24
 _STAGES = ((48, 4), (96, 8), (192, 4))  # channels, units
@@ -68,7 +68,7 @@ def shufflenet_v2_x0_5(input_shape: tuple[int, ...], classes: int) -> Classifier
         layers.extend(ShuffleUnit(channels) for _ in range(units - 1))
         inputs = channels
     layers += [convolution(inputs, _FEATURES, 1), nn.BatchNorm2d(_FEATURES), nn.ReLU()]
-    return Classifier(averaged(*layers), nn.Linear(_FEATURES, classes))
+    return Classifier(average(*layers), nn.Linear(_FEATURES, classes))
 
 
 def _filtered(inputs: int, outputs: int, *, stride: int) -> nn.Sequential:

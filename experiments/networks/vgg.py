@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from experiments.dris_torch import Classifier, averaged, channels_of, convolution
+from experiments.dris_torch import Classifier, average, channels_of, convolution
 
 _STAGES = ((64, 2), (128, 2), (256, 4), (512, 4), (512, 4))  # channels, convolutions
 
@@ -25,4 +25,4 @@ def vgg19_bn(input_shape: tuple[int, ...], classes: int) -> Classifier:
             layers += [convolution(inputs, channels), nn.BatchNorm2d(channels), nn.ReLU()]
             inputs = channels
         layers.append(nn.MaxPool2d(2, ceil_mode=True))
-    return Classifier(averaged(*layers), nn.Linear(inputs, classes))
+    return Classifier(average(*layers), nn.Linear(inputs, classes))

@@ -53,8 +53,7 @@ def test_a_package_that_is_there_but_lacks_something_else_raises_its_own_error(
 @pytest.mark.parametrize(
     "statement",
     [
-        "import dris.learn.trainers.networks.models.base",
-        "import dris.learn.trainers.networks.models.registry",
+        "import dris.learn.trainers.networks.models",
         "import dris.learn.trainers.networks.samplers",
         "import dris; dris.ImportanceSampler",
     ],

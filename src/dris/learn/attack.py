@@ -38,10 +38,6 @@ def attacker_norms(
 
     Larger: a larger gradient. The attacker's random streams are its own, never a proxy's; its
     scored epoch is its last unless the recipe says otherwise.
-
-    >>> x = np.arange(8.0).reshape(-1, 1); y = np.array([0, 0, 0, 0, 1, 1, 1, 1])
-    >>> attacker_norms(x, y, epochs=3).shape
-    (8,)
     """
     data = checked_inputs(x)
     refuse_other_index(x, y)

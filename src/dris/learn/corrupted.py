@@ -28,11 +28,6 @@ def corrupted(
 
     The targeted attacker is a small network on the given labels; `instance` noise follows random
     projections of the standardized features; for `transition` the matrix decides, not the rate.
-
-    >>> vouched = [True, True, False, False]
-    >>> data = LabelledData.of(np.eye(4), [0, 1, 0, 1], classes=("a", "b"), trusted=vouched)
-    >>> corrupted(data, 0.5).flipped[:2].tolist()
-    [False, False]
     """
     open_places = np.flatnonzero(~data.trusted)
     if open_places.size < 2:
@@ -63,9 +58,5 @@ def corrupted(
 
 
 def truth_beside(path: Path) -> Path:
-    """Where the truth about a corrupted copy is kept.
-
-    >>> str(truth_beside(Path("noisy.parquet")))
-    'noisy-truth.csv'
-    """
+    """Where the truth about a corrupted copy is kept."""
     return named(path).with_name(f"{path.stem}-truth.csv")

@@ -156,20 +156,12 @@ def train_online(
 
 
 def without(held: Positions, n: int) -> Positions:
-    """Everything that the target may train on: 0..n-1 but for the holdout.
-
-    >>> without(np.array([1, 2]), 4).tolist()
-    [0, 3]
-    """
+    """Everything that the target may train on: 0..n-1 but for the holdout."""
     return np.setdiff1d(np.arange(n), held, assume_unique=True)
 
 
 def checked_network(model: Any) -> Any:
-    """A model that is a network.
-
-    >>> checked_network("linear")
-    'linear'
-    """
+    """A model that is a network."""
     trainer = trainer_of(model)
     if not trainer.takes_weights:
         raise InputError(f"weighted draws train networks, got a {trainer.title}; use a torch one")

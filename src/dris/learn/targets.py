@@ -147,12 +147,7 @@ def checked_job(
 
 
 def counted(progress: Progress | None, total: int) -> Callable[[], None]:
-    """A tick that tells `progress` how many of `total` epochs are done.
-
-    >>> tick = counted(lambda done, total: print(done, total), 2)
-    >>> tick()
-    1 2
-    """
+    """A tick that tells `progress` how many of `total` epochs are done."""
     done = 0
 
     def tick() -> None:

@@ -29,8 +29,11 @@ from dris.learn.recipe import Recipe  # noqa: E402
 from dris.learn.store.run_store import Store  # noqa: E402
 from dris.learn.store.runs import STATE  # noqa: E402
 from dris.learn.trainers.job import Data, Job, everyone_or_bag  # noqa: E402
-from dris.learn.trainers.networks.models import Classifier  # noqa: E402
-from dris.learn.trainers.networks.models.dense import fully_connected, linear  # noqa: E402
+from dris.learn.trainers.networks.models import (  # noqa: E402
+    Classifier,
+    fully_connected,
+    linear,
+)
 from dris.learn.trainers.registry import describe_model  # noqa: E402
 
 RECIPE = Recipe(epochs=3, batch_size=16, learning_rate=0.1)
@@ -144,7 +147,7 @@ def test_an_edited_function_is_another_run(by, tmp_path, monkeypatch):
     known = set()
     for width in (4, 5, 5):
         source = (
-            "from dris.learn.trainers.networks.models.dense import fully_connected\n\n\n"
+            "from dris.learn.trainers.networks.models import fully_connected\n\n\n"
             "def build(shape, classes):\n"
             f"    return fully_connected(shape, classes, hidden=({width},))\n"
         )
@@ -178,14 +181,14 @@ class Builder:
     [
         ("linear", "linear"),
         ("counted_training:first", "counted_training:first"),
-        (linear, "dris.learn.trainers.networks.models.dense:linear"),
+        (linear, "dris.learn.trainers.networks.models:linear"),
         (
             partial(fully_connected, hidden=(4,)),
-            "dris.learn.trainers.networks.models.dense:fully_connected(hidden=(4,))",
+            "dris.learn.trainers.networks.models:fully_connected(hidden=(4,))",
         ),
         (
             partial(partial(fully_connected), hidden=(4,)),
-            "dris.learn.trainers.networks.models.dense:fully_connected(hidden=(4,))",
+            "dris.learn.trainers.networks.models:fully_connected(hidden=(4,))",
         ),
         (SGDClassifier(alpha=0.5), "SGDClassifier(alpha=0.5)"),
     ],

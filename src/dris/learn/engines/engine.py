@@ -63,11 +63,7 @@ def as_engine(engine: Engine | str) -> Engine:
 
 
 def devices_of(device: str) -> list[str]:
-    """The devices that jobs are dealt out to: "cuda" means every GPU that is visible.
-
-    >>> devices_of("cpu")
-    ['cpu']
-    """
+    """The devices that jobs are dealt out to: "cuda" means every GPU that is visible."""
     if device == "cpu":
         return ["cpu"]
     if not device.startswith("cuda"):

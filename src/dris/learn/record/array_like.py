@@ -13,9 +13,6 @@ def as_array(values: Any) -> NDArray[Any]:
 
     NumPy has no bfloat16: such a tensor comes back as float32, which holds it exactly. The
     array may share memory with what was passed.
-
-    >>> as_array([[1, 2]]).tolist()
-    [[1, 2]]
     """
     if not hasattr(values, "detach"):
         return np.asarray(values)
@@ -28,21 +25,14 @@ def as_array(values: Any) -> NDArray[Any]:
 
 
 def divisor_of(spread: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The standard deviations to divide by: 1 for a constant, whatever the features are for.
-
-    >>> divisor_of(np.array([2.0, 1e-17]), np.array([0.0, 0.1])).tolist()
-    [2.0, 1.0]
-    """
+    """The standard deviations to divide by: 1 for a constant, whatever the features are for."""
     # The mean of equal numbers may be off by rounding; that is not a deviation.
     divisor: NDArray[np.float64] = np.where(spread > 1e-12 * np.abs(mean), spread, 1.0)
     return divisor
 
 
 def refuse_other_index(x: Any, y: Any) -> None:
-    """Stop when x and y are pandas objects whose rows carry different names, or another order.
-
-    >>> refuse_other_index([[1.0]], [0])
-    """
+    """Stop when x and y are pandas objects whose rows carry different names, or another order."""
     if not (hasattr(x, "iloc") and hasattr(y, "iloc")) or len(x) != len(y):
         return
     if not x.index.equals(y.index):

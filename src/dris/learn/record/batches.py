@@ -27,12 +27,7 @@ class Batch(NamedTuple):
 
 
 class Batches:
-    """Checks batches about N examples and remembers what must not change: labels and format.
-
-    >>> batches = Batches(["a", "b"], labels=[1, 0])
-    >>> batches.checked(["b"], [[0.0, 2.0]], [0], epoch=1).positions.tolist()
-    [1]
-    """
+    """Checks batches about N examples and remembers what must not change: labels and format."""
 
     def __init__(self, ids: int | ArrayLike, labels: ArrayLike | None) -> None:
         self.ids = _ids_from(ids)

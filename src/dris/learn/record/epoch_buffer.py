@@ -16,15 +16,7 @@ _KINDS: dict[str, Any] = {"correct": np.bool_, "rival": np.int32}
 
 
 class EpochBuffer:
-    """The (N,) columns of one pass, and which examples it has seen.
-
-    >>> sweep = EpochBuffer(examples=2, classes=2, names=["margin"], dtype=np.float32)
-    >>> sweep.claim(np.array([1])) is None
-    True
-    >>> sweep.add(np.array([1]), np.array([0]), np.array([[2.0, 0.5]]), None)
-    >>> sweep.columns()["margin"].tolist(), sweep.missing().tolist()
-    ([0.0, 1.5], [0])
-    """
+    """The (N,) columns of one pass, and which examples it has seen."""
 
     def __init__(self, examples: int, classes: int, names: Sequence[str], dtype: Any) -> None:
         self._columns: dict[str, Column] = {

@@ -162,11 +162,7 @@ class Recorder:
         return sweep
 
     def missing(self) -> NDArray[Any]:
-        """The ids that the open epoch has not seen, in the order of `ids`.
-
-        >>> Recorder(3).missing().tolist()
-        [0, 1, 2]
-        """
+        """The ids that the open epoch has not seen, in the order of `ids`."""
         return self.ids if self._open is None else self.ids[self._open.missing()]
 
     def end_epoch(self, *, allow_missing: bool = False) -> None:
@@ -237,11 +233,7 @@ class Recorder:
     # -- keeping and joining ----------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """All of it, mid-epoch too, as a flat dict of NumPy arrays and JSON values.
-
-        >>> Recorder(2).state_dict()["epoch"]
-        1
-        """
+        """All of it, mid-epoch too, as a flat dict of NumPy arrays and JSON values."""
         about = self._batches
         state: dict[str, Any] = {
             "format": FORMAT,
@@ -264,11 +256,7 @@ class Recorder:
         return state | {f"{g}/{n}": a for g, group in groups.items() for n, a in group.items()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state_dict` was taken, by a recorder made with the same arguments.
-
-        >>> recorder = Recorder(2)
-        >>> recorder.load_state_dict(Recorder(2).state_dict())
-        """
+        """Go on where `state_dict` was taken, by a recorder made with the same arguments."""
         made: dict[str, Any] = {
             "format": FORMAT,
             "record": self.record,

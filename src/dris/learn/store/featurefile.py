@@ -19,14 +19,7 @@ _log = logging.getLogger("dris.store")
 
 
 class FeatureFile:
-    """The features that `key` determines, under `features/` of a store.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = FeatureFile(Store(folder), {"data": "a", "backbone": "b"})
-    ...     file.load(), file.save(np.ones((2, 1), np.float32)).tolist(), file.load().shape
-    (None, [[1.0], [1.0]], (2, 1))
-    """
+    """The features that `key` determines, under `features/` of a store."""
 
     def __init__(self, store: Store, key: Mapping[str, str]) -> None:
         self._key = {**key, "format": FORMAT}

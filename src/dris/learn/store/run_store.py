@@ -59,11 +59,7 @@ class RunInfo:
 
     @property
     def what(self) -> str:
-        """The key in one line.
-
-        >>> RunInfo("", {"seed": 0, "model": "mlp"}, 0, "done", 20, 0.0).what
-        'model: mlp, seed: 0'
-        """
+        """The key in one line."""
         if self.key is None:
             return "unknown"
         return ", ".join(f"{name}: {self.key[name]}" for name in sorted(self.key))
@@ -83,11 +79,7 @@ class Cleaned:
 
 @dataclass(slots=True)
 class Tally:
-    """How many proxies were found in a store, and trained into it, since it was opened.
-
-    >>> Tally(found=2)
-    Tally(found=2, trained=0)
-    """
+    """How many proxies were found in a store, and trained into it, since it was opened."""
 
     found: int = 0
     trained: int = 0

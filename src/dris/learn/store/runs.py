@@ -312,20 +312,12 @@ class Run:
 
 
 def is_name(name: str) -> bool:
-    """Whether a run keeps a file of this name; whatever else is in its folder is a person's.
-
-    >>> [is_name(n) for n in ("key.json", "epoch-00001.safetensors", "notes.txt")]
-    [True, True, False]
-    """
+    """Whether a run keeps a file of this name; whatever else is in its folder is a person's."""
     return _NAME.fullmatch(name) is not None
 
 
 def is_leftover(name: str) -> bool:
-    """Whether a file was set aside by a run as damaged, or left by one that was killed.
-
-    >>> [is_leftover(n) for n in ("key.json.2.damaged", "photo.damaged", "key.json")]
-    [True, False, False]
-    """
+    """Whether a file was set aside by a run as damaged, or left by one that was killed."""
     return _LEFTOVER.fullmatch(name) is not None
 
 

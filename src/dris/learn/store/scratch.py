@@ -20,13 +20,6 @@ def scratch(folder: Path, *, wait: bool = True) -> Iterator[Path]:
 
     Work that fails or is killed leaves it to the next. Without `wait`, a folder that another
     process holds is an error.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as root:
-    ...     with scratch(Path(root, "work")) as folder:
-    ...         _ = (folder / "part").write_bytes(b"x")
-    ...     folder.exists()
-    False
     """
     with folder_lock(made_scratch(folder), wait=wait):
         yield made_scratch(folder)  # anew, when another process has just removed it
@@ -34,14 +27,7 @@ def scratch(folder: Path, *, wait: bool = True) -> Iterator[Path]:
 
 
 def made_scratch(folder: Path) -> Path:
-    """The folder with its mark, made when it is not there; one that others made is refused.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as root:
-    ...     folder = made_scratch(Path(root, "work"))
-    ...     remove_scratch(folder), folder.exists()
-    (None, False)
-    """
+    """The folder with its mark, made when it is not there; one that others made is refused."""
     _refuse_foreign(folder)
     if not (make_folder(folder) / MARK).exists():
         write_atomically(folder / MARK, [_SAYS])

@@ -129,11 +129,7 @@ def _most_named(rivals: NDArray[np.int32], trained: NDArray[np.bool_]) -> NDArra
 
 
 def copies_in(x: Any) -> Positions:
-    """For each row the position of the first row equal to it, in float32 (by a 64-bit hash).
-
-    >>> copies_in(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]], dtype=np.float32)).tolist()
-    [0, 1, 0]
-    """
+    """For each row the position of the first row equal to it, in float32 (by a 64-bit hash)."""
     hashed = _sparse_hashes(x) if hasattr(x, "indptr") else _dense_hashes(x)
     _, first, inverse = np.unique(hashed, return_index=True, return_inverse=True)
     return np.asarray(first[inverse], dtype=np.int64)

@@ -12,11 +12,7 @@ from dris.learn.record.array_like import refuse_other_index
 
 
 def checked_inputs(x: Any) -> Any:
-    """Features or images as an array, or a torch Dataset as it is.
-
-    >>> checked_inputs([[1, 2], [3, 4]]).shape
-    (2, 2)
-    """
+    """Features or images as an array, or a torch Dataset as it is."""
     if any(base.__module__.startswith("torch.utils.data") for base in type(x).__mro__):
         if not hasattr(x, "__len__") or not len(x):
             raise InputError(
@@ -56,20 +52,12 @@ def _checked_sparse(x: Any) -> Any:
 
 
 def count_rows(x: Any) -> int:
-    """N, of an array, a sparse matrix or a Dataset.
-
-    >>> count_rows(np.zeros((3, 2)))
-    3
-    """
+    """N, of an array, a sparse matrix or a Dataset."""
     return int(x.shape[0]) if hasattr(x, "indptr") else len(x)
 
 
 def rows_at(x: Any, positions: NDArray[np.int64]) -> Any:
-    """Some examples of an array, a sparse matrix or a Dataset, in the order given.
-
-    >>> rows_at(np.array([[1.0], [2.0]]), np.array([1, 0])).tolist()
-    [[2.0], [1.0]]
-    """
+    """Some examples of an array, a sparse matrix or a Dataset, in the order given."""
     if isinstance(x, np.ndarray):
         some = roomy((len(positions), *x.shape[1:]), x.dtype)
         np.take(x, positions, axis=0, out=some, mode="wrap")  # "raise" would make a copy first
@@ -85,11 +73,7 @@ def rows_at(x: Any, positions: NDArray[np.int64]) -> Any:
 def checked_test(
     test: tuple[Any, ArrayLike] | None, data: Any
 ) -> tuple[Any, NDArray[np.int64] | None]:
-    """Held-out examples shaped like the data, and their labels; (None, None) for none.
-
-    >>> checked_test(None, np.zeros((2, 3)))
-    (None, None)
-    """
+    """Held-out examples shaped like the data, and their labels; (None, None) for none."""
     if test is None:
         return None, None
     x = checked_inputs(test[0])

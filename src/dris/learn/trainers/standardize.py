@@ -89,20 +89,12 @@ def as_table(
 
 
 def can_be_untangled(x: Any) -> bool:
-    """Whether columns are few enough to be made uncorrelated, and an array.
-
-    >>> can_be_untangled(np.ones((9, 600))), can_be_untangled(np.ones((9, 3, 16, 16)))
-    (True, False)
-    """
+    """Whether columns are few enough to be made uncorrelated, and an array."""
     return isinstance(x, np.ndarray) and int(np.prod(x.shape[1:])) <= WIDEST
 
 
 def as_single(x: NDArray[Any]) -> NDArray[np.float32]:
-    """Features in single precision, in which proxies train; refused when they do not fit.
-
-    >>> as_single(np.array([[1, 2]])).dtype
-    dtype('float32')
-    """
+    """Features in single precision, in which proxies train; refused when they do not fit."""
     if np.abs(x).max() > np.finfo(np.float32).max:
         raise InputError(f"x does not fit single precision, up to {np.abs(x).max():g}; rescale it")
     return x.astype(np.float32, copy=False)
@@ -128,11 +120,6 @@ def _untangling(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
     With the eigenvectors U and eigenvalues v of their covariance, U·diag(1/√(v + d))·Uᵀ, where
     d = 0.1 + 4·columns/rows; each column is then given back the variance it had.
-
-    >>> x = np.array([[3.0, 1.0], [1.0, 3.0], [-3.0, -1.0], [-1.0, -3.0]])
-    >>> apart = x @ _untangling(x)
-    >>> np.corrcoef(x.T)[0, 1].round(2), np.corrcoef(apart.T)[0, 1].round(2)
-    (np.float64(0.6), np.float64(0.24))
     """
     rows, columns = x.shape
     covariance = x.T @ x / rows

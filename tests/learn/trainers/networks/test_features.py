@@ -15,8 +15,9 @@ from torch.utils.data import Dataset, IterableDataset  # noqa: E402
 from dris.core.errors import InputError  # noqa: E402
 from dris.learn.store.run_store import Store  # noqa: E402
 from dris.learn.trainers.networks import features as module  # noqa: E402
+from dris.learn.trainers.networks.builders import build_model  # noqa: E402
 from dris.learn.trainers.networks.features import extract_features  # noqa: E402
-from dris.learn.trainers.networks.models import Classifier, build_model  # noqa: E402
+from dris.learn.trainers.networks.models import Classifier  # noqa: E402
 
 
 def images(n=10, seed=0):

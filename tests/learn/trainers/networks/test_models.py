@@ -11,8 +11,8 @@ import torch.nn.functional as F  # noqa: E402, N812
 from torch import nn  # noqa: E402
 
 from dris.core.errors import InputError  # noqa: E402
-from dris.learn.trainers.networks.models import MODELS, Classifier, build_model  # noqa: E402
-from dris.learn.trainers.networks.models.dense import fully_connected  # noqa: E402
+from dris.learn.trainers.networks.builders import MODELS, build_model  # noqa: E402
+from dris.learn.trainers.networks.models import Classifier, fully_connected, linear  # noqa: E402
 
 RGB, GREY = (3, 32, 32), (1, 28, 28)
 CONVOLUTIONAL = sorted(set(MODELS) - {"linear", "fc"})
@@ -203,7 +203,7 @@ def test_the_global_random_state_survives_a_builder_that_fails():
 
 def test_building_without_the_fork_would_move_the_global_state():
     before = torch.get_rng_state()
-    MODELS["linear"](RGB, 10)
+    linear(RGB, 10)
     assert not torch.equal(torch.get_rng_state(), before)
 
 
@@ -249,7 +249,7 @@ def test_an_import_path_is_a_model(tmp_path, monkeypatch):
     for path in ("own_models_a:tiny", "own_models_a:Zoo.tiny"):
         assert _parameters(build_model(path, (6,), 3, seed=0)) == 21
     assert isinstance(
-        build_model("dris.learn.trainers.networks.models.resnet:resnet20", RGB, 10, seed=0),
+        build_model("dris.learn.trainers.networks.models:resnet20", RGB, 10, seed=0),
         Classifier,
     )
     monkeypatch.delitem(sys.modules, "own_models_a")

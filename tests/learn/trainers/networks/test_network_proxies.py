@@ -22,8 +22,11 @@ from dris.learn.proxies import train_proxies  # noqa: E402
 from dris.learn.recipe import Recipe  # noqa: E402
 from dris.learn.trainers.job import Data, Job, folds_for  # noqa: E402
 from dris.learn.trainers.networks.loop import Network  # noqa: E402
-from dris.learn.trainers.networks.models import Classifier  # noqa: E402
-from dris.learn.trainers.networks.models.dense import fully_connected, linear  # noqa: E402
+from dris.learn.trainers.networks.models import (  # noqa: E402
+    Classifier,
+    fully_connected,
+    linear,
+)
 from dris.learn.trainers.networks.sources import TensorSource  # noqa: E402
 
 CPU = torch.device("cpu")

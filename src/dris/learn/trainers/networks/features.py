@@ -170,11 +170,7 @@ def _computed(
 
 
 def _ahead(made: Iterable[Made], many: int) -> Iterator[Made]:
-    """The same, each handed on when `many` more are made: a GPU works while the host copies.
-
-    >>> list(_ahead(iter([1, 2, 3]), 2))
-    [1, 2, 3]
-    """
+    """The same, each handed on when `many` more are made: a GPU works while the host copies."""
     waiting: deque[Made] = deque()
     for one in made:
         waiting.append(one)

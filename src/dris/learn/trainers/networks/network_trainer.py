@@ -15,17 +15,9 @@ import numpy as np
 from dris.core.errors import InputError
 from dris.learn.store.run_store import fingerprint
 from dris.learn.trainers.job import Data, Job, Normalize
+from dris.learn.trainers.networks.builders import MODELS, builder_of
 from dris.learn.trainers.schedules import Schedule
 from dris.learn.trainers.trainer import Stream, Trainer, Training
-
-# Names, and the functions that build them, to be imported when one is asked for.
-_HERE = "dris.learn.trainers.networks.models"
-MODELS: dict[str, str] = {
-    "fc": f"{_HERE}.dense:fully_connected",
-    "linear": f"{_HERE}.dense:linear",
-    "resnet20": f"{_HERE}.resnet:resnet20",
-    "small_cnn": f"{_HERE}.small_cnn:small_cnn",
-}
 
 
 class NetworkTrainer(Trainer):
@@ -42,9 +34,7 @@ class NetworkTrainer(Trainer):
         return True
 
     def check(self, model: Any) -> Any:
-        from dris.learn.trainers.networks.models.registry import check_builder
-
-        check_builder(model)
+        builder_of(model)
         return model
 
     def prepare(self, data: Data, normalize: Normalize, folder: Path | None) -> Data:
@@ -79,11 +69,7 @@ class NetworkTrainer(Trainer):
         )
 
     def describe(self, model: Any) -> str:
-        """A function, a class or a partial in words that lead to it.
-
-        >>> NetworkTrainer().describe(partial(divmod, 3))
-        'builtins:divmod(3)'
-        """
+        """A function, a class or a partial in words that lead to it."""
         if isinstance(model, str):
             return model
         if isinstance(model, partial):
@@ -109,8 +95,6 @@ class NetworkTrainer(Trainer):
         # What the function calls is not seen.
         if isinstance(model, str) and ":" not in model:
             return None
-        from dris.learn.trainers.networks.models.registry import builder_of
-
         try:
             return fingerprint(inspect.getsource(_innermost(builder_of(model)[0])))
         except (OSError, TypeError):

@@ -142,12 +142,7 @@ class ImportanceSampler(Sampler[int]):
                 yield index
 
     def draws(self, epoch: int) -> NDArray[np.int64]:
-        """All the indices of this rank in one epoch, as an array, for loops without a DataLoader.
-
-        >>> plan = Importance(np.array([0.0, 1.0]), "by hand", {})
-        >>> ImportanceSampler(plan, num_samples=3).draws(0).tolist()
-        [1, 1, 1]
-        """
+        """All indices of this rank in one epoch, for loops without a DataLoader."""
         rng = rng_for(self.seed, "importance", check_count(epoch, "epoch", at_least=0))
         padding = len(self) * self.world_size - self.num_samples
         if self._inclusion is not None:
@@ -183,10 +178,6 @@ class ImportanceSampler(Sampler[int]):
             position: How many indices of the epoch training has used on each rank, where that
                 is less than this sampler has yielded: the workers of a DataLoader fetch ahead,
                 so with workers pass `batches * batch_size`.
-
-        >>> sampler = ImportanceSampler(Importance(np.array([0.5, 0.5]), "by hand", {}))
-        >>> sampler.state_dict()["epoch"], sampler.state_dict()["position"]
-        (0, 0)
         """
         if position is None:
             position = self._position

@@ -42,10 +42,6 @@ class TensorSource:
 
     Images of bytes stay bytes and are normalised batch by batch; all else is normalised here,
     in float64: a feature far from zero would lose its digits in float32.
-
-    >>> source = TensorSource(np.array([[0.0], [2.0]]), torch.device("cpu"))
-    >>> next(source.batches([np.array([1, 0])])).tolist()
-    [[1.0], [-1.0]]
     """
 
     def __init__(
@@ -130,11 +126,7 @@ class DatasetSource:
 
 
 def on_device(batches: Sequence[Positions], device: torch.device) -> tuple[Tensor, ...]:
-    """The positions of every batch, moved by one copy; each copy makes a GPU wait.
-
-    >>> [at.tolist() for at in on_device([np.array([3, 1]), np.array([2])], torch.device("cpu"))]
-    [[3, 1], [2]]
-    """
+    """The positions of every batch, moved by one copy; each copy makes a GPU wait."""
     flat = torch.from_numpy(np.concatenate(batches)).to(device)
     return torch.split(flat, [len(at) for at in batches])
 
@@ -145,9 +137,6 @@ def drawn_crops(
     """How far down and right each image of every batch is cropped, and whether it is flipped.
 
     Drawn batch by batch, each (3, images), and moved by one copy.
-
-    >>> [c.shape for c in drawn_crops([2], torch.device("cpu"), rng=np.random.default_rng(0))]
-    [torch.Size([3, 2])]
     """
     drawn = []
     for n in sizes:
@@ -157,13 +146,7 @@ def drawn_crops(
 
 
 def crop_and_flip(batch: Tensor, crops: Tensor) -> Tensor:
-    """Each image cropped from its reflected border and flipped as `drawn_crops` says.
-
-    >>> image = torch.arange(64.0).reshape(1, 1, 8, 8)
-    >>> middle, flipped = torch.tensor([[4], [4], [0]]), torch.tensor([[4], [4], [1]])
-    >>> crop_and_flip(image, middle)[0, 0, 0, :3], crop_and_flip(image, flipped)[0, 0, 0, :3]
-    (tensor([0., 1., 2.]), tensor([7., 6., 5.]))
-    """
+    """Each image cropped from its reflected border and flipped as `drawn_crops` says."""
     n, _, height, width = batch.shape
     down, right, flip = crops.unsqueeze(2)
     rows = down + torch.arange(height, device=batch.device)
@@ -200,11 +183,7 @@ def _moments(x: NDArray[Any], normalize: bool) -> _Moments:
 
 
 def input_of(item: Any) -> Tensor:
-    """The x of an item of a data set: its first part when it has parts.
-
-    >>> input_of((np.zeros(3), 1)).shape
-    torch.Size([3])
-    """
+    """The x of an item of a data set: its first part when it has parts."""
     value = item[0] if isinstance(item, tuple | list) else item
     return torch.as_tensor(np.asarray(value)) if not isinstance(value, Tensor) else value
 

@@ -148,11 +148,6 @@ def padded_batches(
     """Positions (step, model, batch) of an epoch, and their weights in their batch's mean.
 
     A batch that is shorter than the longest is filled up with visits of weight zero.
-
-    >>> from dris.learn.trainers.schedules import Passes
-    >>> at, counts = padded_batches([Passes(np.arange(3), 2, 0, ("a",))], 1, 2, 2)
-    >>> counts[:, 0].tolist()
-    [[0.5, 0.5], [1.0, 0.0]]
     """
     shape = (steps, len(schedules), batch)
     at, counts = np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.float32)

@@ -44,14 +44,7 @@ class Wanted:
 
 
 class StackRecord:
-    """Filled by one epoch after the other: `place`, write into it, `close`.
-
-    >>> record = StackRecord(Wanted(1, 2, 3, ("loss",), False, "all", 1))
-    >>> record.place(1)[0]["loss"][:] = [[0.5, 0.25]]
-    >>> record.close(None)
-    >>> record.dynamics(np.array([0, 1]), {}).loss.tolist()
-    [[[0.5, 0.25]]]
-    """
+    """Filled by one epoch after the other: `place`, write into it, `close`."""
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted, self.epoch, self.best = wanted, 0, 0

@@ -1,29 +1,39 @@
-"""Models by name, by the user's own function, or by import path; weights drawn from a seed."""
+"""Models by name, by the user's own function, or by import path; weights drawn from a seed.
+
+Nothing here imports torch before a network is asked for.
+"""
 
 import importlib
 import inspect
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING, Any
 
 from dris.core.errors import InputError
 from dris.core.streams import seed_for
 from dris.core.validate import check_count
-from dris.learn.trainers.networks.network_trainer import MODELS
+from dris.learn.extras import require
 
-Builder = Callable[[tuple[int, ...], int], nn.Module]
-"""What makes a model: (input_shape, classes) to a fresh `nn.Module`.
+if TYPE_CHECKING:
+    pass
 
-`input_shape` is one example's: (channels, height, width), or (features,).
-"""
+# What makes a model: (input_shape, classes) to a fresh `nn.Module`. The shape is one example's:
+# (channels, height, width), or (features,).
+Builder = Callable[[tuple[int, ...], int], Any]
+MODELS: dict[str, str] = {
+    name: f"dris.learn.trainers.networks.models:{function}"
+    for name, function in {
+        "fc": "fully_connected",
+        "linear": "linear",
+        "resnet20": "resnet20",
+        "small_cnn": "small_cnn",
+    }.items()
+}
 
 
 def build_model(
     spec: str | Builder, input_shape: Sequence[int], classes: int, *, seed: int
-) -> nn.Module:
+) -> "nn.Module":
     """A freshly initialised model: one of `MODELS`, a function, or "package.module:function".
 
     The weights depend on the seed alone, and torch's own random state is left as it was. The
@@ -34,72 +44,61 @@ def build_model(
     >>> bool((a.head.weight == b.head.weight).all())
     True
     """
+    torch = require("torch", "torch")
+    shape, count = _check_shape(input_shape), check_count(classes, "classes", at_least=2)
     builder, name = builder_of(spec)
-    shape, count = _checked_shape(input_shape), check_count(classes, "classes", at_least=2)
-    _check_takes_two(builder, name)
     state = seed_for(seed, "initial weights")
     with torch.random.fork_rng(devices=[]), torch.device("cpu"):
         # Not torch.manual_seed: that would reseed the GPUs too, which nothing here restores.
         torch.default_generator.manual_seed(state)
         model = builder(shape, count)
-    if not isinstance(model, nn.Module):
+    if not isinstance(model, torch.nn.Module):
         raise InputError(
             f"the model function {name} must return an nn.Module, got {type(model).__name__}"
         )
-    return model
-
-
-def check_builder(spec: Any) -> Builder:
-    """The function that a spec means; raises if it cannot build a model."""
-    builder, name = builder_of(spec)
-    _check_takes_two(builder, name)
-    return builder
+    return model  # type: ignore[no-any-return]
 
 
 def builder_of(spec: Any) -> tuple[Builder, str]:
-    """The function that a spec means, and what to call it in a message.
-
-    >>> builder_of("linear")[1]
-    'linear'
-    """
-    if isinstance(spec, nn.Module):
+    """The function that a spec means, and its name; raises if it takes other arguments."""
+    torch = require("torch", "torch")
+    if isinstance(spec, torch.nn.Module):
         raise InputError(
             f"model must be a function that builds it, got a built {type(spec).__name__}; "
             "pass its class or a function of (input_shape, classes)"
         )
     if isinstance(spec, str):
-        return (_imported(spec) if ":" in spec else _named(spec)), spec
-    if not callable(spec):
+        if ":" not in spec and spec not in MODELS:
+            raise InputError(
+                f"model must be one of {', '.join(sorted(MODELS))}, or package.module:function, "
+                f"got {spec!r}"
+            )
+        builder, name = _import(MODELS.get(spec, spec)), spec
+    elif callable(spec):
+        builder, name = spec, getattr(spec, "__qualname__", repr(spec))
+    else:
         raise InputError(f"model must be a name or a function, got {spec!r}")
-    return spec, getattr(spec, "__qualname__", repr(spec))
+    _check_takes_two(builder, name)
+    return builder, name
 
 
-def _named(name: str) -> Builder:
-    if name not in MODELS:
-        raise InputError(
-            f"model must be one of {', '.join(sorted(MODELS))}, or package.module:function, "
-            f"got {name!r}"
-        )
-    return _imported(MODELS[name])
-
-
-def _imported(path: str) -> Builder:
+def _import(path: str) -> Builder:
     module_name, _, attribute = path.partition(":")
     try:
-        found = operator.attrgetter(attribute)(importlib.import_module(module_name))
+        function = operator.attrgetter(attribute)(importlib.import_module(module_name))
     except Exception as error:  # importing runs the user's code: anything may come out of it
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise InputError(
             f"model {path!r} cannot be imported ({reason}); "
             "it must read package.module:function and be on the Python path"
         ) from error
-    if isinstance(found, nn.Module) or not callable(found):
-        raise InputError(f"model {path!r} must name a function, got {type(found).__name__}")
-    return found  # type: ignore[no-any-return]
+    if isinstance(function, require("torch", "torch").nn.Module) or not callable(function):
+        raise InputError(f"model {path!r} must name a function, got {type(function).__name__}")
+    return function  # type: ignore[no-any-return]
 
 
 def _check_takes_two(builder: Builder, name: str) -> None:
-    """Refuse a function that cannot take (input_shape, classes), before it runs."""
+    """Raise for a function that cannot take (input_shape, classes), before it runs."""
     try:
         signature = inspect.signature(builder)
     except (TypeError, ValueError):
@@ -113,7 +112,7 @@ def _check_takes_two(builder: Builder, name: str) -> None:
         ) from None
 
 
-def _checked_shape(input_shape: Any) -> tuple[int, ...]:
+def _check_shape(input_shape: Any) -> tuple[int, ...]:
     try:
         shape = tuple(operator.index(size) for size in input_shape)
     except TypeError:
