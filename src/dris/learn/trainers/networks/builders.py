@@ -15,7 +15,7 @@ from dris.core.validate import check_count
 from dris.learn.extras import require
 
 if TYPE_CHECKING:
-    pass
+    from torch import nn
 
 # What makes a model: (input_shape, classes) to a fresh `nn.Module`. The shape is one example's:
 # (channels, height, width), or (features,).
