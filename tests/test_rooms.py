@@ -1,4 +1,4 @@
-"""A house one can find one's way in: each room with a list of what is in it."""
+"""Each room lists its files, and nothing generated is tracked."""
 
 import ast
 import subprocess
@@ -23,15 +23,13 @@ SOURCES = ("src/dris/data", "tests/data")  # rooms, not what a command wrote
 
 def generated(paths):
     """Those of the tracked files that lie in a folder which a command or a tool fills."""
-    found = []
-    for path in paths:
-        rest = path
+
+    def folders(path):
         for room in SOURCES:
-            rest = rest.removeprefix(f"{room}/")
-        folders = Path(rest).parts[:-1]
-        if GENERATED & set(folders) or any(name.endswith(".egg-info") for name in folders):
-            found.append(path)
-    return found
+            path = path.removeprefix(f"{room}/")
+        return Path(path).parts[:-1]
+
+    return [p for p in paths if any(n in GENERATED or n.endswith(".egg-info") for n in folders(p))]
 
 
 def test_no_generated_folder_is_tracked():
@@ -59,8 +57,8 @@ def test_the_check_would_see_a_run_that_was_committed():
 
 def rooms():
     """Every package below `dris` by its path."""
-    found = [path.parent for path in sorted(PACKAGE.rglob("__init__.py"))]
-    return {str(folder.relative_to(PACKAGE)): folder for folder in found}
+    folders = [path.parent for path in sorted(PACKAGE.rglob("__init__.py"))]
+    return {str(folder.relative_to(PACKAGE)): folder for folder in folders}
 
 
 def names_in(folder):
@@ -80,9 +78,8 @@ def not_listed(docstring, names):
 @pytest.mark.parametrize("room", [room for room in rooms() if room != "."])
 def test_a_room_says_in_its_docstring_what_is_in_it(room):
     folder = rooms()[room]
-    names = names_in(folder)
     docstring = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
-    assert not_listed(docstring, names) == []
+    assert not_listed(docstring, names_in(folder)) == []
 
 
 def test_the_room_checks_would_see_what_they_are_for():

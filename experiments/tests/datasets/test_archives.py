@@ -5,7 +5,7 @@ import pytest
 
 from dris import InputError
 from experiments.datasets.archives import Found, find, read_parts, search_folders, unpack_tree
-from made_archives import (
+from experiments.tests.datasets.made_archives import (
     CIFAR_PARTS,
     IDX_PARTS,
     cifar_archive,

@@ -6,7 +6,7 @@ import pytest
 from dris import InputError
 from experiments.datasets.catalogue import KNOWN, KnownData, load, load_set, set_status, status
 from experiments.datasets.food101 import decode_images
-from made_archives import (
+from experiments.tests.datasets.made_archives import (
     cifar_archive,
     food_files,
     tar_gz,

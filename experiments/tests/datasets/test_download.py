@@ -6,7 +6,7 @@ import pytest
 
 from dris import InputError
 from experiments.datasets.catalogue import load_set
-from made_archives import IDX_PARTS, cifar_archive, tiny_cifar, tiny_idx
+from experiments.tests.datasets.made_archives import IDX_PARTS, cifar_archive, tiny_cifar, tiny_idx
 
 ARCHIVE = cifar_archive()
 

@@ -3,7 +3,7 @@ import pytest
 
 from dris import InputError
 from experiments.datasets.food101 import decode_images, read_food101
-from made_archives import food_files, jpeg, write_tree
+from experiments.tests.datasets.made_archives import food_files, jpeg, write_tree
 
 
 def names(paths):

@@ -6,7 +6,7 @@ from hypothesis.extra import numpy as hnp
 
 from dris import InputError
 from experiments.datasets.official_formats import cifar, cifar_splits, idx, idx_splits
-from made_archives import IDX_PARTS, cifar_rows, idx_bytes
+from experiments.tests.datasets.made_archives import IDX_PARTS, cifar_rows, idx_bytes
 
 
 def test_an_idx_header_gives_the_shape_and_the_rest_the_bytes():
