@@ -12,7 +12,7 @@ import pytest
 from pyarrow import fs
 
 from dris.core.errors import InputError
-from dris.data.display import columns_to_show, looks, named_columns
+from dris.data.display import check_columns, columns_to_show, show_rows
 from dris.data.files import address_of
 from dris.data.formats import FORMATS, format_of, suffix_for
 from dris.data.outputs import write_data
@@ -122,7 +122,7 @@ def test_labels_alone_are_those_of_the_whole_and_cost_no_features(name, tmp_path
 def test_a_person_sees_every_column_with_numbers_whole_and_text_in_full(name, tmp_path):
     path, options = MADE[name](tmp_path)
     data = read_data(path, **options, without=["number"])
-    seen = looks(data, np.array([0, 7]))
+    seen = show_rows(data, np.array([0, 7]))
     assert list(seen) == columns_to_show(data)
     assert seen["number"] == ["123456789", "80"]
     assert seen["said"] == [ROWS["said"][0], ROWS["said"][7]]
@@ -138,7 +138,7 @@ def test_numbers_keep_every_digit_that_the_file_has_and_none_that_it_has_not():
             "y": ["a", "b"] * 3,
         }
     )
-    seen = looks(read_data(frame, label="y"), np.arange(6))
+    seen = show_rows(read_data(frame, label="y"), np.arange(6))
     assert seen["wide"] == ["0.1", "123456.78901234", "1e+300", "-2.5", "", "123456789"]
     assert seen["narrow"] == ["0.1", "1.5", "7", "", "2", "3"]
     assert seen["whole"][0] == "9007199254740993"
@@ -147,15 +147,15 @@ def test_numbers_keep_every_digit_that_the_file_has_and_none_that_it_has_not():
 def test_columns_are_shown_by_name_and_one_that_is_not_there_is_refused():
     frame = pa.table({"a": [1, 2, 3, 4], "all": ["w", "x", "y", "z"], "y": ["p", "q", "p", "q"]})
     data = read_data(frame, label="y")
-    assert named_columns(data, []) == []
-    assert named_columns(data, ["all"]) == ["all"]  # a column of that name is that column
-    assert looks(data, np.array([2]), ["all"]) == {"all": ["y"]}
+    assert check_columns(data, []) == []
+    assert check_columns(data, ["all"]) == ["all"]  # a column of that name is that column
+    assert show_rows(data, np.array([2]), ["all"]) == {"all": ["y"]}
     without = read_data(
         frame.drop_columns(["all"]).append_column("b", pa.array([1, 5, 2, 7])), label="y"
     )
-    assert named_columns(without, ["all"]) == ["a", "b"]
+    assert check_columns(without, ["all"]) == ["a", "b"]
     with pytest.raises(InputError, match="no column 'c' to show; there are a, b"):
-        named_columns(without, ["a", "c"])
+        check_columns(without, ["a", "c"])
 
 
 # -- packed, with a byte order mark, in other words ----------------------------------------------
@@ -230,7 +230,7 @@ def test_titles_above_the_names_of_a_sheet_stay_where_they_are(tmp_path):
     data = read_data(tmp_path / "a.xlsx", label="left")
     assert data.origin.columns == ("age", "said", "left")
     assert data.given().tolist() == ["no", "yes", "no"]
-    assert looks(data, np.array([1])) == {"age": ["44"], "said": ["tired"]}
+    assert show_rows(data, np.array([1])) == {"age": ["44"], "said": ["tired"]}
     out = write_data(data, tmp_path / "b.xlsx", positions=[1, 2])
     assert openpyxl.load_workbook(out).active["A1"].value == "Survey 2024"
     assert read_data(out, label="left").given().tolist() == ["yes", "no"]

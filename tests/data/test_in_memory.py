@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 import dris
 from dris.core.errors import InputError
-from dris.data.display import looks
+from dris.data.display import show_rows
 from dris.data.reader import read_data
 from made_tables import image_folder
 
@@ -38,7 +38,7 @@ def test_every_frame_is_the_same_data_as_its_csv_file(frame, tmp_path):
     assert np.allclose(data.x, file.x)
     assert data.feature_names == file.feature_names
     assert data.given().tolist() == file.given().tolist() == Y
-    assert looks(data, np.array([1, 0]))["job"] == ["nurse", "cook"]
+    assert show_rows(data, np.array([1, 0]))["job"] == ["nurse", "cook"]
 
 
 def test_a_frame_takes_its_labels_beside_it_as_well():
@@ -84,12 +84,12 @@ def test_lists_of_texts_and_of_pictures(tmp_path):
     texts = [f"the {'small' if y == 'cat' else 'big'} animal number {i}" for i, y in enumerate(Y)]
     data = read_data(texts, Y)
     assert data.features[0].how == "text"
-    assert looks(data, np.array([2]))["text"] == [texts[2]]
+    assert show_rows(data, np.array([2]))["text"] == [texts[2]]
     root = image_folder(tmp_path)
     paths = sorted(str(p) for p in root.rglob("*.png"))
     pictures = read_data(paths, [p.split("/")[-2] for p in paths])
     assert np.array_equal(pictures.x, read_data(root).x)
-    assert looks(pictures, np.array([1]))["path"] == [paths[1]]
+    assert show_rows(pictures, np.array([1]))["path"] == [paths[1]]
     with pytest.raises(InputError, match=r"absent.png is no file"):
         read_data([*paths, "absent.png"], ["a"] * 7)
 

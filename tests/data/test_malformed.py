@@ -406,7 +406,7 @@ def test_a_workbook_past_all_workbooks_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(excel, "MAX_ROWS", 60)  # and 61 with the names of the columns
     assert "more than 60 rows" in read_or_refused(tmp_path, tmp_path / "a.xlsx", label="y")
     monkeypatch.undo()
-    monkeypatch.setattr(files, "_memory", lambda: 1000)
+    monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 1000}.get)
     assert "would take 0.0 GB" in read_or_refused(tmp_path, tmp_path / "a.xlsx", label="y")
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dris.data.display import looks, unlabelled_looks
+from dris.data.display import show_rows, show_unlabelled
 from dris.data.labelled import LabelledData
 from dris.data.outputs import write_data
 from dris.data.reader import read_data
@@ -83,7 +83,7 @@ def test_where_every_row_has_a_label_nothing_is_said():
     data = read_data([[1.0], [2.0], [3.0]], ["a", "b", "a"])
     assert data.unlabelled is None
     assert not [one for one in data.findings if one.kind == "unlabelled"]
-    assert unlabelled_looks(data) == {}
+    assert show_unlabelled(data) == {}
 
 
 @pytest.mark.parametrize(
@@ -173,8 +173,8 @@ def test_a_review_corrects_labels_and_loses_no_row_without_one(tmp_path):
 
 def test_people_are_shown_the_rows_that_they_are_asked_about(tmp_path):
     data = read_data(write_table(tmp_path, "csv"), label="y")
-    assert looks(data, np.array([0, 5]), ["name"]) == {"name": ["r1", "r6"]}
-    assert unlabelled_looks(data, ["name"]) == {"name": ["r0", "r7", "r8", "r59"]}
+    assert show_rows(data, np.array([0, 5]), ["name"]) == {"name": ["r1", "r6"]}
+    assert show_unlabelled(data, ["name"]) == {"name": ["r0", "r7", "r8", "r59"]}
 
 
 def blobs(n=200, blank=(3, 50, 51)):

@@ -229,8 +229,8 @@ def test_the_calendar_of_a_date_weighs_as_one_column():
     frame = pa.table({"when": days, "size": [float(i * i % 7) for i in range(60)]})
     data = read_data(frame, [f"{i % 2}" for i in range(60)])
     assert [(f.how, f.width) for f in data.features] == [("days", 5), ("number", 1)]
-    assert data.stretches == (1, (4, 1), 1)
-    assert scaling(data) == data.stretches
+    assert data.column_groups == (1, (4, 1), 1)
+    assert scaling(data) == data.column_groups
     assert scaling(read_data(np.eye(4), [0, 1, 0, 1])) is True  # each number for itself
 
 
@@ -243,7 +243,7 @@ def test_wrong_labels_in_texts_are_found_because_their_components_are_scaled_as_
     texts = [" ".join([*rng.choice(words[t], 3), *rng.choice(filler, 6)]) for t in truth]
     wrong = rng.random(600) < 0.1
     data = read_data(texts, np.where(wrong, 1 - truth, truth))
-    assert data.stretches == (data.x.shape[1],)
+    assert data.column_groups == (data.x.shape[1],)
 
     def found():
         suspicion = decide(data, check_harm=False, workers=1).suspicion

@@ -46,13 +46,13 @@ def clean(
     DATA is CSV, Parquet, NPZ, NPY, a folder of images by class, or a saved data set.
     Example: dris clean people.csv --label income --id person
     """
-    from dris.data.display import named_columns
+    from dris.data.display import check_columns
     from dris.data.outputs import write_data
     from dris.pipeline.issues import write_issues
     from dris.pipeline.score_columns import fixed_columns
 
     data = ask.read()
-    shown = named_columns(data, names_in(columns))
+    shown = check_columns(data, names_in(columns))
     pages = [] if no_report else ["report.html"]
     cleaned, issues, *page = ask.files(f"cleaned{_suffix(data)}", "issues.csv", *pages)
     decision, proxies = ask.decide(data, fix=fix)

@@ -1,4 +1,4 @@
-"""What a person needs to see of an example to judge its label: its picture's path, and its row."""
+"""What a person is shown of an example to judge its label: its picture's path, and its row."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,63 +14,46 @@ from dris.data.labelled import LabelledData
 from dris.data.tables.rows import Rows
 
 
-def looks(
-    data: LabelledData,
-    positions: NDArray[np.int64],
-    names: Sequence[str] | None = None,
-    *,
-    longest: int | None = None,
+def show_rows(
+    data: LabelledData, positions: NDArray[np.int64], names: Sequence[str] | None = None
 ) -> dict[str, list[str]]:
-    """The columns of the rows at these positions as text, learned from or not; paths of images.
+    """The columns of the examples at these positions as text, learned from or not; paths of images.
 
-    Numbers are as the file has them, text is whole. Label and id are left out. `names` are the
-    columns to show, all of them when not given; `longest` limits the characters of a cell. Arrays
-    without columns of their own show what is learned from; pixels are shown by no numbers.
+    Numbers are as the file has them, text is whole. `names` are the columns to show, by default all
+    but label and id. Arrays without columns of their own show what is learned from, but no pixels.
 
     >>> data = LabelledData.of(np.array([[1.5, 2], [3, 4]]), [0, 1], classes=("a", "b"))
-    >>> looks(data, np.array([1, 0]))
+    >>> show_rows(data, np.array([1, 0]))
     {'x[0]': ['3', '1.5'], 'x[1]': ['4', '2']}
-    >>> looks(data, np.array([1]), ["x[1]"])
-    {'x[1]': ['4']}
     """
     paths = None if data.paths is None else data.paths[positions]
-    return _looked(data, data.rows[positions], data.x[positions], paths, names, longest)
+    return _show(data, data.rows[positions], data.x[positions], paths, names)
 
 
-def unlabelled_looks(
-    data: LabelledData, names: Sequence[str] | None = None, *, longest: int | None = None
-) -> dict[str, list[str]]:
-    """The same of the rows without a label.
-
-    >>> unlabelled_looks(LabelledData.of(np.eye(2), [0, 1], classes=("a", "b")))
-    {}
-    """
+def show_unlabelled(data: LabelledData, names: Sequence[str] | None = None) -> dict[str, list[str]]:
+    """The same of the rows without a label."""
     aside = data.unlabelled
-    if aside is None:
-        return {}
-    return _looked(data, aside.rows, aside.x, aside.paths, names, longest)
+    return {} if aside is None else _show(data, aside.rows, aside.x, aside.paths, names)
 
 
-def _looked(
+def _show(
     data: LabelledData,
     positions: NDArray[np.int64],
     x: NDArray[Any],
     paths: NDArray[np.str_] | None,
     names: Sequence[str] | None,
-    longest: int | None,
 ) -> dict[str, list[str]]:
     """What stands in some rows of the source."""
     pictures = {} if paths is None else {"path": paths.tolist()}
-    rows = rows_of(data)
+    rows = _table_of(data)
+    shown = _columns(rows, data)
     if rows is None:
-        if pictures or data.x.ndim > 2:
-            return pictures
-        wanted = None if names is None else set(names)
-        learned = enumerate(data.feature_names)
-        chosen = [(i, name) for i, name in learned if wanted is None or name in wanted]
-        return {name: [as_text(v) for v in x[:, i]] for i, name in chosen}
-    shown = _names(rows, data) if names is None else [n for n in names if n in rows.schema.names]
-    found: dict[str, list[str]] = {name: [""] * len(positions) for name in shown}
+        wanted = set(shown if names is None else names)
+        at = {name: i for i, name in enumerate(shown) if name in wanted}
+        return {**pictures, **{name: [as_text(v) for v in x[:, i]] for name, i in at.items()}}
+    if names is not None:
+        shown = [name for name in names if name in rows.schema.names]
+    cells: dict[str, list[str]] = {name: [""] * len(positions) for name in shown}
     order = np.argsort(positions, kind="stable")
     begin = 0
     for batch in rows.batches(shown) if shown else ():
@@ -81,27 +64,27 @@ def _looked(
                 value = column[int(positions[place]) - begin].as_py()
                 if narrow and value is not None:  # 0.1, not the 0.10000000149011612 behind it
                     value = np.float32(value)
-                found[name][place] = as_text(value, longest)
+                cells[name][place] = as_text(value)
         begin += len(batch)
-    return {**pictures, **found}
+    return {**pictures, **cells}
 
 
 def columns_to_show(data: LabelledData) -> list[str]:
-    """Every column that `looks` can show, in the order of the file.
+    """Every column but label, id and pictures, in the order of the file."""
+    return _columns(_table_of(data), data)
 
-    >>> columns_to_show(LabelledData.of(np.eye(2), [0, 1], classes=("a", "b")))
-    ['x[0]', 'x[1]']
-    """
-    rows = rows_of(data)
+
+def _columns(rows: Rows | None, data: LabelledData) -> list[str]:
     if rows is None:
         return [] if data.paths is not None or data.x.ndim > 2 else list(data.feature_names)
-    return _names(rows, data)
+    hidden = {data.origin.label, *(f.column for f in data.features if f.how == "image")}
+    return [name for name in rows.schema.names if name not in hidden and name != data.origin.id]
 
 
-def named_columns(data: LabelledData, names: Sequence[str]) -> list[str]:
-    """The columns that are named, or with "all" every one; refused are those that are not there.
+def check_columns(data: LabelledData, names: Sequence[str]) -> list[str]:
+    """The columns that are named, or with "all" every one; refuse those that are not there.
 
-    >>> named_columns(LabelledData.of(np.eye(2), [0, 1], classes=("a", "b")), ["all"])
+    >>> check_columns(LabelledData.of(np.eye(2), [0, 1], classes=("a", "b")), ["all"])
     ['x[0]', 'x[1]']
     """
     there = columns_to_show(data)
@@ -115,20 +98,13 @@ def named_columns(data: LabelledData, names: Sequence[str]) -> list[str]:
     return list(names)
 
 
-def rows_of(data: LabelledData) -> Rows | None:
+def _table_of(data: LabelledData) -> Rows | None:
     """The table that the data came from, opened again; None where it has no columns to show."""
     if data.shown is not None:
         shown: Rows = data.shown
         return shown
     entry = BY_NAME.get(data.origin.format)
     return None if entry is None else entry.rows(data)
-
-
-def _names(rows: Rows, data: LabelledData) -> list[str]:
-    """All columns but label, id and pictures, in the order of the file."""
-    special = (data.origin.label, data.origin.id)
-    hidden = {f.column for f in data.features if f.how == "image"}
-    return [n for n in rows.schema.names if n not in special and n not in hidden]
 
 
 def as_text(value: Any, longest: int | None = None) -> str:

@@ -26,21 +26,9 @@ _ADDRESS = re.compile(r"^([a-z][a-z0-9+.-]+):/{1,3}(?=[^/])", re.I)
 
 # What the libraries below raise over bytes that are not what they expect.
 _UNREADABLE = (
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    ArithmeticError,
-    AttributeError,
-    RuntimeError,
-    EOFError,
-    SyntaxError,
-    MemoryError,
-    RecursionError,
-    tokenize.TokenError,
-    zlib.error,
-    zipfile.BadZipFile,
-    pa.ArrowException,
+    *(OSError, ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RuntimeError),
+    *(EOFError, SyntaxError, MemoryError, RecursionError, tokenize.TokenError, zlib.error),
+    *(zipfile.BadZipFile, pa.ArrowException),
 )
 
 
@@ -48,7 +36,7 @@ _UNREADABLE = (
 def reading(path: PathLike, kind: str, passing: type[Exception] = InputError) -> Iterator[None]:
     """Turn whatever goes wrong while a file is read into one sentence with the remedy.
 
-    What is said in one already passes, and `passing`, which the caller explains better.
+    An `InputError` passes, and so does `passing`, which the caller explains better.
 
     >>> with reading("a.csv", "CSV file"):
     ...     raise OSError(13, "Permission denied")
@@ -75,10 +63,7 @@ and that it is a whole CSV file
 
 
 def refuse_endless(path: PathLike) -> None:
-    """Refuse what is neither a file nor a folder: a pipe may never answer, a device never end.
-
-    >>> refuse_endless("absent")
-    """
+    """Refuse what is neither a file nor a folder: a pipe may never answer, a device never end."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
@@ -91,11 +76,7 @@ def refuse_endless(path: PathLike) -> None:
 
 
 def one_line(text: object, most: int = 160) -> str:
-    r"""The text without line breaks or other control characters, cut when it is long.
-
-    >>> one_line("a\n b")
-    'a b'
-    """
+    """The text without line breaks or other control characters, cut when it is long."""
     words = printable(" ".join(str(text).split()))
     return words if len(words) <= most else words[: most - 1] + "…"
 
@@ -114,14 +95,12 @@ def listed(names: Sequence[object], most: int = 12) -> str:
 def files_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
     """The files and folders that are meant: a path, several, or a pattern such as part-*.parquet.
 
-    An address such as s3://bucket/a.csv is fetched.
-
-    A pattern's matches are sorted, numbers by their value: part-2 comes before part-10.
+    A pattern's matches are sorted, part-2 before part-10. What lies at an address is fetched.
     """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise InputError("no data was named; pass the path of a file or a folder")
-    found: list[Path] = []
+    files: list[Path] = []
     for one in given:
         text = os.fspath(one)
         if not isinstance(text, str) or not text or "\0" in text:
@@ -132,7 +111,7 @@ def files_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
         if address is not None:
             from dris.data.remote import fetch
 
-            found.append(fetch(address))
+            files.append(fetch(address))
             continue
         path = Path(text).expanduser()
         with reading(path, "file"):
@@ -140,13 +119,13 @@ def files_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
                 matches = [Path(match) for match in glob.glob(str(path))]
                 if not matches:
                     raise InputError(f"no file matches {text}; check the pattern and the folder")
-                found += in_order(matches)
+                files += in_order(matches)
                 continue
             if not path.exists():
                 why = "is a link that leads nowhere" if path.is_symlink() else "does not exist"
                 raise InputError(f"{text} {why}; check the path (here is {Path.cwd()})")
-        found.append(path)
-    return tuple(found)
+        files.append(path)
+    return tuple(files)
 
 
 def address_of(text: str) -> str | None:
@@ -157,19 +136,15 @@ def address_of(text: str) -> str | None:
     >>> address_of("s3:/bucket/a.csv"), address_of("data/a.csv"), address_of("file:/tmp/a.csv")
     ('s3://bucket/a.csv', None, 'file:///tmp/a.csv')
     """
-    found = _ADDRESS.match(text)
-    if found is None or len(found[1]) < 2:
+    match = _ADDRESS.match(text)
+    if match is None or len(match[1]) < 2:
         return None
-    slashes = "///" if found[1].lower() == "file" else "//"
-    return f"{found[1]}:{slashes}{text[found.end() :]}"
+    slashes = "///" if match[1].lower() == "file" else "//"
+    return f"{match[1]}:{slashes}{text[match.end() :]}"
 
 
-def named(path: Path) -> Path:
-    """The path of a file to write, which must have a name.
-
-    >>> named(Path("a.csv")).name
-    'a.csv'
-    """
+def check_named(path: Path) -> Path:
+    """The path of a file to write, which must have a name."""
     if not path.name or path.name == "..":
         raise InputError(f"{str(path)!r} names no file to write; name one, such as out.csv")
     return path
@@ -198,17 +173,12 @@ def fingerprint_of(files: Sequence[Path]) -> str:
     return whole.hexdigest()
 
 
-def _memory() -> int | None:
-    """Bytes of memory that this machine has, where the system says so."""
-    if not hasattr(os, "sysconf"):  # Windows
-        return None
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
 def refuse_larger_than_memory(path: PathLike, size: int) -> None:
     """Stop before an allocation that this machine cannot hold."""
-    most = _memory()
-    if most is not None and size > most:
+    if not hasattr(os, "sysconf"):  # Windows
+        return
+    most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if size > most:
         raise InputError(
             f"{path} would take {size / 1e9:,.1f} GB in memory and this machine has "
             f"{most / 1e9:,.1f} GB; read fewer columns with `features`, or a part of it"
@@ -267,10 +237,7 @@ def unpacked_size(path: Path) -> int:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary name to write to, renamed to `path` at the end; nothing stays after a failure.
-
-    For scratch space alone, since it asks nobody: what people see goes through a `Writer`.
-    """
+    """A temporary name, renamed to `path` at the end; for scratch space alone: see `Writer`."""
     with writing(path):
         temporary = temporary_for(path)
         try:

@@ -22,6 +22,7 @@ from dris.data.tables.numpy_files import channels_first, fill_gaps
 from dris.data.tables.rows import is_image_name, table_rows
 
 _ARROW = pa.Array | pa.ChunkedArray
+_UNFIT = (pa.ArrowException, TypeError, ValueError)  # what Arrow raises over odd values
 _WIDE = 512  # columns of a sparse matrix, above which it becomes components
 _COMPONENTS = 256
 _ROWS = 12_000  # about as many rows of a sparse matrix have a say in its components
@@ -86,19 +87,15 @@ def _from_pandas(frame: Any) -> Any:
     """The frame as an Arrow table; a column of numbers and words is read as its words."""
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
-    except (pa.ArrowException, TypeError, ValueError):
+    except _UNFIT:
         mixed = [name for name, kind in frame.dtypes.items() if kind == object]  # noqa: E721
-    as_words = {name: frame[name].map(_word, na_action="ignore") for name in mixed}
+    as_words = {name: frame[name].map(str, na_action="ignore") for name in mixed}
     try:
         return pa.Table.from_pandas(frame.assign(**as_words), preserve_index=False)
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except _UNFIT as error:
         raise InputError(
             f"the frame cannot be read ({one_line(error)}); give each column one kind of value"
         ) from None
-
-
-def _word(value: Any) -> str:
-    return value if isinstance(value, str) else str(value)
 
 
 def _from_columns(columns: Mapping[str, Any]) -> Any:
@@ -107,8 +104,8 @@ def _from_columns(columns: Mapping[str, Any]) -> Any:
     for name, values in columns.items():
         try:
             held[name] = pa.array(values, from_pandas=True)
-        except (pa.ArrowException, TypeError, ValueError):
-            held[name] = pa.array([None if v is None else _word(v) for v in values])
+        except _UNFIT:
+            held[name] = pa.array([None if v is None else str(v) for v in values])
     if len({len(column) for column in held.values()}) > 1:
         sizes = listed([f"{name} has {len(column)}" for name, column in held.items()])
         raise InputError(f"columns must be equally long, and {sizes}; fill the short ones up")
@@ -149,8 +146,8 @@ def _from_array(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
         return _data(channels_first(x), labels, options, "image", [])
     with np.errstate(over="ignore", invalid="ignore"):
         table = np.array(x, dtype=np.float32)
-    said = fill_gaps(table, options.missing, "x")
-    return _data(table, labels, options, "vector", [said] if said else [])
+    note = fill_gaps(table, options.missing, "x")
+    return _data(table, labels, options, "vector", [note] if note else [])
 
 
 def _from_sparse(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
@@ -163,9 +160,9 @@ def _from_sparse(source: Any, labels: Any, options: ReadOptions) -> LabelledData
 
 
 def sparse_table(source: Any) -> NDArray[np.float32]:
-    """A narrow sparse matrix as it is, a wide one as components; their rows' order has no say.
+    """A sparse matrix of up to 512 columns as it is, a wider one as components.
 
-    Up to 512 columns are narrow. Wider ones, such as TF-IDF, never become dense as a whole.
+    A wide one, such as TF-IDF, never becomes dense as a whole; the rows' order has no say.
 
     >>> from scipy.sparse import csr_array
     >>> wide = csr_array(np.random.default_rng(0).random((600, 5000)) < 0.01)
@@ -227,12 +224,8 @@ def _hugging_face(source: Any) -> tuple[Any, dict[str, tuple[str, ...]]]:
 def _data(
     x: NDArray[Any], labels: Any, options: ReadOptions, how: How, notes: list[str]
 ) -> LabelledData:
-    codes, classes, said = labels_of(
-        _label_array(labels, len(x)),
-        "labels",
-        lambda row: f"row {row} (the first is 0)",
-        options,
-    )
+    given, place = _label_array(labels, len(x)), "row {} (the first is 0)".format
+    codes, classes, more = labels_of(given, "labels", place, options)
     return LabelledData(
         x=x,
         labels=codes,
@@ -241,7 +234,7 @@ def _data(
         trusted=np.zeros(len(x), np.bool_),
         features=(Feature("x", how, int(np.prod(x.shape[1:]))),),
         origin=Origin("memory", (), "", label="labels"),
-        notes=(*notes, *said),
+        notes=(*notes, *more),
     )
 
 
@@ -260,7 +253,7 @@ def _label_array(labels: Any, n: int) -> Any:
     try:
         # NaN among words is how pandas says that there is none.
         return values if isinstance(values, _ARROW) else pa.array(values, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except _UNFIT as error:
         raise InputError(
             f"labels must be whole numbers or texts, one an example ({one_line(error)}); check them"
         ) from None

@@ -1,9 +1,9 @@
 """Examples with labels that may be wrong, as every reader hands them over."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,22 +13,9 @@ from dris.core.frozen import read_only, same_value
 from dris.core.validate import check_ids
 
 Value = int | str | bool
-How = Literal[
-    "number",
-    "gap",
-    "yes/no",
-    "days",
-    "hours",
-    "one-hot",
-    "hashed",
-    "text",
-    "sentence",
-    "vector",
-    "components",
-    "image",
-]
-# One column of the file that became many numbers of one kind: they are scaled together.
-TOGETHER = ("one-hot", "hashed", "text", "sentence", "components")
+Numeric = Literal["number", "gap", "yes/no", "days", "hours", "vector", "image"]
+Together = Literal["one-hot", "hashed", "text", "sentence", "components"]  # scaled together
+How = Numeric | Together
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +24,9 @@ class Feature:
 
     `how` is "number" (as it is), "gap" (1 where the number is missing), "yes/no" (1 and 0), "days"
     (since 1970-01-01, and where in the week, the year and the day), "hours" (of the day), "one-hot"
-    (one place for each of `categories`), "hashed" (how common the value is, a place for each of
-    the commonest, places that the others share), "text" (components of words and characters),
-    "sentence" (an embedding), "vector" (each element), "components" (of a sparse matrix) or "image"
-    (pixels).
+    (a place for each of `categories`), "hashed" (how common the value is, a place for each of the
+    commonest, places that the others share), "text" (components of words and characters),
+    "sentence" (an embedding), "vector", "components" (of a sparse matrix) or "image" (pixels).
 
     >>> Feature("colour", "one-hot", 2, ("blue", "red")).names()
     ('colour=blue', 'colour=red')
@@ -64,17 +50,17 @@ class Feature:
             return (self.column, *(f"{self.column} ({part})" for part in self.categories))
         if self.how == "gap":
             return (f"{self.column}=(missing)",)
-        if self.how in ("vector", "image", "text", "sentence", "components"):
-            return tuple(f"{self.column}[{i}]" for i in range(self.width))
-        return (self.column,)
+        if self.how in ("number", "yes/no"):
+            return (self.column,)
+        return tuple(f"{self.column}[{i}]" for i in range(self.width))
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where data came from: what was read, and a fingerprint of every byte of it.
+    """What was read, and a fingerprint of every byte of it.
 
-    `format` is "csv", "parquet", "npz", "npy", "images" or "huggingface"; `label` and `id` are
-    the names of those columns, `columns` those of all.
+    `format` is the name of a format or "memory"; `label` and `id` are the names of those columns,
+    `columns` those of all.
     """
 
     format: str
@@ -99,10 +85,10 @@ class Origin:
 class Leak:
     """A column that repeats the given label or nearly determines it.
 
-    `share` is how much of what the commonest class does not explain it tells, 1 being all;
-    `left_out` says whether it was kept from what is learned from. While such a column is learned
-    from, proxies agree with every given label, and no limit on wrong ones means anything.
-    `words` are those of a column of texts that say the label, where only they are left out.
+    While such a column is learned from, proxies agree with every given label, and no limit on wrong
+    ones means anything. `share` is how much of what the commonest class does not explain it
+    determines; `words` are those of a column of texts that say the label, where only they are left
+    out.
     """
 
     column: str
@@ -112,10 +98,10 @@ class Leak:
 
     def __str__(self) -> str:
         if self.words:
-            said = ", ".join(map(repr, self.words[:6])) + ", …" * (len(self.words) > 6)
+            some = ", ".join(map(repr, self.words[:6])) + ", …" * (len(self.words) > 6)
             then = "left out" if self.left_out else "learned from all the same"
             return (
-                f"column {self.column!r} says the given label in words ({said}), wrong ones "
+                f"column {self.column!r} says the given label in words ({some}), wrong ones "
                 f"included, and they are {then}"
             )
         what = "repeats" if self.share >= 0.9995 else f"tells {self.share:.1%} of"
@@ -132,9 +118,6 @@ class LabelFinding:
         count: How many rows (classes for "spellings" and "few") it concerns.
         text: A sentence with counts and examples.
         rows: Positions of the rows, the first thousand.
-
-    >>> print(LabelFinding("few", 1, "1 class has one row only: 'dgo'", (7,)))
-    1 class has one row only: 'dgo'
     """
 
     kind: str
@@ -150,12 +133,7 @@ class LabelFinding:
 class Unlabelled:
     """Rows that have no label: nothing is learned from them, but a label can be suggested.
 
-    Attributes:
-        rows: Where they stand among all rows of the source, the first being 0.
-        total: How many rows the source has, with and without a label.
-        ids: Their names.
-        x: Their features.
-        paths: Where their images lie.
+    `rows` are where they stand among all `total` rows of the source, the first being 0.
     """
 
     rows: NDArray[np.int64]
@@ -183,17 +161,16 @@ class LabelledData:
         trusted: True where the user says that the label is right.
         features: Which columns x was made from, and how.
         origin: What was read.
-        names: What to call each class; the values of `classes` unless the data says more.
+        names: What to call each class; the values of `classes` by default.
         paths: Where each image lies, when images were read from files.
-        made_small: Whether x holds images smaller than their files, and nobody had named a size:
-            who reads the files again may see more.
-        notes: What a reader left out, filled in or found out, a sentence each.
+        notes: What a reader left out, filled in or noticed, a sentence each.
         findings: What was seen in the labels before anything trains; their sentences are notes.
         leaks: Columns that repeat the given label, left out or not.
-        groups: A number for each example, the same for those with exactly the same features, so
-            that they can be kept in one fold; None when there are no two such.
-        shown: The table the data came from, when it came from memory: for a person to look at.
-        unlabelled: The rows of the source that have no label, which are no examples; None without.
+        groups: A number for each example, equal for those with exactly the same features, so that
+            they can be kept in one fold; None when no two are the same.
+        shown: The table of data that came from memory, for a person to look at.
+        made_small: True if x holds images smaller than their files and nobody named a size.
+        unlabelled: The rows of the source that have no label; None without.
 
     >>> data = LabelledData.of(np.eye(2), [0, 1], classes=("cat", "dog"))
     >>> data, data.given().tolist()
@@ -209,9 +186,9 @@ class LabelledData:
     origin: Origin
     names: tuple[str, ...] = ()
     paths: NDArray[np.str_] | None = None
-    notes: tuple[str, ...] = field(default=())
-    findings: tuple[LabelFinding, ...] = field(default=())
-    leaks: tuple[Leak, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    findings: tuple[LabelFinding, ...] = ()
+    leaks: tuple[Leak, ...] = ()
     groups: NDArray[np.int64] | None = None
     shown: Any = None
     made_small: bool = False
@@ -240,11 +217,7 @@ class LabelledData:
         ids: Any = None,
         trusted: Any = None,
     ) -> "LabelledData":
-        """Data that is in memory already; ids are positions and nothing is trusted unless given.
-
-        >>> LabelledData.of(np.zeros((1, 3)), [0], classes=("a", "b"), ids=["r1"]).ids.tolist()
-        ['r1']
-        """
+        """Data that is in memory already; ids are positions and nothing is trusted by default."""
         images = x.ndim == 4 and x.dtype == np.uint8
         values = x if images else np.asarray(x, dtype=np.float32)
         width = int(np.prod(values.shape[1:]))
@@ -273,11 +246,7 @@ class LabelledData:
 
     @property
     def rows(self) -> NDArray[np.int64]:
-        """Where each example stands among all rows of the source, those without a label counted.
-
-        >>> LabelledData.of(np.eye(2), [0, 1], classes=("a", "b")).rows.tolist()
-        [0, 1]
-        """
+        """Where each example stands among all rows of the source, those without a label counted."""
         if self.unlabelled is None:
             return np.arange(len(self))
         there = np.ones(self.unlabelled.total, dtype=np.bool_)
@@ -290,26 +259,20 @@ class LabelledData:
         return tuple(name for feature in self.features for name in feature.names())
 
     @property
-    def stretches(self) -> tuple[int | tuple[int, int], ...]:
+    def column_groups(self) -> tuple[int | tuple[int, int], ...]:
         """The widths of what is scaled together: each number alone, or all that a column became.
 
         A date is its days, and its places in the week, the year and the day, which weigh as one.
-
-        >>> from dataclasses import replace
-        >>> y = Feature("y", "one-hot", 3, ("a", "b", "c"))
-        >>> table = LabelledData.of(np.eye(4), [0, 1, 0, 1], classes=("no", "yes"))
-        >>> replace(table, features=(Feature("x", "number"), y)).stretches
-        (1, 3)
         """
-        found: list[int | tuple[int, int]] = []
+        groups: list[int | tuple[int, int]] = []
         for feature in self.features:
             if feature.how == "days" and feature.width > 1:
-                found += [1, (feature.width - 1, 1)]
-            elif feature.how in TOGETHER:
-                found.append(feature.width)
+                groups += [1, (feature.width - 1, 1)]
+            elif feature.how in get_args(Together):
+                groups.append(feature.width)
             else:
-                found += [1] * feature.width
-        return tuple(found)
+                groups += [1] * feature.width
+        return tuple(groups)
 
     def given(self, labels: NDArray[np.int64] | None = None) -> NDArray[Any]:
         """Labels as the user wrote them: the given ones, or others in 0..C-1."""
@@ -322,16 +285,14 @@ class LabelledData:
 
     def to_dict(self) -> dict[str, Any]:
         """What a recipe or a report needs to say about the data, as values that JSON can hold."""
-        encoded: list[Mapping[str, Any]] = [
-            {"column": f.column, "how": f.how, "width": f.width} for f in self.features
-        ]
+        features = [{"column": f.column, "how": f.how, "width": f.width} for f in self.features]
         return {
             **self.origin.to_dict(),
             "examples": len(self),
             "shape": list(self.x.shape[1:]),
             "classes": list(self.classes),
             "trusted": int(self.trusted.sum()),
-            "features": encoded,
+            "features": features,
             "notes": list(self.notes),
             "leaks": [asdict(leak) for leak in self.leaks],
         }
@@ -365,7 +326,7 @@ class Change:
 
 
 def set_unlabelled_aside(data: LabelledData) -> LabelledData:
-    """The data without the rows whose label is -1, which are put aside as `unlabelled`.
+    """The data without the rows whose label is -1, which become `unlabelled`.
 
     >>> data = LabelledData.of(np.eye(3), [0, -1, 1], classes=("a", "b"))
     >>> kept = set_unlabelled_aside(data)

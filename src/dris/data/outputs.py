@@ -8,13 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dris.core.errors import InputError
-from dris.data.files import (
-    PathLike,
-    fingerprint_of,
-    listed,
-    one_line,
-    reading,
-)
+from dris.data.files import PathLike, fingerprint_of, listed, one_line, reading
 from dris.data.formats import BY_NAME
 from dris.data.labelled import Change, LabelledData
 from dris.data.tables.csvfile import write_lines
@@ -35,9 +29,8 @@ def write_data(
 ) -> Path:
     """Write the data again, from its own files: same columns, same types, same order.
 
-    CSV gives CSV whose kept lines have the same bytes; Parquet gives Parquet with the same schema
-    and metadata; NPZ and NPY give NPZ; a saved Hugging Face data set gives Parquet; a folder of
-    images gives a CSV of paths, labels and ids, the images stay where they are.
+    Kept lines of CSV have the same bytes, Parquet the same schema and metadata; NPY gives NPZ, a
+    saved Hugging Face data set Parquet, a folder of images a CSV of paths, labels and ids.
 
     Args:
         data: What `read_data` returned.
@@ -79,10 +72,7 @@ def write_ids(
     force: bool = False,
     writer: Writer | None = None,
 ) -> Path:
-    """Write the ids of the kept examples as CSV, one a line, with further columns if given.
-
-    Text that a spreadsheet could take for a formula gets an apostrophe in front.
-    """
+    """Write the ids of the kept examples as CSV, one a line, with further columns if given."""
     change = _change(data, positions, columns, None)
     header = [data.origin.id or "row", *change.columns]
     with _writer(data, force, writer).file(path) as temporary:
@@ -135,11 +125,8 @@ def _change(
     new = None
     if labels is not None:
         y = np.asarray(labels)
-        if (
-            y.shape != (n,)
-            or y.dtype.kind not in "iu"
-            or not 0 <= y.min() <= y.max() < len(data.classes)
-        ):
+        known = y.shape == (n,) and y.dtype.kind in "iu"
+        if not (known and 0 <= y.min() <= y.max() < len(data.classes)):
             raise InputError(f"labels must be {n} whole numbers in 0..{len(data.classes) - 1}")
         new = data.given(y)
     return Change(keep, added, new, marks)
@@ -172,19 +159,12 @@ def _over_all_rows(data: LabelledData, change: Change, also: bool) -> Change:
 
 def _refuse_changed(data: LabelledData) -> None:
     """The files must be those that were read: positions mean nothing in others."""
-    files = data.origin.files
+    files, aside = data.origin.files, data.unlabelled
     if data.paths is not None and data.origin.format != "images":
-        files = (*files, *map(Path, _all_paths(data)))
+        paths = np.array(data.paths, dtype=object)
+        if aside is not None and aside.paths is not None:
+            paths = np.empty(aside.total, dtype=object)
+            paths[data.rows], paths[aside.rows] = data.paths, aside.paths
+        files = (*files, *map(Path, paths))
     if fingerprint_of(files) != data.origin.fingerprint:
         raise InputError(f"{files[0]} has changed since it was read; read it again")
-
-
-def _all_paths(data: LabelledData) -> list[str]:
-    """The paths of all images that the table names, in its order."""
-    own: list[str] = [] if data.paths is None else data.paths.tolist()
-    aside = data.unlabelled
-    if aside is None or aside.paths is None:
-        return own
-    whole = np.empty(aside.total, dtype=object)
-    whole[data.rows], whole[aside.rows] = own, aside.paths.tolist()
-    return [str(path) for path in whole]

@@ -1,9 +1,8 @@
 """The one door through which commands write: what dris did not write is never replaced.
 
 Beside its outputs dris keeps `.dris-written.json`, the SHA-256 of each file it wrote there. A file
-that is not listed is foreign; one that is listed and has other bytes was edited since, and belongs
-to whoever edited it. Neither is ever replaced, nor is anything that the command reads; with
-`force` an output that is as dris left it is, and without it is refused like the others.
+that is not listed is foreign; one with other bytes was edited since. Neither is ever replaced, nor
+is anything that the command reads; an output that is as dris left it is, with `force`.
 """
 
 import glob
@@ -35,9 +34,6 @@ Written = dict[str, list[str]]  # by file name: its bytes, and those that were t
 class Writer:
     """What one command may write: its wish to replace its own outputs, and all that it reads.
 
-    A set of outputs appears `together`: written under other names first, then listed at once and
-    renamed one by one. Killed in between, the next command knows its own half and finishes it.
-
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     theirs, ours = Path(folder, "theirs.txt"), Path(folder, "ours.txt")
@@ -54,9 +50,10 @@ class Writer:
 
     @contextmanager
     def together(self) -> Iterator["Writer"]:
-        """A writer for a set of outputs: none is to be seen before all are written.
+        """A writer for a set of outputs: none is seen before all are written.
 
-        Killed while they are given their names, the same command may finish its half.
+        They are written under other names, then listed at once and renamed one by one. Killed in
+        between, the next command knows its own half and finishes it.
         """
         held: dict[Path, Path] = {}
         try:
@@ -68,14 +65,11 @@ class Writer:
 
     def reading(self, *paths: PathLike | None) -> "Writer":
         """The same writer of a command that reads these too: files, folders, patterns."""
-        found = list(self.inputs)
-        for path in paths:
-            if path is None:
-                continue
-            given = Path(path).expanduser()
+        inputs = list(self.inputs)
+        for given in (Path(path).expanduser() for path in paths if path is not None):
             pattern = glob.has_magic(str(given)) and not os.path.lexists(given)
-            found += [Path(match) for match in glob.glob(str(given))] if pattern else [given]
-        return replace(self, inputs=tuple(found))
+            inputs += [Path(match) for match in glob.glob(str(given))] if pattern else [given]
+        return replace(self, inputs=tuple(inputs))
 
     def refuse(self, *paths: PathLike) -> None:
         """Stop before the work when one of its results could not be written."""
@@ -156,9 +150,8 @@ class Writer:
                 remove_left(folder)
 
     def remove(self, path: Path) -> None:
-        """Remove an output that is as dris left it; any other is refused."""
-        own = replace(self, force=True)
-        own.refuse(path)
+        """Remove an output that is as dris left it; refuse any other."""
+        replace(self, force=True).refuse(path)
         with writing(path):
             path.unlink(missing_ok=True)
 
@@ -216,18 +209,7 @@ OWN = Writer(force=True)  # for what goes on when it is called again, such as an
 
 
 def place_new(fresh: Path, target: Path) -> None:
-    """Rename a finished file to a name that nothing has; what came in between stays.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     a, b = Path(folder, "a"), Path(folder, "b")
-    ...     _ = a.write_text("new"), b.write_text("precious")
-    ...     try:
-    ...         place_new(a, b)
-    ...     except InputError:
-    ...         b.read_text()
-    'precious'
-    """
+    """Rename a finished file to a name that nothing has; refuse if something came in between."""
     try:
         os.link(fresh, target)
     except FileExistsError:
@@ -243,8 +225,8 @@ def place_new(fresh: Path, target: Path) -> None:
 
 def written_in(folder: Path) -> Written:
     """The names that dris wrote in a folder, each with the SHA-256 it may have."""
-    found: Written = _noted(folder)["files"]
-    return found
+    files: Written = _noted(folder)["files"]
+    return files
 
 
 def _noted(folder: Path) -> dict[str, Any]:
@@ -325,9 +307,8 @@ def _lies_in(own: os.stat_result, target: Path, folder: Path) -> bool:
 def _alone_in(folder: Path, seconds: float = 2.0) -> Iterator[None]:
     """Let commands that write into one folder list their files one after the other.
 
-    The lock lies in the system's temporary folder: none is left where people look. Nobody waits for
-    ever, and some disks know no locks. Then a name may be lost from the list, and its file is
-    refused, not replaced.
+    The lock lies in the system's temporary folder. Where it cannot be had, a name may be lost from
+    the list, and its file is refused, not replaced.
     """
     from filelock import FileLock, Timeout
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from dris.core.errors import InputError
 from dris.core.noise.flips import NoisyLabels, flip_labels
-from dris.data.files import named
+from dris.data.files import check_named
 from dris.data.labelled import LabelledData
 from dris.learn.attack import attacker_norms
 from dris.learn.engines.processes import Progress
@@ -59,4 +59,4 @@ def corrupted(
 
 def truth_beside(path: Path) -> Path:
     """Where the truth about a corrupted copy is kept."""
-    return named(path).with_name(f"{path.stem}-truth.csv")
+    return check_named(path).with_name(f"{path.stem}-truth.csv")

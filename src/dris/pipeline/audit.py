@@ -21,8 +21,8 @@ from dris.core.files import make_folder
 from dris.core.sanitize import from_json
 from dris.core.select.selection import Subset
 from dris.core.streams import rng_for
-from dris.data.display import looks
-from dris.data.files import fingerprint_of, named, one_line
+from dris.data.display import show_rows
+from dris.data.files import check_named, fingerprint_of, one_line
 from dris.data.labelled import LabelledData
 from dris.data.writer import Writer
 from dris.pipeline.answers import answer_sheet, heading_after, read_answers
@@ -46,7 +46,7 @@ def beside(path: Path) -> Path:
     >>> str(beside(Path("audit.csv")))
     'audit.json'
     """
-    return named(path).with_suffix(".json")
+    return check_named(path).with_suffix(".json")
 
 
 def write_audit(
@@ -95,7 +95,7 @@ def write_audit(
     make_folder(path.parent)
     with writer.together() as both:
         both.write(beside(path), [(json.dumps(note, indent=1) + "\n").encode()])
-        both.write(path, [answer_sheet(rows, looks(kept, drawn))])
+        both.write(path, [answer_sheet(rows, show_rows(kept, drawn))])
     none, one = (
         audit_limit(size=len(kept), checked=count, wrong=min(wrong, count), delta=delta)
         for wrong in (0, 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from dris.core.sanitize import guarded, guarded_cell
-from dris.data.display import looks, unlabelled_looks
+from dris.data.display import show_rows, show_unlabelled
 from dris.data.writer import Writer
 from dris.pipeline.decision import Decision
 
@@ -27,7 +27,7 @@ def issues_text(decision: Decision, columns: Sequence[str] = ()) -> str:
     shown: dict[str, list[str]] = {}
     if columns:
         at = none if suspects is None else suspects.positions
-        shown = looks(decision.data, at, columns)
+        shown = show_rows(decision.data, at, columns)
     writer.writerow([*COLUMNS, *(guarded(_apart(name)) for name in shown)])
     for place, one in enumerate(suspects or ()):
         cells = (str(one.id), one.given, one.suggested, f"{one.suspicion:.6g}")
@@ -37,7 +37,7 @@ def issues_text(decision: Decision, columns: Sequence[str] = ()) -> str:
         own = [*map(guarded, cells[:3]), cells[3], dropped, guarded(one.why)]
         writer.writerow([*own, *(guarded_cell(cells[place]) for cells in shown.values())])
     aside = decision.unlabelled()
-    beside = unlabelled_looks(decision.data, columns) if columns else {}
+    beside = show_unlabelled(decision.data, columns) if columns else {}
     for place, (name, label) in enumerate(zip(aside["id"], aside["suggested"], strict=True)):
         why = "no label" + (f"; models trained on what is kept say {label}" if label else "")
         own = [guarded(str(name)), "", guarded(label), "", "yes", guarded(why)]

@@ -283,7 +283,7 @@ def foretold(dynamics: Dynamics) -> float | None:
 def scaling(data: LabelledData, features: Any = None) -> Columns:
     """How the proxies' table is standardised: what one column became is scaled as one."""
     own = features is None and data.x.ndim == 2
-    return data.stretches if own and any(s != 1 for s in data.stretches) else True
+    return data.column_groups if own and any(s != 1 for s in data.column_groups) else True
 
 
 def _planted(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dris.core.errors import InputError
 from dris.core.streams import hashed_order
-from dris.data.display import as_text, columns_to_show, looks
+from dris.data.display import as_text, columns_to_show, show_rows
 from dris.data.labelled import LabelledData
 
 MAX_SHOWN = 2_000
@@ -60,7 +60,7 @@ def details_of(data: LabelledData, positions: NDArray[np.int64]) -> Details:
     if not names:
         return Details(pictures)
     columns, rows = rows_of(
-        names[:MAX_COLUMNS], lambda at, some: looks(data, at, some), positions, budget=budget
+        names[:MAX_COLUMNS], lambda at, some: show_rows(data, at, some), positions, budget=budget
     )
     return Details(pictures, columns, rows, len(names[MAX_COLUMNS:]))
 

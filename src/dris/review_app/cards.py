@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.data.display import looks
+from dris.data.display import show_rows
 from dris.data.labelled import LabelledData
 from dris.report_page.details import picture_bytes
 
@@ -24,7 +24,7 @@ class CardContents:
 
     def __init__(self, data: LabelledData, positions: NDArray[np.int64]) -> None:
         self._data, self._positions = data, positions
-        self._columns = looks(data, positions)
+        self._columns = show_rows(data, positions)
         self._place = {at: k for k, at in enumerate(positions.tolist())}
         self._texts: list[str] | None = None
         files = data.origin.files
@@ -39,7 +39,7 @@ class CardContents:
     def fields(self, positions: list[int]) -> list[list[tuple[str, str]]]:
         """Column and value of each example, as they are written."""
         others = [at for at in positions if at not in self._place]
-        more = looks(self._data, np.array(others)) if others else {}
+        more = show_rows(self._data, np.array(others)) if others else {}
         other_place = {at: k for k, at in enumerate(others)}
         rows = []
         for at in positions:

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-MOST_STRAYS = 10  # one in so many cells may be no number, and the column still is one
-SAME_STRAYS = 3  # different words in place of numbers, of which there may be as many as numbers
-MANY_NUMBERS = 50  # different ones: with fewer the column is better taken for categories then
+ONE_STRAY_IN = 10  # one in so many cells may be no number, and the column still is one
+MAX_STRAY_WORDS = 3  # different words in place of numbers, of which there may be as many as numbers
+MIN_NUMBERS = 50  # different ones: with fewer the column is better taken for categories then
 _UNIT = r"^[-+]?\d[\d.,']*\s*(?P<unit>[\p{L}µ°²³/]{1,6})$"
 _SPACES = "[ \u00a0\u2009\u202f]"
 _MONEY = r"[$€£¥₹₽₩]|USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|CZK|Rs\.?|kr\.?|zł"
@@ -35,6 +36,7 @@ _DATES = (
 )
 _SHORT_YEAR = r"^\d{1,2}[./-](\d{1,2}|[A-Za-z]{3})[./-]\d{2}(\s|$)"  # 4.2.1 is a version
 _TIMES = ("", " %H:%M:%S", " %H:%M", " %I:%M:%S %p", " %I:%M %p")
+_STYLES = tuple(date + time for time in _TIMES for date in _DATES)
 PARTS = ("day", "weekday sin", "weekday cos", "year sin", "year cos")
 CLOCK = ("hour sin", "hour cos")
 
@@ -56,18 +58,11 @@ class Parsed:
 def parse_numbers(cells: Any, *, comma: bool = False) -> Parsed | None:
     """The numbers in a column of text, or None when it is something else.
 
-    A column is numbers when at most a tenth of its cells that are not missing are none, or up to
-    half, which are the same word or two: what somebody wrote where there is no number. `comma`
-    settles what 1,234 means where no other cell does: 1.234, as where semicolons part cells.
+    At most a tenth of the cells that are not missing may be no numbers, or up to half if they are
+    the same word or two. `comma` settles what 1,234 means where no other cell does: 1.234.
 
-    >>> parse_numbers(pa.array(["$1,200.50", "$3", None])).values.to_pylist()
-    [1200.5, 3.0, None]
-    >>> parse_numbers(pa.array(["1.234,5 €", "(7,25)"])).values.to_pylist()
-    [1234.5, -7.25]
-    >>> parse_numbers(pa.array(["12 %", "7.5%"])).values.to_pylist()
-    [12.0, 7.5]
-    >>> parse_numbers(pa.array(["70.5 kg", "81kg"])).values.to_pylist()
-    [70.5, 81.0]
+    >>> parse_numbers(pa.array(["1.234,5 €", "(7,25)", None])).values.to_pylist()
+    [1234.5, -7.25, None]
     >>> parse_numbers(pa.array(["red", "7"])) is None
     True
     """
@@ -89,7 +84,7 @@ def parse_numbers(cells: Any, *, comma: bool = False) -> Parsed | None:
     if not count:
         return None
     most = max(as_points, as_commas)
-    few = most * MOST_STRAYS >= count * (MOST_STRAYS - 1)
+    few = most * ONE_STRAY_IN >= count * (ONE_STRAY_IN - 1)
     if not few and not _same_strays(bare, commas if as_commas > as_points else points, most, count):
         return None
     german = as_commas > as_points or (as_commas == as_points and comma and _any_comma(bare))
@@ -102,19 +97,18 @@ def parse_numbers(cells: Any, *, comma: bool = False) -> Parsed | None:
     fine = pc.fill_null(fine, False)
     values = pc.if_else(fine, digits, None).cast(pa.float64())
     style = [_style(cells, bare, german), f"the unit {unit}" if unit else ""]
-    told = ", ".join(word for word in style if word)
-    return Parsed(values, told, pc.and_(there, pc.invert(fine)))
+    return Parsed(values, ", ".join(filter(None, style)), pc.and_(there, pc.invert(fine)))
 
 
 def _unit(bare: Any, count: int) -> str:
     """The unit that nearly all numbers end in, "" without one."""
-    found = pc.extract_regex(bare, _UNIT).field("unit").drop_null()
-    if not len(found) or len(found) * MOST_STRAYS < count * (MOST_STRAYS - 1):
+    units = pc.extract_regex(bare, _UNIT).field("unit").drop_null()
+    if not len(units) or len(units) * ONE_STRAY_IN < count * (ONE_STRAY_IN - 1):
         return ""
-    counts = pc.value_counts(found)
+    counts = pc.value_counts(units)
     sizes = counts.field("counts").to_pylist()
     most = max(range(len(sizes)), key=lambda i: (sizes[i], str(counts.field("values")[i])))
-    enough = sizes[most] * MOST_STRAYS >= count * (MOST_STRAYS - 1)
+    enough = sizes[most] * ONE_STRAY_IN >= count * (ONE_STRAY_IN - 1)
     return str(counts.field("values")[most]) if enough else ""
 
 
@@ -124,21 +118,19 @@ def _same_strays(bare: Any, fine: Any, numbers: int, count: int) -> bool:
         return False
     known = pc.fill_null(fine, False)
     words = pc.unique(bare.filter(pc.and_(bare.is_valid(), pc.invert(known))))
-    return len(words) <= SAME_STRAYS and len(pc.unique(bare.filter(known))) > MANY_NUMBERS
+    return len(words) <= MAX_STRAY_WORDS and len(pc.unique(bare.filter(known))) > MIN_NUMBERS
 
 
 def _style(cells: Any, bare: Any, german: bool) -> str:
     """What had to be understood, in words; nothing for bare numbers."""
-    found = []
-    if german and _any_comma(bare):
-        found.append("decimal commas")
-    elif _any_comma(bare):
-        found.append("commas between thousands")
+    parts = []
+    if _any_comma(bare):
+        parts.append("decimal commas" if german else "commas between thousands")
     if pc.any(pc.match_substring_regex(cells, _MONEY)).as_py():
-        found.append("currency")
+        parts.append("currency")
     if pc.any(pc.match_substring(cells, "%")).as_py():
-        found.append("percent")
-    return ", ".join(found)
+        parts.append("percent")
+    return ", ".join(parts)
 
 
 def _any_comma(cells: Any) -> bool:
@@ -152,30 +144,25 @@ def _count(mask: Any) -> int:
 def parse_dates(cells: Any) -> Parsed | None:
     """The dates in a column of text, or None when fewer than nine in ten cells are dates.
 
-    >>> parse_dates(pa.array(["1970-01-02", None])).values.to_pylist() == [86400000000, None]
-    True
     >>> parse_dates(pa.array(["31.12.1999", "01.02.2000"])).style
     '%d.%m.%Y'
     >>> parse_dates(pa.array(["red", "blue"])) is None
     True
     """
     distinct = pc.unique(cells.drop_null())
-    tried = distinct.take(np.linspace(0, len(distinct) - 1, min(_SAMPLE, len(distinct)), dtype=int))
-    tried = tried.take(pc.sort_indices(tried)) if len(distinct) <= _SAMPLE else _spread(distinct)
+    order = pc.sort_indices(distinct)  # the same cells are tried in whatever order they come
+    if len(order) > _SAMPLE:
+        order = order.take(np.linspace(0, len(order) - 1, _SAMPLE, dtype=int))
+    tried = distinct.take(order)
     if not len(tried) or _share(pc.match_substring_regex(tried, r"\d")) < 0.9:
         return None
-    scores = [(_share(_parse_as(tried, style).is_valid()), style) for style in _styles()]
-    best = max(score for score, _ in scores)
+    best, fitting = _fitting(tried, ["ISO", "ISO with zone", *_STYLES])
     if best < 0.9:  # what several machines wrote, or one of them in summer
-        best = _share(_parse_as(tried, _SOME).is_valid())
-        scores = [(best, _SOME)]
+        best, fitting = _fitting(tried, [_SOME])
     if best < 0.9:
         return None
-    fitting = [style for score, style in scores if score == best]
-    if len(fitting) > 1:  # the whole column may tell
-        whole = [(_share(_parse_as(distinct, style).is_valid()), style) for style in fitting]
-        best = max(score for score, _ in whole)
-        fitting = [style for score, style in whole if score == best]
+    if len(fitting) > 1:  # the whole column may decide
+        _, fitting = _fitting(distinct, fitting)
     micros = _parse_as(cells, fitting[0])
     strays = pc.and_(cells.is_valid(), micros.is_null())
     if len(strays) and _share(strays) > 0.1:
@@ -184,11 +171,7 @@ def parse_dates(cells: Any) -> Parsed | None:
 
 
 def date_pattern(style: str) -> str:
-    """A format as people write it.
-
-    >>> date_pattern("%d.%m.%Y %H:%M")
-    'DD.MM.YYYY hh:mm'
-    """
+    """A format as people write it: DD.MM.YYYY hh:mm."""
     pairs = {"%d": "DD", "%m": "MM", "%Y": "YYYY", "%y": "YY", "%b": "Mon"}
     pairs |= {"%H": "hh", "%I": "hh", "%M": "mm", "%S": "ss", "%p": "AM/PM"}
     for code, word in pairs.items():
@@ -227,8 +210,11 @@ def has_clock(micros: Any) -> bool:
     return bool((np.asarray(values) % _DAY != 0).any())
 
 
-def _styles() -> list[str]:
-    return ["ISO", "ISO with zone", *(d + t for t in _TIMES for d in _DATES)]
+def _fitting(cells: Any, styles: Sequence[str]) -> tuple[float, list[str]]:
+    """The largest share of cells that a style reads, and the styles that do."""
+    shares = {style: _share(_parse_as(cells, style).is_valid()) for style in styles}
+    best = max(shares.values())
+    return best, [style for style, share in shares.items() if share == best]
 
 
 def _parse_as(cells: Any, style: str) -> Any:
@@ -249,27 +235,18 @@ def _parse_as(cells: Any, style: str) -> Any:
             cells = pc.if_else(pc.fill_null(mask, False), cells, None)
         times = pc.strptime(cells, format=style, unit="us", error_is_null=True)
     micros = times.cast(pa.int64())
-    usual = pc.and_(
-        pc.greater(micros, _EARLIEST * _DAY),
-        pc.less(micros, _LATEST * _DAY),
-    )
+    usual = pc.and_(pc.greater(micros, _EARLIEST * _DAY), pc.less(micros, _LATEST * _DAY))
     return pc.if_else(pc.fill_null(usual, False), micros, None)
 
 
 def _each(cells: Any, zone: str | None) -> Any:
-    found = []
+    times = []
     for cell in cells:
         try:
-            found.append(cell.cast(pa.timestamp("us", zone)).as_py())
+            times.append(cell.cast(pa.timestamp("us", zone)).as_py())
         except pa.ArrowInvalid:
-            found.append(None)
-    return pa.array(found, pa.timestamp("us", zone))
-
-
-def _spread(cells: Any) -> Any:
-    """Some of many different cells, the same ones in whatever order they come."""
-    order = pc.sort_indices(cells)
-    return cells.take(order.take(np.linspace(0, len(cells) - 1, _SAMPLE, dtype=int)))
+            times.append(None)
+    return pa.array(times, pa.timestamp("us", zone))
 
 
 def _share(mask: Any) -> float:
