@@ -41,7 +41,7 @@ from dris.core.streams import rng_for, seed_for
 from dris.core.temporaries import remove_left, temporary_folder
 from dris.core.validate import check_count, check_mask, check_score, count_of, exact, part_of
 from dris.data.files import reading
-from dris.data.images.pixels import decoded
+from dris.data.images.pixels import decode_image
 from dris.data.labelled import LabelledData
 from dris.data.writer import MANIFEST, OWN, Writer, place_new
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dris import InputError
 from experiments.datasets.official_formats import Splits
-from experiments.dris_internals import decoded, from_json
+from experiments.dris_internals import decode_image, from_json
 
 _CLASSES, _TRAIN, _TEST = 101, 75_750, 25_250  # of the whole data set
 _LISTED = re.compile(r"([\w-]+)/[\w-]+")  # class/id, as in meta/train.txt
@@ -60,7 +60,7 @@ def decode_images(paths: Sequence[str] | NDArray[np.str_], size: int) -> NDArray
         raise InputError(f"size must be at least 1 pixel, got {size}")
     out = np.empty((len(paths), 3, size, size), dtype=np.uint8)
     for row, path in zip(out, paths, strict=True):
-        row[:] = decoded(str(path), str(path), size, channels=3)
+        row[:] = decode_image(str(path), str(path), size, channels=3)
     return out
 
 

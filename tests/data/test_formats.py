@@ -109,7 +109,7 @@ def test_what_a_format_reads_it_writes_and_reads_again(name, tmp_path):
 def test_labels_alone_are_those_of_the_whole_and_cost_no_features(name, tmp_path, monkeypatch):
     path, options = MADE[name](tmp_path)
     whole = read_data(path, **options)
-    for where in ("tables.labelled_table.encode", "images.image_files._decode"):
+    for where in ("tables.labelled_table.encode", "images.image_files.decode_image"):
         monkeypatch.setattr(f"dris.data.{where}", None)  # calling it would fail
     light = read_data(path, **options, features=[])
     assert light.x.shape == (len(whole), 0)

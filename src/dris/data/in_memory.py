@@ -182,10 +182,10 @@ def sparse_table(source: Any) -> NDArray[np.float32]:
 
 
 def _from_pictures(paths: Sequence[str], labels: Any, options: ReadOptions) -> LabelledData:
-    for path in paths:
-        if not os.path.isfile(path):
-            raise InputError(f"{one_line(path)} is no file; name images that are there")
-    x, _ = decode_files(paths, Path(paths[0]), options)
+    absent = next((path for path in paths if not os.path.isfile(path)), None)
+    if absent is not None:
+        raise InputError(f"{one_line(absent)} is no file; name images that are there")
+    x = decode_files(paths, Path(paths[0]), options)["x"]
     data = _data(x, labels, options, "image", [])
     return replace(data, paths=np.array(paths, dtype=np.str_))
 

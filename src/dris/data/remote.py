@@ -37,25 +37,20 @@ def _copied(system: Any, inner: str, address: str) -> Path:
     info = system.get_file_info(inner)
     if info.type == fs.FileType.NotFound:
         raise InputError(f"{address} does not exist; check the address")
-    name = Path(inner).name
     if info.type == fs.FileType.File:
-        return _file(system, info, address, name)
+        target = _cache(f"{address} {info.size} {info.mtime_ns}") / Path(inner).name
+        _copy(system, info, target)
+        return target
     inside = system.get_file_info(fs.FileSelector(inner, recursive=True))
-    files = [one for one in inside if one.type == fs.FileType.File]
-    stamp = "".join(f"{f.path} {f.size} {f.mtime_ns}\n" for f in sorted(files, key=_path))
-    folder = _cache(address + stamp) / name
+    files = sorted((f for f in inside if f.type == fs.FileType.File), key=lambda f: str(f.path))
+    stamp = "".join(f"{f.path} {f.size} {f.mtime_ns}\n" for f in files)
+    folder = _cache(address + stamp) / Path(inner).name
     for one in files:
-        _fetch(system, one, folder / os.path.relpath(one.path, inner))
+        _copy(system, one, folder / os.path.relpath(one.path, inner))
     return folder
 
 
-def _file(system: Any, info: Any, address: str, name: str) -> Path:
-    target = _cache(f"{address} {info.size} {info.mtime_ns}") / name
-    _fetch(system, info, target)
-    return target
-
-
-def _fetch(system: Any, info: Any, target: Path) -> None:
+def _copy(system: Any, info: Any, target: Path) -> None:
     if target.is_file() and target.stat().st_size == info.size:
         return
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -69,7 +64,3 @@ def _fetch(system: Any, info: Any, target: Path) -> None:
 def _cache(key: str) -> Path:
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(root, "dris", "fetched", hashlib.sha256(key.encode()).hexdigest()[:24])
-
-
-def _path(info: Any) -> str:
-    return str(info.path)

@@ -19,7 +19,7 @@ from dris.data.files import (
     reading,
     refuse_larger_than_memory,
 )
-from dris.data.images.pixels import OWN_SIZE, USUAL_SIZE, decoded, outline
+from dris.data.images.pixels import OWN_SIZE, USUAL_SIZE, decode_image, outline
 from dris.data.labelled import Change, Feature, LabelledData, Origin
 from dris.data.options import ReadOptions
 from dris.data.tables.csvfile import write_lines
@@ -56,22 +56,16 @@ def read_image_folder(files: Sequence[Path], options: ReadOptions) -> LabelledDa
         if not name.isascii() and name.encode("utf-8", "replace").decode() != name:
             raise InputError(f"the file name {name!a} in {root} is not UTF-8; rename it")
     paths = [str(file) for file in images]
-    x: NDArray[Any] = _nothing(len(images))
-    features: tuple[Feature, ...] = ()
-    if not options.labels_only:
-        x, features = decode_files(paths, root, options)
     columns = ("path", "label", "id")
     return LabelledData(
-        x=x,
         labels=np.repeat(np.arange(len(classes)), [len(group) for group in groups.values()]),
         classes=classes,
         ids=np.array(ids, dtype=np.str_),
         trusted=np.zeros(len(images), dtype=np.bool_),
-        features=features,
         origin=Origin("images", images, fingerprint_of(images), "label", "id", columns),
         paths=np.array(paths, dtype=np.str_),
         notes=(f"{other} files below {root} are no images and were left out",) if other else (),
-        made_small=_is_usual(x, options),
+        **decode_files(paths, root, options),
     )
 
 
@@ -97,16 +91,13 @@ def read_image_table(
         if bytes_field(rows.schema.field(column).type) is None:
             names = _paths(rows, column, outside=options.allow_outside)
             paths = np.array(list(names), dtype=np.str_)
-        x: NDArray[Any] = _nothing(rows.count)
-        features: tuple[Feature, ...] = ()
-        if not options.labels_only:
-            x, features = _decode(
-                lambda: _encoded(rows, column) if paths is None else _files(paths, rows),
-                rows.count,
-                rows.where,
-                column,
-                options,
-            )
+        decoded = _decode(
+            lambda: _blobs(rows, column) if paths is None else _files(paths, rows),
+            rows.count,
+            rows.where,
+            column,
+            options,
+        )
     beside = [name for name in chosen if name != column]
     notes = [f"learned from the images alone, not from {listed(beside)}"] if beside else []
     return labelled_rows(
@@ -115,11 +106,9 @@ def read_image_table(
         options,
         marks,
         beside=[] if paths is None else [Path(p) for p in paths],
-        x=x,
-        features=features,
         paths=paths,
         notes=(*marks.notes, *notes),
-        made_small=_is_usual(x, options),
+        **decoded,
     )
 
 
@@ -151,17 +140,17 @@ def _any(folder: Path) -> bool:
     return any(is_image_name(name) for name in os.listdir(folder))
 
 
-def decode_files(
-    files: Sequence[str], where: Path | str, options: ReadOptions
-) -> tuple[NDArray[np.uint8], tuple[Feature, ...]]:
-    """The images in these files as one array, and the feature that they are."""
+def decode_files(files: Sequence[str], where: Path | str, options: ReadOptions) -> dict[str, Any]:
+    """The images in these files as attributes of labelled data."""
     return _decode(lambda: ((file, file) for file in files), len(files), where, "image", options)
 
 
 def _decode(
     images: _Images, count: int, where: Path | str, column: str, options: ReadOptions
-) -> tuple[NDArray[np.uint8], tuple[Feature, ...]]:
+) -> dict[str, Any]:
     """All images as (N, C, S, S) bytes; one channel when every image is grey."""
+    if options.labels_only:
+        return {"x": np.zeros((count, 0), dtype=np.float32), "features": ()}
     side = options.image_size
     if side is not None:
         side = check_count(side, "image_size", at_least=1)
@@ -178,40 +167,46 @@ def _decode(
     refuse_larger_than_memory(where, count * channels * side * side)
     x = np.empty((count, channels, side, side), dtype=np.uint8)
     for row, (file, name) in zip(x, images(), strict=True):
-        row[:] = decoded(file, name, side, channels)
+        row[:] = decode_image(file, name, side, channels)
     x.flags.writeable = False
-    return x, (Feature(column, "image", channels * side * side),)
+    features = (Feature(column, "image", channels * side * side),)
+    small = options.image_size is None and side == USUAL_SIZE
+    return {"x": x, "features": features, "made_small": small}
 
 
-def _is_usual(x: NDArray[Any], options: ReadOptions) -> bool:
-    """True if images have the side that those are brought to for which nobody named one."""
-    return options.image_size is None and x.ndim == 4 and x.shape[-1] == USUAL_SIZE
-
-
-def _nothing(n: int) -> NDArray[Any]:
-    return np.zeros((n, 0), dtype=np.float32)
-
-
-def _paths(rows: Rows, column: str, *, outside: bool) -> Iterator[str]:
-    """The path of each image; a table has no business with files that lie elsewhere."""
+def _cells(rows: Rows, column: str) -> Iterator[tuple[int, Any]]:
+    inner = bytes_field(rows.schema.field(column).type)
     row = 0
-    home = os.path.realpath(rows.files[0].parent) if rows.files else ""
     for batch in rows.batches([column]):
-        for cell in batch.column(0).to_pylist():
-            if not cell:
+        cells = batch.column(0)
+        for cell in cells.field(inner) if inner else cells:
+            value = cell.as_py()
+            if not value:
                 raise InputError(
                     f"the image in column {one_line(column)!r} is missing in {rows.place(row)}; "
                     "fill it in or remove the row"
                 )
-            path = rows.files[0].parent / cell if rows.files else Path(cell)
-            if home and not outside and not _lies_below(path, home):
-                raise InputError(
-                    f"{rows.place(row)} names the image {one_line(cell)}, which does not lie below "
-                    f"{one_line(home)}, the folder of the table; if you trust the table, allow it "
-                    "with `allow_outside`"
-                )
-            yield str(path)
+            yield row, value
             row += 1
+
+
+def _blobs(rows: Rows, column: str) -> Iterator[tuple[Any, str]]:
+    for row, blob in _cells(rows, column):
+        yield io.BytesIO(blob), f"the image in {rows.place(row)}"
+
+
+def _paths(rows: Rows, column: str, *, outside: bool) -> Iterator[str]:
+    """The path of each image; a table has no business with files that lie elsewhere."""
+    home = os.path.realpath(rows.files[0].parent) if rows.files else ""
+    for row, cell in _cells(rows, column):
+        path = rows.files[0].parent / cell if rows.files else Path(cell)
+        if home and not outside and not _lies_below(path, home):
+            raise InputError(
+                f"{rows.place(row)} names the image {one_line(cell)}, which does not lie below "
+                f"{one_line(home)}, the folder of the table; if you trust the table, allow it "
+                "with `allow_outside`"
+            )
+        yield str(path)
 
 
 def _lies_below(path: Path, home: str) -> bool:
@@ -230,22 +225,6 @@ def _files(paths: Sequence[str] | NDArray[np.str_], rows: Rows) -> Iterator[tupl
                 "are relative to the folder of the table"
             )
         yield str(path), str(path)
-
-
-def _encoded(rows: Rows, column: str) -> Iterator[tuple[Any, str]]:
-    inner = bytes_field(rows.schema.field(column).type)
-    row = 0
-    for batch in rows.batches([column]):
-        cells = batch.column(0)
-        for cell in cells.field(inner) if inner else cells:
-            blob = cell.as_py()
-            if not blob:
-                raise InputError(
-                    f"the image in column {one_line(column)!r} is missing in {rows.place(row)}; "
-                    "fill it in or remove the row"
-                )
-            yield io.BytesIO(blob), f"the image in {rows.place(row)}"
-            row += 1
 
 
 def has_image_folders(root: Path) -> bool:

@@ -15,9 +15,13 @@ OWN_SIZE = 64  # images that are all square and alike up to this side are read a
 USUAL_SIZE = 32  # the side that all others are brought to, that of CIFAR
 _MAX_PIXELS = 50_000_000  # pixels of one image; a small file can claim to hold billions
 _GREY = ("1", "L")
+_UNREADABLE = (
+    *(OSError, SyntaxError, ValueError, LookupError, TypeError, ArithmeticError, EOFError),
+    MemoryError,
+)
 
 
-def decoded(file: Any, name: str, size: int, channels: int) -> NDArray[np.uint8]:
+def decode_image(file: Any, name: str, size: int, channels: int) -> NDArray[np.uint8]:
     """One image as (channels, size, size): shorter side to `size`, then the middle square.
 
     `file` is a path or an open file; 1 channel is grey, 3 are red, green and blue.
@@ -48,17 +52,7 @@ def _opened(file: Any, name: str) -> Iterator[Any]:
                 if image.size[0] * image.size[1] > _MAX_PIXELS:
                     raise ValueError(f"{image.size[0]} × {image.size[1]} pixels are too many")
                 yield image
-    except (
-        OSError,
-        SyntaxError,
-        ValueError,
-        LookupError,
-        TypeError,
-        ArithmeticError,
-        EOFError,
-        MemoryError,
-        Image.DecompressionBombError,
-    ) as error:
+    except (*_UNREADABLE, Image.DecompressionBombError) as error:
         raise InputError(
             f"{name} cannot be decoded ({one_line(error) or type(error).__name__}); replace it, "
             "or delete it to go on without"

@@ -4,6 +4,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -40,7 +41,7 @@ class Stored:
         with self.open() as file:
             _header(file)
             width = int(np.prod(self.shape[1:]))
-            if self.by_column:
+            if self.by_column or not self.shape:
                 flat = np.frombuffer(file.read(), dtype=self.dtype)
                 yield flat.reshape(self.shape[::-1]).T
                 return
@@ -50,11 +51,20 @@ class Stored:
                 blob = file.read(count * width * self.dtype.itemsize)
                 yield np.frombuffer(blob, dtype=self.dtype).reshape(count, *self.shape[1:])
 
+    def read_into(self, out: NDArray[Any]) -> None:
+        """Put all rows into an array, a portion at a time."""
+        begin = 0
+        for part in self.rows():
+            here = out[begin : begin + len(part)] if self.shape else out
+            with np.errstate(over="ignore", invalid="ignore"):
+                here[...] = part.reshape(here.shape)
+            begin += len(here) if self.shape else 1
+
     def whole(self) -> NDArray[Any]:
         """All of it, in the machine's own byte order."""
-        parts = [np.asarray(part) for part in self.rows()]
-        joined = np.concatenate(parts) if parts else np.empty(self.shape, self.dtype)
-        return joined.astype(self.dtype.newbyteorder("="), copy=False)
+        out = np.empty(self.shape, self.dtype.newbyteorder("="))
+        self.read_into(out)
+        return out
 
     def place(self, row: int) -> str:
         """Where a row stands, in words."""
@@ -66,12 +76,13 @@ def stored_npz(path: Path) -> dict[str, Stored]:
     if path.is_dir():
         raise InputError(f"{path} is a folder, and an NPZ file is expected; name the file")
     with reading(path, "NPZ file"), zipfile.ZipFile(path) as archive:
-        found = {}
+        arrays = {}
         for entry in archive.infolist():
             name = entry.filename.removesuffix(".npy")
             if name != entry.filename:
-                found[name] = _stored(name, path, entry.file_size, _member(path, entry.filename))
-        return found
+                member = partial(_member, path, entry.filename)
+                arrays[name] = _stored(name, path, entry.file_size, member)
+        return arrays
 
 
 def stored_npy(path: Path) -> Stored:
@@ -201,23 +212,13 @@ def _features(chosen: list[Stored], n: int) -> tuple[NDArray[Any], tuple[Feature
         raise InputError(f"{first.name} in {first.path} has rows of no numbers; add features")
     if len(first.shape) > 2:
         refuse_larger_than_memory(first.path, n * width)
-        whole = np.empty(first.shape, dtype=np.uint8)
-        begin = 0
-        for part in first.rows():
-            whole[begin : begin + len(part)] = part
-            begin += len(part)
-        return channels_first(whole), (Feature(first.name, "image", width),)
+        return channels_first(first.whole()), (Feature(first.name, "image", width),)
     refuse_larger_than_memory(first.path, n * width * 4)
     x = np.empty((n, width), dtype=np.float32)
     at, features = 0, []
     for array in chosen:
         wide = array.shape[1] if len(array.shape) == 2 else 1
-        begin = 0
-        for part in array.rows():
-            block = x[begin : begin + len(part), at : at + wide]
-            with np.errstate(over="ignore", invalid="ignore"):
-                block[:] = part.reshape(len(part), wide)
-            begin += len(part)
+        array.read_into(x[:, at : at + wide])
         at += wide
         features.append(Feature(array.name, "number" if len(array.shape) == 1 else "vector", wide))
     return x, tuple(features)
@@ -250,11 +251,7 @@ def fill_gaps(x: NDArray[np.float32], missing: str, where: str) -> str:
 
 
 def channels_first(x: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Images (N, H, W) or (N, H, W, C) as (N, C, H, W).
-
-    >>> channels_first(np.zeros((2, 8, 8, 3), dtype=np.uint8)).shape
-    (2, 3, 8, 8)
-    """
+    """Images (N, H, W) or (N, H, W, C) as (N, C, H, W)."""
     if x.ndim == 3:
         return x[:, None]
     if x.shape[1] not in (1, 3) and x.shape[3] in (1, 3):
@@ -274,13 +271,9 @@ def _column(array: Stored) -> Any:
 
 
 @contextmanager
-def _entry(path: Path, name: str) -> Iterator[IO[bytes]]:
+def _member(path: Path, name: str) -> Iterator[IO[bytes]]:
     with zipfile.ZipFile(path) as archive, archive.open(name) as file:
         yield file
-
-
-def _member(path: Path, name: str) -> Callable[[], Any]:
-    return lambda: _entry(path, name)
 
 
 def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -301,13 +294,13 @@ def _stored(name: str, path: Path, size: int, opener: Callable[[], Any]) -> Stor
             f"{name} in {path} holds Python objects, which are never unpickled; save it as an "
             "array of numbers or text"
         )
-    said = int(np.prod([*map(int, shape), dtype.itemsize], dtype=object))
-    if begins + said != size:
+    claimed = int(np.prod([*map(int, shape), dtype.itemsize], dtype=object))
+    if begins + claimed != size:
         raise InputError(
-            f"{name} in {path} says {said} bytes and holds {size - begins}; it was cut off or "
+            f"{name} in {path} says {claimed} bytes and holds {size - begins}; it was cut off or "
             "damaged, so get it again"
         )
-    refuse_larger_than_memory(path, said)
+    refuse_larger_than_memory(path, claimed)
     return Stored(name, path, shape, dtype, by_column, opener)
 
 

