@@ -55,32 +55,32 @@ def looked_at(chromium):
         )
         contexts.append(context)
         page = context.new_page()
-        found = Opened(page)
+        tab = Opened(page)
 
         def answer(route):
             if route.request.url.startswith(url):
                 return route.continue_()
-            found.troubles.append(f"asked for {route.request.url}")
+            tab.troubles.append(f"asked for {route.request.url}")
             return route.abort()
 
         def refuse(dialog):
-            found.troubles.append(f"popped up: {dialog.message}")
+            tab.troubles.append(f"popped up: {dialog.message}")
             dialog.dismiss()
 
         page.route("**/*", answer)
         page.on("dialog", refuse)
-        page.on("pageerror", lambda error: found.troubles.append(f"threw: {error}"))
+        page.on("pageerror", lambda error: tab.troubles.append(f"threw: {error}"))
         page.on(
             "console",
-            lambda said: (
-                found.troubles.append(f"logged: {said.text}")
-                if said.type in ("error", "warning")
+            lambda message: (
+                tab.troubles.append(f"logged: {message.text}")
+                if message.type in ("error", "warning")
                 else None
             ),
         )
         page.goto(url)
         page.wait_for_selector("html[data-ready]", timeout=30_000)
-        return found
+        return tab
 
     yield open_
     for context in contexts:

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.browser
 
 
 def test_everything_the_page_promises_is_there(opened, html, data):
-    found = opened(html)
-    page = found.page
+    tab = opened(html)
+    page = tab.page
     assert f"{len(data.suspects)} of 300" in page.locator("h1").inner_text()
     assert ink(page) > 10
     assert page.locator("#legend button").count() == 5
@@ -29,7 +29,7 @@ def test_everything_the_page_promises_is_there(opened, html, data):
     assert page.locator(".bar-row").count() == 4
     assert page.locator("#queue .item").count() == 24
     assert page.locator("#recipe").inner_text().count("proxies.model") == 1
-    assert found.harm == []
+    assert tab.harm == []
 
 
 def test_the_check_for_ink_sees_an_empty_plane(opened, html):
@@ -111,8 +111,8 @@ def test_a_finger_brushes_too(opened, html, data):
 
 def test_hiding_a_decision_takes_it_out_of_the_plane_and_the_count(opened, html, data):
     page = opened(html).page
-    page.locator("#legend [data-decision=dropped]").click()
-    assert page.locator("#legend [data-decision=dropped]").get_attribute("aria-pressed") == "false"
+    page.locator("#legend [data-outcome=dropped]").click()
+    assert page.locator("#legend [data-outcome=dropped]").get_attribute("aria-pressed") == "false"
     drag(page, 0.02, 0.01, 0.995, 0.97)
     assert counted(page) == (data.outcomes() != 1).sum()
 
@@ -130,7 +130,7 @@ def test_the_slider_moves_sizes_contamination_classes_and_the_plane(opened, html
     after = page.locator("#bars").inner_text(), page.locator("#alpha-mark").get_attribute("x1")
     assert before[0] != after[0]
     assert before[1] != after[1]
-    assert page.locator("#legend [data-decision=dropped]").inner_text().endswith(" 0")
+    assert page.locator("#legend [data-outcome=dropped]").inner_text().endswith(" 0")
     page.locator("#alpha-reset").click()
     assert (
         page.locator("#bars").inner_text(),
@@ -152,8 +152,8 @@ def click_answer(page, q, answer):
 def test_ticks_by_key_and_by_click_are_exported_as_the_reader_reads_them(
     opened, html, data, tmp_path
 ):
-    found = opened(html)
-    page = found.page
+    tab = opened(html)
+    page = tab.page
     assert page.locator("#queue-export").is_disabled()
     page.locator("#queue-0").focus()
     page.keyboard.press("w")
@@ -162,8 +162,8 @@ def test_ticks_by_key_and_by_click_are_exported_as_the_reader_reads_them(
     click_answer(page, 2, "unsure")
     click_answer(page, 3, "wrong")
     page.locator("#queue-3 select").select_option("")
-    told = page.locator("#queue-count").inner_text()
-    assert re.findall(r"\d+", told) == ["4", str(len(data.queue)), "1", "2", "1"]
+    counts = page.locator("#queue-count").inner_text()
+    assert re.findall(r"\d+", counts) == ["4", str(len(data.queue)), "1", "2", "1"]
     with page.expect_download() as download:
         page.locator("#queue-export").click()
     path = tmp_path / "got.csv"
@@ -185,7 +185,7 @@ def test_ticks_by_key_and_by_click_are_exported_as_the_reader_reads_them(
         AnswerLine(*names(2), "unsure", ""),
         AnswerLine(*names(3), "wrong", ""),
     ]
-    assert found.harm == []
+    assert tab.harm == []
 
 
 def test_ticks_outlive_a_reload(opened, html):
@@ -221,11 +221,11 @@ def test_fifty_thousand_examples_open_in_three_seconds(opened):
     html = render(made(50_000, classes=100))
     times = []
     for _ in range(3):  # the best of three: the machine may be busy with something else
-        found = opened(html)
-        times.append(int(found.page.get_attribute("html", "data-ready")))
-        assert found.harm == []
+        tab = opened(html)
+        times.append(int(tab.page.get_attribute("html", "data-ready")))
+        assert tab.harm == []
         if times[-1] < 3_000:
             break
     assert min(times) < 3_000
-    drag(found.page, 0.02, 0.01, 0.995, 0.97)
-    assert counted(found.page) == 50_000
+    drag(tab.page, 0.02, 0.01, 0.995, 0.97)
+    assert counted(tab.page) == 50_000

@@ -19,13 +19,13 @@ WITHOUT_POLICY = (r"<meta http-equiv[^>]*>", "")
 
 @pytest.mark.parametrize("width", [375, 1280])
 def test_hostile_text_does_nothing(opened, width):
-    found = opened(render(hostile()), width=width)
-    page = found.page
+    tab = opened(render(hostile()), width=width)
+    page = tab.page
     drag(page, 0.02, 0.01, 0.995, 0.97)
     page.locator("#queue-0").focus()
     page.keyboard.press("w")
     page.locator("#alpha").press("End")
-    assert found.harm == []
+    assert tab.harm == []
     assert any(word in page.locator("h1").inner_text() for word in HOSTILE)
     assert page.evaluate("document.querySelectorAll('script').length") == 2
 
@@ -38,14 +38,14 @@ def unescaped(page):
 
 
 def test_the_policy_stops_what_a_page_without_escaping_would_run_and_the_check_sees_it(opened):
-    found = opened(unescaped(render(hostile())))
-    assert any("Content Security Policy" in trouble for trouble in found.harm)
-    assert found.page.evaluate("window.hacked ?? null") is None
+    tab = opened(unescaped(render(hostile())))
+    assert any("Content Security Policy" in trouble for trouble in tab.harm)
+    assert tab.page.evaluate("window.hacked ?? null") is None
 
 
 def test_without_escaping_and_policy_the_text_runs_and_the_check_sees_it(opened):
-    found = opened(re.sub(*WITHOUT_POLICY, unescaped(render(hostile()))))
-    assert any(trouble.startswith("ran:") for trouble in found.harm)
+    tab = opened(re.sub(*WITHOUT_POLICY, unescaped(render(hostile()))))
+    assert any(trouble.startswith("ran:") for trouble in tab.harm)
 
 
 def test_the_check_for_requests_sees_one(opened, html):
@@ -115,7 +115,7 @@ def test_print_is_light_and_drawn_even_from_a_dark_screen(opened, html):
 
 FOCUSED = """() => {
     const e = document.activeElement, ringed = x => getComputedStyle(x).outlineStyle !== 'none';
-    const name = e.id || e.dataset.preset || e.dataset.decision || e.name || e.textContent.trim();
+    const name = e.id || e.dataset.preset || e.dataset.outcome || e.name || e.textContent.trim();
     return [name, ringed(e) || (e.type === 'radio' && ringed(e.nextElementSibling))];
 }"""
 

@@ -65,9 +65,9 @@ class Chart:
 def histogram(page: Page) -> Chart:
     """Rank variance of all examples as bars, of the canaries as a line; shares of each group."""
     top = float(np.quantile(page.rank_variance, 0.99)) or float(page.rank_variance.max()) or 0.01
-    planted = page.canary > 0
-    rest = _shares(page.rank_variance[~planted], top)
-    marked = _shares(page.rank_variance[planted], top)
+    canary = page.canary > 0
+    rest = _shares(page.rank_variance[~canary], top)
+    marked = _shares(page.rank_variance[canary], top)
     beyond = float((page.rank_variance > top).mean())
     label = (
         f"rank variance ({beyond:.1%} lie beyond, in the last bar)" if beyond else "rank variance"
@@ -82,14 +82,14 @@ def histogram(page: Page) -> Chart:
         if s > 0
     ]
     lines = []
-    if planted.any():
+    if canary.any():
         points = [f"{x.at(0)},{base}"]
         for a, b, s in zip(edges[:-1], edges[1:], marked, strict=True):
             points += [f"{x.at(a)},{y.at(s)}", f"{x.at(b)},{y.at(s)}"]
         lines.append((" ".join([*points, f"{x.at(top)},{base}"]), "canary"))
     quantiles = (0.1, 0.25, 0.5, 0.75, 0.9)
     table = [
-        (f"{q:.0%} lie below", *(_quantile(page.rank_variance[m], q) for m in (~planted, planted)))
+        (f"{q:.0%} lie below", *(_quantile(page.rank_variance[m], q) for m in (~canary, canary)))
         for q in quantiles
     ]
     return Chart(x, y, ("", "examples", "canaries"), table, bars=bars, lines=lines)

@@ -125,7 +125,7 @@ def render(page: Page) -> str:
         n=len(page.data),
         decision=page.decision,
         checks=[] if judgement is None else list(judgement.checks.values()),
-        said=sentences(page.decision, page.title, page.recipe.get("reading")),
+        text=sentences(page.decision, page.title, page.recipe.get("reading")),
         counts=dict(zip(OUTCOMES, _outcome_counts(page.outcomes()), strict=True)),
         regions=_regions(page),
         histogram=charts.histogram(page),

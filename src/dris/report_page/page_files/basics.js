@@ -1,6 +1,6 @@
 // What the page's own scripts share: packed numbers, colours, what became of whom.
 const D = JSON.parse($('data').textContent);
-const NONE = 65535, DECISIONS = ['kept', 'dropped', 'suspected', 'trusted', 'canary'];
+const NONE = 65535, OUTCOMES = ['kept', 'dropped', 'suspected', 'trusted', 'canary'];
 
 function unpack({type, data}) {
   const text = atob(data), bytes = new Uint8Array(text.length);
@@ -18,9 +18,9 @@ const variance = i => P.y[i] / 65535 * D.top;
 const idOf = i => D.ids.prefix + D.ids.words[i];
 const className = c => c === NONE ? null : D.classes[c];
 
-// The same order of precedence as the report's own decision(), at any step of the slider.
+// The same order of precedence as Page.outcomes, at any step of the slider.
 const state = {step: D.chosen};
-function decision(i) {
+function outcome(i) {
   const flags = P.flags[i];
   if (flags >> 2) return 4;
   if (flags & 2) return 3;
@@ -30,7 +30,7 @@ function decision(i) {
 
 const color = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 
-// A glyph per decision, so that colour is never the only sign. Drawn around (x, y), size s.
+// A glyph per outcome, so that colour is never the only sign. Drawn around (x, y), size s.
 const GLYPHS = [
   // Below a few pixels a square is as round as a circle, and faster.
   (c, x, y, s) => { if (s < 1.2) c.rect(x - s, y - s, 2 * s, 2 * s); else { c.moveTo(x + s, y); c.arc(x, y, 1.15 * s, 0, 7); } },

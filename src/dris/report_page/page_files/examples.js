@@ -22,30 +22,30 @@ function labels(i) {
 }
 
 function card(i) {
-  const d = decision(i), kind = P.flags[i] >> 2;
-  return el('article', {class: 'card ' + DECISIONS[d]}, face(i), labels(i),
-    el('p', {class: 'what'}, el('span', {class: 'sign', 'aria-hidden': 'true'}, MARKS[d]), ' ' + DECISIONS[d] + (kind ? ` (${D.kinds[kind - 1]})` : '')),
+  const d = outcome(i), kind = P.flags[i] >> 2;
+  return el('article', {class: 'card ' + OUTCOMES[d]}, face(i), labels(i),
+    el('p', {class: 'what'}, el('span', {class: 'sign', 'aria-hidden': 'true'}, MARKS[d]), ' ' + OUTCOMES[d] + (kind ? ` (${D.kinds[kind - 1]})` : '')),
     el('p', {class: 'fine'}, idOf(i)), el('p', {class: 'fine'}, `rank ${meanRank(i).toFixed(2)}, variance ${variance(i).toFixed(4)}`));
 }
 
-const panel = {found: [], page: 0, size: D.details && D.details.kind === 'rows' ? 3 : 6};
+const panel = {examples: [], page: 0, size: D.details && D.details.kind === 'rows' ? 3 : 6};
 
-function showFound(found, what) {
-  panel.found = found; panel.page = 0;
+function showExamples(examples, what) {
+  panel.examples = examples; panel.page = 0;
   const counts = [0, 0, 0, 0, 0];
-  for (const i of found) counts[decision(i)]++;
-  const parts = counts.map((n, d) => n ? `${number(n)} ${DECISIONS[d]}` : '').filter(Boolean);
-  $('panel-status').textContent = found.length
-    ? `${number(found.length)} example${found.length > 1 ? 's' : ''} ${what}: ${parts.join(', ')}.`
+  for (const i of examples) counts[outcome(i)]++;
+  const parts = counts.map((n, d) => n ? `${number(n)} ${OUTCOMES[d]}` : '').filter(Boolean);
+  $('panel-status').textContent = examples.length
+    ? `${number(examples.length)} example${examples.length > 1 ? 's' : ''} ${what}: ${parts.join(', ')}.`
     : `No example ${what}.`;
   turn(0);
 }
 
 function turn(by) {
-  const pages = Math.max(1, Math.ceil(panel.found.length / panel.size));
+  const pages = Math.max(1, Math.ceil(panel.examples.length / panel.size));
   panel.page = Math.min(Math.max(panel.page + by, 0), pages - 1);
   const from = panel.page * panel.size;
-  $('cards').replaceChildren(...panel.found.slice(from, from + panel.size).map(card));
+  $('cards').replaceChildren(...panel.examples.slice(from, from + panel.size).map(card));
   $('pager').hidden = pages < 2;
   $('page-at').textContent = `${number(panel.page + 1)} of ${number(pages)}`;
   $('page-back').disabled = panel.page === 0;

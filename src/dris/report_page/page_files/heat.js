@@ -7,7 +7,7 @@ function heatMap({classes, cells, picked, chosen = null}) {
   const shown = [...total.keys()].sort((a, b) => total.get(b) - total.get(a) || a - b).slice(0, MOST_CLASSES).sort((a, b) => a - b);
   const count = new Map(cells.map(([given, other, n]) => [given + ' ' + other, n]));
   const most = Math.max(1, ...cells.map(cell => cell[2]));
-  const table = el('table', {class: 'heat'}, el('caption', {}, 'Rows: the given label. Columns: what it should probably be.'));
+  const table = el('table', {class: 'heat'}, el('caption', {}, 'Rows: given label. Columns: suggested label.'));
   table.append(el('thead', {}, el('tr', {}, el('td', {}), ...shown.map(c => el('th', {scope: 'col', title: classes[c]}, el('span', {}, classes[c]))))));
   const body = el('tbody');
   for (const given of shown) {

@@ -53,7 +53,7 @@ function setStep(step) {
   state.step = step;
   $('alpha').value = step;
   drawKeep(); drawLegend(); drawPoints();
-  if (plane.region) showFound(inside(plane.region), 'in this region');
+  if (plane.region) showExamples(inside(plane.region), 'in this region');
 }
 $('alpha')?.addEventListener('input', event => setStep(Number(event.target.value)));
 $('alpha-reset')?.addEventListener('click', () => setStep(D.chosen));

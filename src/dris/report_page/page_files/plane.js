@@ -26,14 +26,14 @@ function drawPoints() {
   c.scale(dpr, dpr);
   axes(c, f);
   const groups = [[], [], [], [], []];
-  for (let i = 0; i < N; i++) groups[decision(i)].push(i);
+  for (let i = 0; i < N; i++) groups[outcome(i)].push(i);
   const size = Math.max(0.8, Math.min(2.6, 60 / Math.sqrt(N) + 0.55));
   const alpha = Math.max(0.28, Math.min(0.85, 120 / Math.sqrt(N)));
   for (const d of [1, 0, 2, 3, 4]) {
     if (plane.hidden.has(d)) continue;
     const bold = d >= 3 ? 1.5 : d === 2 ? 1.15 : 1;
     c.globalAlpha = d >= 3 ? 0.95 : alpha;
-    c.fillStyle = c.strokeStyle = color(DECISIONS[d]);
+    c.fillStyle = c.strokeStyle = color(OUTCOMES[d]);
     c.lineWidth = 1.4;
     // In pieces: one path of 50,000 overlapping shapes is slow to fill.
     for (let from = 0; from < groups[d].length; from += 400) {
@@ -83,29 +83,29 @@ function drawRegion() {
 }
 
 function inside(r) {
-  const found = [];
+  const members = [];
   const k = D.top > 0 ? 65535 * ceiling / D.top : 1;
   const x0 = r.x0 * 65535, x1 = r.x1 * 65535, y0 = r.y0 * r.y0 * k, y1 = r.y1 * r.y1 * k;
   for (let i = 0; i < N; i++) {
-    if (P.x[i] >= x0 && P.x[i] <= x1 && P.y[i] >= y0 && P.y[i] <= y1 && !plane.hidden.has(decision(i))) found.push(i);
+    if (P.x[i] >= x0 && P.x[i] <= x1 && P.y[i] >= y0 && P.y[i] <= y1 && !plane.hidden.has(outcome(i))) members.push(i);
   }
-  // What can be shown comes first, the planted last, the rest by suspicion.
+  // What can be shown comes first, canaries last, the rest by suspicion.
   const first = i => (D.details && D.details.by[i] !== undefined ? 2 : 0) + (P.flags[i] >> 2 ? 0 : 1);
-  return found.sort((a, b) => first(b) - first(a) || P.suspicion[b] - P.suspicion[a]);
+  return members.sort((a, b) => first(b) - first(a) || P.suspicion[b] - P.suspicion[a]);
 }
 
 function choose(region, what = 'in this region') {
   plane.region = region;
   drawRegion();
-  if (region) showFound(inside(region), what);
-  else { showFound([], ''); $('panel-status').textContent = 'Nothing chosen yet.'; }
+  if (region) showExamples(inside(region), what);
+  else { showExamples([], ''); $('panel-status').textContent = 'Nothing chosen yet.'; }
 }
 
 function nearest(px, py) {
   const f = frame();
   let best = -1, distance = 18 * 18;
   for (let i = 0; i < N; i++) {
-    if (plane.hidden.has(decision(i))) continue;
+    if (plane.hidden.has(outcome(i))) continue;
     const dx = toX(f, meanRank(i)) - px, dy = toY(f, height(variance(i))) - py, d = dx * dx + dy * dy;
     if (d < distance) { distance = d; best = i; }
   }
@@ -145,7 +145,7 @@ function listenToPlane() {
     const w = 0.008, x = meanRank(i), h = height(variance(i));
     plane.region = {x0: x - w, x1: x + w, y0: h - w, y1: h + w};
     drawRegion();
-    showFound([i], 'under the pointer');
+    showExamples([i], 'under the pointer');
   });
   canvas.addEventListener('pointercancel', () => { plane.drag = null; });
   for (const button of document.querySelectorAll('[data-preset]')) {
@@ -167,9 +167,9 @@ function listenToPlane() {
 
 function drawLegend() {
   const counts = [0, 0, 0, 0, 0];
-  for (let i = 0; i < N; i++) counts[decision(i)]++;
-  $('legend').replaceChildren(...DECISIONS.map((name, d) => counts[d] === 0 && d > 1 ? null : el('button', {
-    type: 'button', class: name, 'aria-pressed': String(!plane.hidden.has(d)), 'data-decision': name,
-    on: {click: () => { plane.hidden.has(d) ? plane.hidden.delete(d) : plane.hidden.add(d); drawLegend(); drawPoints(); $('legend').querySelector(`[data-decision=${name}]`).focus(); }},
+  for (let i = 0; i < N; i++) counts[outcome(i)]++;
+  $('legend').replaceChildren(...OUTCOMES.map((name, d) => counts[d] === 0 && d > 1 ? null : el('button', {
+    type: 'button', class: name, 'aria-pressed': String(!plane.hidden.has(d)), 'data-outcome': name,
+    on: {click: () => { plane.hidden.has(d) ? plane.hidden.delete(d) : plane.hidden.add(d); drawLegend(); drawPoints(); $('legend').querySelector(`[data-outcome=${name}]`).focus(); }},
   }, el('span', {class: 'sign', 'aria-hidden': 'true'}, MARKS[d]), ` ${name} `, el('span', {class: 'quiet'}, number(counts[d])))).filter(Boolean));
 }

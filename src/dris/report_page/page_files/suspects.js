@@ -1,6 +1,6 @@
 // The clearest suspects, the confusion picture, and a searchable row for every label that looks wrong.
 const SUSPECT_ROWS = 12, SUSPECT_CARDS = 3;
-const list = {all: D.suspects ? Array.from(unpack(D.suspects)) : [], found: [], page: 0, cell: null};
+const list = {all: D.suspects ? Array.from(unpack(D.suspects)) : [], matches: [], page: 0, cell: null};
 
 function clearCard(i) {
   const given = className(P.label[i]), other = className(P.suggested[i]);
@@ -21,7 +21,7 @@ function showSuspects(some) {
 
 function findSuspects() {
   const words = $('suspect-search').value.trim().toLowerCase().split(/\s+/).filter(Boolean);
-  list.found = list.all.filter(i => {
+  list.matches = list.all.filter(i => {
     if (list.cell && (P.label[i] !== list.cell[0] || P.suggested[i] !== list.cell[1])) return false;
     if (!words.length) return true;
     const held = D.details && D.details.kind === 'rows' && D.details.by[i];
@@ -29,17 +29,17 @@ function findSuspects() {
     return words.every(word => text.includes(word));
   });
   list.page = 0;
-  const where = list.cell ? ` labelled ${className(list.cell[0])} that should probably be ${className(list.cell[1])}` : '';
-  $('suspect-status').textContent = `${plural(list.found.length, 'suspect')}${where}${words.length ? ' found' : ''}, the most suspicious first.`;
-  showSuspects(list.found);
+  const where = list.cell ? ` labelled ${className(list.cell[0])} with suggested label ${className(list.cell[1])}` : '';
+  $('suspect-status').textContent = `${plural(list.matches.length, 'suspect')}${where}${words.length ? ' found' : ''}, the most suspicious first.`;
+  showSuspects(list.matches);
   turnSuspects(0);
 }
 
 function turnSuspects(by) {
-  const pages = Math.max(1, Math.ceil(list.found.length / SUSPECT_ROWS));
+  const pages = Math.max(1, Math.ceil(list.matches.length / SUSPECT_ROWS));
   list.page = Math.min(Math.max(list.page + by, 0), pages - 1);
   const from = list.page * SUSPECT_ROWS;
-  $('suspect-table').tBodies[0].replaceChildren(...list.found.slice(from, from + SUSPECT_ROWS).map(suspectRow));
+  $('suspect-table').tBodies[0].replaceChildren(...list.matches.slice(from, from + SUSPECT_ROWS).map(suspectRow));
   $('suspect-pager').hidden = pages < 2;
   $('suspect-at').textContent = `${number(list.page + 1)} of ${number(pages)}`;
   $('suspect-back').disabled = list.page === 0;
@@ -52,7 +52,7 @@ function drawConfusions() {
     list.cell = same ? null : [given, other];
     drawConfusions(); findSuspects();
     $('heat').querySelector('[aria-pressed=true]')?.focus();
-  }}) : el('p', {class: 'empty'}, 'No suspect has a label that it should rather have.'));
+  }}) : el('p', {class: 'empty'}, 'No suspect has a suggested label.'));
 }
 
 function startSuspects() {
