@@ -19,7 +19,7 @@ from dris.core.scores.formulas import Score
 from dris.core.select.gate_scores import DETECTORS
 from dris.core.select.selection import Ids, Subset, top_mask
 from dris.core.streams import check_seed
-from dris.core.validate import check_ids, check_mask, check_score, count_of, exact
+from dris.core.validate import check_mask, check_score, count_of, exact
 
 Mask = NDArray[np.bool_]
 # Chosen on digits and Fashion-MNIST, then frozen (docs/decisions/16-gated-default.md).
@@ -154,13 +154,7 @@ def gate_of(
 
 
 def keep_passed(
-    gate: Gate,
-    score: ArrayLike,
-    *,
-    fraction: float,
-    fill: bool = False,
-    seed: int = 0,
-    ids: ArrayLike | None = None,
+    gate: Gate, score: Score, *, fraction: float, fill: bool = False, seed: int = 0, ids: Ids = None
 ) -> Subset:
     """Keep the ⌊αN⌋ highest scores among what passes the gate.
 
@@ -169,45 +163,33 @@ def keep_passed(
     says by how many; with `fill` the best detector values among the rejected make up the rest.
 
     >>> gate = calibrate_gate(np.r_[np.zeros(60), np.ones(40)], np.arange(100) < 60)
-    >>> keep_passed(gate, np.arange(100), fraction=0.05).indices.tolist()
+    >>> keep_passed(gate, np.arange(100.0), fraction=0.05).indices.tolist()
     [95, 96, 97, 98, 99]
     """
-    s, n = check_score(score), gate.detector.size
-    if s.size != n:
-        raise InputError(f"score must be one per example of the gate: {n}, got {s.size}")
-    names = None if ids is None else check_ids(ids, n)
-    count, salt = count_of(fraction, n), check_seed(seed)
-    inside = np.flatnonzero(gate.passed)
-    short = max(0, count - inside.size)
-    mask, tied = _top(s, inside, count - short, salt, names)
-    if short and fill:
-        filled, equal = _top(gate.detector, np.flatnonzero(~gate.passed), short, salt, names)
-        mask, tied = mask | filled, np.concatenate((tied, equal))
+    passed, count = gate.passed, count_of(fraction, gate.detector.size)
+    inside = int(passed.sum())
+    short = max(0, count - inside)
+    mask, tied = passed, np.empty(0, dtype=np.int64)
+    if not short:
+        mask, tied = top_mask(np.where(passed, score, -np.inf), count, seed=seed, ids=ids)
+    elif fill:
+        rejected = np.where(passed, -np.inf, gate.detector)
+        filled, tied = top_mask(rejected, short, seed=seed, ids=ids)
+        mask = passed | filled
     if not mask.any():
         raise NothingPassesError(
-            f"no example is left: {inside.size} of {n} pass the gate; lower its recall, or fill up "
-            "with the best of the rejected (fill=True, the rule gated_filled)"
+            f"no example is left: {inside} of {passed.size} pass the gate; lower its recall, or "
+            "fill up with the best of the rejected (fill=True, the rule gated_filled)"
         )
     parameters = {
         "fraction": float(exact(fraction, "fraction")),
         "recall": gate.recall,
         "confidence": gate.confidence,
         "cut": gate.cut,
-        "passed": int(inside.size),
+        "passed": inside,
         "chosen": int(mask.sum()),
         "short": 0 if fill else short,
         "filled": short if fill else 0,
-        "seed": salt,
+        "seed": check_seed(seed),
     }
-    return Subset(np.flatnonzero(mask), "gated", parameters, n, tied=tied.size)
-
-
-def _top(
-    score: Score, positions: NDArray[np.int64], count: int, seed: int, ids: Ids
-) -> tuple[Mask, NDArray[np.int64]]:
-    """Mark the `count` highest scores among the positions; also those a tie-break let in."""
-    names = positions if ids is None else ids[positions]
-    inside, tied = top_mask(score[positions], count, seed=seed, ids=names)
-    mask = np.zeros(score.size, dtype=np.bool_)
-    mask[positions[inside]] = True
-    return mask, positions[tied]
+    return Subset(np.flatnonzero(mask), "gated", parameters, passed.size, tied=tied.size)
