@@ -34,10 +34,10 @@ from dris.core.select.gate import NothingPassesError, canaries_needed
 from dris.core.select.gate_scores import CHOOSERS
 from dris.core.select.importance import Importance
 from dris.core.select.rules import RECOMMENDED, choose
-from dris.core.select.selection import Subset
 
 # Named random streams: an experiment draws as the library does, from its own names.
 from dris.core.streams import rng_for, seed_for
+from dris.core.subset import Subset
 from dris.core.temporaries import remove_left, temporary_folder
 from dris.core.validate import check_count, check_mask, check_score, count_of, exact, part_of
 from dris.data.files import reading

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dris.core.noise.canaries import plant_canaries
-from dris.core.select.selection import Subset
+from dris.core.subset import Subset
 
 
 @dataclass(frozen=True)

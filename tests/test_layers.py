@@ -19,9 +19,7 @@ ORDER = {
     "learn/trainers": ("estimators", "networks", "stacked"),
 }
 # (sub-room, a later one that it imports): a list that only shrinks.
-KNOWN_UPWARD = {
-    ("core/noise", "core/select"),
-}
+KNOWN_UPWARD: set[tuple[str, str]] = set()
 PACKAGE = Path(dris.__file__).parent
 HEAVY = {
     "starlette",

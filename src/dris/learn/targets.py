@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dris.core.dynamics.columns import labels_for
 from dris.core.errors import InputError
-from dris.core.select.selection import Subset
 from dris.core.streams import check_seed
+from dris.core.subset import Subset
 from dris.core.validate import check_count, check_labels, check_mask
 from dris.learn.engines.engine import devices_of
 from dris.learn.engines.processes import Progress

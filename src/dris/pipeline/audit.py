@@ -19,8 +19,8 @@ from dris.core.certify.random_audit import AuditLimit, audit_limit, audit_size, 
 from dris.core.errors import InputError
 from dris.core.files import make_folder
 from dris.core.sanitize import from_json
-from dris.core.select.selection import Subset
 from dris.core.streams import rng_for
+from dris.core.subset import Subset
 from dris.data.display import show_rows
 from dris.data.files import check_named, fingerprint_of, one_line
 from dris.data.labelled import LabelledData

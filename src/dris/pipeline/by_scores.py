@@ -9,7 +9,7 @@ from dris.core.checks.judgement import judge
 from dris.core.noise.noise_rate import NoiseRate, estimate_noise_rate
 from dris.core.scores.suspicion import unseen_probabilities, usual_confidence
 from dris.core.select.rules import CLEAN, RECOMMENDED, Rule
-from dris.core.select.selection import Subset
+from dris.core.subset import Subset
 from dris.pipeline.choice import check_rule, choice_of
 from dris.pipeline.decision import Decision
 from dris.pipeline.scored import Scored

@@ -18,7 +18,7 @@ from dris.core.errors import InputError
 from dris.core.scores.suspicion import suspicion
 from dris.core.select.gate import canaries_needed
 from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, RECOMMENDED, Rule, choose, rule_of
-from dris.core.select.selection import top_mask
+from dris.core.subset import top_mask
 from dris.core.validate import count_of
 from dris.pipeline.scored import Scored
 from dris.pipeline.suspects import contradicted_labels

@@ -19,7 +19,7 @@ from dris.core.notebook import plain_html
 from dris.core.scores.formulas import SCORES
 from dris.core.select.importance import Importance, importance
 from dris.core.select.rules import RECOMMENDED, Rule
-from dris.core.select.selection import Subset
+from dris.core.subset import Subset
 from dris.data.labelled import LabelledData
 from dris.pipeline.choice import Choice, choice_of
 from dris.pipeline.harm import Harm

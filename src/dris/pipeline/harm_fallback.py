@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dris.core.large.mapped import let_go
 from dris.core.select.rules import CLEAN, rule_of
-from dris.core.select.selection import Subset
+from dris.core.subset import Subset
 from dris.core.temporaries import temporary_folder
 from dris.data.labelled import LabelledData
 from dris.learn.trainers.job import Data

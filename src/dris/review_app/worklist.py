@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from dris.core.certify.random_audit import draw_audit
 from dris.core.errors import InputError
 from dris.core.frozen import read_only
-from dris.core.select.selection import Subset
 from dris.core.streams import rng_for
+from dris.core.subset import Subset
 from dris.data.labelled import LabelledData
 from dris.pipeline.decision import Decision
 

@@ -13,7 +13,7 @@ from dris.core.certify.protocol import canary_mask, data_limits, subset_limits
 from dris.core.certify.subset_limit import contamination_limit
 from dris.core.errors import InputError
 from dris.core.noise.canaries import plant_canaries, without_canaries
-from dris.core.select.selection import Subset
+from dris.core.subset import Subset
 
 DELTA = 0.05
 

@@ -9,7 +9,7 @@ from scipy.stats import binom
 import oracles_canaries as oracle
 from dris.core.certify.random_audit import AuditLimit, audit_limit, audit_size, draw_audit
 from dris.core.errors import InputError
-from dris.core.select.selection import Subset
+from dris.core.subset import Subset
 
 
 def everything(n):

@@ -14,7 +14,7 @@ from dris.core.certify.hypergeometric import most_marked
 from dris.core.certify.subset_limit import contamination_limit, widest
 from dris.core.errors import InputError
 from dris.core.noise.canaries import plant_canaries, without_canaries
-from dris.core.select.selection import Subset
+from dris.core.subset import Subset
 
 DELTA = 0.05
 

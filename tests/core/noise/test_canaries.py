@@ -19,7 +19,8 @@ from dris.core.noise.canaries import (
     plant_canaries,
     without_canaries,
 )
-from dris.core.select.selection import Subset, keep_top
+from dris.core.select.selection import keep_top
+from dris.core.subset import Subset
 
 
 def rng(seed=0):

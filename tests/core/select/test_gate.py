@@ -357,7 +357,6 @@ def test_the_default_is_frozen():
         (lambda: calibrate_gate([1.0, 2.0], [True, False], recall=1), "recall must be in"),
         (lambda: calibrate_gate([1.0, 2.0], [True, False], recall="x"), "finite number"),
         (lambda: calibrate_gate([1.0, 2.0], [True, False], confidence=0), "confidence must be"),
-        (lambda: best_gate([], [True, False]), "one or more, got none"),
         (lambda: keep_passed(gate_at([0, 1], 0.5), [1.0, 2.0], fraction=2), "fraction must be in"),
         (lambda: keep_passed(gate_at([0, 1], 0.5), [1, 2], fraction=0.5, seed=-1), "seed"),
         (

@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles_choosing as oracle
+from dris.core import subset as subset_module
 from dris.core.errors import InputError
-from dris.core.select import selection
 from dris.core.select.selection import (
-    Subset,
     keep_top,
     keep_top_per_class,
     mix_uniform,
@@ -21,6 +20,7 @@ from dris.core.select.selection import (
     remove_bottom,
     stratified,
 )
+from dris.core.subset import Subset
 
 RULES = {
     "keep_top": keep_top,
@@ -285,7 +285,7 @@ def test_only_the_ids_tied_at_the_cut_are_hashed(monkeypatch):
         hashed.append(ids.size)
         return np.asarray(ids, dtype=np.uint64)
 
-    monkeypatch.setattr(selection, "hashed_order", spy)
+    monkeypatch.setattr(subset_module, "hashed_order", spy)
     keep_top(np.arange(1000.0), fraction=0.3)
     assert hashed == []
     keep_top(np.r_[np.zeros(500), 1, 1, 1, 2, 2], fraction=3 / 505)

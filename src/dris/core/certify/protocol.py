@@ -16,7 +16,7 @@ from dris.core.certify.data_limit import CorruptionLimit, corruption_limit
 from dris.core.certify.subset_limit import ContaminationLimit, contamination_limit
 from dris.core.errors import InputError
 from dris.core.noise.canaries import Canaries, without_canaries
-from dris.core.select.selection import Subset
+from dris.core.subset import Subset
 
 _FOR_ROWS = 0.1  # of δ: the price of keeping rows on which canaries had been planted
 

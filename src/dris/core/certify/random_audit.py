@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dris.core.certify.hypergeometric import most_marked
 from dris.core.errors import InputError
-from dris.core.select.selection import Subset
+from dris.core.subset import Subset
 from dris.core.validate import check_count, exact, part_of
 
 

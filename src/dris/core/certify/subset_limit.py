@@ -9,7 +9,7 @@ from dris.core.certify.data_limit import CorruptionLimit
 from dris.core.certify.hypergeometric import most_marked
 from dris.core.errors import InputError
 from dris.core.noise.canaries import DROPPED, Certifying, check_certifying, conditions
-from dris.core.select.selection import Subset
+from dris.core.subset import Subset
 from dris.core.validate import check_count, exact
 
 _FOR_UNCOUNTED = 0.1  # of δ₁: the price of not knowing which canaries fell on wrong labels

@@ -37,7 +37,7 @@ from dris.core.scores.suggestions import doubted_labels
 from dris.core.scores.suspicion import suspicion
 from dris.core.select.gate import NothingPassesError, canaries_needed
 from dris.core.select.rules import CLEAN_THEN_HARD, choose
-from dris.core.select.selection import Subset
+from dris.core.subset import Subset
 
 Rule = Literal[
     "clean_then_hard",

@@ -39,7 +39,7 @@ from dris.core.scores.formulas import aum_mean
 from dris.core.scores.ranks import normalized_ranks, rank_variance
 from dris.core.scores.suggestions import doubted_labels
 from dris.core.scores.suspicion import unseen_probabilities
-from dris.core.select.selection import top_mask
+from dris.core.subset import top_mask
 from dris.core.validate import check_count, check_mask, count_of, exact
 
 Regime = Literal[

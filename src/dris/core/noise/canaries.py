@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dris.core.errors import InputError
 from dris.core.frozen import read_only, same_value
-from dris.core.select.selection import Subset, top_mask
+from dris.core.subset import Subset, top_mask
 from dris.core.validate import check_labels, check_rows, check_score, count_of, part_of
 
 Labels = NDArray[np.int64]

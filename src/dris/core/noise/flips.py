@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dris.core.errors import InputError
 from dris.core.frozen import read_only, same_value
-from dris.core.select.selection import top_mask
 from dris.core.streams import check_seed, rng_for, seed_for
+from dris.core.subset import top_mask
 from dris.core.validate import (
     check_labels,
     check_rows,

@@ -16,7 +16,7 @@ from dris.core.scores.suspicion import (
 )
 from dris.core.select.gate import canaries_needed, gate_of
 from dris.core.select.gate_scores import half_el2n
-from dris.core.select.selection import Ids, Subset, top_mask
+from dris.core.subset import Ids, Subset, top_mask
 from dris.core.validate import count_of
 
 Mask = NDArray[np.bool_]

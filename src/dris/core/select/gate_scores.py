@@ -24,11 +24,6 @@ def early_margins(dynamics: Dynamics) -> list[Score]:
 
     Larger: learned early and surely. Proxies that end up memorizing their labels still tell wrong
     from right in the first epochs. A summary holds the sum over all epochs only.
-
-    >>> margin = np.arange(8.0).reshape(1, 8, 1)
-    >>> d = Dynamics.from_arrays(loss=np.ones((1, 8, 1)), margin=margin)
-    >>> [float(score[0]) for score in early_margins(d)]
-    [3.5, 0.5, 1.5, 0.0]
     """
     recorded = 1 if dynamics.is_summary else len(dynamics.epochs)
     ends = [recorded // part for part in (4, 2, 8) if recorded >= part]
@@ -45,21 +40,12 @@ def _first(dynamics: Dynamics, epochs: int) -> Dynamics:
 
 
 def mean_rank(dynamics: Dynamics) -> Score:
-    """The negated consensus; larger: all proxies find the given label easy.
-
-    >>> mean_rank(Dynamics.from_losses([[0.1, 0.2, 0.9], [0.1, 0.2, 0.9]])).round(2).tolist()
-    [-0.33, -0.67, -1.0]
-    """
+    """The negated consensus; larger: all proxies find the given label easy."""
     return -consensus(dynamics)
 
 
 def margin_and_rank(dynamics: Dynamics) -> Score:
-    """The mean of an example's ranks by AUM and by mean rank, in (0, 1]; larger: looks right.
-
-    >>> d = Dynamics.from_arrays(loss=[[0.1, 0.9, 0.2]], margin=[[3.0, -1.0, 5.0]])
-    >>> margin_and_rank(d).round(3).tolist()
-    [0.833, 0.333, 0.833]
-    """
+    """The mean of an example's ranks by AUM and by mean rank, in (0, 1]; larger: looks right."""
     by_margin = normalized_ranks(aum_mean(dynamics))
     return np.asarray((by_margin + normalized_ranks(mean_rank(dynamics))) / 2)
 
@@ -74,11 +60,7 @@ DETECTORS: dict[str, Callable[[Dynamics], list[Score]]] = {
 
 
 def uniform(dynamics: Dynamics, seed: int) -> Score:
-    """A random number in [0, 1) per example, from a hash of (seed, id).
-
-    >>> uniform(Dynamics.from_losses(np.eye(2)), seed=0).shape
-    (2,)
-    """
+    """A random number in [0, 1) per example, from a hash of (seed, id)."""
     # A salt of its own: else the winners of a tie-break would also win the draw.
     return random(dynamics, seed=seed_for(seed, "gated", "uniform"))
 
@@ -87,10 +69,6 @@ def half_el2n(dynamics: Dynamics, among: Mask, seed: int, *, weight: float = 1.0
     """A random number plus `weight` times EL2N's rank among those to choose from.
 
     Larger: harder, or luckier; the hard are preferred and the easy not left out.
-
-    >>> d = Dynamics.from_logits(np.zeros((1, 4, 2)), labels=[0, 0, 0, 1])
-    >>> bool((half_el2n(d, np.ones(4, dtype=bool), seed=0) <= 2).all())
-    True
     """
     score = uniform(dynamics, seed)
     if weight and among.any():
@@ -102,10 +80,6 @@ def class_balanced(dynamics: Dynamics, among: Mask, seed: int) -> Score:
     """The negated place in a random queue of one's given class: equally many of every class.
 
     Larger: earlier in the queue. Those among which to choose stand before the others.
-
-    >>> d = Dynamics.from_logits(np.zeros((1, 4, 2)), labels=[0, 0, 0, 1])
-    >>> sorted(class_balanced(d, np.ones(4, dtype=bool), seed=0).tolist())
-    [-2.0, -1.0, 0.0, 0.0]
     """
     if dynamics.labels is None:
         raise InputError("the chooser class_balanced needs labels, these dynamics hold none")

@@ -17,13 +17,13 @@ from dris.core.select.clean import keep_clean, keep_clean_then_hard
 from dris.core.select.gate import CHOOSER, DETECTOR, RECALL, gate_of, keep_passed
 from dris.core.select.gate_scores import CHOOSERS
 from dris.core.select.selection import (
-    Subset,
     keep_top,
     keep_top_per_class,
     mix_uniform,
     remove_bottom,
     stratified,
 )
+from dris.core.subset import Subset
 
 Mask = NDArray[np.bool_]
 

@@ -21,7 +21,7 @@ from dris.core.scores.formulas import EXTRA_COLUMNS, SCORES
 from dris.core.select.gate_scores import CHOOSERS, DETECTORS
 from dris.core.select.methods import METHODS, Mask, Task
 from dris.core.select.rule_parameters import PARAMETERS
-from dris.core.select.selection import Subset
+from dris.core.subset import Subset
 
 RECOMMENDED, CLEAN = "recommended", "clean"
 CLEAN_THEN_HARD: Literal["clean_then_hard"] = "clean_then_hard"
@@ -140,113 +140,76 @@ def _shown(name: str, value: object) -> str:
     return f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
 
 
-def _known(name: str, title: str, about: str, **how: Any) -> Rule:
-    return Rule(name=name, title=title, about=about, **(how or {"score": name}))
+def _top(score: str, title: str, about: str) -> Rule:
+    return Rule(score, title=title, about=about)
+
+
+def _named(name: str, score: str, method: str, title: str, about: str, **parameters: Any) -> Rule:
+    return Rule(score, method, name=name, title=title, about=about, **parameters)
 
 
 RULES: dict[str, Rule] = {
     rule.name: rule
     for rule in (
-        _known(
-            CLEAN,
-            "clean",
-            "drop only what is more likely wrong than right; all else stays",
-            method=CLEAN,
-        ),
-        _known(
-            CLEAN_THEN_HARD,
-            "clean, then hard",
+        _named(CLEAN, "", CLEAN, "clean", "drop only what is more likely wrong than right"),
+        _named(
+            *(CLEAN_THEN_HARD, "", CLEAN_THEN_HARD, "clean, then hard"),
             "drop what looks wrong, then draw with a lean to the hard",
-            method=CLEAN_THEN_HARD,
         ),
-        _known(
-            "gated",
-            "gated",
-            "drop what looks wrong by a gate that canaries set, then half hard, half random",
-            method="gated",
+        _named(
+            *("gated", "", "gated", "gated"),
+            "drop what fails a gate that canaries set, then half hard, half random",
         ),
-        _known(
-            "gated_filled",
-            "gated, filled up",
-            "the same; where too few pass the gate, the cleanest of the rejected fill up",
-            method="gated",
+        _named(
+            *("gated_filled", "", "gated", "gated, filled up"),
+            "the same; where too few pass, the cleanest of the rejected fill up",
             fill=True,
         ),
-        _known(
-            "gated_per_class",
-            "gated, per class",
+        _named(
+            *("gated_per_class", "", "gated", "gated, per class"),
             "the same gate, then equally many of every class at random",
-            method="gated",
             chooser="class_balanced",
         ),
-        _known(
-            "rank_variance", "DR-IS", "the paper's rule: loss ranks differ most between proxies"
-        ),
-        _known(
-            "rank_variance_per_class",
-            "DR-IS, per class",
+        _top("rank_variance", "DR-IS", "the paper's rule: loss ranks differ most between proxies"),
+        _named(
+            *("rank_variance_per_class", "rank_variance", "per_class", "DR-IS, per class"),
             "the paper's rule within each class, so that every class keeps its share",
-            score="rank_variance",
-            method="per_class",
         ),
-        _known("aum", "AUM, top", "largest margin over all epochs, of one proxy (Pleiss et al.)"),
-        _known("aum_mean", "AUM, mean of K", "largest margin over all epochs, mean of the proxies"),
-        _known(
-            "aum_remove",
-            "AUM, remove",
+        _top("aum", "AUM, top", "largest margin over all epochs, of one proxy (Pleiss et al.)"),
+        _top("aum_mean", "AUM, mean of K", "largest margin over all epochs, mean of the proxies"),
+        _named(
+            *("aum_remove", "aum", "remove", "AUM, remove"),
             "drop the lowest AUM of one proxy, then draw uniformly",
-            score="aum",
-            method="remove",
         ),
-        _known(
-            "aum_mean_remove",
-            "AUM, mean of K, remove",
+        _named(
+            *("aum_mean_remove", "aum_mean", "remove", "AUM, mean of K, remove"),
             "drop the lowest mean AUM, then draw uniformly",
-            score="aum_mean",
-            method="remove",
         ),
-        _known("aum_threshold", "AUM above threshold", "AUM beside its threshold samples"),
-        _known("el2n", "EL2N", "largest error norm; collects wrong labels (Paul et al.)"),
-        _known("grand", "GraNd", "largest last-layer gradient norm; collects wrong labels"),
-        _known("loss", "Loss", "largest mean loss; collects wrong labels"),
-        _known("consensus", "Consensus-loss", "largest mean loss rank; collects wrong labels"),
-        _known("forgetting", "Forgetting", "most often learned and forgotten (Toneva et al.)"),
-        _known(
-            "forgetting_unlearned",
-            "Forgetting, unlearned first",
-            "the same, never learned counting as forgotten most",
+        _top("aum_threshold", "AUM above threshold", "AUM beside its threshold samples"),
+        _top("el2n", "EL2N", "largest error norm; collects wrong labels (Paul et al.)"),
+        _top("grand", "GraNd", "largest last-layer gradient norm; collects wrong labels"),
+        _top("loss", "Loss", "largest mean loss; collects wrong labels"),
+        _top("consensus", "Consensus-loss", "largest mean loss rank; collects wrong labels"),
+        _top("forgetting", "Forgetting", "most often learned and forgotten (Toneva et al.)"),
+        _top("forgetting_unlearned", "Forgetting, unlearned first", "never learned counts as most"),
+        _top("rho_loss", "RHO-LOSS", "loss that held-out data do not explain (Mindermann)"),
+        _top("self_confidence", "Self-confidence", "most probable given label"),
+        _top("confident_learning", "Confident learning, top", "most probable for its class"),
+        _named(
+            *("confident_learning_remove", "confident_learning", "remove_negative"),
+            *("Confident learning", "drop what looks mislabelled, then draw (Northcutt et al.)"),
         ),
-        _known("rho_loss", "RHO-LOSS", "loss that held-out data do not explain (Mindermann)"),
-        _known("self_confidence", "Self-confidence", "most probable given label"),
-        _known(
-            "confident_learning",
-            "Confident learning, top",
-            "given label most probable for its class (Northcutt et al.)",
-        ),
-        _known(
-            "confident_learning_remove",
-            "Confident learning",
-            "drop what looks mislabelled, then draw uniformly (Northcutt et al.)",
-            score="confident_learning",
-            method="remove_negative",
-        ),
-        _known(
-            "coverage",
-            "Coverage-centric",
+        _named(
+            *("coverage", "aum", "spread", "Coverage-centric"),
             "drop the lowest AUM, then spread evenly over its range (Zheng et al.)",
-            score="aum",
-            method="spread",
         ),
-        _known("hybrid", "Hybrid", "rank variance and gradient norm mixed (paper, table 8)"),
-        _known(
-            "uniform_hybrid",
-            "DR-IS and uniform",
+        _top("hybrid", "Hybrid", "rank variance and gradient norm mixed (paper, table 8)"),
+        _named(
+            *("uniform_hybrid", "rank_variance", "mix", "DR-IS and uniform"),
             "half by rank variance, half uniformly at random",
-            score="rank_variance",
-            method="mix",
         ),
-        _known("prototype", "Prototype", "farthest from its cluster's centre (Sorscher et al.)"),
-        _known("random", "Random", "uniformly at random: the control"),
+        _top("prototype", "Prototype", "farthest from its cluster's centre (Sorscher et al.)"),
+        _top("random", "Random", "uniformly at random: the control"),
     )
 }
 """Every rule by its name, with its defaults.
@@ -258,16 +221,21 @@ RULES: dict[str, Rule] = {
 def rule_of(rule: str | Rule, **parameters: Any) -> Rule:
     """A rule by its name, or itself, with parameters; a known one with its own name and title.
 
-    >>> rule_of("hybrid", beta=0.25).name, rule_of("gated", fill=True).name
-    ('hybrid(beta=0.25)', 'gated_filled')
+    >>> rule_of("uniform_hybrid", share=0.25).name, rule_of("gated", fill=True).name
+    ('uniform_hybrid(share=0.25)', 'gated_filled')
     """
     if isinstance(rule, str):
         if rule not in RULES and rule not in SCORES:
             raise InputError(f"{_one_of('rule', rule, RULES)}; dris rules explains each")
         rule = RULES[rule] if rule in RULES else Rule(rule)
-    given = {name: value for name, value in parameters.items() if value is not None}
+    given = {
+        name: value
+        for name, value in parameters.items()
+        if value is not None and value != getattr(rule, name)
+    }
     if given:
-        rule = replace(rule, name="", title="", about="", **given)
+        name = f"{rule.name}({', '.join(map(_shown, given, given.values()))})"
+        rule = replace(rule, name=name, title=name, about=name, **given)
     return next((known for known in RULES.values() if known == rule), rule)
 
 

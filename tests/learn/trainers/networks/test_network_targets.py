@@ -21,7 +21,8 @@ import dris  # noqa: E402
 import killed_target  # noqa: E402
 from counted_training import finished, killed_after, taken  # noqa: E402
 from dris.core.errors import InputError  # noqa: E402
-from dris.core.select.selection import Subset, keep_top  # noqa: E402
+from dris.core.select.selection import keep_top  # noqa: E402
+from dris.core.subset import Subset  # noqa: E402
 from dris.learn.recipe import Recipe  # noqa: E402
 from dris.learn.store.run_store import Store  # noqa: E402
 from dris.learn.targets import step_batches, train_target  # noqa: E402
