@@ -33,8 +33,7 @@ from clean_pictures import draw
 from clean_sets import PEERS, SETS, split
 from dris.core.certify.subset_limit import widest
 from dris.data.labelled import LabelledData
-from dris.pipeline.by_scores import decide_scored
-from dris.pipeline.route import decide
+from dris.pipeline.route import decide, decide_by
 
 SEEDS = 3
 KEEPS = {"clean": None, "prune-50": 0.5, "prune-25": 0.25}
@@ -127,8 +126,8 @@ def measured(name: str, noise: str, seed: int, folder: Path) -> dict[str, Any]:
             arms[way] = np.array(decision.mask)
             said[way] = _said(decision, wrong)
             replaced = decision.rule in ("everything", "random") and decision.harm is not None
-            if replaced and decision.scored is not None:  # the check spoke of what it refused
-                refused = decide_scored(decision.scored, keep=keep)
+            if replaced and decision.ensemble is not None:  # the check spoke of what it refused
+                refused = decide_by(decision.ensemble, keep=keep)
                 arms[f"{way}-refused"] = np.array(refused.mask)
             if way == "clean":
                 detected["dris"] = _detection(wrong, decision.suspicion)

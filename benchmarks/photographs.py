@@ -36,7 +36,7 @@ from dris.data.images.gradient_features import gradient_features
 from dris.learn.proxies import train_proxies
 from dris.learn.trainers.networks.encoders import SIDE, installed_encoder
 from dris.learn.trainers.networks.features import extract_features
-from dris.pipeline.scored import _heads
+from dris.pipeline.ensemble import _heads
 from dris.pipeline.settings import DEFAULTS
 from experiments.datasets.catalogue import load
 from experiments.datasets.food101 import decode_images

@@ -36,7 +36,7 @@ from dris.data.labelled import LabelledData
 from dris.data.reader import read_data
 from dris.learn.trainers.job import Data
 from dris.learn.trainers.standardize import as_table
-from dris.pipeline.scored import scaling
+from dris.pipeline.ensemble import scaling
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from realistic_files import Made, write_all

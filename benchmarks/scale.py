@@ -27,7 +27,7 @@ from measure import finish, in_mb, report, watch
 
 PART = 50_000
 COMMAND = "from dris.cli import main; main()"
-IMPORTS = "import dris.cli, dris.pipeline.scored, dris.report_page.page"
+IMPORTS = "import dris.cli, dris.pipeline.ensemble, dris.report_page.page"
 
 
 def main() -> None:

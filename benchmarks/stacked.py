@@ -27,7 +27,7 @@ from sklearn.neural_network import MLPClassifier
 from threadpoolctl import threadpool_limits
 
 from dris.learn.proxies import train_proxies
-from dris.pipeline.scored import PATIENCE, _heads
+from dris.pipeline.ensemble import PATIENCE, _heads
 from dris.pipeline.settings import DEFAULTS
 from measure import finish, peak_mb, report
 

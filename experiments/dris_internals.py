@@ -4,6 +4,9 @@ No other module of `experiments` imports from inside `dris`, save `dris_torch`, 
 needs torch: a rename in the library is mended here. A test holds it.
 """
 
+from dris.core.certify.protocol import data_limits, subset_limits
+from dris.core.certify.subset_limit import widest
+
 # Results: what a record is compared with, and the measures of the paper's own analysis.
 from dris.core.checks.diagnostics import (
     Gap,
@@ -23,6 +26,7 @@ from dris.core.dynamics.columns import TRAJECTORIES
 from dris.core.files import make_folder, write_atomically
 
 # Noise whose truth is known, and the canaries that gated rules need.
+from dris.core.noise.assessment import assess
 from dris.core.noise.canaries import Canaries, without_canaries
 from dris.core.noise.flips import NoisyLabels
 from dris.core.sanitize import from_json, printable
@@ -73,10 +77,10 @@ from dris.learn.targets import step_batches
 from dris.learn.trainers.estimators.estimator import ESTIMATORS
 from dris.learn.trainers.registry import check_model, trainer_of
 from dris.learn.trainers.stacked.head import HEADS
+from dris.pipeline.ensemble import Ensemble, train_ensemble
 
 # The product's own route on scores that exist already, for the studies of what it decides.
-from dris.pipeline.by_scores import decide_scored
-from dris.pipeline.scored import Scored, score_data
+from dris.pipeline.route import decide_by
 from dris.pipeline.settings import NO_ENCODER
 
 # For now: until cells hold rules rather than names.

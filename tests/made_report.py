@@ -10,12 +10,12 @@ import numpy as np
 from dris.core.checks.diagnostics import Check
 from dris.core.noise.canaries import plant_canaries
 from dris.data.labelled import LabelledData
-from dris.pipeline.by_scores import decide_scored
-from dris.pipeline.scored import Scored
+from dris.pipeline.ensemble import Ensemble
+from dris.pipeline.route import decide_by
 from dris.pipeline.settings import Settings
 from dris.report_page.content import page_of
 from dris.report_page.details import Details, rows_of
-from made_scored import with_rivals
+from made_ensemble import with_rivals
 
 HOSTILE = (
     "<script>window.hacked=1</script>",
@@ -53,8 +53,8 @@ def made_decision(
         trusted=trusted,
     )
     kinds = (planted,) if canaries else ()
-    scored = Scored(data, with_rivals(logits, shown), kinds, Settings())
-    return decide_scored(scored, keep=keep, rule="rank_variance")
+    scored = Ensemble(data, with_rivals(logits, shown), kinds, Settings())
+    return decide_by(scored, keep=keep, rule="rank_variance")
 
 
 def made(n=300, classes=4, *, table=None, recipe=RECIPE, limits=True, **given):

@@ -5,7 +5,7 @@ docs/decisions/17-verdict.md, from which the thresholds were read.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +14,10 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.neural_network import MLPClassifier
 
 import dris
+from dris.core.certify.protocol import data_limits, subset_limits
 from dris.core.checks.judgement import judge
-from dris.core.noise.canaries import Canaries, plant_canaries
+from dris.core.noise.assessment import assess
+from dris.core.noise.canaries import Canaries, plant_canaries, without_canaries
 from dris.core.streams import rng_for
 from experiments.datasets.mixture import two_cluster_mixture
 
@@ -144,6 +146,12 @@ REGIMES: dict[str, tuple[Callable[[int], Case], str]] = {
 }
 
 
+def limits_of(dynamics, kinds: Sequence[Canaries], subset):
+    """The limits on a subset and on all of the data, one of each per kind of canaries."""
+    corruption = data_limits(-assess(dynamics).shown.suspicion, kinds)
+    return subset_limits(subset, kinds, corruption), corruption
+
+
 def row(name: str, seed: int, build: Callable[[int], Case]) -> str:
     """One line of the table: a mark and a number for every check."""
     case = build(seed)
@@ -151,10 +159,12 @@ def row(name: str, seed: int, build: Callable[[int], Case]) -> str:
     mark = {"holds": "", "fails": " ✗", "cannot tell": " ?"}
     numbers = [f"{c.number:.3g}{mark[c.outcome]}" for c in found.checks.values()]
     wrong = case.dynamics.labels != case.true
-    left = "" if found.subset is None else f"{wrong[found.subset.indices].mean():.3f}"
-    limit = "" if found.certificate is None else f"{found.certificate.share:.3f}"
-    most = "" if found.limit is None else f"{found.limit.share:.2f}"
-    cells = [name, seed, found.regime, found.rule, f"{found.doubted:.3f}", *numbers]
+    left = limit = most = ""
+    if found.subset is not None:
+        limits, corruption = limits_of(case.dynamics, (case.canaries,), found.subset)
+        left = f"{wrong[without_canaries(found.subset, case.canaries).indices].mean():.3f}"
+        limit, most = f"{limits[0].share:.3f}", f"{corruption[0].share:.2f}"
+    cells = [name, seed, found.regime, found.rule, f"{found.suspect_share:.3f}", *numbers]
     return "| " + " | ".join(map(str, [*cells, left, limit, most])) + " |"
 
 

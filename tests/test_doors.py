@@ -19,8 +19,7 @@ import dris as package
 from dris.core.select.rules import RULES
 from dris.data.reader import read_data
 from dris.integrations.sklearn import RobustSelector
-from dris.pipeline.by_scores import decide_scored
-from dris.pipeline.route import decide
+from dris.pipeline.route import decide, decide_by
 from dris.pipeline.settings import Settings
 from dris.report_page.page import report as write_page
 from made_report import unpack
@@ -186,11 +185,11 @@ def through_command(dris, case, out, command, keep, found):
     if command == "score":
         scores = read_scores(out / "scores.parquet")
         assert (scores.scores["suspicion"] == found.suspicion).all()
-        assert (scores.flags["canary"] == found.scored.planted()).all()
+        assert (scores.flags["canary"] == found.ensemble.planted).all()
     if command == "weights":
         with (out / "weights.csv").open(newline="", encoding="utf-8") as file:
             drawn = [float(row["probability"]) > 0 for row in csv.DictReader(file)]
-        assert drawn == (~found.scored.planted()).tolist()
+        assert drawn == (~found.ensemble.planted).tolist()
 
 
 def through_sklearn(case, keep, found):
@@ -330,13 +329,13 @@ def test_proxies_are_trained_once_for_all_doors(dris, folder, tmp_path):
 def of_its_own(data, *, keep=None, rule="recommended", **how):
     """A decision as a door might compose it: by the paper's rule, whatever the data suggest."""
     found = decide(data, keep=keep, rule=rule, **how)
-    return decide_scored(found.scored, keep=keep or 0.9, rule="rank_variance")
+    return decide_by(found.ensemble, keep=keep or 0.9, rule="rank_variance")
 
 
 def with_the_judgements_limits(data, *, keep=None, rule="recommended", **how):
     """Right rows, but the limit of another subset, as was printed once."""
     found = decide(data, keep=keep, rule=rule, **how)
-    other = decide_scored(found.scored, keep=0.5, rule="rank_variance")
+    other = decide_by(found.ensemble, keep=0.5, rule="rank_variance")
     return replace(found, limits=other.limits)
 
 
@@ -378,10 +377,10 @@ def test_a_door_that_keeps_a_note_to_itself_is_caught(dris, folder, tmp_path, mo
 def test_a_page_that_chooses_for_itself_is_caught(folder, tmp_path, monkeypatch):
     case = made_case("noisy", folder)
     found = asked(case, 0.25)
-    others = decide_scored(found.scored, keep=0.25, rule="loss").kept
+    others = decide_by(found.ensemble, keep=0.25, rule="loss").kept
     with pytest.raises(AssertionError):
         check_page(write_page(replace(found, kept=others), tmp_path / "other.html"), found)
-    planted = replace(found.data, labels=found.scored.canaries[-1].planted)
+    planted = replace(found.data, labels=found.ensemble.canaries[-1].planted)
     with pytest.raises(AssertionError):  # planted labels shown as the given ones
         check_page(write_page(replace(found, data=planted), tmp_path / "planted.html"), found)
 
@@ -389,9 +388,9 @@ def test_a_page_that_chooses_for_itself_is_caught(folder, tmp_path, monkeypatch)
 # -- no door has what it would need to compose ----------------------------------------------------
 
 COMPOSING = {
-    *("choose", "judge", "assess", "choice_of", "corruption_of", "suspects_of", "suspicion_of"),
+    *("choose", "judge", "assess", "run_checks", "choose_rows", "list_suspects"),
     *("data_limits", "subset_limits", "contamination_limit", "corruption_limit"),
-    *("score_data", "decide_scored", "plant_canaries", "keep_top"),
+    *("train_ensemble", "decide_by", "plant_canaries", "keep_top"),
 }
 ROOT = Path(package.__file__).parent
 DOOR_FILES = (

@@ -13,7 +13,7 @@ LAYERS = (
 )
 # Sub-rooms of a room, each importing only those before it.
 ORDER = {
-    "core": ("dynamics", "large", "noise", "scores", "select", "certify", "checks"),
+    "core": ("dynamics", "large", "scores", "noise", "select", "certify", "checks"),
     "data": ("text", "findings", "tables", "images"),
     "learn": ("record", "store", "engines", "ranking", "trainers", "jobs", "sampling"),
     "learn/trainers": ("estimators", "networks", "stacked"),

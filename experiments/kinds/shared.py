@@ -17,19 +17,19 @@ from experiments.dris_internals import (
     NO_ENCODER,
     RECOMMENDED,
     Canaries,
+    Ensemble,
     LabelledData,
     NoisyLabels,
-    Scored,
     Subset,
     TargetRun,
     attacker_norms,
     choose,
-    decide_scored,
+    decide_by,
     ensemble_of,
     rng_for,
     rule_named,
-    score_data,
     scratch,
+    train_ensemble,
     trainer_of,
     without_canaries,
 )
@@ -192,12 +192,12 @@ class Ensembles:
     planted: Callable[[], Dynamics]
     unseen: Callable[[], Dynamics]
     canaries: Canaries
-    folded: Callable[[], Scored] | None = None
+    folded: Callable[[], Ensemble] | None = None
 
     def subset(self, rule: str, keep: float, seed: int) -> Subset:
         """What a rule keeps, by the ensemble it runs on; no canary is kept."""
         if self.folded is not None and rule == RECOMMENDED:
-            return decide_scored(self.folded(), keep=keep).subset
+            return decide_by(self.folded(), keep=keep).subset
         ensemble = ensemble_of(rule)
         if self.folded is not None and ensemble == "folded":
             seen, peer = self.folded().dynamics, rule.removeprefix("folded:")
@@ -217,7 +217,7 @@ def ensembles_of(
     given: Labels,
     classes: int,
     train: Callable[[Labels, int, int | None], Dynamics],
-    folded: Callable[[], Scored] | None = None,
+    folded: Callable[[], Ensemble] | None = None,
 ) -> Ensembles:
     """The three ensembles of a cell by what trains one: labels, how many, in how many folds."""
     canaries = plant_canaries(
@@ -276,14 +276,14 @@ def prepared(
     def train(labels: Labels, count: int, folds: int | None) -> Dynamics:
         return proxies_of(first, data, labels, workspace, count, folds)
 
-    def folded() -> Scored:
+    def folded() -> Ensemble:
         # As the cell's own proxies read it: tables, or pictures without another's pretraining.
         pictures = first.ensemble.models == ("small_cnn",)
         x = data.x if pictures else data.x.reshape(len(data.y), -1)
         own = LabelledData.of(x, noisy.given, classes=tuple(range(data.classes)))
         how = Settings(seed=first.seed, encoder=NO_ENCODER if pictures else None)
-        return score_data(
-            own, how, workers=1, device=workspace.device, store=workspace.store, only_judged=True
+        return train_ensemble(
+            own, how, workers=1, device=workspace.device, store=workspace.store, only_assessed=True
         )
 
     return data, noisy, ensembles_of(first, noisy.given, data.classes, train, folded)

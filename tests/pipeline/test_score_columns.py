@@ -5,19 +5,18 @@ import pytest
 
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
-from dris.pipeline.by_scores import decide_scored
-from dris.pipeline.route import decide
+from dris.pipeline.route import decide, decide_by
 from dris.pipeline.score_columns import kept_columns, score_file
-from made_scored import made_scored
+from made_ensemble import made_ensemble
 
 
 def test_a_score_file_holds_every_score_the_suspicion_marks_and_labels():
-    scored, _ = made_scored(n=300)
-    decision = decide_scored(scored, keep=0.25, rule="rank_variance")
+    scored, _ = made_ensemble(n=300)
+    decision = decide_by(scored, keep=0.25, rule="rank_variance")
     file = score_file(decision)
     assert set(file.scores) == {*scored.scores(), "suspicion"}
     assert file.scores["suspicion"].tolist() == decision.suspicion.tolist()
-    assert file.flags["canary"].tolist() == scored.planted().tolist()
+    assert file.flags["canary"].tolist() == scored.planted.tolist()
     kind = scored.canaries[0]
     assert file.flags[f"canary_{kind.kind}"].tolist() == kind.mask().tolist()
     assert file.flags["trusted"].tolist() == scored.data.trusted.tolist()
@@ -31,8 +30,8 @@ def test_a_score_file_holds_every_score_the_suspicion_marks_and_labels():
 
 
 def test_a_rule_that_is_no_score_marks_what_is_kept_and_no_more():
-    scored, _ = made_scored(n=300)
-    assert list(kept_columns(decide_scored(scored, keep=None, rule="clean"))) == ["dris_kept"]
+    scored, _ = made_ensemble(n=300)
+    assert list(kept_columns(decide_by(scored, keep=None, rule="clean"))) == ["dris_kept"]
 
 
 def test_where_nothing_was_trained_there_is_nothing_to_score():

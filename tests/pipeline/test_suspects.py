@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from dris.core.dynamics.dynamics import Dynamics
+from dris.core.noise.assessment import find_suspects
 from dris.core.noise.canaries import Canaries
 from dris.core.scores.formulas import consensus
 from dris.core.scores.ranks import normalized_ranks
-from dris.core.scores.suspicion import suspicion as of_shown
 from dris.data.labelled import LabelledData
-from dris.pipeline.scored import Scored, score_data, scored_from
+from dris.pipeline.ensemble import Ensemble, import_dynamics, train_ensemble
 from dris.pipeline.settings import Settings
-from dris.pipeline.suspects import Suspects, contradicted_labels, suspects_of, suspicion_of
-from made_scored import made_scored
+from dris.pipeline.suspects import Suspects, list_suspects
+from made_ensemble import made_ensemble
 
 
 def by_hand(says=(1, 1, 0), strength=(4, 2, 3)):
@@ -43,12 +43,12 @@ def by_hand(says=(1, 1, 0), strength=(4, 2, 3)):
         parameters={},
     )
     data = LabelledData.of(np.zeros((5, 1)), given, classes=("a", "b", "c"), ids=list("pqrst"))
-    return Scored(data, dynamics, (canaries,), Settings())
+    return Ensemble(data, dynamics, (canaries,), Settings())
 
 
 def test_suspicion_is_the_reversed_rank_of_the_margin_and_a_canarys_own_label_decides_its_own():
     scored = by_hand()
-    found = suspicion_of(scored)
+    found = scored.assessment.given.suspicion
     assert found[:4] == pytest.approx([0.2, 0.8, 0.4, 0.6])  # margins 3, -4/3, 1/3, -1/3
     assert found[4] == pytest.approx(0.2)  # two of three give b, by 1: one of four is surer
     assert found.dtype == np.float64
@@ -57,9 +57,9 @@ def test_suspicion_is_the_reversed_rank_of_the_margin_and_a_canarys_own_label_de
 def test_a_canary_takes_the_place_that_its_own_label_would_among_the_others():
     # The others' margins are 3, 1/3, -1/3 and -4/3. Nobody gives the canary its own label.
     for says, strength, place in (((0, 0, 0), (1, 0.5, 0.6), 1), ((0, 0, 0), (4, 2, 3), 0)):
-        found = suspicion_of(by_hand(says, strength))
+        found = by_hand(says, strength).assessment.given.suspicion
         assert found[4] == np.sort(found[:4])[::-1][place]
-    found = suspicion_of(by_hand((1, 1, 1), (9, 9, 9)))
+    found = by_hand((1, 1, 1), (9, 9, 9)).assessment.given.suspicion
     assert found[4] == found[:4].min()  # surer than all others, and never 0
 
 
@@ -71,12 +71,12 @@ def test_canaries_are_on_the_scale_of_the_others():
     x = rng.normal(size=(600, 4)) + 4 * np.eye(3, 4)[truth]
     given = np.where(wrong, (truth + 1) % 3, truth)
     data = LabelledData.of(x, given, classes=("a", "b", "c"))
-    scored = score_data(data, Settings(epochs=6), workers=1, only_judged=True)
-    found, planted = suspicion_of(scored), scored.planted()
+    scored = train_ensemble(data, Settings(epochs=6), workers=1, only_assessed=True)
+    found, planted = scored.assessment.given.suspicion, scored.planted
     assert planted.sum() == 60
     assert set(found[planted]) <= set(found[~planted])
     # The twin: a rank by the one view that canaries have.
-    likely, twin = scored.unseen()[np.arange(600), given], found.copy()
+    likely, twin = scored.assessment.probabilities[np.arange(600), given], found.copy()
     twin[planted] = 1 - np.searchsorted(np.sort(likely[~planted]), likely[planted]) / 540
     assert _found(wrong, found) > 0.999 > _found(wrong, twin) + 0.001
 
@@ -86,17 +86,17 @@ def _found(wrong, score):
     return (score[wrong][:, None] > score[~wrong]).mean()
 
 
-def test_with_folds_the_given_label_is_judged_by_cuts_that_the_shown_ones_set(monkeypatch):
+def test_with_folds_the_given_label_is_judged_by_cuts_that_the_shown_ones_set():
     likely = np.array(
         [[0.9, 0.1, 0], [0, 0.8, 0.2], [0, 0.1, 0.9], [0.05, 0.9, 0.05], [0.1, 0.7, 0.2]]
     )
-    monkeypatch.setattr(Scored, "unseen", lambda scored: likely)
     # Of those shown as a one is surely b, of those shown as c (the canary among them) too.
-    assert contradicted_labels(by_hand()).tolist() == [False, False, False, True, False]
+    given, shown = by_hand().data.labels, by_hand().dynamics.labels
+    assert find_suspects(likely, given, shown).tolist() == [False, False, False, True, False]
 
 
 def test_contradicted_is_what_at_least_half_of_the_proxies_call_otherwise():
-    assert contradicted_labels(by_hand()).tolist() == [False, True, False, True, False]
+    assert by_hand().assessment.given.suspects.tolist() == [False, True, False, True, False]
 
 
 def made(given, suggested):
@@ -106,7 +106,7 @@ def made(given, suggested):
         given=np.array(given),
         suggested=np.array(suggested),
         suspicion=np.linspace(1, 0.5, n),
-        contradicted=np.full(n, 2),
+        against=np.full(n, 2),
         dropped=np.zeros(n, dtype=bool),
         ids=np.arange(n),
         names=("a", "b"),
@@ -126,7 +126,7 @@ def test_the_first_class_can_be_suggested_and_nothing_or_the_given_one_is_no_sug
 def test_suspects_come_with_given_suggested_reason_and_what_became_of_them():
     scored = by_hand()
     kept = np.array([True, False, True, True, True])
-    found = suspects_of(scored, suspicion_of(scored), kept)
+    found = list_suspects(scored, kept)
     assert found.positions.tolist() == [1, 3]
     first, second = found
     assert (first.id, first.given, first.suggested, first.dropped) == ("q", "b", "c", True)
@@ -136,7 +136,7 @@ def test_suspects_come_with_given_suggested_reason_and_what_became_of_them():
     assert first.suspicion > second.suspicion
     assert len(found) == 2
     assert found.commonest() == ("a", "b", 1)  # one each: the first pair
-    assert found == suspects_of(scored, suspicion_of(scored), kept)
+    assert found == list_suspects(scored, kept)
     with pytest.raises(ValueError, match="read-only"):
         found.positions[0] = 9
 
@@ -144,8 +144,8 @@ def test_suspects_come_with_given_suggested_reason_and_what_became_of_them():
 def test_where_proxies_name_no_other_label_none_is_suggested():
     scored = by_hand()
     bare = {name: c[:, 0] for name, c in scored.dynamics.columns.items() if name != "rival"}
-    only = scored_from(scored.data, Dynamics.from_arrays(**bare, ids=scored.data.ids))
-    found = suspects_of(only, suspicion_of(only), np.ones(5, dtype=bool))
+    only = import_dynamics(scored.data, Dynamics.from_arrays(**bare, ids=scored.data.ids))
+    found = list_suspects(only, np.ones(5, dtype=bool))
     assert [one.suggested for one in found] == ["", "", ""]
     assert found.commonest() is None
     assert next(iter(found)).why == "3 of 3 proxies give another label"
@@ -154,35 +154,34 @@ def test_where_proxies_name_no_other_label_none_is_suggested():
 def test_a_trusted_label_is_no_suspect():
     trusted = np.zeros(2000, dtype=bool)
     trusted[[1, 11, 21, 31, 41, 51, 61, 71, 81, 91]] = True
-    scored, _ = made_scored(trusted=trusted)
+    scored, _ = made_ensemble(trusted=trusted)
     everyone = np.ones(2000, dtype=bool)
-    found = suspects_of(scored, suspicion_of(scored), everyone)
+    found = list_suspects(scored, everyone)
     assert not trusted[found.positions].any()
-    plain, _ = made_scored()  # the twin: it would be one
-    doubted = suspects_of(plain, suspicion_of(plain), everyone).positions
-    assert trusted[doubted].any()
+    plain, _ = made_ensemble()  # the twin: it would be one
+    assert trusted[list_suspects(plain, everyone).positions].any()
 
 
 def test_most_suspects_are_wrong_and_most_suggestions_right_canaries_rows_included():
-    scored, wrong = made_scored()
-    suspicion = suspicion_of(scored)
-    found = suspects_of(scored, suspicion, np.ones(2000, dtype=bool))
+    scored, wrong = made_ensemble()
+    suspicion = scored.assessment.given.suspicion
+    found = list_suspects(scored, np.ones(2000, dtype=bool))
     assert wrong[found.positions].mean() > 0.9
     truth = np.arange(2000) % 10
     assert (found.suggested == truth[found.positions]).mean() > 0.9
     assert (np.diff(found.suspicion) <= 0).all()
-    own = scored.planted()[found.positions]
-    assert 0 < own.sum() < wrong[scored.planted()].sum() * 2  # wrong labels under canaries, too
-    free = ~scored.planted()
-    assert (suspicion[free] == of_shown(scored.dynamics)[free]).all()
+    own = scored.planted[found.positions]
+    assert 0 < own.sum() < wrong[scored.planted].sum() * 2  # wrong labels under canaries, too
+    free = ~scored.planted
+    assert (suspicion[free] == scored.assessment.shown.suspicion[free]).all()
     names, other, count = found.commonest()
     pairs = [(one.given, one.suggested) for one in found]
     assert count == max(pairs.count(pair) for pair in set(pairs)) == pairs.count((names, other))
 
 
 def test_losses_alone_are_ranked_and_nothing_is_contradicted():
-    scored, _ = made_scored()
-    only = scored_from(scored.data, Dynamics.from_losses(scored.dynamics.snapshot("loss")))
-    assert (suspicion_of(only) == normalized_ranks(consensus(only.dynamics))).all()
-    assert not contradicted_labels(only).any()
-    assert len(suspects_of(only, suspicion_of(only), np.ones(2000, dtype=bool))) == 0
+    scored, _ = made_ensemble()
+    only = import_dynamics(scored.data, Dynamics.from_losses(scored.dynamics.snapshot("loss")))
+    assert (only.assessment.given.suspicion == normalized_ranks(consensus(only.dynamics))).all()
+    assert not only.assessment.given.suspects.any()
+    assert len(list_suspects(only, np.ones(2000, dtype=bool))) == 0

@@ -39,7 +39,7 @@ def test_weights_weigh_all_but_canaries_and_drop_nothing_more_than_clean(arrays)
     assert decision.kept.tolist() == dris.clean(*arrays, **HOW).kept.tolist()
     weighting = decision.weighting
     assert weighting.score == "loss"
-    assert (weighting.probabilities > 0).tolist() == (~decision.scored.planted()).tolist()
+    assert (weighting.probabilities > 0).tolist() == (~decision.ensemble.planted).tolist()
     assert weighting.probabilities.sum() == pytest.approx(1)
 
 

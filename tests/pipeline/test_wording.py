@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from dris.pipeline.by_scores import decide_scored
 from dris.pipeline.harm import Change, Harm
-from dris.pipeline.wording import advice, headline, promise
-from made_scored import made_scored
+from dris.pipeline.route import decide_by
+from dris.pipeline.wording import advice, change, headline, promise
+from made_ensemble import made_ensemble
 
 
 @pytest.fixture(scope="module")
 def decision():
-    return decide_scored(made_scored()[0], keep=0.25)
+    return decide_by(made_ensemble()[0], keep=0.25)
 
 
 def test_the_headline_counts_the_suspects(decision):
@@ -22,8 +22,8 @@ def test_the_headline_counts_the_suspects(decision):
 
 @pytest.mark.parametrize("points", [2.0, -2.0, 0.5])
 def test_the_change_is_there_with_its_error_and_the_worst_class(decision, points):
-    change = Change(points, 0.5)
-    harm = Harm(change, change, {}, {"a": 1.0, "b": -3.0}, 2000, 0.9)
+    measured = Change(points, 0.5)
+    harm = Harm(measured, measured, {}, {"a": 1.0, "b": -3.0}, 2000, 0.9)
     text = change(replace(decision, harm=harm))
     assert f"{points:+.1f} ± 0.5" in text
     assert "b with -3.0" in text

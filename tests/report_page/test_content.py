@@ -10,16 +10,16 @@ from dris.core.checks.noise_checks import HIDING
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
-from dris.pipeline.by_scores import decide_scored
 from dris.pipeline.decision import Decision
+from dris.pipeline.route import decide_by
 from dris.report_page.content import page_of
+from made_ensemble import made_ensemble
 from made_report import made, made_decision
-from made_scored import made_scored
 
 
 @pytest.fixture(scope="module")
 def decision():
-    return decide_scored(made_scored()[0], keep=0.25)
+    return decide_by(made_ensemble()[0], keep=0.25)
 
 
 def shown(decision):
@@ -90,7 +90,7 @@ def test_a_keep_fraction_off_the_grid_becomes_a_step():
 
 
 def test_clean_stands_at_the_share_that_it_keeps(decision):
-    clean = decide_scored(decision.scored, keep=None)
+    clean = decide_by(decision.ensemble, keep=None)
     page = shown(clean)
     assert page.steps[page.chosen].fraction == clean.kept.size / 2000
     assert np.flatnonzero(page.steps[page.chosen].kept).tolist() == clean.kept.tolist()
@@ -105,11 +105,11 @@ def test_a_limit_that_is_withdrawn_is_on_no_step(decision):
 
 
 def test_one_proxy_alone_has_no_plane_and_no_other_fractions(decision):
-    columns = decision.scored.dynamics.columns
+    columns = decision.ensemble.dynamics.columns
     only = Dynamics.from_arrays(
         **{name: column[:1, 0] for name, column in columns.items()}, labels=decision.data.labels
     )
-    scored = replace(decision.scored, dynamics=only, canaries=())
+    scored = replace(decision.ensemble, dynamics=only, canaries=())
     page = shown(replace(decision, scored=scored, judgement=None, limits=()))
     assert (page.proxies, len(page.steps), page.gap) == (0, 1, None)
     assert len(page.suspects) == len(decision.suspects)

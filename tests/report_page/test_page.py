@@ -11,11 +11,12 @@ import pytest
 
 from dris.core.errors import InputError
 from dris.data.writer import MANIFEST, Writer
-from dris.pipeline.by_scores import decide_scored
+from dris.pipeline.route import decide_by
 from dris.report_page import page as page_module
 from dris.report_page.charts import Axis
 from dris.report_page.content import page_of
 from dris.report_page.page import PANELS, Panel, render, report, write_page
+from made_ensemble import made_ensemble
 from made_report import (
     HOSTILE,
     Reader,
@@ -26,7 +27,6 @@ from made_report import (
     unpack,
     without_proxies,
 )
-from made_scored import made_scored
 
 MAX_PAGE_BYTES = 8_000_000
 
@@ -160,7 +160,7 @@ def test_the_verdict_comes_before_the_clearest_and_the_checks_are_folded():
 
 
 def test_the_limit_is_there_in_numbers_and_gone_where_it_is_withdrawn():
-    decision = decide_scored(made_scored()[0], keep=0.25)
+    decision = decide_by(made_ensemble()[0], keep=0.25)
     page = page_of(decision, title="made", recipe={})
     numbers = f"<dd>{decision.limit.wrong:,} of {decision.limit.left:,} "
     assert numbers in render(page)

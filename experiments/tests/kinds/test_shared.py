@@ -8,7 +8,7 @@ import pytest
 
 from dris import Dynamics, InputError, plant_canaries
 from experiments import runner
-from experiments.dris_internals import LabelledData, choose, decide_scored, ensemble_of, score_data
+from experiments.dris_internals import LabelledData, choose, decide_by, ensemble_of, train_ensemble
 from experiments.kinds import shared
 from experiments.kinds.shared import Ensembles, corrupted, kept_epochs, target_of, timed
 from experiments.own.beyond import GATED, UNGATED, VARIANTS
@@ -146,11 +146,11 @@ def test_the_recommended_rule_is_the_decision_and_peers_share_its_proxies():
     rng = np.random.default_rng(0)
     y = np.arange(400) % 2
     data = LabelledData.of(rng.normal(size=(400, 3)) + 2 * y[:, None], y, classes=("a", "b"))
-    scored = score_data(data, workers=1, only_judged=True)
+    scored = train_ensemble(data, workers=1, only_assessed=True)
     plain, _ = world()
     told = replace(plain, folded=lambda: scored)
     kept = told.subset("recommended", 0.5, 0).indices.tolist()
-    assert kept == decide_scored(scored, keep=0.5).kept.tolist()
+    assert kept == decide_by(scored, keep=0.5).kept.tolist()
     dynamics = scored.dynamics
     peer = told.subset("folded:confident_learning_remove", 0.5, 0)
     assert peer == choose("confident_learning_remove", dynamics.unseen(), keep=0.5)
@@ -165,7 +165,7 @@ def test_the_products_proxies_read_pictures_where_the_cells_own_do(monkeypatch, 
     rng, asked = np.random.default_rng(0), []
     x, y = rng.integers(0, 256, size=(60, 3, 8, 8)).astype(np.uint8), np.arange(60) % 3
     monkeypatch.setattr(shared, "loaded", lambda *_: Loaded(x, y, x, y, 3))
-    monkeypatch.setattr(shared, "score_data", lambda data, how, **_: asked.append((data, how)))
+    monkeypatch.setattr(shared, "train_ensemble", lambda data, how, **_: asked.append((data, how)))
     for name, shape, encoder in (("mid", x.shape, "none"), ("smoke", (60, 192), None)):
         cell = static(scale_of(name).setups[0], CLEAN, "recommended", 4)
         shared.prepared([cell], Workspace(tmp_path), {})[2].folded()

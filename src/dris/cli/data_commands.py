@@ -157,7 +157,7 @@ def score(ask: Request) -> None:
 def _score_records(ask: Request) -> None:
     """Scores of dynamics that somebody else recorded, without the data."""
     from dris.data.scorefile import ScoreFile, write_scores
-    from dris.pipeline.scored import scores_of
+    from dris.pipeline.ensemble import scores_of
 
     dynamics = ask.imported()
     found = ScoreFile(dynamics.ids, scores_of(dynamics), note=dict(dynamics.provenance))
@@ -239,14 +239,10 @@ def judge(ask: Request, keep: Keep = 0.25) -> None:
     check_share(keep)
     data = ask.read()
     decision, proxies = ask.decide(data, keep=keep)
-    for line in decision.lines() if decision.judgement is None else []:
+    for line in decision.lines():
         ask.talk.say(line)
-    if decision.judgement is not None:
-        ask.talk.say_lines(str(decision.stated))
-        if decision.rule != decision.judgement.rule:
-            ask.talk.say(f"  here     {decision.rule} is used")
-        for note in decision.notes:
-            ask.talk.say(f"  note     {note}")
+    for check in () if decision.judgement is None else decision.judgement.checks.values():
+        ask.talk.say(f"  {check}")
     ask.result("judge", decision, proxies, [])
 
 
@@ -325,7 +321,7 @@ def _page(ask: Request, decision: "Decision", pages: list[Path], writer: "Writer
     """Write the page where one was asked for and there is something to show."""
     from dris.report_page.page import write_page
 
-    if decision.scored is None and decision.suspects is None:
+    if decision.ensemble is None and decision.suspects is None:
         return []
     for path in pages:
         write_page(decision, path, title=ask.title, recipe=ask.recipe(decision), writer=writer)

@@ -241,10 +241,10 @@ class Request:
         from dris.learn.engines.bars import bar
         from dris.learn.engines.processes import give_back_memory
         from dris.learn.store.run_store import Store
-        from dris.pipeline.predicted import predicted_in
+        from dris.pipeline.probabilities import read_probabilities
         from dris.pipeline.route import decide
 
-        predicted = predicted_in(self.records, data.names) if self.records else None
+        predicted = read_probabilities(self.records, data.names) if self.records else None
         dynamics = self.imported() if self.records and predicted is None else None
         store = Store(self.store or self.out / "runs")
         begin = time.monotonic()

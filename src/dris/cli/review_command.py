@@ -69,7 +69,7 @@ def review(
             new = replace(new, id="id", allow_outside=True)
         (page,) = new.files("report.html")
         decision, _ = new.decide(new.read())
-        if decision.scored is not None:
+        if decision.ensemble is not None:
             recipe = new.recipe(decision)
             write_page(decision, page, title=new.title, recipe=recipe, writer=new.writer())
             return [*decision.lines(), f"wrote {page}"]

@@ -143,7 +143,7 @@ class RobustSelector(BaseEstimator):
         self.kept_, self.rule_ = np.zeros(len(counts), dtype=np.bool_), decision.rule
         self.kept_[at[decision.kept]] = True
         self.weights_ = self.kept_.astype(np.float64)
-        if self.weight and decision.scored is not None:
+        if self.weight and decision.ensemble is not None:
             plan = decision.weigh()
             chosen = plan.positions
             self.weights_[at[chosen]] = plan.importance.probabilities * chosen.size

@@ -10,27 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.certify.data_limit import CorruptionLimit
-from dris.core.certify.protocol import data_limits, subset_limits
+from dris.core.certify.protocol import subset_limits
 from dris.core.certify.subset_limit import ContaminationLimit
 from dris.core.checks.judgement import Judgement
-from dris.core.checks.noise_checks import FEW_DOUBTED
+from dris.core.checks.noise_checks import FEW_SUSPECTS
 from dris.core.errors import InputError
-from dris.core.scores.suspicion import suspicion
 from dris.core.select.gate import canaries_needed
 from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, RECOMMENDED, Rule, choose, rule_of
-from dris.core.subset import top_mask
+from dris.core.subset import Subset, top_mask
 from dris.core.validate import count_of
-from dris.pipeline.scored import Scored
-from dris.pipeline.suspects import contradicted_labels
+from dris.pipeline.ensemble import Ensemble
 from dris.pipeline.wording import EVERYTHING
 
 Mask = NDArray[np.bool_]
 Counts = NDArray[np.int64] | NDArray[np.float64]
 CLEANEST = "aum_mean"  # needs no gate: the judgement's own answer to too few canaries
-LITTLE = 200  # examples; with fewer, keeping a small share lost more than it won on digits
-FEW = 50  # examples; with fewer nothing is dropped
-PASS_SHARE = 0.75  # of the undoubted; a gate that lets fewer through was set by stray canaries
-HALF = 0.5  # of its share, which a class keeps at least
+MIN_ROWS_TO_PRUNE = 200  # with fewer, keeping a small share lost more than it won on digits
+MIN_ROWS_TO_CLEAN = 50  # with fewer nothing is dropped
+MIN_PASS_SHARE = 0.75  # of what is no suspect; a gate that passes less was set by stray canaries
+MIN_CLASS_SHARE = 0.5  # of its share of the data, which a class keeps at least
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,12 +36,14 @@ class Choice:
     """Rows to train on, how they came about, and what is certified of them.
 
     Attributes:
-        rule: The rule that was used, "everything" where none was.
+        rule: The name of the rule that was used, "everything" where none was.
         kept: True for the rows to train on.
         limits: On wrong labels among exactly those, one per kind of canaries.
         corruption: On wrong labels in all of the data, likewise.
         short: How many fewer than asked for pass the gate.
         notes: What was done in place of what was asked, a sentence each.
+        used: The rule itself; None where everything is kept.
+        contradicted: Share of the kept labels that another class is likelier than out of fold.
     """
 
     rule: str
@@ -52,6 +52,8 @@ class Choice:
     corruption: tuple[CorruptionLimit, ...] = ()
     short: int = 0
     notes: tuple[str, ...] = ()
+    used: Rule | None = None
+    contradicted: float = 0.0
 
 
 def check_rule(rule: str | Rule, keep: float | None, *, canaries: bool, n: int) -> None:
@@ -60,158 +62,165 @@ def check_rule(rule: str | Rule, keep: float | None, *, canaries: bool, n: int) 
         count_of(keep, n, "keep")
     if rule == RECOMMENDED:
         return
-    named = rule_of(rule)
-    if named.needs_canaries and not canaries:
+    made = rule_of(rule)
+    if made.needs_canaries and not canaries:
         raise InputError(
-            f"the rule {named.name} needs canaries to set its gate, and none are planted; let dris "
+            f"the rule {made.name} needs canaries to set its gate, and none are planted; let dris "
             "train the proxies with canaries, or take a rule such as rank_variance"
         )
 
 
-def choice_of(
-    scored: Scored,
-    judgement: Judgement | None,
-    *,
-    keep: float | None,
-    rule: str | Rule,
-    corruption: tuple[CorruptionLimit, ...] | None = None,
+def choose_rows(
+    ensemble: Ensemble, judgement: Judgement | None, *, keep: float | None, rule: str | Rule
 ) -> Choice:
     """The rows that a rule keeps at α, or all but the suspects, and the limits on them."""
-    if corruption is None:
-        corruption = corruption_of(scored)
-    used, share, notes = _plan(scored, judgement, rule, keep)
-    everyone = np.ones(len(scored.data), dtype=np.bool_)
+    corruption = ensemble.corruption
+    used, share, notes = _plan(ensemble, judgement, rule, keep)
+    against = ensemble.assessment.contradicted
+    everything = Choice(
+        EVERYTHING,
+        np.ones(len(ensemble.data), dtype=np.bool_),
+        corruption=corruption,
+        notes=notes,
+        contradicted=float(against.mean()),
+    )
     if used == EVERYTHING:
-        return Choice(EVERYTHING, everyone, (), corruption, notes=notes)
-    dynamics, seed = scored.view, scored.settings.seed
-    subset = choose(used, dynamics, keep=share, choosing=scored.choosing(), seed=seed)
-    mask = subset.mask() | scored.data.trusted
-    if rule == RECOMMENDED or used == CLEAN:
-        mask, said = _with_every_class(scored, mask, fixed=keep is not None)
-        notes = (*notes, *said)
+        return everything
+    made, planted = rule_of(used), ensemble.planted
+    known = judgement is not None and (made.name, share) == (judgement.rule, judgement.keep)
+    subset = judgement.subset if judgement is not None and known else None
+    if subset is None:
+        subset = _choose(ensemble, made, share)
+    mask = subset.mask() | ensemble.data.trusted
+    if rule == RECOMMENDED or made.name == CLEAN:
+        mask, note = _with_every_class(ensemble, mask, fixed=keep is not None)
+        notes = (*notes, *note)
     chosen = replace(subset, indices=np.flatnonzero(mask), tied=0)
     back = np.zeros_like(mask)
     if keep is None:  # a canary's own label is judged like any other
-        back = scored.planted() & ~contradicted_labels(scored)
-    kept = (mask & ~scored.planted()) | back
+        back = planted & ~ensemble.assessment.given.suspects
+    kept = (mask & ~planted) | back
     if not kept.any():
-        return Choice(EVERYTHING, everyone, (), corruption, notes=(*notes, "nothing would be left"))
-    notes = (*notes, *_vanished(scored, kept))
-    limits: tuple[ContaminationLimit, ...] = ()
-    leaks = [leak for leak in scored.data.leaks if not leak.left_out]
+        return replace(everything, notes=(*notes, "nothing would be left"))
+    notes = (*notes, *_vanished(ensemble, kept))
+    leaks = [leak.column for leak in ensemble.data.leaks if not leak.left_out]
     if leaks:  # proxies agree with every given label then, planted ones aside
-        named = ", ".join(leak.column for leak in leaks)
         corruption = ()
         notes = (
             *notes,
             "neither how many labels are wrong nor a limit can be told while the label can be "
-            f"read off {named}",
+            f"read off {', '.join(leaks)}",
         )
-    if corruption and (mask & ~scored.planted()).any():
-        limits = subset_limits(chosen, scored.canaries, corruption, rows=back)
-    name, short = rule_of(used).name, int(subset.parameters.get("short", 0))
-    return Choice(name, kept, limits, corruption, short, notes)
+    limits: tuple[ContaminationLimit, ...] = ()
+    if corruption and (mask & ~planted).any():
+        limits = subset_limits(chosen, ensemble.canaries, corruption, rows=back)
+    short = int(subset.parameters.get("short", 0))
+    contradicted = float(against[kept].mean())
+    return Choice(made.name, kept, limits, corruption, short, notes, made, contradicted)
 
 
-def _vanished(scored: Scored, kept: Mask) -> tuple[str, ...]:
+def _choose(ensemble: Ensemble, rule: str | Rule, share: float) -> Subset:
+    return choose(
+        rule,
+        ensemble.view,
+        keep=share,
+        choosing=ensemble.choosing,
+        seed=ensemble.settings.seed,
+        assessment=ensemble.assessment,
+    )
+
+
+def _vanished(ensemble: Ensemble, kept: Mask) -> tuple[str, ...]:
     """Classes of which nothing is left, of the labels as they were given, in a sentence."""
-    labels = scored.data.labels
+    labels = ensemble.data.labels
     gone = np.setdiff1d(labels, labels[kept])
-    names = ", ".join(scored.data.names[label] for label in gone)
+    names = ", ".join(ensemble.data.names[label] for label in gone)
     return (f"no example of {names} is kept",) if gone.size else ()
 
 
-def corruption_of(scored: Scored) -> tuple[CorruptionLimit, ...]:
-    """The limit on wrong labels in the data, one per kind of canaries."""
-    if not scored.canaries:
-        return ()
-    score = -suspicion(scored.view)
-    return data_limits(score, scored.canaries, at_most=scored.settings.at_most)
-
-
 def _plan(
-    scored: Scored, judgement: Judgement | None, rule: str | Rule, keep: float | None
+    ensemble: Ensemble, judgement: Judgement | None, rule: str | Rule, keep: float | None
 ) -> tuple[str | Rule, float, tuple[str, ...]]:
     """The rule to use, the share it keeps, and what was put in place of what."""
-    n, share = len(scored.data), 1.0 if keep is None else keep
-    least = FEW if keep is None else LITTLE
-    if n < least and rule == RECOMMENDED:
+    n, share = len(ensemble.data), 1.0 if keep is None else keep
+    recommended = rule == RECOMMENDED
+    least = MIN_ROWS_TO_CLEAN if keep is None else MIN_ROWS_TO_PRUNE
+    if n < least and recommended:
         return EVERYTHING, 1.0, (f"{n} examples are too few to drop any ({least} are the least)",)
-    if rule == RECOMMENDED and judgement is not None and judgement.subset is None:
+    if recommended and judgement is not None and judgement.subset is None:
         return EVERYTHING, 1.0, (f"no rule is safe with these proxies ({judgement.reason})",)
-    if rule == RECOMMENDED and keep is None:
-        if "correct" not in scored.dynamics.columns:
+    if recommended and keep is None:
+        if "correct" not in ensemble.dynamics.columns:
             return EVERYTHING, 1.0, ("these dynamics do not say which labels proxies contradict",)
         return CLEAN, 1.0, ()
     if judgement is None:
-        if rule != RECOMMENDED:
+        if not recommended:
             return rule, share, ()
-        if scored.dynamics.out_of_fold is not None:
+        if ensemble.dynamics.out_of_fold is not None:
             return CLEAN_THEN_HARD, share, ()
-        cleanest = CLEANEST if "margin" in scored.dynamics.columns else "rank_variance"
+        cleanest = CLEANEST if "margin" in ensemble.dynamics.columns else "rank_variance"
         return cleanest, share, (f"no canaries: {cleanest} in place of a recommendation",)
-    undoubted = (1 - judgement.doubted) * float((~scored.planted()).mean())
-    used = judgement.rule if rule == RECOMMENDED else rule
-    why = _lacking(scored, rule_of(used)) if rule_of(used).needs_canaries else None
-    if rule == RECOMMENDED and why is None:
-        why = _unfit(scored, judgement, undoubted * n)
-    if why is None and (rule != RECOMMENDED or used != CLEANEST):
+    unsuspected = (1 - judgement.suspect_share) * float((~ensemble.planted).mean())
+    used = judgement.rule if recommended else rule
+    why = _lacking_canaries(ensemble) if rule_of(used).needs_canaries else None
+    if recommended and why is None:
+        why = _unfit(ensemble, judgement, unsuspected * n)
+    if why is None and (not recommended or used != CLEANEST):
         return used, share, ()
     # What most proxies contradict is never among the cleanest, however much may be kept.
     notes = () if why is None else (f"{why}, so the cleanest by margin are kept",)
-    return CLEANEST, min(share, max(undoubted, 1 / n)), notes
+    return CLEANEST, min(share, max(unsuspected, 1 / n)), notes
 
 
-def _lacking(scored: Scored, rule: Rule) -> str | None:
+def _lacking_canaries(ensemble: Ensemble) -> str | None:
     """Why there can be no gate."""
-    need = canaries_needed(rule.recall)
-    have = scored.canaries[0].choosing.positions.size
+    need, have = canaries_needed(), ensemble.canaries[0].choosing.positions.size
     if have >= need:
         return None
-    return f"a gate needs {need} choosing canaries and {len(scored.data)} examples gave {have}"
+    return f"a gate needs {need} choosing canaries and {len(ensemble.data)} examples gave {have}"
 
 
-def _unfit(scored: Scored, judgement: Judgement, undoubted: float) -> str | None:
+def _unfit(ensemble: Ensemble, judgement: Judgement, unsuspected: float) -> str | None:
     """Why the recommended rule would hurt here: a gate past the clean, wrong labels left in."""
     if rule_of(judgement.rule).needs_canaries:
-        dynamics, seed = scored.view, scored.settings.seed
-        open_ = choose(judgement.rule, dynamics, keep=1.0, choosing=scored.choosing(), seed=seed)
-        passed = open_.parameters["passed"]
-        if passed < PASS_SHARE * undoubted:
-            have = scored.canaries[0].choosing.positions.size
+        passed = _choose(ensemble, judgement.rule, 1.0).parameters["passed"]
+        if passed < MIN_PASS_SHARE * unsuspected:
+            have = ensemble.canaries[0].choosing.positions.size
             return f"only {passed} examples pass a gate set by {have} canaries"
-    if judgement.rule == "random" and judgement.doubted >= FEW_DOUBTED:
-        return f"nothing is contested, yet {judgement.doubted:.0%} of the labels are doubted"
+    if judgement.rule == "random" and judgement.suspect_share >= FEW_SUSPECTS:
+        return f"nothing is contested, yet {judgement.suspect_share:.0%} of the labels are suspects"
     return None
 
 
-def _with_every_class(scored: Scored, mask: Mask, *, fixed: bool) -> tuple[Mask, tuple[str, ...]]:
+def _with_every_class(
+    ensemble: Ensemble, mask: Mask, *, fixed: bool
+) -> tuple[Mask, tuple[str, ...]]:
     """A class below half of its share gets its cleanest back; others give way if α is fixed.
 
-    It must be below by the labels that proxies were shown, and by the given ones as far as the
-    choosing canaries tell these: nothing depends on who is a certifying one.
+    It must be below by the labels that proxies were asked about, and by the given ones as far as
+    the choosing canaries tell these: nothing depends on who is a certifying one.
     """
-    labels, classes = np.asarray(scored.dynamics.labels), len(scored.data.classes)
+    labels, classes = np.asarray(ensemble.dynamics.labels), len(ensemble.data.classes)
     size = int(mask.sum())
     before, after = (np.bincount(some, minlength=classes) for some in (labels, labels[mask]))
-    given = _given_sizes(scored, mask, before, after, back=not fixed)
+    given = _given_sizes(ensemble, mask, before, after, back=not fixed)
     missing = np.minimum(_below(before, after), _below(*given))
     short = np.flatnonzero(missing > 0)
     if not short.size:
         return mask, ()
-    mask, seed = mask.copy(), scored.settings.seed
-    margin, ids = -suspicion(scored.view), scored.dynamics.ids
+    mask, seed = mask.copy(), ensemble.settings.seed
+    margin, ids = -ensemble.assessment.shown.suspicion, ensemble.dynamics.ids
     for label in short:
         out = np.flatnonzero((labels == label) & ~mask)
         cleanest, _ = top_mask(margin[out], int(missing[label]), seed=seed, ids=ids[out])
         mask[out[cleanest]] = True
     if fixed:  # the least clean of the classes above their share go
         above = np.flatnonzero(np.isin(labels, np.flatnonzero(missing < 0)) & mask)
-        above = above[~scored.data.trusted[above]]
+        above = above[~ensemble.data.trusted[above]]
         surplus = min(int(mask.sum()) - size, above.size)
         worst, _ = top_mask(-margin[above], surplus, seed=seed, ids=ids[above])
         mask[above[worst]] = False
-    names = ", ".join(scored.data.names[label] for label in short)
+    names = ", ".join(ensemble.data.names[label] for label in short)
     if short.size == 1:
         note = f"class {names} would fall below half of its share and keeps its cleanest"
     else:
@@ -221,28 +230,30 @@ def _with_every_class(scored: Scored, mask: Mask, *, fixed: bool) -> tuple[Mask,
 
 def _below(before: Counts, after: Counts) -> NDArray[np.int64]:
     """How many whole rows each class is below half of its share."""
-    least = np.minimum(before, np.ceil(HALF * after.sum() * before / before.sum()))
+    least = np.minimum(before, np.ceil(MIN_CLASS_SHARE * after.sum() * before / before.sum()))
     return np.asarray(np.floor(least - after), dtype=np.int64)
 
 
 def _given_sizes(
-    scored: Scored, mask: Mask, shown: Counts, chosen: Counts, *, back: bool
+    ensemble: Ensemble, mask: Mask, shown: Counts, chosen: Counts, *, back: bool
 ) -> tuple[Counts, Counts]:
     """How many rows of each class were given, and how many are kept, by estimate.
 
     Planted labels are taken out and the rows' own put in their place, of choosing canaries as they
-    are, of the others as many again; with `back`, a canary's row stays unless its own label is
-    contradicted.
+    are, of the others as many again; with `back`, a canary's row stays unless its own label is a
+    suspect.
     """
-    labels, classes = np.asarray(scored.dynamics.labels), len(scored.data.classes)
+    labels, classes = np.asarray(ensemble.dynamics.labels), len(ensemble.data.classes)
     before, after = (counts.astype(np.float64) for counts in (shown, chosen))
-    stays = ~contradicted_labels(scored) if back and scored.canaries else np.zeros_like(mask)
-    for kind in scored.canaries:
+    stays = (
+        ~ensemble.assessment.given.suspects if back and ensemble.canaries else np.zeros_like(mask)
+    )
+    for kind in ensemble.canaries:
         at = kind.choosing.positions
         if not at.size:
             continue
         times = len(kind) / at.size
         for counts, seen, own in ((before, at, at), (after, at[mask[at]], at[stays[at]])):
             counts -= times * np.bincount(labels[seen], minlength=classes)
-            counts += times * np.bincount(scored.data.labels[own], minlength=classes)
+            counts += times * np.bincount(ensemble.data.labels[own], minlength=classes)
     return before.clip(0), after.clip(0)

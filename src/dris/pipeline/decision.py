@@ -1,7 +1,7 @@
 """What to do about each example and why: the noun that every door shows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
 
@@ -18,15 +18,15 @@ from dris.core.noise.noise_rate import NoiseRate
 from dris.core.notebook import plain_html
 from dris.core.scores.formulas import SCORES
 from dris.core.select.importance import Importance, importance
-from dris.core.select.rules import RECOMMENDED, Rule
+from dris.core.select.rules import Rule
 from dris.core.subset import Subset
 from dris.data.labelled import LabelledData
-from dris.pipeline.choice import Choice, choice_of
+from dris.pipeline.choice import Choice, choose_rows
+from dris.pipeline.ensemble import Ensemble
 from dris.pipeline.harm import Harm
-from dris.pipeline.scored import Scored
 from dris.pipeline.suspects import Suspects
 from dris.pipeline.unlabelled import labels_to_consider
-from dris.pipeline.wording import EVERYTHING, terminal_lines
+from dris.pipeline.wording import terminal_lines
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,13 +86,13 @@ class Decision:
         corruption: On wrong labels in all of the data, likewise.
         harm: Whether following the advice helps; None where it was not measured.
         noise_rate: The share of wrong labels as a range; None without folds.
-        contested: Share of the kept labels that strangers find less likely than another.
+        contradicted: Share of the kept labels that another class is likelier than out of fold.
         fixed: The labels with suggested ones where proxies are sure; None unless asked for.
         notes: What a person should know, a sentence each.
         short: How many fewer than asked for pass a gate.
-        scored: The proxies behind it; None where there was too little data to train any.
+        ensemble: The proxies behind it; None where there was too little data to train any.
+        used: The rule with its parameters; None where everything is kept.
         weighting: How often to draw each example, where `dris.weights` was asked.
-        asked: The rule that was asked for.
 
     >>> import dris
     >>> few = LabelledData.of(np.eye(2), [0, 1], classes=("cat", "dog"))
@@ -114,13 +114,13 @@ class Decision:
     corruption: tuple[CorruptionLimit, ...] = ()
     harm: Harm | None = None
     noise_rate: NoiseRate | None = None
-    contested: float = 0.0
+    contradicted: float = 0.0
     fixed: NDArray[np.int64] | None = None
     notes: tuple[str, ...] = ()
     short: int = 0
-    scored: Scored | None = None
+    ensemble: Ensemble | None = None
+    used: Rule | None = None
     weighting: Weighting | None = None
-    asked: str | Rule = RECOMMENDED
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kept", read_only(self.kept, np.int64))
@@ -157,24 +157,12 @@ class Decision:
         return widest(self.limits) if self.limit_says == "something" else None
 
     @property
-    def stated(self) -> Judgement | None:
-        """The judgement, without limits that are withdrawn."""
-        if self.judgement is None or self.limit is not None:
-            return self.judgement
-        untrue = self.limit_says == "not to be trusted"
-        return replace(
-            self.judgement,
-            certificates=(),
-            corruption=() if untrue else self.judgement.corruption,
-        )
-
-    @property
     def limit_says(self) -> Literal["something", "nothing", "not to be trusted"]:
         """Whether the limit is of use, and whether the data contradict its condition.
 
         Of no use: above the limit on all of the data, or below the share of kept labels that
-        strangers contradict, for hard ones cannot be told from wrong ones. Not to be trusted:
-        more is wrong at least than the limit on all of the data allows, or a check fails.
+        another class is likelier than, for hard ones cannot be told from wrong ones. Not to be
+        trusted: more is wrong at least than the limit on all of the data allows, or a check fails.
         """
         most = max((c.share for c in self.corruption), default=1.0)
         if not self.limits:
@@ -186,7 +174,7 @@ class Decision:
         rate = self.noise_rate
         if hides or (rate is not None and max(rate.low, rate.surest) > most):
             return "not to be trusted"
-        return "nothing" if limit.share < self.contested else "something"
+        return "nothing" if limit.share < self.contradicted else "something"
 
     @property
     def subset(self) -> Subset:
@@ -214,32 +202,25 @@ class Decision:
     ) -> Weighting:
         """Sampling probabilities and weights of the kept, or of all but canaries, by a score."""
         check_weighting(score, smoothing=smoothing, exponent=exponent)
-        if self.scored is None:
+        if self.ensemble is None:
             raise InputError("no proxy trained on so little data, so that nothing can be weighted")
-        at = self.kept if of == "kept" else np.flatnonzero(~self.scored.planted())
-        values = SCORES[score](self.scored.dynamics)[at]
+        at = self.kept if of == "kept" else np.flatnonzero(~self.ensemble.planted)
+        values = SCORES[score](self.ensemble.dynamics)[at]
         plan = importance(values, smoothing=smoothing, weight_exponent=exponent)
         return Weighting(score, plan, at, len(self.data))
 
-    @property
-    def used(self) -> str | Rule:
-        """The rule that was used, with its parameters."""
-        if isinstance(self.asked, Rule) and self.asked.name == self.rule:
-            return self.asked
-        return self.rule
-
     def at(self, keep: float) -> Choice:
         """What the same rule would keep of another share, and the limits on that."""
-        if self.scored is None:
+        if self.ensemble is None:
             raise InputError("no proxy trained on so little data, so that there is no other share")
-        rule = "rank_variance" if self.rule == EVERYTHING else self.used
-        return choice_of(
-            self.scored, self.judgement, keep=keep, rule=rule, corruption=self.corruption
-        )
+        rule = self.used or "rank_variance"
+        return choose_rows(self.ensemble, self.judgement, keep=keep, rule=rule)
 
     def to_dict(self) -> dict[str, Any]:
         """The decision as plain values, ready for JSON; what every command prints as JSON."""
         rate = self.noise_rate
+        hides = self.judgement is not None and self.judgement.hides
+        untrue = hides or self.limit_says == "not to be trusted"
         return {
             "examples": len(self.data),
             "kept": int(self.kept.size),
@@ -252,7 +233,8 @@ class Decision:
             "fixed": int(self.changed.sum()),
             "limits": [] if self.limit is None else [limit.to_dict() for limit in self.limits],
             "limit_says": self.limit_says,
-            "judgement": None if self.stated is None else self.stated.to_dict(),
+            "judgement": None if self.judgement is None else self.judgement.to_dict(),
+            "corruption": [] if untrue else [limit.to_dict() for limit in self.corruption],
             "harm": None if self.harm is None else self.harm.to_dict(),
             "noise_rate": None if rate is None else [rate.low, rate.high],
             "likely": None if rate is None else rate.likely,
@@ -292,7 +274,7 @@ class Decision:
 
     def recipe(self) -> dict[str, Any]:
         """Everything needed to do it again, as values that JSON can hold."""
-        made: Mapping[str, Any] = {} if self.scored is None else self.scored.recipe()
+        made: Mapping[str, Any] = {} if self.ensemble is None else self.ensemble.recipe()
         return {**made, "keep": self.keep, "rule": self.rule}
 
     def __str__(self) -> str:

@@ -20,23 +20,23 @@ def score_file(decision: Decision) -> ScoreFile:
     >>> file.scores["loss"].tolist(), list(file.flags), list(file.texts)
     ([2.5, 1.25], ['canary', 'trusted'], ['given'])
     """
-    data, scored = decision.data, decision.scored
-    if scored is None:
+    data, ensemble = decision.data, decision.ensemble
+    if ensemble is None:
         raise InputError(f"there is nothing to score: {decision.notes[0]}")
-    flags = {"canary": scored.planted(), "trusted": data.trusted}
-    flags |= {f"canary_{kind.kind}": kind.mask() for kind in scored.canaries}
+    flags = {"canary": ensemble.planted, "trusted": data.trusted}
+    flags |= {f"canary_{kind.kind}": kind.mask() for kind in ensemble.canaries}
     texts = {"given": data.written()}
-    if "rival" in scored.dynamics.columns:
-        texts["suggested"] = data.written(scored.suggested())
-    found = {**scored.scores(), "suspicion": decision.suspicion}
-    note = {"fingerprint": data.origin.fingerprint, "seed": scored.settings.seed}
+    if "rival" in ensemble.dynamics.columns:
+        texts["suggested"] = data.written(ensemble.assessment.suggested)
+    found = {**ensemble.scores(), "suspicion": decision.suspicion}
+    note = {"fingerprint": data.origin.fingerprint, "seed": ensemble.settings.seed}
     return ScoreFile(data.ids, found, flags, note, texts)
 
 
 def kept_columns(decision: Decision) -> dict[str, Any]:
     """Whether each example is kept, and its score where the rule has one."""
     found: dict[str, Any] = {"dris_kept": decision.mask}
-    scores = {} if decision.scored is None else decision.scored.scores()
+    scores = {} if decision.ensemble is None else decision.ensemble.scores()
     if decision.rule in scores:
         found[f"dris_{decision.rule}"] = scores[decision.rule]
     return found

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dris.core.errors import InputError
+from dris.core.noise.assessment import SUSPECT_ODDS
 from dris.core.noise.canaries import CANARY_KINDS
 from dris.core.validate import check_count
 
@@ -25,6 +26,10 @@ class Settings:
             by the data when empty. A recipe can hold names only.
         encoder: Of pictures, by its name or NAME:MODEL, fetched where its weights are not on this
             machine; unless named the first that is whole here, if any; "none" for small CNNs.
+        suspect_odds: With more than two classes, how many times likelier than the given label
+            another class must be out of fold before the label is a suspect, each beside what is
+            usual for it; larger drops less. With two classes as many of a label are suspects as
+            are wrong of it by estimate.
         seed: Of every random stream.
         canaries: Kinds of canaries, the first one for the checks; no certificate without any.
         matrix: Of the kind "matrix": the share of each true class (row) given each label.
@@ -47,6 +52,7 @@ class Settings:
     share: float = 0.04
     at_most: float = 0.5
     encoder: str | None = None
+    suspect_odds: float = SUSPECT_ODDS
 
     def __post_init__(self) -> None:
         check_count(self.proxies, "proxies", at_least=2, at_most=10_000)
@@ -57,6 +63,8 @@ class Settings:
             raise InputError(
                 f"scored_epoch must be in 1..{self.epochs}, the epochs, got {self.scored_epoch}"
             )
+        if not self.suspect_odds >= 1:
+            raise InputError(f"suspect_odds must be 1 or more, got {self.suspect_odds}")
         if not 0 < self.at_most <= 0.5:
             raise InputError(f"at_most must be in (0, 0.5], got {self.at_most}")
         if len(set(self.canaries) & set(CANARY_KINDS)) < len(self.canaries):

@@ -9,8 +9,8 @@ from dris.core.streams import rng_for
 from dris.learn.trainers.job import Data
 from dris.learn.trainers.stacked.feature_table import as_features
 from dris.learn.trainers.stacked.row_models import predict_after
+from dris.pipeline.ensemble import scaling
 from dris.pipeline.harm import HEADS
-from dris.pipeline.scored import scaling
 
 if TYPE_CHECKING:
     from dris.pipeline.decision import Decision
@@ -25,18 +25,18 @@ def labels_to_consider(decision: "Decision") -> NDArray[np.int64]:
     -1 where a linear model and one with a hidden layer disagree, and where the data is pictures
     or too little to train on.
     """
-    data, scored = decision.data, decision.scored
+    data, ensemble = decision.data, decision.ensemble
     aside = data.unlabelled
     if aside is None:
         return np.zeros(0, dtype=np.int64)
     nothing = np.full(len(aside), NONE, dtype=np.int64)
-    if scored is None or scored.features is not None or scored.table.ndim != 2:
+    if ensemble is None or ensemble.features is not None or ensemble.table.ndim != 2:
         return nothing
     kept = decision.kept
     if len(kept) > MOST:
-        lot = rng_for(scored.settings.seed, "unlabelled", "rows").permutation(len(kept))
+        lot = rng_for(ensemble.settings.seed, "unlabelled", "rows").permutation(len(kept))
         kept = np.sort(kept[lot[:MOST]])
-    own = scored.table[kept]
+    own = ensemble.table[kept]
     x = np.concatenate((own, aside.x.reshape(len(aside), -1)))
     y = np.concatenate((decision.labels[kept], np.zeros(len(aside), dtype=np.int64)))
     table = as_features(Data(x, y), scaling(data)).x

@@ -17,7 +17,6 @@ from dris.core.scores.formulas import consensus, rank_variance
 from dris.core.streams import hashed_order
 from dris.data.labelled import LabelledData
 from dris.pipeline.audit import sealed_draw
-from dris.pipeline.by_scores import contested_share
 from dris.pipeline.decision import Decision
 from dris.report_page.details import Details, details_of, shown_positions
 
@@ -132,28 +131,28 @@ class Page:
 
 def page_of(decision: Decision, *, title: str, recipe: Mapping[str, Any]) -> Page:
     """Derive the page from a decision; without several proxies it has no plane of ranks."""
-    data, scored, suspects = decision.data, decision.scored, decision.suspects
-    dynamics = scored.dynamics if scored is not None and scored.dynamics.proxies > 1 else None
+    data, ensemble, suspects = decision.data, decision.ensemble, decision.suspects
+    dynamics = ensemble.dynamics if ensemble is not None and ensemble.dynamics.proxies > 1 else None
     if dynamics is None and suspects is None:
         raise InputError(f"there is nothing to show: {'; '.join(decision.notes)}")
     n = len(data)
     mean, variance = np.zeros(n), np.zeros(n)
     if dynamics is not None:
         mean, variance = consensus(dynamics), rank_variance(dynamics)
-    canaries = () if scored is None else scored.canaries
+    canaries = () if ensemble is None else ensemble.canaries
     canary = np.zeros(n, dtype=np.uint8)
     for code, kind in enumerate(canaries, 1):
         canary[kind.mask()] = code
     suggested = np.full(n, NO_LABEL)
-    if scored is not None and "rival" in scored.dynamics.columns:
-        suggested = np.array(scored.suggested())
+    if ensemble is not None and "rival" in ensemble.dynamics.columns:
+        suggested = np.array(ensemble.assessment.suggested)
     suspected = np.zeros(n, dtype=np.bool_)
     if suspects is not None:
         suspected[suspects.positions] = True
         suggested[suspects.positions] = suspects.suggested
     steps = _steps(decision, others=dynamics is not None)
     queue = _queue(decision, suggested)
-    sample = sample_of(data, decision.kept, seed=0 if scored is None else scored.settings.seed)
+    sample = sample_of(data, decision.kept, seed=0 if ensemble is None else ensemble.settings.seed)
     asked = _first_of_each(
         queue,
         np.array([], dtype=np.int64) if sample is None else sample.drawn,
@@ -223,11 +222,9 @@ def _steps(decision: Decision, *, others: bool) -> tuple[Step, ...]:
                 choice = decision.at(fraction)
             except InputError:  # it keeps nothing, or more than a gate lets through
                 continue
-            contested = (
-                0.0 if decision.scored is None else contested_share(decision.scored, choice.kept)
-            )
             kept = choice.kept
-            limit = replace(decision, limits=choice.limits, contested=contested).limit
+            other = replace(decision, limits=choice.limits, contradicted=choice.contradicted)
+            limit = other.limit
         steps.append(Step(fraction, kept, None if limit is None else limit.share))
     return tuple(steps)
 

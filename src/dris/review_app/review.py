@@ -172,7 +172,7 @@ def review_data(
     def begin() -> Worklist:
         nonlocal features
         decision = clean(data, check_harm=False) if decide is None else decide(data)
-        features = None if decision.scored is None else decision.scored.table
+        features = None if decision.ensemble is None else decision.ensemble.table
         return worklist_of(decision, sample=sample, seed=seed)
 
     begun = holds_review(path)

@@ -161,7 +161,7 @@ def worklist_of(decision: Decision, *, sample: int = SAMPLE, seed: int = 0) -> W
     positions[sampled], positions[~sampled] = drawn, at
     against = np.full(len(data), -1, dtype=np.int64)
     if suspects is not None:
-        against[at] = suspects.contradicted
+        against[at] = suspects.against
     return Worklist(
         positions=positions,
         suggested=others[positions],
@@ -184,7 +184,9 @@ def other_labels(decision: Decision) -> NDArray[np.int64]:
     suspicion does not stand out.
     """
     data, suspects = decision.data, decision.suspects
-    probabilities = None if decision.scored is None else decision.scored.unseen()
+    probabilities = (
+        None if decision.ensemble is None else decision.ensemble.assessment.probabilities
+    )
     if probabilities is not None:
         others = np.array(probabilities)
         np.put_along_axis(others, data.labels[:, None], -np.inf, axis=1)

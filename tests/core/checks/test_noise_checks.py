@@ -11,8 +11,8 @@ from dris.core.checks.noise_checks import (
     _chance_of_more,
     binomial_p,
     classes_survive,
-    doubted_share,
     errors_go_both_ways,
+    estimate_suspect_share,
     kinds_alike,
     no_milder_than_planted,
     noise_like_planted,
@@ -20,7 +20,7 @@ from dris.core.checks.noise_checks import (
     starved_class,
 )
 from dris.core.dynamics.dynamics import Dynamics
-from dris.core.scores.suggestions import doubted_labels
+from dris.core.scores.suggestions import contradicted_by_most
 
 PLANTED = np.arange(400) < 50
 DOUBTED = np.arange(400) < 150
@@ -28,13 +28,13 @@ DOUBTED = np.arange(400) < 150
 
 def test_half_of_the_proxies_are_enough_to_doubt():
     right = np.array([[True, True, False], [True, False, False]])
-    assert doubted_labels(right).tolist() == [False, True, True]
+    assert contradicted_by_most(right).tolist() == [False, True, True]
 
 
 def test_hidden_canaries_are_taken_out_of_the_doubted_share():
     # 50 known canaries, all doubted; 100 of 350 others are, 50 of them hidden canaries.
-    assert doubted_share(DOUBTED, PLANTED, hidden=50) == pytest.approx(50 / 300)
-    assert doubted_share(DOUBTED, PLANTED, hidden=0) == pytest.approx(100 / 350)
+    assert estimate_suspect_share(DOUBTED, PLANTED, hidden=50) == pytest.approx(50 / 300)
+    assert estimate_suspect_share(DOUBTED, PLANTED, hidden=0) == pytest.approx(100 / 350)
 
 
 def plausible_of(probabilities, labels, classes):

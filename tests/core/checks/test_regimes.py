@@ -9,7 +9,7 @@ from dris.core.checks.assumption_checks import not_inverted
 from dris.core.checks.diagnostics import Check
 from dris.core.checks.noise_checks import (
     classes_survive,
-    doubted_share,
+    estimate_suspect_share,
     no_milder_than_planted,
     noise_like_planted,
     plausibility,
@@ -20,15 +20,15 @@ from dris.core.checks.regimes import (
     CHECKS,
     NARROW,
     TESTS,
-    Assessment,
-    assess,
-    memorised_until,
+    CheckResults,
+    last_unmemorised_epoch,
+    run_checks,
 )
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.formulas import aum_mean
 from dris.core.scores.ranks import rank_variance
-from dris.core.scores.suggestions import doubted_labels
+from dris.core.scores.suggestions import contradicted_by_most
 
 N, C = 900, 3
 
@@ -53,7 +53,7 @@ def held(**outcomes):
 
 
 @pytest.mark.parametrize(
-    ("doubted", "regime"),
+    ("suspects", "regime"),
     [
         (0.0, "clean"),
         (0.0499, "clean"),
@@ -63,29 +63,29 @@ def held(**outcomes):
         (0.9, "heavy noise"),
     ],
 )
-def test_noise_is_moderate_from_5_percent_and_heavy_from_30_percent(doubted, regime):
-    assert Assessment(held(), doubted).regime == regime
+def test_noise_is_moderate_from_5_percent_and_heavy_from_30_percent(suspects, regime):
+    assert CheckResults(held(), suspects).regime == regime
 
 
 def test_a_small_class_matters_only_where_nothing_is_noisy():
-    assert Assessment(held(classes="fails"), 0.01).regime == "small class"
-    assert Assessment(held(classes="fails"), 0.05).regime == "moderate noise"
-    assert Assessment(held(classes="cannot tell"), 0.01).regime == "clean"
+    assert CheckResults(held(classes="fails"), 0.01).regime == "small class"
+    assert CheckResults(held(classes="fails"), 0.05).regime == "moderate noise"
+    assert CheckResults(held(classes="cannot tell"), 0.01).regime == "clean"
 
 
 @pytest.mark.parametrize("name", sorted(NARROW | BROKEN))
 def test_any_one_of_these_makes_proxies_unusable(name):
-    assert Assessment(held(**{name.replace(" ", "_"): "fails"}), 0.1).regime == "proxies unusable"
+    assert CheckResults(held(**{name.replace(" ", "_"): "fails"}), 0.1).regime == "proxies unusable"
 
 
 def test_what_cannot_be_told_is_no_failure():
     names = [name.replace(" ", "_") for name in CHECKS]
-    assert Assessment(held(**dict.fromkeys(names, "cannot tell")), 0.01).regime == "clean"
+    assert CheckResults(held(**dict.fromkeys(names, "cannot tell")), 0.01).regime == "clean"
 
 
 def test_each_test_gets_a_quarter_of_the_level():
     dynamics, planted, given = made()
-    found = assess(dynamics, planted, given, keep=0.25, level=0.4).checks
+    found = run_checks(dynamics, planted, given, keep=0.25, level=0.4).checks
     assert TESTS == 4
     assert "exact one-sided test at 0.1" in found["memorised"].reason
     assert "rank test at 0.1" in found["natural"].reason
@@ -95,12 +95,14 @@ def test_each_test_gets_a_quarter_of_the_level():
 
 def test_every_check_gets_what_it_is_about():
     dynamics, planted, given = made()
-    found = assess(dynamics, planted, given, keep=0.25, level=0.04, hidden=45)
+    found = run_checks(dynamics, planted, given, keep=0.25, level=0.04, hidden=45)
     right, loss = dynamics.snapshot("correct"), dynamics.snapshot("loss")
-    doubted = doubted_labels(right)
-    share = doubted_share(doubted, planted, 45)
-    assert found.doubted == share == pytest.approx(0.15, abs=0.05)
-    assert found.doubted < assess(dynamics, planted, given, keep=0.25).doubted  # none hidden
+    suspects = contradicted_by_most(right)
+    share = estimate_suspect_share(suspects, planted, 45)
+    assert found.suspect_share == share == pytest.approx(0.15, abs=0.05)
+    assert (
+        found.suspect_share < run_checks(dynamics, planted, given, keep=0.25).suspect_share
+    )  # none hidden
     checks, variance = found.checks, rank_variance(loss)
     assert checks["memorised"] == not_memorised(right, planted, C, 0.01)
     free = ~planted
@@ -109,19 +111,19 @@ def test_every_check_gets_what_it_is_about():
     top = variance >= np.sort(variance)[-N // 4]
     assert checks["inversion"] == not_inverted(top, planted, 0.01)
     plausible = plausibility(loss, dynamics.snapshot("margin"), C)
-    assert checks["natural"] == noise_like_planted(doubted, plausible, planted, share, 0.01)
+    assert checks["natural"] == noise_like_planted(suspects, plausible, planted, share, 0.01)
     score = aum_mean(dynamics)
-    assert checks["hiding"] == no_milder_than_planted(doubted, score, planted, share, 0.01)
+    assert checks["hiding"] == no_milder_than_planted(suspects, score, planted, share, 0.01)
     assert checks["classes"] == classes_survive(given, 0.25)
     assert list(checks) == list(CHECKS)
 
 
 def test_unless_said_otherwise_the_level_is_5_percent_and_no_canary_is_hidden():
     dynamics, planted, given = made()
-    found = assess(dynamics, planted, given, keep=0.25)
-    assert found == assess(dynamics, planted, given, keep=0.25, level=0.05, hidden=0)
+    found = run_checks(dynamics, planted, given, keep=0.25)
+    assert found == run_checks(dynamics, planted, given, keep=0.25, level=0.05, hidden=0)
     right = dynamics.snapshot("correct")
-    assert found.doubted == doubted_share(doubted_labels(right), planted, 0)
+    assert found.suspect_share == estimate_suspect_share(contradicted_by_most(right), planted, 0)
 
 
 def test_two_classes_are_counted_as_two():
@@ -133,11 +135,11 @@ def test_two_classes_are_counted_as_two():
     shown = np.where(planted, 1 - given, given)
     logits = 1.5 * np.eye(2)[truth] + rng.normal(size=(3, N, 2))
     dynamics = Dynamics.from_logits(logits, shown)
-    found = assess(dynamics, planted, given, keep=0.25, level=0.04)
+    found = run_checks(dynamics, planted, given, keep=0.25, level=0.04)
     loss, margin = dynamics.snapshot("loss"), dynamics.snapshot("margin")
-    doubted = doubted_labels(dynamics.snapshot("correct"))
+    suspects = contradicted_by_most(dynamics.snapshot("correct"))
     plausible = plausibility(loss, margin, 2)
-    expected = noise_like_planted(doubted, plausible, planted, found.doubted, 0.01)
+    expected = noise_like_planted(suspects, plausible, planted, found.suspect_share, 0.01)
     assert found.checks["natural"] == expected
     assert found.checks["memorised"].threshold == 0.5
 
@@ -146,11 +148,11 @@ def test_two_classes_are_counted_as_two():
 def test_a_level_is_a_probability(level):
     dynamics, planted, given = made()
     with pytest.raises(InputError, match=r"level must be in \(0, 1\)"):
-        assess(dynamics, planted, given, keep=0.25, level=level)
+        run_checks(dynamics, planted, given, keep=0.25, level=level)
 
 
 def test_the_last_epoch_before_the_scored_one_that_still_doubts_half_of_the_planted():
-    """Five epochs, two proxies; of four canaries 4, 2, 1, 0 are doubted after 1, 2, 3, 4."""
+    """Five epochs, two proxies; of four canaries 4, 2, 1, 0 are suspects after 1, 2, 3, 4."""
     planted = np.array([True] * 4 + [False] * 2)
     correct = np.zeros((2, 5, 6), dtype=bool)
     for epoch, known in enumerate((0, 2, 3, 4, 4)):
@@ -159,6 +161,8 @@ def test_the_last_epoch_before_the_scored_one_that_still_doubts_half_of_the_plan
     dynamics = Dynamics.from_arrays(
         loss=np.ones((2, 5, 6)), correct=correct, labels=[0] * 6, scored_epoch=5
     )
-    assert memorised_until(dynamics, planted) == 2
-    assert memorised_until(dynamics.at(2), planted) == 1  # the scored epoch itself is no answer
-    assert memorised_until(dynamics.at(1), planted) is None
+    assert last_unmemorised_epoch(dynamics, planted) == 2
+    assert (
+        last_unmemorised_epoch(dynamics.at(2), planted) == 1
+    )  # the scored epoch itself is no answer
+    assert last_unmemorised_epoch(dynamics.at(1), planted) is None

@@ -8,9 +8,10 @@ from scipy.stats import binom
 
 from dris.core.checks.assumption_checks import UPPER_HALF
 from dris.core.checks.judgement import judge
+from dris.core.noise.canaries import without_canaries
 from dris.core.scores.formulas import rank_variance
 from dris.core.select.selection import keep_top
-from regimes import KEEP, REGIMES, small_clean
+from regimes import KEEP, REGIMES, limits_of, small_clean
 
 HELD_OUT = 100  # thresholds were read from seeds 0 to 3
 
@@ -72,16 +73,19 @@ def test_exactly_the_checks_fail_that_should(name):
 def test_the_limits_hold_where_the_noise_is_like_the_canaries(name):
     case, found = judged(name)
     wrong = case.canaries.given != case.true
-    assert found.limit.corrupted >= wrong.sum()
-    assert found.certificate.wrong >= wrong[found.subset.indices].sum()
-    assert abs(found.doubted - wrong.mean()) < 0.05
+    (limit,), (corruption,) = limits_of(case.dynamics, (case.canaries,), found.subset)
+    kept = without_canaries(found.subset, case.canaries).indices
+    assert corruption.corrupted >= wrong.sum()
+    assert limit.wrong >= wrong[kept].sum()
+    assert abs(found.suspect_share - wrong.mean()) < 0.05
 
 
-def test_where_wrong_labels_hide_the_limit_fails_and_the_text_says_it_may():
+def test_where_wrong_labels_hide_the_limit_fails_and_the_judgement_says_it_may():
     case, found = judged("targeted 25 %")
-    assert found.limit.corrupted < (case.canaries.given != case.true).sum()
-    assert "too good to trust" in str(found)
-    assert "too good to trust" not in str(judged("uniform 25 %")[1])
+    _, (corruption,) = limits_of(case.dynamics, (case.canaries,), found.subset)
+    assert corruption.corrupted < (case.canaries.given != case.true).sum()
+    assert found.hides
+    assert not judged("uniform 25 %")[1].hides
 
 
 def test_inversion_is_real_rank_variance_collects_the_truly_wrong_labels_too():
@@ -109,8 +113,8 @@ def test_of_fifty_clean_draws_few_raise_an_alarm():
     for seed in range(200, 250):
         case = small_clean(seed)
         found.append(judge(case.dynamics, case.canaries, keep=KEEP))
-    alarms = [f for f in found if f.warnings]
+    alarms = [f for f in found if f.failed]
     assert len(alarms) <= 7
-    assert all(f.regime == "clean" for f in found if not f.warnings)
+    assert all(f.regime == "clean" for f in found if not f.failed)
     numbers = np.array([f.checks["concentration"].number for f in found])
     assert (numbers < UPPER_HALF + 0.095).sum() > 7  # the twin: a stricter threshold is seen

@@ -6,7 +6,7 @@ from dris.core.dynamics.trajectories import rivals_of
 from dris.core.errors import InputError
 from dris.core.noise.canaries import plant_canaries
 from dris.core.scores.suggestions import (
-    doubted_labels,
+    contradicted_by_most,
     guesses,
     pilot_views,
     suggested_labels,
@@ -127,5 +127,5 @@ def test_between_equal_votes_and_equal_margins_the_smaller_class_wins_in_any_ord
 
 def test_half_of_the_proxies_is_enough_to_doubt():
     right = np.array([[True, True, False], [True, False, False]])
-    assert doubted_labels(right).tolist() == [False, True, True]
-    assert doubted_labels(np.array([[True], [True], [False]])).tolist() == [False]
+    assert contradicted_by_most(right).tolist() == [False, True, True]
+    assert contradicted_by_most(np.array([[True], [True], [False]])).tolist() == [False]

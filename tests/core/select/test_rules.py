@@ -7,9 +7,9 @@ import pytest
 
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
+from dris.core.noise.assessment import assess
 from dris.core.scores.formulas import SCORES, aum, aum_mean, hybrid, rank_variance
-from dris.core.scores.suggestions import doubted_labels
-from dris.core.scores.suspicion import suspicion
+from dris.core.scores.suggestions import contradicted_by_most
 from dris.core.select.gate import canaries_needed, gate_of
 from dris.core.select.methods import METHODS
 from dris.core.select.rule_parameters import PARAMETERS
@@ -78,7 +78,7 @@ def test_confident_learning_drops_no_more_than_look_mislabelled(dynamics):
 
 
 def test_clean_drops_what_the_gate_rejects_and_most_proxies_contradict(dynamics, canaries):
-    suspect = doubted_labels(dynamics.snapshot("correct"))
+    suspect = contradicted_by_most(dynamics.snapshot("correct"))
     passed = gate_of(dynamics, canaries).passed
     found = choose(CLEAN, dynamics, keep=1.0, choosing=canaries)
     assert found.mask().tolist() == (~(suspect & ~passed)).tolist()
@@ -87,13 +87,13 @@ def test_clean_drops_what_the_gate_rejects_and_most_proxies_contradict(dynamics,
         bare = choose(CLEAN, dynamics, keep=1.0, choosing=none)
         assert bare.mask().tolist() == (~suspect).tolist()
     smaller = choose(CLEAN, dynamics, keep=0.25)
-    wary = np.where(suspect, np.inf, suspicion(dynamics))
+    wary = np.where(suspect, np.inf, assess(dynamics).shown.suspicion)
     assert sorted(smaller.indices) == sorted(np.argsort(wary)[: N // 4].tolist())
 
 
 def test_clean_asks_a_gate_as_soon_as_there_are_enough_canaries_for_one(dynamics):
     need = canaries_needed()
-    suspect = doubted_labels(dynamics.snapshot("correct"))
+    suspect = contradicted_by_most(dynamics.snapshot("correct"))
     sizes = [
         len(choose(CLEAN, dynamics, keep=1.0, choosing=np.arange(N) < count))
         for count in (need - 1, need)

@@ -1,4 +1,7 @@
-"""What kind of wrong labels are there? Doubted labels, how plausible they are, and lost classes."""
+"""What kind of wrong labels are there? Suspects, how plausible they are, and lost classes.
+
+Suspects here are labels that most proxies contradict.
+"""
 
 import math
 
@@ -9,8 +12,8 @@ from dris.core.binomial import chances_of
 from dris.core.checks.assumption_checks import Floats, Mask, too_few
 from dris.core.checks.diagnostics import Check, Outcome, auroc
 
-FEW_DOUBTED = 0.05  # fewer are put down to hard examples: clean digits have up to 0.04
-MORE_PLAUSIBLE = 0.6  # AUROC of doubted labels over planted ones; 0.5 is "alike"
+FEW_SUSPECTS = 0.05  # fewer are put down to hard examples: clean digits have up to 0.04
+MORE_PLAUSIBLE = 0.6  # AUROC of suspects over planted ones; 0.5 is "alike"
 FAR_MORE_PLAUSIBLE = 0.75  # from here on no limit is given; uniform noise on digits 0.5 to 0.6
 FEWEST_OF_A_CLASS = 5
 HIDING = "labels are wrong both ways between classes"
@@ -20,19 +23,19 @@ ONE_WAY = 0.0001  # p below which they are not
 SURER, FEW_SURE = 0.3, 20  # of the examples taken for a class, those looked at
 
 
-def doubted_share(doubted: Mask, planted: Mask, hidden: int) -> float:
-    """The share of other examples whose label is doubted, `hidden` further canaries taken out.
+def estimate_suspect_share(suspects: Mask, planted: Mask, hidden: int) -> float:
+    """The share of suspects among other examples, `hidden` further canaries taken out.
 
-    Who those canaries are stays unknown; that they are doubted like the known ones is used. It
+    Who those canaries are stays unknown; that as many are suspects as of the known ones is used. It
     estimates ε from above where proxies are wrong on clean examples, and is no bound.
 
-    >>> doubted = np.array([True] * 8 + [False] * 12)
-    >>> doubted_share(doubted, np.arange(20) < 5, hidden=3)
+    >>> suspects = np.array([True] * 8 + [False] * 12)
+    >>> estimate_suspect_share(suspects, np.arange(20) < 5, hidden=3)
     0.0
     """
     rest = ~planted
-    expected = hidden * float(doubted[planted].mean())
-    return max(0.0, float(doubted[rest].sum()) - expected) / (int(rest.sum()) - hidden)
+    expected = hidden * float(suspects[planted].mean())
+    return max(0.0, float(suspects[rest].sum()) - expected) / (int(rest.sum()) - hidden)
 
 
 def plausibility(loss: NDArray[np.floating], margin: NDArray[np.floating], classes: int) -> Floats:
@@ -66,28 +69,28 @@ def plausibility(loss: NDArray[np.floating], margin: NDArray[np.floating], class
 
 
 def noise_like_planted(
-    doubted: Mask, plausible: Floats, planted: Mask, share: float, level: float
+    suspects: Mask, plausible: Floats, planted: Mask, share: float, level: float
 ) -> Check:
-    """Whether doubted labels look like planted ones; "fails" when they are more plausible.
+    """Whether suspects look like planted labels; "fails" when they are more plausible.
 
     Natural noise confuses what looks alike, and so do hard examples whose labels are right; a
-    canary stands for neither. The number is the chance that a doubted label is more plausible
-    than a doubted canary's (1/2 is alike); larger is worse. Fails when it is 0.6 or more and a
+    canary stands for neither. The number is the chance that a suspect is more plausible
+    than a suspect canary (1/2 is alike); larger is worse. Fails when it is 0.6 or more and a
     one-sided rank test says so at `level`. Without a sign it is "cannot tell": wrong labels that
     every proxy believes leave none.
 
-    >>> doubted = np.ones(200, dtype=bool); planted = np.arange(200) < 50
-    >>> noise_like_planted(doubted, np.arange(200.0), planted, 0.2, 0.01).outcome
+    >>> suspects = np.ones(200, dtype=bool); planted = np.arange(200) < 50
+    >>> noise_like_planted(suspects, np.arange(200.0), planted, 0.2, 0.01).outcome
     'fails'
     """
     name = "wrong labels look like planted ones"
-    found = _compared(name, doubted, plausible, planted, share)
-    if isinstance(found, Check):
-        return found
-    number, p = found
+    compared = _compare(name, suspects, plausible, planted, share)
+    if isinstance(compared, Check):
+        return compared
+    number, p = compared
     if number >= MORE_PLAUSIBLE and p <= level:
         reason = (
-            f"{share:.0%} of the labels are doubted and more plausible than planted ones (rank "
+            f"{share:.0%} of the labels are suspects and more plausible than planted ones (rank "
             f"test at {level:.2g}, p = {p:.2g}): natural noise, or hard examples"
         )
         return Check(name, "fails", number, MORE_PLAUSIBLE, reason)
@@ -99,27 +102,27 @@ def noise_like_planted(
 
 
 def no_milder_than_planted(
-    doubted: Mask, detector: Floats, planted: Mask, share: float, level: float
+    suspects: Mask, detector: Floats, planted: Mask, share: float, level: float
 ) -> Check:
-    """Whether the detector sees doubted labels as clearly as planted ones.
+    """Whether the detector sees suspects as clearly as planted ones.
 
-    Larger values of the detector mean cleaner. The number is the chance that a doubted label
-    looks cleaner than a doubted canary (1/2 is alike); larger is worse. Fails when it is 0.6 or
+    Larger values of the detector mean cleaner. The number is the chance that a suspect
+    looks cleaner than a suspect canary (1/2 is alike); larger is worse. Fails when it is 0.6 or
     more and a one-sided rank test says so at `level`: wrong labels then sit on hard examples,
     as a targeted attacker puts them, and limits read off these canaries are too good. For proxies
     without folds: hard examples whose labels are right set it off as well.
 
-    >>> doubted = np.ones(200, dtype=bool); planted = np.arange(200) < 50
-    >>> no_milder_than_planted(doubted, -np.arange(200.0), planted, 0.2, 0.01).outcome
+    >>> suspects = np.ones(200, dtype=bool); planted = np.arange(200) < 50
+    >>> no_milder_than_planted(suspects, -np.arange(200.0), planted, 0.2, 0.01).outcome
     'holds'
     """
-    found = _compared(MILDER, doubted, detector, planted, share)
-    if isinstance(found, Check):
-        return found
-    number, p = found
+    compared = _compare(MILDER, suspects, detector, planted, share)
+    if isinstance(compared, Check):
+        return compared
+    number, p = compared
     outcome: Outcome = "fails" if number >= MORE_PLAUSIBLE and p <= level else "holds"
     reason = (
-        f"chance that a doubted label looks cleaner than a doubted canary; rank test at "
+        f"chance that a suspect looks cleaner than a suspect canary; rank test at "
         f"{level:.2g}, p = {p:.2g}"
     )
     if outcome == "fails":
@@ -165,7 +168,7 @@ def errors_go_both_ways(
     if not pairs:
         reason = "too few sure examples carry another label"
         return Check(HIDING, "cannot tell", 1.0, ONE_WAY, reason)
-    found = [
+    chances = [
         binomial_p(
             int(carried[a, b]),
             int(carried[a, b] + carried[b, a]),
@@ -173,9 +176,9 @@ def errors_go_both_ways(
         )
         for a, b in pairs
     ]
-    worst = int(np.argmin(found))
+    worst = int(np.argmin(chances))
     a, b = pairs[worst]
-    number = min(1.0, found[worst] * len(pairs))
+    number = min(1.0, chances[worst] * len(pairs))
     outcome: Outcome = "fails" if number <= ONE_WAY else "holds"
     reason = (
         f"of {looked[a]} that are surely {a}, {carried[a, b]} carry {b}; of {looked[b]} that are "
@@ -196,16 +199,16 @@ def binomial_p(hits: int, of: int, share: float) -> float:
     return float(min(1.0, chances[chances <= chances[hits] * (1 + 1e-7)].sum()))
 
 
-def _compared(
-    name: str, doubted: Mask, value: Floats, planted: Mask, share: float
+def _compare(
+    name: str, suspects: Mask, value: Floats, planted: Mask, share: float
 ) -> Check | tuple[float, float]:
-    """AUROC of doubted labels over doubted canaries and its one-sided p, if enough are doubted."""
-    known, others = value[doubted & planted], value[doubted & ~planted]
-    if (few := too_few(name, doubted & planted)) is not None:
+    """AUROC of suspects over suspect canaries and its one-sided p, if enough are suspects."""
+    known, others = value[suspects & planted], value[suspects & ~planted]
+    if (few := too_few(name, suspects & planted)) is not None:
         return few
-    if share < FEW_DOUBTED or others.size == 0:
-        reason = f"only {share:.1%} of the other labels are doubted: too few to compare"
-        return Check(name, "cannot tell", share, FEW_DOUBTED, reason)
+    if share < FEW_SUSPECTS or others.size == 0:
+        reason = f"only {share:.1%} of the other labels are suspects: too few to compare"
+        return Check(name, "cannot tell", share, FEW_SUSPECTS, reason)
     both = np.r_[others, known]
     number = auroc(both, np.arange(both.size) < others.size)
     return number, _chance_of_more(number, others, known)

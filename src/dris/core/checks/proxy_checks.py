@@ -57,7 +57,7 @@ def proxies_above_chance(
     """Whether each proxy learned something: the worst one's accuracy, classes weighing alike.
 
     `right` is (proxy, example). A proxy that says the same of everything is at 1/C exactly. Out of
-    fold, where proxies that foretell labels better count for more, one is enough: the best one's.
+    fold, where proxies that predict labels better count for more, one is enough: the best one's.
 
     >>> proxies_above_chance(np.array([[True, False], [True, True]]), np.array([0, 1])).outcome
     'fails'

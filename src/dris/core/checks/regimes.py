@@ -17,10 +17,10 @@ from dris.core.checks.assumption_checks import (
 )
 from dris.core.checks.diagnostics import Check
 from dris.core.checks.noise_checks import (
-    FEW_DOUBTED,
+    FEW_SUSPECTS,
     classes_survive,
-    doubted_share,
     errors_go_both_ways,
+    estimate_suspect_share,
     no_milder_than_planted,
     noise_like_planted,
     plausibility,
@@ -37,8 +37,7 @@ from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.formulas import aum_mean
 from dris.core.scores.ranks import normalized_ranks, rank_variance
-from dris.core.scores.suggestions import doubted_labels
-from dris.core.scores.suspicion import unseen_probabilities
+from dris.core.scores.suggestions import contradicted_by_most
 from dris.core.subset import top_mask
 from dris.core.validate import check_count, check_mask, count_of, exact
 
@@ -58,12 +57,16 @@ TESTS = 4  # inversion, memorising, natural noise, hiding: a quarter of the leve
 NARROW = frozenset({"differ", "spread"})  # too few of the proxies have a view of their own
 BROKEN = frozenset({"above chance", "agree"})  # one proxy at least is
 UNUSABLE = NARROW | BROKEN
-HEAVY = 0.3  # doubted labels; at a true ε of 0.25 we saw 0.2 to 0.27, at 0.4 0.34 to 0.42
+HEAVY_SHARE = 0.3  # of suspects; at a true ε of 0.25 we saw 0.2 to 0.27, at 0.4 0.34 to 0.42
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
-    """What a check may look at; `planted` are the choosing canaries, `level` is one test's."""
+class CheckInputs:
+    """What a check may look at; `planted` are the choosing canaries, `level` is one test's.
+
+    `suspects` are the labels that most proxies contradict, `share` is how many of the labels that
+    are no canary's.
+    """
 
     dynamics: Dynamics
     planted: Mask
@@ -75,8 +78,9 @@ class Seen:
     right: NDArray[np.bool_]
     ranks: NDArray[np.float64]
     variance: NDArray[np.float64]
-    doubted: Mask
+    suspects: Mask
     share: float
+    probabilities: NDArray[np.float64] | None
 
     @property
     def classes(self) -> int:
@@ -84,65 +88,63 @@ class Seen:
         return int(self.labels.max()) + 1
 
 
-def _inversion(seen: Seen) -> Check:
-    count = count_of(seen.keep, seen.variance.size)
-    chosen, _ = top_mask(seen.variance, count, seed=0, ids=seen.dynamics.ids)
-    return not_inverted(chosen, seen.planted, seen.level)
+def _check_inversion(given: CheckInputs) -> Check:
+    count = count_of(given.keep, given.variance.size)
+    chosen, _ = top_mask(given.variance, count, seed=0, ids=given.dynamics.ids)
+    return not_inverted(chosen, given.planted, given.level)
 
 
-def _natural(seen: Seen) -> Check:
-    plausible = plausibility(seen.loss, seen.dynamics.snapshot("margin"), seen.classes)
-    return noise_like_planted(seen.doubted, plausible, seen.planted, seen.share, seen.level)
+def _check_natural_noise(given: CheckInputs) -> Check:
+    plausible = plausibility(given.loss, given.dynamics.snapshot("margin"), given.classes)
+    return noise_like_planted(given.suspects, plausible, given.planted, given.share, given.level)
 
 
-def _hiding(seen: Seen) -> Check:
-    if seen.dynamics.out_of_fold is None:
-        score = aum_mean(seen.dynamics)
-        return no_milder_than_planted(seen.doubted, score, seen.planted, seen.share, seen.level)
-    return errors_go_both_ways(unseen_probabilities(seen.dynamics), seen.labels, seen.planted)
+def _check_hiding(given: CheckInputs) -> Check:
+    if given.dynamics.out_of_fold is not None:
+        return errors_go_both_ways(given.probabilities, given.labels, given.planted)
+    score = aum_mean(given.dynamics)
+    return no_milder_than_planted(given.suspects, score, given.planted, given.share, given.level)
 
 
 # Every check, in the order in which people read them: a new one is a function and a line here.
-CHECKS: dict[str, Callable[[Seen], Check]] = {
-    "complete": lambda s: proxies_complete(s.dynamics.provenance, s.dynamics.proxies),
-    "differ": lambda s: proxies_differ(s.loss),
-    "above chance": lambda s: proxies_above_chance(
-        s.right[:, ~s.planted],
-        s.labels[~s.planted],
-        one_is_enough=s.dynamics.out_of_fold is not None,
+CHECKS: dict[str, Callable[[CheckInputs], Check]] = {
+    "complete": lambda i: proxies_complete(i.dynamics.provenance, i.dynamics.proxies),
+    "differ": lambda i: proxies_differ(i.loss),
+    "above chance": lambda i: proxies_above_chance(
+        i.right[:, ~i.planted],
+        i.labels[~i.planted],
+        one_is_enough=i.dynamics.out_of_fold is not None,
     ),
-    "agree": lambda s: proxies_agree(s.ranks),
-    "memorised": lambda s: not_memorised(s.right, s.planted, s.classes, s.level),
-    "concentration": lambda s: rank_concentration(s.ranks, s.planted),
-    "spread": lambda s: rank_spread(s.variance, s.planted),
-    "boundary": lambda s: enough_boundary(s.variance, s.planted, s.keep),
-    "inversion": _inversion,
-    "contested": lambda s: disagreement_matters(s.dynamics.correct, s.planted),
-    "natural": _natural,
-    "hiding": _hiding,
-    "classes": lambda s: classes_survive(s.given, s.keep),
+    "agree": lambda i: proxies_agree(i.ranks),
+    "memorised": lambda i: not_memorised(i.right, i.planted, i.classes, i.level),
+    "concentration": lambda i: rank_concentration(i.ranks, i.planted),
+    "spread": lambda i: rank_spread(i.variance, i.planted),
+    "boundary": lambda i: enough_boundary(i.variance, i.planted, i.keep),
+    "inversion": _check_inversion,
+    "contested": lambda i: disagreement_matters(i.dynamics.correct, i.planted),
+    "natural": _check_natural_noise,
+    "hiding": _check_hiding,
+    "classes": lambda i: classes_survive(i.given, i.keep),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Assessment:
-    """What the choosing canaries show: every check by name, and the share of doubted labels.
+class CheckResults:
+    """What the choosing canaries show: every check by name, and the share of suspects.
 
-    `doubted` is an estimate of ε, not a bound.
+    `suspect_share` is an estimate of ε, not a bound.
     """
 
     checks: Mapping[str, Check]
-    doubted: float
+    suspect_share: float
     cross_fitted: bool = False
 
     @property
     def regime(self) -> Regime:
         """The first that applies.
 
-        Who judges out of fold needs no proxies that differ, nor ones that forget.
-
-        Copies make every other check meaningless. A broken proxy shows as inversion as well,
-        which says more: how it hurts.
+        Out of fold, proxies need not differ and may memorise. Copies make every other check
+        meaningless. A broken proxy shows as inversion as well, which says more: how it hurts.
         """
         fails = {name for name, check in self.checks.items() if check.outcome == "fails"}
         if self.cross_fitted:
@@ -159,14 +161,14 @@ class Assessment:
             return "too easy"
         if "natural" in fails:
             return "natural noise"
-        if self.doubted >= HEAVY:
+        if self.suspect_share >= HEAVY_SHARE:
             return "heavy noise"
-        if self.doubted >= FEW_DOUBTED:
+        if self.suspect_share >= FEW_SUSPECTS:
             return "moderate noise"
         return "small class" if "classes" in fails else "clean"
 
 
-def assess(
+def run_checks(
     dynamics: Dynamics,
     planted: ArrayLike,
     given: ArrayLike,
@@ -174,7 +176,8 @@ def assess(
     keep: float,
     level: float = 0.05,
     hidden: int = 0,
-) -> Assessment:
+    probabilities: NDArray[np.float64] | None = None,
+) -> CheckResults:
     """Run every check on dynamics whose proxies trained on planted labels.
 
     Args:
@@ -184,16 +187,17 @@ def assess(
         keep: α.
         level: The chance that any of the four tests fails although nothing is wrong.
         hidden: How many further canaries there are, which are not to be looked at.
+        probabilities: Out of fold, (N, C), where there are folds.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(600) % 3; planted = np.arange(600) < 60
     >>> shown = (y + planted) % 3
     >>> d = Dynamics.from_logits(4 * np.eye(3)[y] + rng.normal(size=(3, 600, 3)), shown)
-    >>> assess(d, planted, y, keep=0.25).regime
+    >>> run_checks(d, planted, y, keep=0.25).regime
     'clean'
     """
-    mark = check_mask(planted, dynamics.examples, "planted")
+    mask = check_mask(planted, dynamics.examples, "planted")
     further = check_count(hidden, "hidden", at_least=0)
     each = float(exact(level, "level")) / TESTS
     if not 0 < each < 1 / TESTS:
@@ -201,36 +205,36 @@ def assess(
     if dynamics.labels is None:
         raise InputError("a judgement needs labels, these dynamics hold none; pass labels=")
     loss, right = dynamics.snapshot("loss"), dynamics.snapshot("correct")
-    doubted = doubted_labels(right)
-    seen = Seen(
+    suspects = contradicted_by_most(right)
+    inputs = CheckInputs(
         dynamics=dynamics,
-        planted=mark,
+        planted=mask,
         labels=dynamics.labels,
-        given=labels_for(given, mark.size),
+        given=labels_for(given, mask.size),
         keep=keep,
         level=each,
         loss=loss,
         right=right,
         ranks=normalized_ranks(loss),
         variance=rank_variance(loss),
-        doubted=doubted,
-        share=doubted_share(doubted, mark, further),
+        suspects=suspects,
+        share=estimate_suspect_share(suspects, mask, further),
+        probabilities=probabilities,
     )
-    found = {name: check(seen) for name, check in CHECKS.items()}
-    return Assessment(found, seen.share, dynamics.out_of_fold is not None)
+    checks = {name: check(inputs) for name, check in CHECKS.items()}
+    return CheckResults(checks, inputs.share, dynamics.out_of_fold is not None)
 
 
-def memorised_until(dynamics: Dynamics, planted: Mask) -> int | None:
-    """The last recorded epoch before the scored one that has not memorised planted labels.
+def last_unmemorised_epoch(dynamics: Dynamics, planted: Mask) -> int | None:
+    """The last recorded epoch before the scored one at which most canaries are suspects.
 
     >>> import numpy as np
     >>> d = Dynamics.from_arrays(loss=np.ones((2, 2, 3)), correct=np.ones((2, 2, 3), dtype=bool))
-    >>> memorised_until(d, np.array([True, False, False])) is None
+    >>> last_unmemorised_epoch(d, np.array([True, False, False])) is None
     True
     """
     for epoch in reversed([e for e in dynamics.epochs if e < dynamics.scored_epoch]):
-        right = dynamics.at(epoch).snapshot("correct")
-        doubted = doubted_labels(right)
-        if doubted[planted].mean() >= 0.5:
+        suspects = contradicted_by_most(dynamics.at(epoch).snapshot("correct"))
+        if suspects[planted].mean() >= 0.5:
             return epoch
     return None

@@ -35,10 +35,10 @@ def suggested_labels(dynamics: Dynamics) -> NDArray[np.int64]:
     return best
 
 
-def doubted_labels(right: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Where at least half of the proxies give another label than the given one.
+def contradicted_by_most(right: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Where at least half of the proxies give another label: a suspect, where there are no folds.
 
-    >>> doubted_labels(np.array([[True, False], [True, False], [False, True]])).tolist()
+    >>> contradicted_by_most(np.array([[True, False], [True, False], [False, True]])).tolist()
     [False, True]
     """
     return np.asarray(right.mean(axis=0) <= 0.5)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
+from dris.core.noise.assessment import Assessment, assess
 from dris.core.scores.formulas import Score, random
 from dris.core.select.clean import keep_clean, keep_clean_then_hard
 from dris.core.select.gate import CHOOSER, DETECTOR, RECALL, gate_of, keep_passed
@@ -38,6 +39,8 @@ class Task:
         canaries: Those that may be looked at, which set a gate.
         parameters: The rule's, by name.
         how: fraction, seed and ids, as every function of `selection` takes them.
+        assessment: What the ensemble thinks of every label; computed where a method asks for it
+            and it was not given.
     """
 
     score: Score
@@ -45,6 +48,12 @@ class Task:
     canaries: Mask | None
     parameters: Mapping[str, Any]
     how: Mapping[str, Any]
+    assessment: Assessment | None = None
+
+    @property
+    def assessed(self) -> Assessment:
+        """The assessment, computed unless it was given."""
+        return assess(self.dynamics) if self.assessment is None else self.assessment
 
 
 def _per_class(task: Task) -> Subset:
@@ -90,6 +99,14 @@ def _gated(task: Task) -> Subset:
     return keep_passed(gate, score, fill=own["fill"], **task.how)
 
 
+def _clean(task: Task) -> Subset:
+    return keep_clean(task.dynamics, task.assessed, task.canaries, **task.how)
+
+
+def _clean_then_hard(task: Task) -> Subset:
+    return keep_clean_then_hard(task.dynamics, task.assessed, task.canaries, **task.how)
+
+
 @dataclass(frozen=True, slots=True)
 class Method:
     """A way to make a subset.
@@ -124,8 +141,6 @@ METHODS: dict[str, Method] = {
         defaults={"detector": DETECTOR, "recall": RECALL, "chooser": CHOOSER, "fill": False},
         needs_canaries=True,
     ),
-    "clean": Method(lambda task: keep_clean(task.dynamics, task.canaries, **task.how), False),
-    "clean_then_hard": Method(
-        lambda task: keep_clean_then_hard(task.dynamics, task.canaries, **task.how), False
-    ),
+    "clean": Method(_clean, scored=False),
+    "clean_then_hard": Method(_clean_then_hard, scored=False),
 }

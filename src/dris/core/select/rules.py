@@ -17,6 +17,7 @@ import numpy as np
 
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError, suggest_name
+from dris.core.noise.assessment import Assessment
 from dris.core.scores.formulas import EXTRA_COLUMNS, SCORES
 from dris.core.select.gate_scores import CHOOSERS, DETECTORS
 from dris.core.select.methods import METHODS, Mask, Task
@@ -246,10 +247,12 @@ def choose(
     keep: float,
     choosing: Mask | None = None,
     seed: int = 0,
+    assessment: Assessment | None = None,
 ) -> Subset:
     """What a rule keeps, blind to all but the choosing canaries, which set the gate.
 
-    Behind a gate there may be fewer than ⌊αN⌋: `parameters["short"]` says by how many.
+    Behind a gate there may be fewer than ⌊αN⌋: `parameters["short"]` says by how many. Rules that
+    drop suspects read the `assessment`, or compute one.
 
     >>> d = Dynamics.from_losses([[0.1, 0.2, 0.9, 0.3], [0.9, 0.2, 0.1, 0.3]])
     >>> choose("rank_variance", d, keep=0.5).indices.tolist()
@@ -262,5 +265,5 @@ def choose(
         own = {"beta": made.beta, "scaled": made.scaled} if made.score == "hybrid" else {}
         score = SCORES[made.score](seen, **own)
     how = {"fraction": keep, "seed": seed, "ids": dynamics.ids}
-    task = Task(score, dynamics, choosing, made.parameters, how)
+    task = Task(score, dynamics, choosing, made.parameters, how, assessment)
     return METHODS[made.method].function(task)

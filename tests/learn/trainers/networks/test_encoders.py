@@ -21,7 +21,7 @@ from dris.learn.trainers.networks.encoders import (
     named_encoder,
 )
 from dris.learn.trainers.networks.features import extract_features
-from dris.pipeline.scored import score_data
+from dris.pipeline.ensemble import train_ensemble
 from dris.pipeline.settings import Settings
 
 IMAGES = np.random.default_rng(0).integers(0, 256, size=(6, 3, 8, 8)).astype(np.uint8)
@@ -207,15 +207,15 @@ def pictures(channels=3):
 def test_the_encoder_that_was_named_is_in_the_note_and_in_the_recipe(packages):
     packages.torchvision(weights=True)
     packages.open_clip(weights=True)
-    scored = score_data(pictures(), Settings(2, 2, encoder="open_clip"), workers=1)
+    scored = train_ensemble(pictures(), Settings(2, 2, encoder="open_clip"), workers=1)
     assert "images are read once by open_clip's ViT-B-32" in scored.notes[0]
     assert scored.recipe()["settings"]["encoder"] == "open_clip"
-    assert "torchvision's" in score_data(pictures(), Settings(2, 2), workers=1).notes[0]
+    assert "torchvision's" in train_ensemble(pictures(), Settings(2, 2), workers=1).notes[0]
 
 
 def test_small_cnns_are_told_of_an_encoder_without_weights(packages):
     packages.timm(weights=False)
-    scored = score_data(pictures(), Settings(2, 1), workers=1)
+    scored = train_ensemble(pictures(), Settings(2, 1), workers=1)
     assert scored.settings.models == ("small_cnn",)
     assert "`encoder='timm'` fetches them" in scored.notes[0]
 
@@ -223,6 +223,6 @@ def test_small_cnns_are_told_of_an_encoder_without_weights(packages):
 def test_an_encoder_beside_a_model_or_for_what_is_no_picture_in_colour_is_refused(packages):
     packages.timm(weights=True)
     with pytest.raises(InputError, match="not both"):
-        score_data(pictures(), Settings(2, 1, encoder="timm", models=("mlp",)), workers=1)
+        train_ensemble(pictures(), Settings(2, 1, encoder="timm", models=("mlp",)), workers=1)
     with pytest.raises(InputError, match="pictures in colour"):
-        score_data(pictures(1), Settings(2, 1, encoder="timm"), workers=1)
+        train_ensemble(pictures(1), Settings(2, 1, encoder="timm"), workers=1)

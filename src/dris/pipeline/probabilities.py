@@ -20,15 +20,15 @@ from dris.data.files import listed, reading
 from dris.data.labelled import LabelledData
 from dris.data.options import INDEX_COLUMNS
 from dris.data.tables.numpy_files import stored_npy
-from dris.pipeline.scored import Scored, scored_from
+from dris.pipeline.ensemble import Ensemble, import_dynamics
 from dris.pipeline.settings import DEFAULTS, Settings
 
-SUMS = 1e-3  # how far from 1 a row's sum may be
+MAX_SUM_ERROR = 1e-3  # how far from 1 a row's sum may be
 ID = "id"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Predicted:
+class Probabilities:
     """Probabilities (N, C), and the names of rows and columns where they have any."""
 
     values: NDArray[np.float64]
@@ -36,7 +36,7 @@ class Predicted:
     ids: NDArray[np.generic] | None = None
 
 
-def predicted_in(paths: Sequence[Path], classes: Sequence[str] = ()) -> Predicted | None:
+def read_probabilities(paths: Sequence[Path], classes: Sequence[str] = ()) -> Probabilities | None:
     """The probabilities in a file; None where it holds something else, such as losses.
 
     A CSV file whose columns are named like the `classes` holds them, however wrong its numbers are,
@@ -57,12 +57,12 @@ def predicted_in(paths: Sequence[Path], classes: Sequence[str] = ()) -> Predicte
             table = csv.read_csv(path)
             meant = bool(classes) and {*table.column_names} - {ID} == {*classes}
             try:
-                found = _of_table(table, path)
+                held = _of_table(table, path)
             except InputError:
                 if meant:
                     raise
                 return None  # words: the other reader says which
-            return found if meant or _sum_to_one(found.values) else None
+            return held if meant or _sum_to_one(held.values) else None
     if path.suffix != ".npy":
         return None
     values = stored_npy(path).whole()
@@ -70,42 +70,45 @@ def predicted_in(paths: Sequence[Path], classes: Sequence[str] = ()) -> Predicte
     meant = tall and values.shape[1] == len(classes)
     if not meant and not (tall and _sum_to_one(values.astype(np.float64))):
         return None
-    return Predicted(values.astype(np.float64))
+    return Probabilities(values.astype(np.float64))
 
 
-def as_predicted(values: Any) -> Predicted:
+def as_probabilities(values: Any) -> Probabilities:
     """What is in memory: an array (N, C), or a frame whose columns are named like the classes.
 
-    >>> as_predicted([[0.5, 0.5]]).classes is None
+    >>> as_probabilities([[0.5, 0.5]]).classes is None
     True
     """
-    if isinstance(values, Predicted):
+    if isinstance(values, Probabilities):
         return values
     columns = getattr(values, "columns", None)
     if columns is None:
-        return Predicted(np.asarray(values, dtype=np.float64))
+        return Probabilities(np.asarray(values, dtype=np.float64))
     names = [str(name) for name in columns]
     ids = np.asarray(values[ID]) if ID in names else None
     kept = [name for name in columns if str(name) not in (ID, *INDEX_COLUMNS)]
     matrix = np.column_stack([np.asarray(values[name], dtype=np.float64) for name in kept])
-    return Predicted(matrix, tuple(map(str, kept)), ids)
+    return Probabilities(matrix, tuple(map(str, kept)), ids)
 
 
-def scored_by(data: LabelledData, predicted: Any, settings: Settings = DEFAULTS) -> Scored:
-    """The data as one model sees it which did not train on the rows it is asked about.
+def import_probabilities(
+    data: LabelledData, values: Any, settings: Settings = DEFAULTS
+) -> Ensemble:
+    """The data as one model sees it that did not train on the rows it is asked about.
 
     >>> data = LabelledData.of(np.eye(2), [0, 1], classes=("a", "b"))
-    >>> scored_by(data, [[0.9, 0.1], [0.8, 0.2]]).unseen().round(2).tolist()
+    >>> ensemble = import_probabilities(data, [[0.9, 0.1], [0.8, 0.2]])
+    >>> ensemble.assessment.probabilities.round(2).tolist()
     [[0.9, 0.1], [0.8, 0.2]]
     """
-    p = _checked(data, as_predicted(predicted))
+    p = _align(data, as_probabilities(values))
     one = Dynamics.from_probabilities(p[None], data.labels, ids=data.ids)
     others = p.copy()
     np.put_along_axis(others, data.labels[:, None], -np.inf, axis=1)
     rival = others.argmax(axis=1).astype(np.int32)
     columns = {**one.columns, "rival": rival[None, None]}
-    twin = replace(one, columns=columns)
-    found = scored_from(data, replace(twin, out_of_fold=twin), settings)
+    side = replace(one, columns=columns)
+    ensemble = import_dynamics(data, replace(side, out_of_fold=side), settings)
     notes = [
         "one model's probabilities were imported: no limit and no rank variance; they tell "
         "something only of rows that it did not train on"
@@ -113,21 +116,21 @@ def scored_by(data: LabelledData, predicted: Any, settings: Settings = DEFAULTS)
     right = float((p.argmax(axis=1) == data.labels).mean())
     if right < 1 / len(data.classes):
         notes.append(
-            f"they foretell {right:.0%} of the labels, fewer than by chance: are the columns "
+            f"they predict {right:.0%} of the labels, fewer than by chance: are the columns "
             f"{_in_order(data)}?"
         )
-    return replace(found, notes=(*data.notes, *notes))
+    return replace(ensemble, notes=(*data.notes, *notes))
 
 
 def _in_order(data: LabelledData) -> str:
     return f"in the order of the classes {listed(list(data.names))}"
 
 
-def _checked(data: LabelledData, found: Predicted) -> NDArray[np.float64]:
+def _align(data: LabelledData, given: Probabilities) -> NDArray[np.float64]:
     """The matrix with rows and columns in the order of the data, or what is wrong with it."""
-    p, n, classes = found.values, len(data), len(data.classes)
+    p, n, classes = given.values, len(data), len(data.classes)
     aside = data.unlabelled
-    if aside is not None and found.ids is None and p.ndim == 2 and len(p) == aside.total:
+    if aside is not None and given.ids is None and p.ndim == 2 and len(p) == aside.total:
         p = p[data.rows]  # given for rows without a label as well
     if p.ndim != 2 or p.shape[0] != n or p.shape[1] != classes:
         raise InputError(
@@ -138,17 +141,17 @@ def _checked(data: LabelledData, found: Predicted) -> NDArray[np.float64]:
             "probabilities must be finite, not negative and sum to 1 in every row; "
             "pass what predict_proba gives"
         )
-    if found.classes is not None:
+    if given.classes is not None:
         known = {name: place for place, name in enumerate(data.names)}
-        unknown = [name for name in found.classes if name not in known]
+        unknown = [name for name in given.classes if name not in known]
         if unknown:
             raise InputError(
-                f"probabilities name the classes {listed(list(found.classes))}, the data has "
+                f"probabilities name the classes {listed(list(given.classes))}, the data has "
                 f"{listed(list(data.names))}; name the columns like the labels"
             )
-        p = p[:, np.argsort([known[name] for name in found.classes])]
-    if found.ids is not None:
-        order = alignment(np.asarray(found.ids).astype(data.ids.dtype), data.ids)
+        p = p[:, np.argsort([known[name] for name in given.classes])]
+    if given.ids is not None:
+        order = alignment(np.asarray(given.ids).astype(data.ids.dtype), data.ids)
         if order is None:
             raise InputError(
                 "the ids of the probabilities are not those of the data; "
@@ -160,7 +163,7 @@ def _checked(data: LabelledData, found: Predicted) -> NDArray[np.float64]:
     return p
 
 
-def _of_table(table: Any, path: Path) -> Predicted:
+def _of_table(table: Any, path: Path) -> Probabilities:
     names = [name for name in table.column_names if name not in (ID, *INDEX_COLUMNS)]
     try:
         columns = [table.column(name).to_numpy().astype(np.float64) for name in names]
@@ -170,8 +173,8 @@ def _of_table(table: Any, path: Path) -> Predicted:
             f"are {listed(table.column_names)}"
         ) from None
     ids = table.column(ID).to_numpy() if ID in table.column_names else None
-    return Predicted(np.column_stack(columns), tuple(names), ids)
+    return Probabilities(np.column_stack(columns), tuple(names), ids)
 
 
 def _sum_to_one(p: NDArray[np.float64]) -> bool:
-    return bool(p.size and p.min() >= 0 and np.abs(p.sum(axis=1) - 1).max() <= SUMS)
+    return bool(p.size and p.min() >= 0 and np.abs(p.sum(axis=1) - 1).max() <= MAX_SUM_ERROR)

@@ -10,7 +10,12 @@ import pytest
 
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
-from dris.pipeline.predicted import Predicted, as_predicted, predicted_in, scored_by
+from dris.pipeline.probabilities import (
+    Probabilities,
+    as_probabilities,
+    import_probabilities,
+    read_probabilities,
+)
 from dris.pipeline.route import decide
 from dris.pipeline.wording import change
 
@@ -32,7 +37,7 @@ def test_a_models_probabilities_give_suspects_and_no_limit():
     assert sorted(found.suspects.positions.tolist()) == list(range(30))
     assert (found.rule, found.kept.size, found.limit) == ("clean", 270, None)
     assert found.suspects.suggested.tolist() == (found.suspects.positions % 3).tolist()
-    assert "rank_variance" not in found.scored.scores()
+    assert "rank_variance" not in found.ensemble.scores()
     assert any("no limit and no rank variance" in note for note in found.notes)
 
 
@@ -65,8 +70,8 @@ def test_a_model_that_is_wrong_harms_though_our_own_proxies_would_help():
 
 def test_columns_in_another_order_than_the_classes_are_suspected():
     data, p = world()
-    assert not any("order" in note for note in scored_by(data, p).notes)
-    notes = scored_by(data, p[:, [2, 0, 1]]).notes
+    assert not any("order" in note for note in import_probabilities(data, p).notes)
+    notes = import_probabilities(data, p[:, [2, 0, 1]]).notes
     assert any("10% of the labels, fewer than by chance" in note for note in notes)
     never = np.eye(3)[(data.labels + 1) % 3]
     with pytest.raises(InputError, match="in the order of the classes a, b, c"):
@@ -92,15 +97,19 @@ def test_labels_that_such_a_model_changes_are_part_of_what_is_measured():
 def test_rows_and_columns_go_by_their_names():
     data, p = world()
     order = np.random.default_rng(1).permutation(300)
-    named = Predicted(p[order][:, [2, 0, 1]], ("c", "a", "b"), data.ids[order])
-    assert scored_by(data, named).unseen() == pytest.approx(scored_by(data, p).unseen())
+    named = Probabilities(p[order][:, [2, 0, 1]], ("c", "a", "b"), data.ids[order])
+    assert import_probabilities(data, named).assessment.probabilities == pytest.approx(
+        import_probabilities(data, p).assessment.probabilities
+    )
     frame = {"id": data.ids[order], "c": p[order, 2], "a": p[order, 0], "b": p[order, 1]}
 
     class Frame(dict):
         columns = property(lambda self: list(self))
 
-    assert as_predicted(Frame(frame)).classes == ("c", "a", "b")
-    assert scored_by(data, Frame(frame)).unseen() == pytest.approx(scored_by(data, p).unseen())
+    assert as_probabilities(Frame(frame)).classes == ("c", "a", "b")
+    assert import_probabilities(data, Frame(frame)).assessment.probabilities == pytest.approx(
+        import_probabilities(data, p).assessment.probabilities
+    )
 
 
 @pytest.mark.parametrize(
@@ -110,8 +119,8 @@ def test_rows_and_columns_go_by_their_names():
         (lambda p: p[:, :2], "must be 300 rows by 3 classes"),
         (lambda p: 2 * p, "sum to 1 in every row"),
         (lambda p: np.where(p > 2, p, np.nan), "must be finite"),
-        (lambda p: Predicted(p, ("a", "b", "z")), "name the columns like the labels"),
-        (lambda p: Predicted(p, None, np.arange(300) + 5), "not those of the data"),
+        (lambda p: Probabilities(p, ("a", "b", "z")), "name the columns like the labels"),
+        (lambda p: Probabilities(p, None, np.arange(300) + 5), "not those of the data"),
     ],
 )
 def test_what_does_not_fit_the_data_is_refused(change, said):
@@ -122,7 +131,7 @@ def test_what_does_not_fit_the_data_is_refused(change, said):
 
 def test_probabilities_and_dynamics_are_not_taken_together():
     data, p = world()
-    scored = scored_by(data, p)
+    scored = import_probabilities(data, p)
     with pytest.raises(InputError, match="pass one"):
         decide(data, probabilities=p, dynamics=scored.dynamics)
 
@@ -133,13 +142,13 @@ def test_files_of_probabilities_are_told_from_losses(tmp_path):
     np.save(tmp_path / "loss.npy", np.ones((3, 300)))
     np.save(tmp_path / "tall.npy", np.ones((300, 3)))
     pq.write_table(pa.table({"a": p[:, 0], "b": p[:, 1], "c": p[:, 2]}), tmp_path / "p.parquet")
-    assert predicted_in([tmp_path / "p.npy"]).values == pytest.approx(p)
-    assert predicted_in([tmp_path / "p.parquet"]).classes == ("a", "b", "c")
+    assert read_probabilities([tmp_path / "p.npy"]).values == pytest.approx(p)
+    assert read_probabilities([tmp_path / "p.parquet"]).classes == ("a", "b", "c")
     for name in ("loss.npy", "tall.npy"):
-        assert predicted_in([tmp_path / name]) is None
+        assert read_probabilities([tmp_path / name]) is None
     pq.write_table(pa.table({"a": ["x"]}), tmp_path / "words.parquet")
     with pytest.raises(InputError, match="a column of numbers for each class"):
-        predicted_in([tmp_path / "words.parquet"])
+        read_probabilities([tmp_path / "words.parquet"])
 
 
 @pytest.mark.parametrize("kind", ["npy", "csv"])
@@ -185,7 +194,9 @@ def test_labels_alone_are_enough_where_a_model_has_judged_them(tmp_path, dris):
 def test_an_index_that_pandas_wrote_is_no_class():
     data, p = world()
     table = pa.table({"a": p[:, 0], "b": p[:, 1], "c": p[:, 2], "__index_level_0__": range(300)})
-    assert scored_by(data, table.to_pandas()).unseen() == pytest.approx(scored_by(data, p).unseen())
+    assert import_probabilities(data, table.to_pandas()).assessment.probabilities == pytest.approx(
+        import_probabilities(data, p).assessment.probabilities
+    )
 
 
 @pytest.mark.parametrize(
@@ -196,5 +207,7 @@ def test_columns_named_like_the_classes_are_probabilities_and_never_losses(tmp_p
     path.write_text(f"id,a,b\nr0,0.5,{cell}\nr1,0.2,0.8\n", encoding="utf-8")
     data = LabelledData.of(np.eye(2), [0, 1], classes=("a", "b"), ids=["r0", "r1"])
     with pytest.raises(InputError, match=says):
-        scored_by(data, predicted_in([path], data.names))
-    assert predicted_in([path], ("cat", "dog")) is None  # losses of two proxies, for all we know
+        import_probabilities(data, read_probabilities([path], data.names))
+    assert (
+        read_probabilities([path], ("cat", "dog")) is None
+    )  # losses of two proxies, for all we know

@@ -1,29 +1,30 @@
-"""From a user's data to dynamics with canaries in them: what every command about data begins with.
+"""The proxies that trained on the data, with canaries among its labels: what a decision rests on.
 
-Canaries are planted first, in the given labels that nobody vouches for. Where every example is
-also judged by proxies that never saw it, that is all: the proxies train on the given labels, and
-who judges a canary has seen its row under no label, as with any other row. Without folds, or for a
-rule that reads what proxies say of their own training data, they train on the planted labels and
-never see the others.
+Canaries are planted first, in given labels that nobody vouches for. With folds that is all: proxies
+train on the given labels and assess the planted ones out of fold, so that a canary is a row like
+any other to them. Without folds, or for a rule that reads what proxies record of their own training
+data, they train on the planted labels and never see the others.
 """
 
 import importlib.util
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.certify.protocol import canary_mask
+from dris.core.certify.data_limit import CorruptionLimit
+from dris.core.certify.protocol import canary_mask, data_limits
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.ids import alignment
+from dris.core.noise.assessment import Assessment, assess
 from dris.core.noise.canaries import Canaries, plant_canaries
 from dris.core.scores.formulas import SCORES
-from dris.core.scores.suggestions import pilot_views, suggested_labels
-from dris.core.scores.suspicion import unseen_probabilities
+from dris.core.scores.suggestions import pilot_views
 from dris.core.streams import rng_for
 from dris.data.labelled import LabelledData
 from dris.learn.engines.engine import Engine
@@ -35,19 +36,19 @@ from dris.learn.trainers.job import Columns
 from dris.learn.trainers.registry import trainer_of
 from dris.pipeline.settings import DEFAULTS, NO_ENCODER, Settings
 
-LARGE = 5_000_000  # values per column (K·E·N) above which only the scored epoch is kept
+MAX_RECORDED_VALUES = 5_000_000  # per column (K·E·N); beyond, only the scored epoch is kept
 PATIENCE = 4  # epochs without a smaller held-out loss before proxies stop
-SMALL_PICTURE = 24  # pixels of a side below which a crop or a flip makes another picture
-MANY = 200_000  # examples above which proxies that nobody named are few models
-FEW_FOLDS = 2  # where there are many examples, or every fold is the training of a network
-ENOUGH, MOST_SHARE = 290, 0.1  # canaries of a kind on small data, but never more than this share
-HALF = 0.5  # of the pictures' labels, below which proxies can hardly read them
+MIN_AUGMENTED_SIDE = 24  # pixels; of a smaller picture a crop or a flip makes another one
+MAX_ROWS_OF_MANY_FOLDS = 200_000  # examples; beyond, proxies that nobody named get few folds
+FEW_FOLDS = 2  # where there are many examples, or every fold trains a network
+ENOUGH_CANARIES, MAX_CANARY_SHARE = 290, 0.1  # of a kind on small data, but never a larger share
+MIN_PICTURE_ACCURACY = 0.5  # held out; below it, proxies can hardly read the pictures
 _PILOTED = ("hard", "confusable")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scored:
-    """Data, the dynamics of proxies that trained on its planted labels, and the canaries.
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Data, the dynamics of K proxies that trained on it, and the canaries among its labels.
 
     Attributes:
         data: As it was read.
@@ -56,9 +57,9 @@ class Scored:
         settings: What was asked for, with the models that were chosen.
         notes: What the user should know, a sentence each.
         features: What an encoder made of images, if one did.
-        only_judged: Whether proxies trained on the given labels and canaries were only judged, out
-            of fold.
-        imported: Whether others' models judge, not proxies that were trained here.
+        only_assessed: Whether canaries were assessed out of fold only, by proxies that trained on
+            the given labels.
+        imported: Whether the models are somebody else's, not proxies that were trained here.
     """
 
     data: LabelledData
@@ -67,19 +68,39 @@ class Scored:
     settings: Settings
     notes: tuple[str, ...] = ()
     features: NDArray[np.float32] | None = None
-    only_judged: bool = False
+    only_assessed: bool = False
     imported: bool = False
 
-    @property
+    @cached_property
+    def assessment(self) -> Assessment:
+        """What the proxies think of every label: computed once, and read by whatever decides."""
+        return assess(
+            self.dynamics,
+            view=self.view,
+            given=self.data.labels,
+            planted=self.planted,
+            classes=len(self.data.classes),
+            odds=self.settings.suspect_odds,
+        )
+
+    @cached_property
+    def corruption(self) -> tuple[CorruptionLimit, ...]:
+        """The limit on wrong labels in all of the data, one per kind of canaries."""
+        if not self.canaries:
+            return ()
+        score = -self.assessment.shown.suspicion
+        return data_limits(score, self.canaries, at_most=self.settings.at_most)
+
+    @cached_property
     def view(self) -> Dynamics:
         """What choosing and certifying may look at: where a canary is one example among others.
 
         Canaries that nobody trained on are that out of fold only.
         """
-        twin = self.dynamics.out_of_fold
-        if twin is None or not self.only_judged:
+        side = self.dynamics.out_of_fold
+        if side is None or not self.only_assessed:
             return self.dynamics
-        return replace(twin, out_of_fold=twin)
+        return replace(side, out_of_fold=side)
 
     @property
     def table(self) -> Any:
@@ -88,8 +109,8 @@ class Scored:
         Images are one where stacked proxies read them as such.
         """
         x = self.data.x if self.features is None else self.features
-        stacked = all(trainer_of(model).trains_together for model in self.settings.models)
-        return x.reshape(len(x), -1) if x.ndim == 4 and stacked and self.settings.models else x
+        models = self.settings.models
+        return x.reshape(len(x), -1) if x.ndim == 4 and models and _are_stacked(models) else x
 
     @property
     def trained(self) -> int:
@@ -98,28 +119,12 @@ class Scored:
         pilots = self.settings.proxies if any(kind in _PILOTED for kind in kinds) else 0
         return self.dynamics.proxies + pilots
 
+    @cached_property
     def planted(self) -> NDArray[np.bool_]:
         """True for every canary of any kind."""
         return canary_mask(self.canaries, len(self.data))
 
-    def unseen(self) -> NDArray[np.float64] | None:
-        """How probable strangers find each class, (N, C).
-
-        Strangers are proxies that did not train on the example; None without folds.
-        """
-        return unseen_probabilities(self.dynamics, len(self.data.classes))
-
-    def suggested(self) -> NDArray[np.int64]:
-        """The label that the proxies would give each example."""
-        likely = self.unseen()
-        if likely is None:
-            return suggested_labels(self.dynamics)
-        return np.asarray(likely.argmax(axis=1), dtype=np.int64)
-
-    def scores(self) -> dict[str, NDArray[np.float64]]:
-        """Every score that these dynamics can give, by name."""
-        return scores_of(self.dynamics)
-
+    @property
     def choosing(self) -> NDArray[np.bool_] | None:
         """The canaries that may be looked at, of the first kind, which set a gate; None without."""
         if not self.canaries:
@@ -127,6 +132,18 @@ class Scored:
         mask = np.zeros(len(self.data), dtype=np.bool_)
         mask[self.canaries[0].choosing.positions] = True
         return mask
+
+    @property
+    def held_out_accuracy(self) -> float | None:
+        """The share of labels that proxies predict out of fold; None without folds."""
+        side = self.dynamics.out_of_fold
+        if side is None or "correct" not in side.columns:
+            return None
+        return float(side.snapshot("correct").mean())
+
+    def scores(self) -> dict[str, NDArray[np.float64]]:
+        """Every score that these dynamics can give, by name."""
+        return scores_of(self.dynamics)
 
     def recipe(self) -> dict[str, Any]:
         """Everything needed to do it again, as values that JSON can hold."""
@@ -147,22 +164,24 @@ def scores_of(dynamics: Dynamics) -> dict[str, NDArray[np.float64]]:
     >>> list(scores_of(Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]])))
     ['rank_variance', 'consensus', 'loss', 'self_confidence', 'random']
     """
-    found = {}
+    scores = {}
     for name, score in SCORES.items():
         try:
-            found[name] = score(dynamics)
+            scores[name] = score(dynamics)
         except InputError:  # needs a column that was not recorded
             continue
-        found[name].flags.writeable = False  # so that a score file need not copy it
-    return found
+        scores[name].flags.writeable = False  # so that a score file need not copy it
+    return scores
 
 
-def scored_from(data: LabelledData, dynamics: Dynamics, settings: Settings = DEFAULTS) -> Scored:
+def import_dynamics(
+    data: LabelledData, dynamics: Dynamics, settings: Settings = DEFAULTS
+) -> Ensemble:
     """Dynamics that somebody else recorded on this data, in the order of the data; no canaries.
 
     >>> data = LabelledData.of(np.eye(2), [0, 1], classes=("a", "b"), ids=["p", "q"])
     >>> loss = Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]], ids=["q", "p"])
-    >>> scored_from(data, loss).dynamics.loss[:, 0].tolist()
+    >>> import_dynamics(data, loss).dynamics.loss[:, 0].tolist()
     [[2.0, 1.0], [3.0, 1.5]]
     """
     order = alignment(dynamics.ids, data.ids)
@@ -180,10 +199,10 @@ def scored_from(data: LabelledData, dynamics: Dynamics, settings: Settings = DEF
         notes.append(f"{others:,} of {len(data):,} labels were other ones when they were recorded")
     chosen = replace(settings, proxies=max(2, dynamics.proxies), canaries=())
     ours = replace(own, labels=data.labels)
-    return Scored(data, ours, (), chosen, (*data.notes, *notes), imported=True)
+    return Ensemble(data, ours, (), chosen, (*data.notes, *notes), imported=True)
 
 
-def score_data(
+def train_ensemble(
     data: LabelledData,
     settings: Settings = DEFAULTS,
     *,
@@ -192,26 +211,25 @@ def score_data(
     store: Store | str | Path | None = None,
     progress: Progress | None = None,
     engine: Engine | str = "local",
-    only_judged: bool = False,
+    only_assessed: bool = False,
     gradient_norm: bool = False,
-) -> Scored:
+) -> Ensemble:
     """Plant canaries, train proxies, and hold on to both.
 
-    With `only_judged`, and folds, proxies train on the given labels and are asked about the
+    With `only_assessed`, and folds, proxies train on the given labels and are asked about the
     planted ones; otherwise they train on the planted ones.
 
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(400) % 2
     >>> data = LabelledData.of(rng.normal(size=(400, 3)) + 4 * y[:, None], y, classes=("a", "b"))
-    >>> scored = score_data(data, Settings(epochs=4, models=("sgd_log",)), workers=1)
-    >>> len(scored.canaries[0]), scored.dynamics.proxies
+    >>> ensemble = train_ensemble(data, Settings(epochs=4, models=("sgd_log",)), workers=1)
+    >>> len(ensemble.canaries[0]), ensemble.dynamics.proxies
     (40, 3)
     """
-    features, said = _encoded(data, settings, device, store)
-    heads = _heads(settings) if only_judged else ("mlp",)
-    models, notes = _models(data, settings, heads) if features is None else (heads, said)
+    features, read_how = _encode(data, settings, device, store)
+    heads = _heads(settings) if only_assessed else ("mlp",)
+    models, notes = _models(data, settings, heads) if features is None else (heads, read_how)
     chosen = replace(settings, models=models)
-    piloted = [kind for kind in chosen.canaries if kind in _PILOTED]
     how: dict[str, Any] = {
         "proxies": chosen.proxies,
         "epochs": chosen.epochs,
@@ -223,20 +241,21 @@ def score_data(
         "device": device,
         "store": store,
         "engine": engine,
+        "standardize": scaling(data, features),
     }
     if gradient_norm:
         how["gradient_norm"] = True
-    how["standardize"] = scaling(data, features)
     if chosen.scored_epoch is not None:
         how["scored_epoch"] = chosen.scored_epoch
-    large = chosen.proxies * chosen.epochs * len(data) > LARGE
+    large = chosen.proxies * chosen.epochs * len(data) > MAX_RECORDED_VALUES
     if large:
         how["record"] = "scored"
-    if models == ("small_cnn",) and not settings.models and min(data.x.shape[2:]) < SMALL_PICTURE:
+    small_picture = data.x.ndim == 4 and min(data.x.shape[2:]) < MIN_AUGMENTED_SIDE
+    if models == ("small_cnn",) and not settings.models and small_picture:
         plain = default_recipe("small_cnn", chosen.epochs, scored_epoch=chosen.scored_epoch)
         how["recipe"] = replace(plain, augment=False)
     folds = chosen.folds
-    if folds is not None and not settings.models and len(data) > MANY:
+    if folds is not None and not settings.models and len(data) > MAX_ROWS_OF_MANY_FOLDS:
         folds = min(folds, FEW_FOLDS)
     folds = _folds(models, folds, named=bool(settings.models), large=large)
     if folds is not None:
@@ -244,40 +263,26 @@ def score_data(
         if chosen.scored_epoch is None:
             how |= {"scored_epoch": "held_out", "patience": PATIENCE}
     x = data.x if features is None else features
-    half = _share(progress, 2, 0) if piloted else progress
     pilot = None
-    if piloted:
-        pilot = train_proxies(x, data.labels, seed=chosen.seed + 1, progress=half, **how)
-        half = _share(progress, 2, 1)
-    planted = _planted(data, chosen, pilot)
-    labels = planted[-1].planted if planted else data.labels
-    stacked = all(trainer_of(model).trains_together for model in models)
-    apart = only_judged and stacked and folds is not None
-    if apart and planted:
+    if any(kind in _PILOTED for kind in chosen.canaries):
+        first, progress = _half_of(progress, 0), _half_of(progress, 1)
+        pilot = train_proxies(x, data.labels, seed=chosen.seed + 1, progress=first, **how)
+    canaries = _plant(data, chosen, pilot)
+    labels = canaries[-1].planted if canaries else data.labels
+    apart = only_assessed and _are_stacked(models) and folds is not None
+    if apart and canaries:
         labels, how["judged"] = data.labels, labels
-    dynamics = train_proxies(x, labels, seed=chosen.seed, progress=half, **how)
-    said = (*data.notes, *notes)
-    found = Scored(data, dynamics, planted, chosen, said, features, only_judged=apart)
-    right = foretold(dynamics)
-    if features is not None and right is not None and right < HALF:
+    dynamics = train_proxies(x, labels, seed=chosen.seed, progress=progress, **how)
+    notes = (*data.notes, *notes)
+    ensemble = Ensemble(data, dynamics, canaries, chosen, notes, features, only_assessed=apart)
+    right = ensemble.held_out_accuracy
+    if features is not None and right is not None and right < MIN_PICTURE_ACCURACY:
         note = (
-            f"the proxies foretell {right:.0%} of the labels of pictures that they did not see, so "
-            "much of what they doubt is right: look at the list before you drop anything"
+            f"the proxies predict {right:.0%} of the labels of pictures that they did not train "
+            "on, so many suspects are right: look at the list before you drop anything"
         )
-        found = replace(found, notes=(*said, note))
-    return found
-
-
-def foretold(dynamics: Dynamics) -> float | None:
-    """The share of labels that proxies get right without having seen the example; None if unknown.
-
-    >>> foretold(Dynamics.from_losses(np.eye(2))) is None
-    True
-    """
-    twin = dynamics.out_of_fold
-    if twin is None or "correct" not in twin.columns:
-        return None
-    return float(twin.snapshot("correct").mean())
+        ensemble = replace(ensemble, notes=(*notes, note))
+    return ensemble
 
 
 def scaling(data: LabelledData, features: Any = None) -> Columns:
@@ -286,11 +291,9 @@ def scaling(data: LabelledData, features: Any = None) -> Columns:
     return data.column_groups if own and any(s != 1 for s in data.column_groups) else True
 
 
-def _planted(
-    data: LabelledData, settings: Settings, pilot: Dynamics | None
-) -> tuple[Canaries, ...]:
+def _plant(data: LabelledData, settings: Settings, pilot: Dynamics | None) -> tuple[Canaries, ...]:
     """Canaries of every kind, one after the other, none on another or on a trusted label."""
-    found: list[Canaries] = []
+    planted: list[Canaries] = []
     # In the order of the ids: the same rows in another order get the same canaries.
     order = np.argsort(data.ids, kind="stable")
     labels, avoid = data.labels[order], np.array(data.trusted[order])
@@ -303,24 +306,26 @@ def _planted(
             given = {"matrix": settings.matrix}
         canaries = plant_canaries(
             labels,
-            share=_share_for(settings, int((~avoid).sum())),
+            share=_canary_share(settings, int((~avoid).sum())),
             kind=kind,
             rng=rng_for(settings.seed, "canaries", kind),
             classes=len(data.classes),
             avoid=avoid if avoid.any() else None,
             **given,
         )
-        found.append(canaries.reordered(np.argsort(order)))
+        planted.append(canaries.reordered(np.argsort(order)))
         labels, avoid = canaries.planted, avoid | canaries.mask()
-    return tuple(found)
+    return tuple(planted)
 
 
-def _share_for(settings: Settings, places: int) -> float:
+def _canary_share(settings: Settings, places: int) -> float:
     """The share asked for; on small data more, so that a few stray canaries do not set the gate."""
-    return max(settings.share, min(MOST_SHARE, ENOUGH / places)) if places else settings.share
+    if not places:
+        return settings.share
+    return max(settings.share, min(MAX_CANARY_SHARE, ENOUGH_CANARIES / places))
 
 
-def _encoded(
+def _encode(
     data: LabelledData, settings: Settings, device: str, store: Store | str | Path | None
 ) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
     """Fixed features of images, of an encoder or without torch, where no model was named."""
@@ -353,10 +358,10 @@ def _encoded(
 
     if settings.encoder == NO_ENCODER or not colour:
         return None, ()
-    found = installed_encoder() if asked is None else named_encoder(asked)
-    if found is None:
+    chosen = installed_encoder() if asked is None else named_encoder(asked)
+    if chosen is None:
         return None, ()
-    name, encoder = found
+    name, encoder = chosen
     how: dict[str, Any] = {"batch_size": 64, "device": device, "store": store}
     if data.made_small and data.paths is not None:  # what x holds is too little for an encoder
         how["mark"] = f"{data.origin.fingerprint} at {SIDE}"
@@ -375,18 +380,18 @@ def _models(
     if settings.models:
         return settings.models, ()
     if data.x.ndim == 4:
-        better = (
-            "; pip install 'dris[images]' has a pretrained network read them once, which takes "
-        )
-        better += "minutes less and finds more"
-        if data.x.shape[1] != 3 or settings.encoder == NO_ENCODER:  # no encoder reads them
-            return ("small_cnn",), ("small CNNs learn from the pictures",)
-        from dris.learn.trainers.networks.encoders import lacking_weights
+        note = "small CNNs learn from the pictures"
+        if data.x.shape[1] == 3 and settings.encoder != NO_ENCODER:  # an encoder could read them
+            from dris.learn.trainers.networks.encoders import lacking_weights
 
-        lacking = lacking_weights()
-        better = f"; {lacking}" if lacking else better
-        return ("small_cnn",), ("small CNNs learn from the pictures" + better,)
-    if settings.folds is None or settings.proxies * settings.epochs * len(data) > LARGE:
+            note += "; " + (
+                lacking_weights()
+                or "pip install 'dris[images]' has a pretrained network read them once, which "
+                "takes minutes less and finds more"
+            )
+        return ("small_cnn",), (note,)
+    recorded = settings.proxies * settings.epochs * len(data)
+    if settings.folds is None or recorded > MAX_RECORDED_VALUES:
         return ("mlp",), ()
     return heads, ()
 
@@ -395,12 +400,16 @@ def _heads(settings: Settings) -> tuple[str, ...]:
     """Models for a table: hidden layers, and one linear, which is right more often on small ones.
 
     Every other hidden layer, and the linear model, reads untangled columns: on small data with
-    columns that say the same, models that do not are far from done. For rules that judge out of
-    fold; those that read how much proxies differ want them of a kind. Linear models that have
-    converged are copies of each other, so there is one at most.
+    redundant columns, models that do not are far from done. For rules that assess out of fold;
+    those that read how much proxies differ want them of a kind. Linear models that have converged
+    are copies of each other, so there is one at most.
     """
     hidden = ("mlp", "untangled_mlp") * (settings.proxies // 2)
     return (*hidden[: settings.proxies - 1], "untangled_linear")
+
+
+def _are_stacked(models: Sequence[Any]) -> bool:
+    return all(trainer_of(model).trains_together for model in models)
 
 
 def _folds(models: Sequence[Any], asked: int | None, *, named: bool, large: bool) -> int | None:
@@ -408,17 +417,13 @@ def _folds(models: Sequence[Any], asked: int | None, *, named: bool, large: bool
 
     A network that somebody named trains on everything, as in the paper.
     """
-    if asked is None or all(trainer_of(model).trains_together for model in models):
+    if asked is None or _are_stacked(models):
         return asked
     return None if named or large else min(asked, FEW_FOLDS)
 
 
-def _share(progress: Progress | None, parts: int, part: int) -> Progress | None:
-    """The progress of one of several equal parts."""
+def _half_of(progress: Progress | None, half: int) -> Progress | None:
+    """The progress of one of two equal parts."""
     if progress is None:
         return None
-
-    def told(done: int, total: int) -> None:
-        progress(part * total + done, parts * total)
-
-    return told
+    return lambda done, total: progress(half * total + done, 2 * total)

@@ -11,10 +11,15 @@ from dris.core.scores.formulas import SCORES
 from dris.core.select.rules import RULES, choose
 from dris.data.labelled import LabelledData
 from dris.data.reader import read_data
-from dris.pipeline.by_scores import decide_scored
-from dris.pipeline.choice import choice_of, corruption_of
-from dris.pipeline.route import decide
-from dris.pipeline.scored import Scored, _share, scaling, score_data, scored_from, scores_of
+from dris.pipeline.ensemble import (
+    Ensemble,
+    _half_of,
+    import_dynamics,
+    scaling,
+    scores_of,
+    train_ensemble,
+)
+from dris.pipeline.route import decide, decide_by
 from dris.pipeline.settings import Settings
 
 N = 1500
@@ -32,7 +37,7 @@ def world():
     trusted = np.arange(N) % 25 == 1
     data = LabelledData.of(x, given, classes=("a", "b", "c"), ids=ids, trusted=trusted)
     settings = Settings(epochs=6, models=("mlp",), canaries=("uniform", "confusable"))
-    return score_data(data, settings, workers=1), wrong
+    return train_ensemble(data, settings, workers=1), wrong
 
 
 @pytest.mark.parametrize(("n", "planted"), [(300, 30), (4000, 290), (8000, 320)])
@@ -41,33 +46,33 @@ def test_small_data_gets_enough_canaries_for_a_gate_but_a_tenth_at_most(n, plant
     y = np.arange(n) % 2
     data = LabelledData.of(x + 3 * y[:, None], y, classes=(0, 1))
     settings = Settings(epochs=1, proxies=2, models=("sgd_log",))
-    assert len(score_data(data, settings, workers=1).canaries[0]) == planted
+    assert len(train_ensemble(data, settings, workers=1).canaries[0]) == planted
 
 
 def test_canaries_of_all_kinds_are_apart_planted_where_nobody_vouches(world):
     scored, _ = world
     one, two = scored.canaries
     assert not (one.mask() & two.mask()).any()
-    assert not (scored.planted() & scored.data.trusted).any()
+    assert not (scored.planted & scored.data.trusted).any()
     changed = scored.dynamics.labels != scored.data.labels
-    assert np.array_equal(changed, scored.planted())
+    assert np.array_equal(changed, scored.planted)
     assert scored.trained == 6  # a pilot for the confusable ones
 
 
 @pytest.mark.parametrize("rule", ["gated", "gated_per_class", "rank_variance", "aum_mean", "loss"])
 def test_kept_are_the_chosen_without_canaries_and_with_all_that_is_trusted(world, rule):
     scored, _ = world
-    chosen = choose(rule, scored.dynamics, keep=0.4, choosing=scored.choosing()).indices
-    found = decide_scored(scored, keep=0.4, rule=rule)
+    chosen = choose(rule, scored.dynamics, keep=0.4, choosing=scored.choosing).indices
+    found = decide_by(scored, keep=0.4, rule=rule)
     for i in range(N):
-        expected = scored.data.trusted[i] or (i in chosen and not scored.planted()[i])
+        expected = scored.data.trusted[i] or (i in chosen and not scored.planted[i])
         assert found.mask[i] == expected
 
 
 def test_every_kind_certifies_a_limit_that_holds_on_these_labels(world):
     scored, wrong = world
     for rule in ("gated", "rank_variance", "loss"):  # loss collects wrong labels
-        found = decide_scored(scored, keep=0.4, rule=rule)
+        found = decide_by(scored, keep=0.4, rule=rule)
         assert [limit.kind for limit in found.limits] == ["uniform", "confusable"]
         for limit in found.limits:
             assert limit.left == found.kept.size
@@ -76,48 +81,38 @@ def test_every_kind_certifies_a_limit_that_holds_on_these_labels(world):
             assert found.limit.share == max(limit.share for limit in found.limits)
 
 
-def test_limits_on_the_data_worked_out_before_are_used_and_give_the_same(world):
-    scored, _ = world
-    judgement = decide_scored(scored, keep=0.4).judgement
-    how = {"keep": 0.4, "rule": "gated"}
-    again = choice_of(scored, judgement, **how)
-    assert (
-        choice_of(scored, judgement, **how, corruption=corruption_of(scored)).limits == again.limits
-    )
-
-
 def test_the_rule_of_the_judgement_chooses_what_the_judgement_is_about(world):
     scored, _ = world
     alone = judge(scored.dynamics, scored.canaries, keep=0.3)
-    found = decide_scored(scored, keep=0.3, rule=alone.rule)
+    found = decide_by(scored, keep=0.3, rule=alone.rule)
     assert found.judgement.rule == alone.rule == found.rule
     free = ~scored.data.trusted
-    assert found.mask[free].tolist() == alone.subset.mask()[free].tolist()
-    assert np.array_equal(found.judgement.subset.indices, found.kept)
+    chosen = alone.subset.mask() & ~scored.planted
+    assert found.mask[free].tolist() == chosen[free].tolist()
 
 
 def test_the_choosing_canaries_are_half_of_the_first_kind(world):
     scored, _ = world
-    assert np.array_equal(np.flatnonzero(scored.choosing()), scored.canaries[0].choosing.positions)
-    assert replace(scored, canaries=()).choosing() is None
+    assert np.array_equal(np.flatnonzero(scored.choosing), scored.canaries[0].choosing.positions)
+    assert replace(scored, canaries=()).choosing is None
 
 
 def test_suggested_labels_find_most_of_the_truth(world):
     scored, wrong = world
-    free = wrong & ~scored.planted()
+    free = wrong & ~scored.planted
     truth = np.arange(N) % 3
-    assert (scored.suggested()[free] == truth[free]).mean() > 0.9
+    assert (scored.assessment.suggested[free] == truth[free]).mean() > 0.9
 
 
 def test_a_tighter_assumption_never_widens_the_limit(world):
     scored, _ = world
-    tight = Scored(
+    tight = Ensemble(
         scored.data,
         scored.dynamics,
         scored.canaries,
         Settings(epochs=6, canaries=scored.settings.canaries, at_most=0.2),
     )
-    for a, b in zip(corruption_of(tight), corruption_of(scored), strict=True):
+    for a, b in zip(tight.corruption, scored.corruption, strict=True):
         assert a.corrupted <= b.corrupted
         assert (a.at_most, b.at_most) == (0.2, 0.5)
 
@@ -127,7 +122,7 @@ def test_every_rule_is_refused_or_keeps_no_more_than_its_share(world):
     refused = []
     for rule in RULES:
         try:
-            chosen = choose(rule, scored.dynamics, keep=0.3, choosing=scored.choosing())
+            chosen = choose(rule, scored.dynamics, keep=0.3, choosing=scored.choosing)
             assert len(chosen) <= 0.3 * N
         except InputError:
             refused.append(rule)
@@ -138,15 +133,15 @@ def test_imported_dynamics_follow_the_ids_and_certify_nothing(world):
     data = world[0].data
     loss = np.arange(2.0 * N).reshape(2, N)
     back = np.arange(N)[::-1]
-    scored = scored_from(data, Dynamics.from_losses(loss[:, back], ids=data.ids[back]))
+    scored = import_dynamics(data, Dynamics.from_losses(loss[:, back], ids=data.ids[back]))
     assert np.array_equal(scored.dynamics.snapshot("loss"), loss)
-    found = decide_scored(scored, keep=0.5, rule="loss")
+    found = decide_by(scored, keep=0.5, rule="loss")
     assert (found.limits, found.judgement) == ((), None)
     assert "dynamics were imported: no certificate" in found.notes
     with pytest.raises(InputError, match="needs canaries"):
-        decide_scored(scored, keep=0.5, rule="gated")
+        decide_by(scored, keep=0.5, rule="gated")
     with pytest.raises(InputError, match=r"are of 3 examples, such as 0, and the data has 1500"):
-        scored_from(data, Dynamics.from_losses(np.ones((2, 3))))
+        import_dynamics(data, Dynamics.from_losses(np.ones((2, 3))))
 
 
 def summary_of(data, rng):
@@ -170,22 +165,22 @@ def test_sums_over_epochs_and_features_follow_the_ids_as_the_columns_do(world):
     whole, order = summary_of(data, np.random.default_rng(1))
     back = np.argsort(order)  # where each example of the data stands in the record
     for dynamics in (whole, whole.summary()):
-        found = scored_from(data, dynamics).dynamics
+        found = import_dynamics(data, dynamics).dynamics
         assert np.array_equal(found.ids, data.ids)
         for name in ("aum", "aum_mean", "forgetting", "forgetting_unlearned", "loss"):
             assert np.array_equal(SCORES[name](found), SCORES[name](dynamics)[back]), name
         assert np.array_equal(found.column("features"), whole.column("features")[back])
     unmoved = SCORES["aum"](whole)
-    assert not np.array_equal(SCORES["aum"](scored_from(data, whole).dynamics), unmoved)
+    assert not np.array_equal(SCORES["aum"](import_dynamics(data, whole).dynamics), unmoved)
 
 
 def test_dynamics_of_other_labels_are_taken_and_that_is_said(world):
     data = world[0].data
     whole, _ = summary_of(data, np.random.default_rng(1))
-    assert scored_from(data, whole).notes == ("dynamics were imported: no certificate",)
+    assert import_dynamics(data, whole).notes == ("dynamics were imported: no certificate",)
     other = np.array(whole.labels)
     other[:7] = (other[:7] + 1) % 3
-    said = scored_from(data, replace(whole, labels=other)).notes
+    said = import_dynamics(data, replace(whole, labels=other)).notes
     assert said[-1] == "7 of 1,500 labels were other ones when they were recorded"
 
 
@@ -202,7 +197,7 @@ def test_canaries_follow_a_matrix_that_was_given():
     settings = Settings(
         epochs=1, proxies=2, models=("sgd_log",), canaries=("uniform", "matrix"), matrix=matrix
     )
-    scored = score_data(data, settings, workers=1)
+    scored = train_ensemble(data, settings, workers=1)
     planted = scored.canaries[1]
     assert planted.kind == "matrix"
     assert len(planted) > 20
@@ -212,10 +207,10 @@ def test_canaries_follow_a_matrix_that_was_given():
 
 def test_equal_parts_of_the_work_are_told_as_one():
     said = []
-    first, second = (_share(lambda *pair: said.append(pair), 2, part) for part in (0, 1))
+    first, second = (_half_of(lambda *pair: said.append(pair), part) for part in (0, 1))
     first(3, 10), second(4, 10)
     assert said == [(3, 20), (14, 20)]
-    assert _share(None, 2, 1) is None
+    assert _half_of(None, 1) is None
 
 
 def test_scores_are_the_ones_that_can_be_given_and_nobody_changes_them():
@@ -250,6 +245,6 @@ def test_wrong_labels_in_texts_are_found_because_their_components_are_scaled_as_
         return (suspicion[wrong][:, None] > suspicion[~wrong]).mean()
 
     together = found()
-    monkeypatch.setattr("dris.pipeline.scored.scaling", lambda data, features: True)
+    monkeypatch.setattr("dris.pipeline.ensemble.scaling", lambda data, features: True)
     assert together > 0.999
     assert found() < together - 0.001  # the twin: each component for itself
