@@ -414,7 +414,7 @@ def test_a_command_that_writes_past_the_writer_is_caught(dris, here, monkeypatch
         out.write_text("{}", encoding="utf-8")
         return out.with_name("truth.csv")
 
-    monkeypatch.setattr("dris.learn.corrupted.truth_beside", past)
+    monkeypatch.setattr("dris.learn.attack.truth_path", past)
     (here / "o").mkdir()
     (here / "o" / "noisy.csv").write_bytes(PRECIOUS)
     before = bytes_below(here)

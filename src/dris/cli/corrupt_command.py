@@ -33,21 +33,23 @@ def corrupt(
     from dris.core.files import make_folder
     from dris.data.outputs import write_data, write_ids
     from dris.data.transition_matrix import read_matrix
-    from dris.learn.corrupted import corrupted, truth_beside
+    from dris.learn.attack import corrupt_labels, truth_path
     from dris.learn.engines.bars import bar
 
     if kind not in KINDS:
         raise InputError(f"--kind must be one of {', '.join(KINDS)}, got {kind!r}")
     if (kind == "transition") != (ask.matrix is not None):
         raise InputError("--kind transition and --matrix FILE go together; pass both")
-    truth = truth_beside(out)
+    truth = truth_path(out)
     writer = ask.writer()
     writer.refuse(out, truth)
     found = replace(ask, matrix=None).read()
     matrix = None if ask.matrix is None else read_matrix(ask.matrix, found.classes)
     make_folder(out.parent)
     with bar("attacker") as progress:
-        noisy = corrupted(found, rate, kind=kind, seed=ask.seed, matrix=matrix, progress=progress)
+        noisy = corrupt_labels(
+            found, rate, kind=kind, seed=ask.seed, matrix=matrix, progress=progress
+        )
     columns = {f"{found.origin.label}_true": found.given(), "flipped": noisy.flipped}
     with writer.together() as both:
         write_data(found, out, labels=noisy.given, writer=both)

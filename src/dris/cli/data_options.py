@@ -167,9 +167,9 @@ class Request:
             check_name(name)
         if self.encoder is not None and self.encoder != NO_ENCODER:
             require("torch", "images")
-            from dris.learn.trainers.networks.encoders import checked_encoder
+            from dris.learn.trainers.networks.encoders import find_encoder
 
-            checked_encoder(self.encoder)
+            find_encoder(self.encoder)
         self.where()
         if not self.data:
             raise InputError("no data was named; pass a file or a folder: dris COMMAND DATA")

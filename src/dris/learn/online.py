@@ -101,7 +101,7 @@ def train_online(
     ('finished', True)
     """
     job, data = checked_job(
-        checked_network(model),
+        check_network(model),
         x,
         y,
         epochs,
@@ -114,8 +114,8 @@ def train_online(
         device,
     )
     n = len(data.y)
-    name, kind, exponent = _checked_plan(plan, weight_exponent, n)
-    every = _checked_refresh(refresh, name, kind)
+    name, kind, exponent = _check_plan(plan, weight_exponent, n)
+    every = _check_refresh(refresh, name, kind)
     clip = None if weight_clip is None else float(exact(weight_clip, "weight_clip"))
     if clip is not None and not clip > 0:
         raise InputError(f"weight_clip must be above 0, got {clip}; leave it out for no clipping")
@@ -123,12 +123,12 @@ def train_online(
     seen, pool = _read(Seen(n), kind, name, dynamics, data.y), np.arange(n)
     how: dict[str, Any] = {"kind": "online", "plan": name, "holdout": None}
     if kind.reference:
-        size = _checked_holdout(holdout, n)
+        size = _check_holdout(holdout, n)
         judge = replace(
-            job, model=checked_network(reference), stream=("reference",), recipe=reference_recipe
+            job, model=check_network(reference), stream=("reference",), recipe=reference_recipe
         )
         held = np.sort(rng_for(job.seed, "rho", "holdout").permutation(n)[:size])
-        pool = without(held, n)
+        pool = np.setdiff1d(pool, held, assume_unique=True)
         seen = replace(
             seen,
             count=len(pool),
@@ -147,20 +147,14 @@ def train_online(
         "scores": fingerprint(seen.disagreement, seen.proxy_loss, seen.reference_loss),
         "given": fingerprint(plan.probabilities) if isinstance(plan, Importance) else None,
         "flagged": None if marked is None else fingerprint(marked),
+        "rescue": rescue,
     }
-    if not rescue:  # a later setting: keys of rescued runs are as before it
-        how |= {"rescue": False}
     draws = Draws(name, kind, exponent, clip, every, job.recipe.batch_size, job.seed, alarm, rescue)
     feed = Online(draws, seen, pool, data.y, marked, how)
     return follow(job, data, feed, store, counted(progress, job.recipe.stop))
 
 
-def without(held: Positions, n: int) -> Positions:
-    """Everything that the target may train on: 0..n-1 but for the holdout."""
-    return np.setdiff1d(np.arange(n), held, assume_unique=True)
-
-
-def checked_network(model: Any) -> Any:
+def check_network(model: Any) -> Any:
     """A model that is a network."""
     trainer = trainer_of(model)
     if not trainer.takes_weights:
@@ -168,9 +162,7 @@ def checked_network(model: Any) -> Any:
     return check_model(model)
 
 
-def _checked_plan(
-    plan: str | Importance, exponent: float | None, n: int
-) -> tuple[str, Plan, float]:
+def _check_plan(plan: str | Importance, exponent: float | None, n: int) -> tuple[str, Plan, float]:
     if not isinstance(plan, Importance):
         power = float(exact(1 if exponent is None else exponent, "weight_exponent"))
         if not 0 <= power <= 1:
@@ -186,7 +178,7 @@ def _checked_plan(
     return plan.rule, Plan(lambda seen, exponent: plan), plan.exponent
 
 
-def _checked_refresh(refresh: int | None, name: str, kind: Plan) -> int | None:
+def _check_refresh(refresh: int | None, name: str, kind: Plan) -> int | None:
     if refresh is None:
         return kind.refresh
     if kind.refresh is None:
@@ -216,7 +208,7 @@ def _read(
     return replace(seen, proxy_loss=loss(dynamics))
 
 
-def _checked_holdout(holdout: int | None, n: int) -> int:
+def _check_holdout(holdout: int | None, n: int) -> int:
     size = min(HOLDOUT, n // 10) if holdout is None else holdout
     size = check_count(size, "holdout", at_least=1)
     if size >= n:
@@ -235,8 +227,8 @@ def _reference_loss(
     if trained.status == "diverged":
         return np.full(len(pool), np.nan)
     with one_thread(job):
-        kind = trainer_of(job.model)
-        ready = kind.prepare(data, kind.scaling(job, data), None)
-        trainer = kind.build(job, ready, passes, job.stream)
-        trainer.restore({f"model.{name}": a for name, a in trained.weights.items()})
-        return losses_of(trainer, pool, data.y, norms=False)[0]
+        trainer = trainer_of(job.model)
+        ready = trainer.prepare(data, trainer.scaling(job, data), None)
+        training = trainer.build(job, ready, passes, job.stream)
+        training.restore({f"model.{name}": a for name, a in trained.weights.items()})
+        return losses_of(training, pool, data.y, norms=False)[0]

@@ -21,7 +21,7 @@ from dris.learn.jobs.ensemble import hold_at_best, join_proxies, refuse_copies
 from dris.learn.recipe import Recipe
 from dris.learn.record.array_like import refuse_other_index
 from dris.learn.store.run_store import Store
-from dris.learn.trainers.inputs import checked_inputs, checked_test, count_rows, rows_at
+from dris.learn.trainers.inputs import check_inputs, check_test, count_rows, rows_at
 from dris.learn.trainers.job import Columns, Data, Group, Job
 from dris.learn.trainers.registry import check_model, trainer_of
 
@@ -211,7 +211,7 @@ def train_proxies(
     models = [check_model(m) for m in (model if isinstance(model, list | tuple) else [model])]
     if not models:
         raise InputError("model is an empty list; name at least one")
-    inputs = checked_inputs(x)
+    inputs = check_inputs(x)
     refuse_other_index(x, y)
     y, words = number_labels(y)
     given = classes or len(words) or None
@@ -245,7 +245,7 @@ def train_proxies(
     data = Data(
         rows_at(inputs, order) if moved else inputs,
         labels[order] if moved else labels,
-        *checked_test(test, inputs),
+        *check_test(test, inputs),
         judged=asked if asked is None or not moved else asked[order],
     )
     dynamics = _train(settings, jobs, data, store, workers, progress, where)

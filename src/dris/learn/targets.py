@@ -19,7 +19,7 @@ from dris.learn.proxies import default_recipe
 from dris.learn.recipe import Recipe
 from dris.learn.sampling.feeds import Fixed
 from dris.learn.store.run_store import Store, fingerprint
-from dris.learn.trainers.inputs import checked_inputs, checked_test, count_rows
+from dris.learn.trainers.inputs import check_inputs, check_test, count_rows
 from dris.learn.trainers.job import Data, Job
 from dris.learn.trainers.registry import check_model, trainer_of
 from dris.learn.trainers.schedules import StepParity
@@ -132,7 +132,7 @@ def checked_job(
 ) -> tuple[Job, Data]:
     """A target's job and data from what a user passes, checked."""
     kind = check_model(model)
-    inputs = checked_inputs(x)
+    inputs = check_inputs(x)
     labels = labels_for(check_labels(y, classes), count_rows(inputs))
     job = Job(
         model=kind,
@@ -143,7 +143,7 @@ def checked_job(
         normalize=standardize,
         device=devices_of(device)[0],
     )
-    return job, Data(inputs, labels, *checked_test(test, inputs))
+    return job, Data(inputs, labels, *check_test(test, inputs))
 
 
 def counted(progress: Progress | None, total: int) -> Callable[[], None]:

@@ -209,11 +209,11 @@ def test_a_store_reads_the_data_once_for_all_jobs(monkeypatch, tmp_path):
 
 
 def test_estimators_are_sent_away_where_steps_or_weights_are_needed():
-    from dris.learn.online import checked_network
+    from dris.learn.online import check_network
 
     with pytest.raises(InputError, match="got a scikit-learn classifier"):
-        checked_network(SGDClassifier())
-    assert checked_network("mlp") == "mlp"
+        check_network(SGDClassifier())
+    assert check_network("mlp") == "mlp"
 
 
 def test_a_slip_of_the_finger_is_no_reason_to_install_torch(monkeypatch):

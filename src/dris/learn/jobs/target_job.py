@@ -6,10 +6,11 @@ A `Feed` says what each epoch trains on: a subset, or draws that may change as t
 import json
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,23 +126,24 @@ class TargetRun:
         }
 
 
-class Feed(Protocol):
-    """What each epoch of a target trains on."""
+class Feed(ABC):
+    """What each epoch of a target trains on; `how` is what determines it, as plain values."""
 
-    @property
-    def how(self) -> Mapping[str, Any]:
-        """Everything that determines it, as plain values."""
+    how: Mapping[str, Any]
 
+    @abstractmethod
     def first(self) -> Schedule:
         """A schedule to build the network with."""
 
+    @abstractmethod
     def at(self, epoch: int, training: Training) -> tuple[Schedule, Sampled]:
         """The schedule of an epoch; may look at the network before it."""
 
     def state(self) -> State:
         """What a resumed run needs beside the network's state."""
+        return {}
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: State) -> None:  # noqa: B027
         """Go on from what `state` returned."""
 
 

@@ -13,7 +13,7 @@ from dris.core.dynamics.trajectories import trajectories_of
 from dris.core.errors import InputError
 from dris.core.sanitize import from_json
 from dris.core.select.importance import Importance
-from dris.learn.jobs.target_job import Sampled
+from dris.learn.jobs.target_job import Feed, Sampled
 from dris.learn.sampling.plans import Plan, Score, Seen, no_score, uniform
 from dris.learn.trainers.job import CollapsedError
 from dris.learn.trainers.schedules import Drawn, Positions, Schedule
@@ -23,7 +23,7 @@ _log = logging.getLogger("dris.learn")
 
 
 @dataclass(frozen=True)
-class Fixed:
+class Fixed(Feed):
     """The same schedule in every epoch."""
 
     schedule: Schedule
@@ -31,58 +31,32 @@ class Fixed:
     how: Mapping[str, Any]
 
     def first(self) -> Schedule:
-        """The schedule."""
         return self.schedule
 
     def at(self, epoch: int, training: Training) -> tuple[Schedule, Sampled]:
-        """The schedule, whatever the epoch."""
         return self.schedule, self.sampled
-
-    def state(self) -> State:
-        """Nothing: it does not change."""
-        return {}
-
-    def restore(self, state: State) -> None:
-        """Nothing: it does not change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """How a plan is to be drawn from, as asked for.
-
-    Attributes:
-        name: The plan's.
-        plan: How its probabilities come about.
-        exponent: Of the weights.
-        clip: The most a weight may be, or None.
-        refresh: Epochs between two looks at the target, or None.
-        batch_size: Draws per step.
-        seed: Of the draws.
-        alarm_below: The concentration size under which the sampler counts as collapsed.
-        rescue: Draw uniformly where the plan cannot be built; without it the run ends there.
-    """
+    """How a plan is to be drawn from, as asked for."""
 
     name: str
     plan: Plan
-    exponent: float
-    clip: float | None
-    refresh: int | None
+    exponent: float  # of the weights
+    clip: float | None  # the largest weight
+    refresh: int | None  # epochs between two looks at the target
     batch_size: int
     seed: int
-    alarm_below: float
-    rescue: bool = True
+    alarm_below: float  # the concentration size under which the sampler counts as collapsed
+    rescue: bool = True  # draw uniformly where the plan cannot be built; else the run ends there
 
 
-class Online:
+class Online(Feed):
     """Draws from a plan, which may look at the target again between epochs.
 
-    Args:
-        draws: How to draw.
-        seen: What the plan reads beside the target.
-        pool: Positions that may be drawn, among those of `y`.
-        y: All given labels.
-        flagged: A mask over all examples, for the log only.
-        how: Everything that determines it, as plain values.
+    `seen` is what the plan reads beside the target; `pool` are the positions in `y` that may be
+    drawn; `flagged`, a mask over all examples, is for the log only.
     """
 
     def __init__(
@@ -102,11 +76,9 @@ class Online:
         self._alarmed = False
 
     def first(self) -> Schedule:
-        """Uniform draws: nothing has been looked at yet."""
-        return self._schedule()
+        return self._schedule()  # uniform: nothing has been looked at yet
 
     def at(self, epoch: int, training: Training) -> tuple[Schedule, Sampled]:
-        """Look again where it is time, and say what the epoch draws from."""
         every = self._draws.refresh
         if epoch == 1 or (every is not None and (epoch - 1) % every == 0):
             self._build(epoch, training)
@@ -133,7 +105,7 @@ class Online:
         )
 
     def state(self) -> State:
-        """The plan as it is: a resumed run may stand between two looks at the target."""
+        # A resumed run may stand between two looks at the target.
         plain = {
             "rule": self._plan.rule,
             "parameters": dict(self._plan.parameters),
@@ -144,7 +116,6 @@ class Online:
         return {"feed": text, "feed.probabilities": self._plan.probabilities}
 
     def restore(self, state: State) -> None:
-        """Go on from what `state` gave."""
         plain = from_json(state["feed"].tobytes())
         q = state["feed.probabilities"]
         self._plan = Importance(q, plain["rule"], plain["parameters"], self._draws.exponent)

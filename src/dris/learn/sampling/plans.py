@@ -20,11 +20,7 @@ SHARE = 0.5  # k of the uniform hybrid; the paper names none
 
 
 def no_score() -> Score:
-    """What nobody has measured.
-
-    >>> len(no_score())
-    0
-    """
+    """What nobody has measured."""
     return np.empty(0)
 
 
@@ -54,9 +50,9 @@ class Plan:
     Attributes:
         build: Probabilities from what is seen and the exponent of the weights.
         reads: What it needs of the proxies' dynamics, if anything.
-        reference: Whether it needs a reference model, and so a holdout nobody else trains on.
+        reference: It needs a reference model, and so a holdout nobody else trains on.
         refresh: Epochs after which the target is looked at again; None for a frozen plan.
-        norms: Whether it needs the target's gradient norms.
+        norms: It needs the target's gradient norms.
     """
 
     build: Callable[[Seen, float], Importance]
@@ -67,11 +63,7 @@ class Plan:
 
 
 def uniform(seen: Seen, exponent: float) -> Importance:
-    """Every example alike: plain SGD with replacement.
-
-    >>> uniform(Seen(4), 1.0).probabilities.tolist()
-    [0.25, 0.25, 0.25, 0.25]
-    """
+    """Every example alike: plain SGD with replacement."""
     q = np.full(seen.count, 1 / seen.count)
     return Importance(q, "uniform", {"weight_exponent": exponent}, exponent)
 
@@ -86,44 +78,24 @@ def dr_is(seen: Seen, exponent: float) -> Importance:
 
 
 def half_uniform(seen: Seen, exponent: float) -> Importance:
-    """Draw with q = (1 − k)/N + k·σ̂²/Σσ̂² with k = 1/2 (paper, appendix "Hybrid score ablation").
-
-    >>> half_uniform(Seen(2, disagreement=np.array([0.0, 1.0])), 1.0).probabilities.tolist()
-    [0.25, 0.75]
-    """
+    """Draw with q = (1 − k)/N + k·σ̂²/Σσ̂², k = 1/2 (paper, appendix "Hybrid score ablation")."""
     return importance(seen.disagreement, smoothing=1 / SHARE - 1, weight_exponent=exponent)
 
 
 def standard_is(seen: Seen, exponent: float) -> Importance:
-    """Draw with q ∝ the target's last-layer gradient norm (paper, eq. 1).
-
-    >>> seen = Seen(2, target=lambda: (np.array([9.0, 9.0]), np.array([1.0, 3.0])))
-    >>> standard_is(seen, 1.0).probabilities.tolist()
-    [0.25, 0.75]
-    """
+    """Draw with q ∝ the target's last-layer gradient norm (paper, eq. 1)."""
     return proportional(seen.target()[1], weight_exponent=exponent)
 
 
 def loss_is(seen: Seen, exponent: float) -> Importance:
-    """Draw with q ∝ the target's loss.
-
-    >>> seen = Seen(2, target=lambda: (np.array([1.0, 3.0]), np.array([9.0, 9.0])))
-    >>> loss_is(seen, 1.0).probabilities.tolist()
-    [0.25, 0.75]
-    """
+    """Draw with q ∝ the target's loss."""
     return proportional(seen.target()[0], weight_exponent=exponent)
 
 
 def rho_approximate(seen: Seen, exponent: float) -> Importance:
-    """Draw with q ∝ max(mean proxy loss − reference loss, 0), frozen.
-
-    >>> seen = Seen(2, proxy_loss=np.array([3.0, 1.0]), reference_loss=np.array([1.0, 2.0]))
-    >>> rho_approximate(seen, 1.0).probabilities.tolist()
-    [1.0, 0.0]
-    """
-    return proportional(
-        np.maximum(seen.proxy_loss - seen.reference_loss, 0), weight_exponent=exponent
-    )
+    """Draw with q ∝ max(mean proxy loss − reference loss, 0), frozen."""
+    gain = np.maximum(seen.proxy_loss - seen.reference_loss, 0)
+    return proportional(gain, weight_exponent=exponent)
 
 
 def rho_faithful(seen: Seen, exponent: float) -> Importance:
@@ -133,9 +105,8 @@ def rho_faithful(seen: Seen, exponent: float) -> Importance:
     >>> rho_faithful(seen, 1.0).probabilities.tolist()
     [0.25, 0.75]
     """
-    return proportional(
-        np.maximum(seen.target()[0] - seen.reference_loss, 0), weight_exponent=exponent
-    )
+    gain = np.maximum(seen.target()[0] - seen.reference_loss, 0)
+    return proportional(gain, weight_exponent=exponent)
 
 
 # Refresh: 5 is the paper's for RHO-LOSS. It names none for the others; every epoch is closest to
@@ -152,11 +123,7 @@ PLANS: dict[str, Plan] = {
 
 
 def plan_named(name: object) -> Plan:
-    """The plan of that name.
-
-    >>> plan_named("dr_is").reads
-    'disagreement'
-    """
+    """The plan of that name."""
     if not isinstance(name, str) or name not in PLANS:
         raise InputError(
             f"plan must be one of {', '.join(PLANS)}, or an Importance from "

@@ -11,7 +11,7 @@ from dris.core.large.mapped import let_go, roomy
 from dris.learn.record.array_like import refuse_other_index
 
 
-def checked_inputs(x: Any) -> Any:
+def check_inputs(x: Any) -> Any:
     """Features or images as an array, or a torch Dataset as it is."""
     if any(base.__module__.startswith("torch.utils.data") for base in type(x).__mro__):
         if not hasattr(x, "__len__") or not len(x):
@@ -70,13 +70,13 @@ def rows_at(x: Any, positions: NDArray[np.int64]) -> Any:
     return Subset(x, positions.tolist())
 
 
-def checked_test(
+def check_test(
     test: tuple[Any, ArrayLike] | None, data: Any
 ) -> tuple[Any, NDArray[np.int64] | None]:
     """Held-out examples shaped like the data, and their labels; (None, None) for none."""
     if test is None:
         return None, None
-    x = checked_inputs(test[0])
+    x = check_inputs(test[0])
     refuse_other_index(*test)
     if hasattr(x, "shape") != hasattr(data, "shape") or hasattr(x, "indptr") != hasattr(
         data, "indptr"

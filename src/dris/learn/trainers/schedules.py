@@ -34,7 +34,7 @@ class Schedule(Protocol):
 
     @property
     def weights(self) -> NDArray[np.float32] | None:
-        """What the loss of each of the N examples counts; None when all count 1."""
+        """The weight of each of the N examples' losses; None when all are 1."""
 
     def batches(self, epoch: int) -> list[Positions]:
         """The positions of every batch of an epoch, epochs from 1."""
@@ -44,15 +44,10 @@ class Schedule(Protocol):
 class Passes:
     """Every row once an epoch, in a new order: how proxies train.
 
-    Attributes:
-        rows: Positions to train on.
-        batch_size: Examples per step.
-        seed: Of the orders, together with `stream`.
-        stream: Names the orders.
-        equal: Batches of nearly equal size, none of one example where B > 2 (BatchNorm cannot
-            take it); otherwise full ones and a rest.
-        batch_count: How many equal batches, ⌈rows / B⌉ unless given: those who step together
-            take as many steps, also where one has a row less.
+    `equal` batches have nearly the same size, none of one example where B > 2 (BatchNorm cannot
+    take it); otherwise there are full ones and a rest. `batch_count` is how many equal ones,
+    ⌈rows / B⌉ unless given: models that step together take as many steps, also where one has a
+    row less.
 
     >>> passes = Passes(np.arange(5), 2, seed=0, stream=("x",))
     >>> [len(b) for b in passes.batches(1)], passes.steps
@@ -69,16 +64,13 @@ class Passes:
 
     @property
     def steps(self) -> int:
-        """⌈rows / B⌉, unless another number was asked for."""
         return self.batch_count or -(-len(self.rows) // self.batch_size)
 
     @property
     def largest(self) -> int:
-        """Of equal batches the first, of others B."""
         return -(-len(self.rows) // self.steps) if self.equal else self.batch_size
 
     def batches(self, epoch: int) -> list[Positions]:
-        """One shuffled pass."""
         order = rng_for(self.seed, *self.stream, "order", epoch).permutation(self.rows)
         if self.equal:
             size, more = divmod(len(order), self.steps)
@@ -119,16 +111,14 @@ class StepParity:
 
     @property
     def steps(self) -> int:
-        """⌈N / B⌉, N the size of the whole data."""
         return -(-self.total // self.batch_size)
 
     @property
     def largest(self) -> int:
-        """B: all are full."""
         return self.batch_size
 
     def batches(self, epoch: int) -> list[Positions]:
-        """The epoch's piece of the endless order, found without the pieces before it."""
+        # The epoch's piece of the endless order, without the pieces before it.
         kept = np.zeros(self.total, dtype=bool)
         kept[self.indices] = True
         visits = self.steps * self.batch_size
@@ -145,14 +135,10 @@ class StepParity:
 class Drawn:
     """As many draws an epoch as there are examples, by a plan, with its weights (Algorithm 2).
 
-    Attributes:
-        plan: Probabilities over the pool.
-        pool: Positions that the plan's probabilities belong to; all N, or N less a holdout.
-        total: N: draws per epoch, also from a smaller pool, so that all plans take equally many
-            steps.
-        batch_size: Draws per step; ⌈N / B⌉ batches of nearly equal size.
-        seed: Of the draws, which are those of `ImportanceSampler`.
-        clip: No weight counts more than this.
+    The plan's probabilities belong to the positions in `pool`: all N, or N less a holdout. There
+    are `total` = N draws per epoch also from a smaller pool, so that all plans take equally many
+    steps, in batches of nearly equal size. Draws are those of `ImportanceSampler`; no weight is
+    larger than `clip`.
 
     >>> plan = Importance(np.array([0.0, 1.0]), "by hand", {})
     >>> drawn = Drawn(plan, np.array([3, 4]), total=5, batch_size=2, seed=0)
@@ -169,17 +155,14 @@ class Drawn:
 
     @property
     def steps(self) -> int:
-        """⌈N / B⌉."""
         return -(-self.total // self.batch_size)
 
     @property
     def largest(self) -> int:
-        """Of nearly equal batches the first."""
         return -(-self.total // self.steps)
 
     @cached_property
     def weights(self) -> NDArray[np.float32]:
-        """The sampler's weights, cut off at `clip`, at the positions of the pool; 0 elsewhere."""
         weights = np.zeros(self.total, dtype=np.float32)
         weights[self.pool] = self._sampler.weights.numpy()
         return weights if self.clip is None else np.minimum(weights, np.float32(self.clip))
@@ -192,7 +175,6 @@ class Drawn:
         return self.plan.mass(self.plan.weights > self.clip)
 
     def batches(self, epoch: int) -> list[Positions]:
-        """N draws with replacement, in batches."""
         return np.array_split(self.pool[self._sampler.draws(epoch)], self.steps)
 
     @cached_property

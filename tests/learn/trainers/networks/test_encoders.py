@@ -15,7 +15,7 @@ from dris.data.labelled import LabelledData
 from dris.learn.trainers.networks import encoders
 from dris.learn.trainers.networks.encoders import (
     ENCODERS,
-    checked_encoder,
+    find_encoder,
     installed_encoder,
     lacking_weights,
     named_encoder,
@@ -190,7 +190,7 @@ def test_another_model_can_be_named_and_one_that_is_not_is_refused(packages):
     with pytest.raises(InputError, match="timm has no model 'none'"):
         named_encoder("timm:none")
     with pytest.raises(InputError, match="unknown encoder 'tim'; choose from efficientnet_lite,"):
-        checked_encoder("tim")
+        find_encoder("tim")
     packages.open_clip(weights=True)
     with pytest.raises(InputError, match="NAME/TAG"):
         named_encoder("open_clip:ViT-B-32")

@@ -119,12 +119,6 @@ def test_a_dataset_gives_the_features_of_its_array(labels):
     assert np.array_equal(a, extract_features(net, x, batch_size=4))
 
 
-def test_a_list_of_backbones_gives_a_list_of_features():
-    x = images(n=40)
-    some = extract_features([network(), nn.Flatten(), network(1)], x)
-    assert [f.shape[1] for f in some] == [5, 48, 5]
-
-
 @settings(max_examples=25, deadline=None)
 @given(n=st.integers(1, 12), batch=st.integers(1, 15), width=st.integers(1, 4))
 def test_every_example_comes_once_and_in_order(n, batch, width):

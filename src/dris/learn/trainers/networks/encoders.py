@@ -20,16 +20,10 @@ from torch.utils.data import Dataset
 from dris.core.errors import InputError
 from dris.core.parameters import parameter
 from dris.data.images.pixels import decode_image
-from dris.learn.trainers.networks.foreign_encoders import (
-    build_open_clip,
-    build_timm,
-    build_torchvision,
-    find_open_clip,
-    find_timm,
-    find_torchvision,
-)
 
 SIDE = 128  # pixels that small images are enlarged to; the networks were trained at 224
+_OF_HUB = ("model.safetensors", "pytorch_model.bin")
+_OF_CLIP = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
 BROKEN = (ImportError, RuntimeError, OSError, AttributeError, ValueError, KeyError, TypeError)
 
 
@@ -83,7 +77,7 @@ def installed_encoder() -> tuple[str, nn.Module] | None:
 
 def named_encoder(name: str) -> tuple[str, nn.Module]:
     """The encoder of a name, NAME or NAME:MODEL, and what to call it; may fetch."""
-    encoder, model = checked_encoder(name)
+    encoder, model = find_encoder(name)
     if not encoder.importable:
         raise InputError(
             f"the encoder {encoder.name} needs {' and '.join(encoder.packages)}, which cannot be "
@@ -99,7 +93,7 @@ def named_encoder(name: str) -> tuple[str, nn.Module]:
         ) from None
 
 
-def checked_encoder(name: str) -> tuple[Encoder, str]:
+def find_encoder(name: str) -> tuple[Encoder, str]:
     """The entry of a name and the model meant; refused where there is none of the name."""
     first, _, model = name.partition(":")
     found = next((e for e in ENCODERS if e.name == first), None)
@@ -152,7 +146,6 @@ class Centred(nn.Module):
     """Bytes to about −1..1."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """The images, scaled."""
         return (x - 127) / 128
 
 
@@ -160,7 +153,6 @@ class Enlarged(Centred):
     """Bytes to about −1..1, small images enlarged."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """The images, scaled, and no smaller than the network can read."""
         if x.shape[-1] < SIDE:
             x = nn.functional.interpolate(x, (SIDE, SIDE), mode="bilinear")
         return super().forward(x)
@@ -174,7 +166,6 @@ class _Pooled(nn.Module):
         self.scaled, self.network = Enlarged(), network
 
     def forward(self, x: Tensor) -> Tensor:
-        """One row of features an image."""
         return torch.as_tensor(self.network.extract_features(self.scaled(x)).mean(dim=(2, 3)))
 
 
@@ -205,6 +196,112 @@ def _lite_weights(size: str) -> Path:
     return Path(getattr(package, f"EfficientnetLite{size}ModelFile").get_model_file_path())
 
 
+# -- packages that bring networks without weights: timm, torchvision, open_clip -----------------
+
+
+class _Reading(nn.Module):
+    """A network behind the scale it was trained at: bytes to its mean, deviation and side."""
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(
+        self, network: Any, mean: Sequence[float], deviation: Sequence[float], side: int
+    ) -> None:
+        super().__init__()
+        self.network, self.side = network, side
+        for name, values in (("mean", mean), ("deviation", deviation)):
+            self.register_buffer(name, torch.tensor(list(values)).reshape(1, -1, 1, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.shape[-2:] != (self.side, self.side):
+            x = nn.functional.interpolate(x, (self.side, self.side), mode="bilinear")
+        out = self.network((x / 255 - self.mean) / self.deviation)
+        return torch.as_tensor(out).flatten(1)
+
+    def extra_repr(self) -> str:
+        return f"side={self.side}"
+
+
+def _find_timm(model: str) -> Path | None:
+    models = importlib.import_module("timm.models")
+    entry = models.get_pretrained_cfg(model)
+    if entry is None:
+        raise ValueError(f"timm has no model {model!r} with weights")
+    return _in_hub(getattr(entry, "hf_hub_id", None), _OF_HUB) or _downloaded(
+        getattr(entry, "url", None)
+    )
+
+
+def _build_timm(model: str, path: Path | None) -> nn.Module:
+    timm = importlib.import_module("timm")
+    # A named file is read as it is; without one timm fetches.
+    how: dict[str, Any] = {} if path is None else {"pretrained_cfg_overlay": {"file": str(path)}}
+    network = timm.create_model(model, pretrained=True, num_classes=0, **how)
+    told = timm.data.resolve_model_data_config(network)
+    return _Reading(network, told["mean"], told["std"], int(told["input_size"][-1]))
+
+
+def _find_torchvision(model: str) -> Path | None:
+    return _downloaded(_torchvision_weights(model).url)
+
+
+def _build_torchvision(model: str, path: Path | None) -> nn.Module:
+    models = importlib.import_module("torchvision.models")
+    weights = _torchvision_weights(model)
+    network = models.get_model(model, weights=None if path is not None else weights)
+    if path is not None:
+        network.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
+    last = next(n for n in ("classifier", "fc", "heads", "head") if hasattr(network, n))
+    setattr(network, last, nn.Identity())
+    told = weights.transforms()
+    return _Reading(network, told.mean, told.std, int(told.crop_size[0]))
+
+
+def _find_open_clip(model: str) -> Path | None:
+    name, _, tag = model.partition("/")
+    entry = importlib.import_module("open_clip.pretrained").get_pretrained_cfg(name, tag)
+    if not entry:
+        raise ValueError(f"open_clip has no weights {tag!r} of {name!r}; name them as NAME/TAG")
+    hub = str(entry.get("hf_hub") or "").strip("/") or None
+    return _in_hub(hub, _OF_CLIP) or _downloaded(entry.get("url"), Path.home() / ".cache" / "clip")
+
+
+def _build_open_clip(model: str, path: Path | None) -> nn.Module:
+    name, _, tag = model.partition("/")
+    clip = importlib.import_module("open_clip")
+    visual = clip.create_model(name, pretrained=tag if path is None else str(path)).visual
+    size = visual.image_size
+    side = int(size if isinstance(size, int) else size[0])
+    return _Reading(visual, visual.image_mean, visual.image_std, side)
+
+
+def _torchvision_weights(model: str) -> Any:
+    models = importlib.import_module("torchvision.models")
+    return models.get_model_weights(model).DEFAULT
+
+
+def _in_hub(repository: str | None, names: Sequence[str]) -> Path | None:
+    """A file that the Hugging Face hub's cache holds; nothing is asked of the hub."""
+    if not repository:
+        return None
+    try:
+        look = importlib.import_module("huggingface_hub").try_to_load_from_cache
+    except (ImportError, AttributeError):
+        return None
+    found = (look(repository, name) for name in names)
+    return next((Path(path) for path in found if isinstance(path, str)), None)
+
+
+def _downloaded(url: str | None, folder: Path | None = None) -> Path | None:
+    """What was once downloaded from an address, by its name in torch's folder or another."""
+    if not url:
+        return None
+    where = Path(torch.hub.get_dir()) / "checkpoints" if folder is None else folder
+    path = where / url.rpartition("/")[2]
+    return path if path.is_file() else None
+
+
 ENCODERS: tuple[Encoder, ...] = (
     Encoder(
         name="efficientnet_lite",
@@ -221,8 +318,8 @@ ENCODERS: tuple[Encoder, ...] = (
         packages=("timm",),
         install="timm",
         model="mobilenetv3_large_100.ra_in1k",
-        weights=find_timm,
-        build=build_timm,
+        weights=_find_timm,
+        build=_build_timm,
     ),
     Encoder(
         name="torchvision",
@@ -230,8 +327,8 @@ ENCODERS: tuple[Encoder, ...] = (
         packages=("torchvision",),
         install="'dris[vision]'",
         model="mobilenet_v3_large",
-        weights=find_torchvision,
-        build=build_torchvision,
+        weights=_find_torchvision,
+        build=_build_torchvision,
     ),
     Encoder(
         name="open_clip",
@@ -239,7 +336,7 @@ ENCODERS: tuple[Encoder, ...] = (
         packages=("open_clip",),
         install="open_clip_torch",
         model="ViT-B-32/laion2b_s34b_b79k",
-        weights=find_open_clip,
-        build=build_open_clip,
+        weights=_find_open_clip,
+        build=_build_open_clip,
     ),
 )

@@ -6,10 +6,10 @@ The features go to `train_heads`; with a store they are computed once and mapped
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from dris.learn.engines.engine import devices_of
 from dris.learn.engines.processes import Progress
 from dris.learn.record.array_like import as_array
 from dris.learn.store.run_store import Store, fingerprint
-from dris.learn.trainers.inputs import checked_inputs
+from dris.learn.trainers.inputs import check_inputs
 from dris.learn.trainers.networks.models import Classifier
 from dris.learn.trainers.networks.sources import DatasetSource
 
@@ -43,34 +43,8 @@ _AHEAD = 8  # batches that a GPU may be in front of the host's copies
 Made = TypeVar("Made")
 
 
-@overload
 def extract_features(
     backbone: Backbone,
-    x: Any,
-    *,
-    batch_size: int = ...,
-    device: str = ...,
-    store: Store | str | Path | None = ...,
-    progress: Progress | None = ...,
-    mark: str | None = ...,
-) -> Features: ...
-
-
-@overload
-def extract_features(
-    backbone: Sequence[Backbone],
-    x: Any,
-    *,
-    batch_size: int = ...,
-    device: str = ...,
-    store: Store | str | Path | None = ...,
-    progress: Progress | None = ...,
-    mark: str | None = ...,
-) -> list[Features]: ...
-
-
-def extract_features(
-    backbone: Backbone | Sequence[Backbone],
     x: Any,
     *,
     batch_size: int = 256,
@@ -78,7 +52,7 @@ def extract_features(
     store: Store | str | Path | None = None,
     progress: Progress | None = None,
     mark: str | None = None,
-) -> Features | list[Features]:
+) -> Features:
     """Features (N, F) of every example, from one pass in eval mode and without gradients.
 
     Inputs are taken as they are, as float32: put the normalisation that a pretrained network
@@ -86,7 +60,7 @@ def extract_features(
 
     Args:
         backbone: A network without its last layer, a `Classifier` (whose features are taken), or
-            any function from a batch to features (B, F) or (B, F, 1, 1). A list gives a list.
+            any function from a batch to features (B, F) or (B, F, 1, 1).
         x: Tables (N, D), images (N, C, H, W), or a map-style torch Dataset without random
             transforms.
         batch_size: Examples at once; on a CPU at most eight pictures.
@@ -103,24 +77,11 @@ def extract_features(
     [[1.0, 1.0, 1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]]
     """
     check_count(batch_size, "batch_size", at_least=1)
-    if isinstance(backbone, list | tuple):
-        return [
-            extract_features(
-                b,
-                x,
-                batch_size=batch_size,
-                device=device,
-                store=store,
-                progress=progress,
-                mark=mark,
-            )
-            for b in backbone
-        ]
     if not callable(backbone):
         raise InputError(
             f"backbone must be an nn.Module or a function, got {type(backbone).__name__}"
         )
-    data = checked_inputs(x)
+    data = check_inputs(x)
     if isinstance(data, IterableDataset) or len(data) == 0:
         raise InputError("x must be a map-style Dataset of one example or more, or an array")
     place = torch.device(devices_of(device)[0])
