@@ -289,7 +289,7 @@ def test_the_target_never_trains_on_the_holdout(monkeypatch, plan, holdout, size
 
 
 def test_the_leak_test_sees_a_leak(monkeypatch):
-    monkeypatch.setattr(online, "without", lambda held, n: np.arange(n))
+    monkeypatch.setattr(online, "_leave_out", lambda held, n: np.arange(n))
     _, apart = holdout_is_kept_apart(monkeypatch, "rho_faithful", holdout=20)
     assert not apart
 

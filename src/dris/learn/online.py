@@ -128,7 +128,7 @@ def train_online(
             job, model=check_network(reference), stream=("reference",), recipe=reference_recipe
         )
         held = np.sort(rng_for(job.seed, "rho", "holdout").permutation(n)[:size])
-        pool = np.setdiff1d(pool, held, assume_unique=True)
+        pool = _leave_out(held, n)
         seen = replace(
             seen,
             count=len(pool),
@@ -152,6 +152,10 @@ def train_online(
     draws = Draws(name, kind, exponent, clip, every, job.recipe.batch_size, job.seed, alarm, rescue)
     feed = Online(draws, seen, pool, data.y, marked, how)
     return follow(job, data, feed, store, counted(progress, job.recipe.stop))
+
+
+def _leave_out(held: Positions, n: int) -> Positions:
+    return np.setdiff1d(np.arange(n), held, assume_unique=True)
 
 
 def check_network(model: Any) -> Any:
