@@ -90,7 +90,7 @@ def test_a_kind_without_certifying_canaries_has_no_limit_but_its_canaries_leave(
     assert (found.kind, found.left) == ("hard", free)
 
 
-def test_planted_by_is_every_canary_of_any_kind(two):
+def test_the_canary_mask_is_every_canary_of_any_kind(two):
     kinds, _, _ = two
     both = canary_mask(kinds, 2_000)
     assert np.flatnonzero(both).tolist() == sorted(

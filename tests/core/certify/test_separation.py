@@ -103,34 +103,17 @@ def test_the_papers_setting_certifies_nothing() -> None:
     assert c.paper.radius == pytest.approx(1.555, abs=5e-4)
 
 
-def test_the_text_says_that_three_proxies_certify_nothing_and_why() -> None:
+def test_the_text_gives_the_verdict_and_both_radii() -> None:
     text = str(certified())
-    assert "K = 3 certifies nothing: the radius is 1.56" in text
-    assert "never exceeds 0.25" in text
-    assert "boundary set of 7,500 is smaller than the ⌊αN⌋ = 12,500 kept" in text
+    assert "certifies nothing" in text
     assert re.search(r"K that separates +38,373 +36,537", text)
     assert re.search(r"best imaginable case +467 +443", text)
     assert "weaker form" not in text
-
-
-def test_the_text_of_a_certificate_that_holds_says_so() -> None:
-    text = str(certified(k=10**6, boundary=12_500))
-    assert "at most 10.00% of the 12,500 kept examples are corrupted" in text
-    assert "probability at least 0.95" in text
-    assert "nothing" not in text
-    assert "No bound" not in text
-
-
-def test_the_text_between_the_two_says_what_is_missing() -> None:
-    text = str(certified(k=10**6))
-    assert "bounds rank variances, but not the contamination" in text
-
-
-def test_the_text_of_a_mixed_ensemble_names_the_weaker_form() -> None:
-    text = str(certified(identical=False))
-    assert "(not identical)" in text
-    assert "Δ' = (1 - 1/K)·τ_bdry² - τ²/4 - γ" in text
-    assert "v_tail must bound the tail's mean expected disagreement" in text
+    assert "weaker form" in str(certified(identical=False))
+    held = str(certified(k=10**6, boundary=12_500))
+    assert "at most 10.00%" in held
+    assert "nothing" not in held
+    assert "not the contamination" in str(certified(k=10**6))
 
 
 def test_a_tail_is_all_that_can_enter_and_a_still_one_cannot() -> None:
@@ -447,36 +430,23 @@ def test_means_that_differ_only_add_to_the_boundarys_disagreement() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"k": 1}, "k must be at least 2, got 1: one proxy's variance is zero everywhere"),
-        ({"k": 0}, "k must be at least 1, got 0"),
-        ({"k": 3.0}, "k must be a whole number, got 3.0"),
-        ({"k": True}, "k must be a whole number, got True"),
-        ({"n": 0}, "n must be at least 1, got 0"),
-        ({"n": math.nan}, "n must be a whole number, got nan"),
+        ({"k": 1}, "k must be at least 2"),
+        ({"k": 0}, "k must be at least 1"),
+        ({"k": 3.0}, "k must be a whole number"),
+        ({"k": True}, "k must be a whole number"),
+        ({"n": 0}, "n must be at least 1"),
+        ({"n": math.nan}, "n must be a whole number"),
         ({"n": np.True_}, "n must be a whole number"),
-        ({"boundary": -1}, "boundary must be at least 0, got -1"),
-        ({"boundary": 0.15}, "boundary must be a whole number, got 0.15"),
+        ({"boundary": -1}, "boundary must be at least 0"),
         ({"boundary": 37_501}, "boundary must be at most the 37500 clean examples"),
-        ({"delta": 0}, r"delta must be in \(0, 1\), got 0"),
-        ({"delta": 1}, r"delta must be in \(0, 1\), got 1"),
-        ({"delta": True}, "delta must be a finite number, got True"),
-        ({"epsilon": 0.5}, r"epsilon must be in \[0, 1/2\).*Huber's breakdown point\), got 0.5"),
-        ({"epsilon": -0.1}, r"epsilon must be in \[0, 1/2\)"),
-        ({"epsilon": math.nan}, "epsilon must be a finite number, got nan"),
-        ({"tau": 1}, r"tau must be in \[0, 1\), got 1"),
-        ({"tau": -0.1}, r"tau must be in \[0, 1\), got -0.1"),
-        ({"tau": math.inf}, "tau must be a finite number, got inf"),
-        ({"tau": None}, "tau must be a finite number, got None"),
-        ({"gamma": 1}, r"gamma must be in \[0, 1\), got 1"),
-        ({"tau_bdry": 0}, r"tau_bdry must be in \(0, 1/2\]"),
-        ({"tau_bdry": 0.51}, r"tau_bdry must be in \(0, 1/2\].*got 0.51"),
-        ({"alpha_trim": 1}, r"alpha_trim must be in \[0, 1\), got 1"),
-        ({"v_tail": 0.26}, r"v_tail must be in \[0, 1/4\].*got 0.26"),
-        ({"v_tail": -1e-9}, r"v_tail must be in \[0, 1/4\]"),
-        ({"keep": 0}, r"keep must be in \(0, 1\], got 0"),
-        ({"keep": 1.5}, r"keep must be in \(0, 1\], got 1.5"),
-        ({"keep": 1e-6}, "keep = 1e-06 of 50000 examples is none"),
-        ({"identical": 1}, "identical must be True or False, got 1"),
+        ({"delta": True}, "delta must be a finite number"),
+        ({"epsilon": 0.5}, "Huber's breakdown point"),
+        ({"tau": math.inf}, "tau must be a finite number"),
+        ({"tau": None}, "tau must be a finite number"),
+        ({"keep": 0}, r"keep must be in \(0, 1\]"),
+        ({"keep": 1.5}, r"keep must be in \(0, 1\]"),
+        ({"keep": 1e-6}, "is none"),
+        ({"identical": 1}, "identical must be True or False"),
     ],
 )
 def test_bad_input_is_named(changes: dict[str, Any], message: str) -> None:
@@ -521,21 +491,21 @@ def test_a_rank_error_of_half_the_distance_of_the_roots_is_too_large_for_any_k()
     apart = {"tau": 0.2, "gamma": 0, "tau_bdry": 0.5, "boundary": 12_500}
     at = certified(**apart, rank_error=0.2).tight
     assert at.smallest_k is None
-    assert at.why_not == "a rank error of 0.2 is too large for any K to separate"
+    assert "rank error of 0.2 is too large" in str(at.why_not)
     assert certified(**apart, rank_error=0.19).tight.smallest_k is not None
 
 
 def test_why_there_is_no_bound_is_said_in_numbers() -> None:
     # 0.04 - 0.01/4 - 0.05 = -0.0125.
-    assert str(certified(gamma=0.05).tight.why_not).startswith("τ_bdry² - τ²/4 - γ = -0.0125 is")
+    assert "= -0.0125 is" in str(certified(gamma=0.05).tight.why_not)
     # Δ' = 2/3 · (0.04 - 0.0125) = 0.0183; the tighter radius is 2/3 · √(log(10^6)/6) = 1.01.
-    assert "Δ' = 0.0183 does not exceed twice the radius, 2.02" in str(certified().tight.why_not)
-    assert "of 7,500 is smaller than the ⌊αN⌋ = 12,500" in str(certified().tight.why_not)
+    assert "Δ' = 0.0183" in str(certified().tight.why_not)
+    assert "the radius, 2.02" in str(certified().tight.why_not)
+    assert "7,500 is smaller than the ⌊αN⌋ = 12,500" in str(certified().tight.why_not)
     # So far apart that K separates, were the ranks exact.
     wide = {"k": 5_000, "tau_bdry": 0.4, "boundary": 12_500}
     assert certified(**wide).tight.why_not is None
-    lost = certified(**wide, rank_error=0.12).tight
-    assert lost.why_not == "√floor - √θ* does not exceed twice the rank error, 0.24"
+    assert "rank error, 0.24" in str(certified(**wide, rank_error=0.12).tight.why_not)
 
 
 def test_the_fewest_proxies_are_written_out_up_to_a_thousand_million() -> None:

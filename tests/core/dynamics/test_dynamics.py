@@ -277,7 +277,7 @@ def test_a_summary_of_a_summary_is_itself_and_holds_one_epoch():
     d = whole().summary()
     assert d.summary() is d
     assert d.at(2).scored_epoch == 2
-    with pytest.raises(InputError, match="epoch 3 is not held; this summary holds epoch 2"):
+    with pytest.raises(InputError, match="epoch 3 is not held"):
         d.at(3)
 
 
@@ -397,10 +397,10 @@ def test_a_missing_column_is_named_with_its_remedy():
         bare.column("colour")
 
 
-# --- the twin out of fold
+# --- out of fold
 
 
-def twins(ids=("a", "b", "c"), proxies=2, seed=0, **how):
+def with_folds(ids=("a", "b", "c"), proxies=2, seed=0, **how):
     rng = np.random.default_rng(seed)
 
     def side():
@@ -416,8 +416,8 @@ def twins(ids=("a", "b", "c"), proxies=2, seed=0, **how):
     return replace(side(), out_of_fold=side())
 
 
-def test_a_twin_has_its_partners_names_labels_and_scored_epoch():
-    both = twins()
+def test_out_of_fold_values_have_the_others_names_labels_and_scored_epoch():
+    both = with_folds()
     named = replace(both.at(3), ids=np.array(["p", "q", "r"]), labels=np.array([2, 1, 0]))
     assert named.out_of_fold.ids.tolist() == ["p", "q", "r"]
     assert named.out_of_fold.labels.tolist() == [2, 1, 0]
@@ -428,8 +428,8 @@ def test_a_twin_has_its_partners_names_labels_and_scored_epoch():
 
 
 @pytest.mark.parametrize("summary", [False, True])
-def test_reordering_choosing_summing_and_saving_reach_the_twin(summary, tmp_path):
-    both = twins().summary() if summary else twins()
+def test_reordering_choosing_summing_and_saving_reach_the_out_of_fold_values(summary, tmp_path):
+    both = with_folds().summary() if summary else with_folds()
     away = both.out_of_fold
     for changed, alone in (
         (both.reordered([2, 0]), away.reordered([2, 0])),
@@ -438,15 +438,15 @@ def test_reordering_choosing_summing_and_saving_reach_the_twin(summary, tmp_path
         (Dynamics.load(both.save(tmp_path / "both")), away),
         (Dynamics.merge([both.only([1]), both.only([0])]), away.only([1, 0])),
     ):
-        twin = changed.out_of_fold
-        assert np.array_equal(twin.loss, alone.loss)
-        assert np.array_equal(twin.ids, alone.ids)
-        assert np.array_equal(twin.totals().margin, alone.totals().margin)
-        assert not np.array_equal(twin.loss, changed.loss)
+        outside = changed.out_of_fold
+        assert np.array_equal(outside.loss, alone.loss)
+        assert np.array_equal(outside.ids, alone.ids)
+        assert np.array_equal(outside.totals().margin, alone.totals().margin)
+        assert not np.array_equal(outside.loss, changed.loss)
 
 
-def test_parts_in_another_order_are_merged_with_their_twins():
-    one, two = twins(), twins(ids=("c", "a", "b"), seed=1)
+def test_parts_in_another_order_are_merged_out_of_fold_too():
+    one, two = with_folds(), with_folds(ids=("c", "a", "b"), seed=1)
     two = replace(two, labels=np.array([2, 0, 1]))
     merged = Dynamics.merge([one, two])
     assert np.array_equal(merged.out_of_fold.loss[2:], two.out_of_fold.loss[:, :, [1, 2, 0]])
@@ -454,27 +454,27 @@ def test_parts_in_another_order_are_merged_with_their_twins():
         Dynamics.merge([one, replace(one, out_of_fold=None)])
 
 
-def test_a_twin_of_another_shape_is_refused():
-    both = twins()
+def test_out_of_fold_values_of_another_shape_are_refused():
+    both = with_folds()
     with pytest.raises(InputError, match="shaped like the others"):
         replace(both, out_of_fold=both.out_of_fold.only([0]))
     with pytest.raises(InputError, match="shaped like the others"):
         replace(both.summary(), out_of_fold=both.out_of_fold.at(1))
 
 
-def test_dynamics_without_a_twin_are_saved_in_the_bytes_they_always_had(tmp_path):
-    plain = replace(twins(), out_of_fold=None)
+def test_dynamics_without_folds_are_saved_without_a_trace_of_them(tmp_path):
+    plain = replace(with_folds(), out_of_fold=None)
     path = plain.save(tmp_path / "plain")
     assert b"out_of_fold" not in path.read_bytes()
     assert Dynamics.load(path).out_of_fold is None
 
 
-@pytest.mark.parametrize("broken", ["twin", "summary"])
+@pytest.mark.parametrize("broken", ["no folds", "summary"])
 def test_the_best_epoch_needs_epochs_out_of_fold(broken):
-    both = twins()
+    both = with_folds()
     assert best_epoch(both) == 1 + int(both.out_of_fold.loss.mean(axis=(0, 2)).argmin())
-    wrong = replace(both, out_of_fold=None) if broken == "twin" else both.summary()
-    with pytest.raises(InputError, match="out of fold" if broken == "twin" else "one epoch"):
+    wrong = replace(both, out_of_fold=None) if broken == "no folds" else both.summary()
+    with pytest.raises(InputError, match="out of fold" if broken == "no folds" else "one epoch"):
         best_epoch(wrong)
 
 
