@@ -4,7 +4,7 @@ Plain Python loops over plain lists; every example and every proxy is looked at 
 """
 
 from fractions import Fraction
-from math import ceil, exp, floor, log, sqrt
+from math import exp, floor, log, sqrt
 
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
@@ -95,21 +95,6 @@ def aum_mean(d):
     return mean_over_proxies(rows)
 
 
-def percentile(values, percent):
-    """Between the two order statistics around (n - 1)·percent/100, in proportion."""
-    ordered = sorted(values)
-    place = (len(ordered) - 1) * percent / 100
-    low, high = ordered[floor(place)], ordered[ceil(place)]
-    return low + (high - low) * (place - floor(place))
-
-
-def aum_threshold(d):
-    margin, planted = aum_mean(d), d.column("threshold_sample").tolist()
-    cut = percentile([m for m, p in zip(margin, planted, strict=True) if p], 99)
-    last = min(m - cut for m, p in zip(margin, planted, strict=True) if not p) - 1
-    return [last if p else m - cut for m, p in zip(margin, planted, strict=True)]
-
-
 def forgetting(d):
     return mean_over_proxies(totals(d)[1])
 
@@ -192,7 +177,6 @@ SCORES = {
     "grand": lambda d: mean_over_proxies(at_scored_epoch(d, "gradient_norm")),
     "aum": aum,
     "aum_mean": aum_mean,
-    "aum_threshold": aum_threshold,
     "forgetting": forgetting,
     "forgetting_unlearned": forgetting_unlearned,
     "rho_loss": rho_loss,

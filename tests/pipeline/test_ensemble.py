@@ -126,7 +126,7 @@ def test_every_rule_is_refused_or_keeps_no_more_than_its_share(world):
             assert len(chosen) <= 0.3 * N
         except InputError:
             refused.append(rule)
-    assert set(refused) <= {"grand", "aum_threshold", "rho_loss", "hybrid", "prototype"}
+    assert set(refused) <= {"grand", "rho_loss", "hybrid", "prototype"}
 
 
 def test_imported_dynamics_follow_the_ids_and_certify_nothing(world):

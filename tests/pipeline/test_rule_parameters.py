@@ -36,7 +36,7 @@ def test_a_known_rule_is_the_same_by_name_and_as_a_rule(rule):
     assert (one.rule, one.kept.tolist()) == (two.rule, two.kept.tolist())
 
 
-@pytest.mark.parametrize("rule", ["rho_loss", "prototype", Rule(score="aum_threshold")])
+@pytest.mark.parametrize("rule", ["rho_loss", Rule(score="prototype")])
 def test_a_rule_that_needs_what_proxies_do_not_record_is_refused_before_they_train(
     monkeypatch, rule
 ):

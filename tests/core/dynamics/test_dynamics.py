@@ -37,7 +37,6 @@ def per_example(n):
     return {
         "reference_loss": rng.random(n),
         "features": rng.normal(size=(n, 2)),
-        "threshold_sample": np.arange(n) % 5 == 1,
     }
 
 
@@ -236,7 +235,6 @@ def test_bad_logits_are_refused_in_one_sentence(z, labels, says):
         ({"reference_loss": ["a"] * 6}, "must be numbers"),
         ({"features": np.zeros(6)}, "2-dimensional"),
         ({"features": np.full((6, 2), np.inf)}, "got inf at row 0, column 0"),
-        ({"threshold_sample": np.ones(6)}, "must be booleans"),
         ({"surprise": np.zeros(6)}, "unknown column 'surprise'; choose from"),
         ({"loss": np.zeros(6)}, "unknown column 'loss'"),
     ],

@@ -44,7 +44,6 @@ FORMS = {
     "every column": lambda: full().with_columns(
         reference_loss=np.arange(4.0),
         features=np.arange(12, dtype=np.float32).reshape(4, 3),
-        threshold_sample=[True, False, False, True],
     ),
     "whole-number columns": lambda: full().with_columns(reference_loss=[1, 2, 3, 4]),
     "no features at all": lambda: full().with_columns(features=np.zeros((4, 0))),

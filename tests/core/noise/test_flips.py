@@ -17,7 +17,6 @@ from dris.core.noise.flips import (
     _Task,
     _transition,
     flip_labels,
-    threshold_samples,
 )
 
 TAIL = 1e-6  # of every chi-square threshold below
@@ -120,17 +119,6 @@ def test_instance_noise_falls_back_to_any_other_class_where_the_model_has_no_dou
     assert noisy.flipped.sum() == 1500
     steps = np.bincount(((noisy.given - y) % 3)[noisy.flipped], minlength=3)
     assert chi_square_fits(steps, [0, 750, 750])
-
-
-def test_threshold_samples_get_a_class_of_their_own():
-    y = labels_of(110, 10)
-    noisy = threshold_samples(y)
-    assert noisy.flipped.sum() == 10  # 110 / 11
-    assert set(noisy.given[noisy.flipped]) == {10}
-    assert (noisy.true == y).all()
-    assert noisy.how == {"kind": "threshold", "seed": 0, "classes": 10, "share": 1 / 11}
-    assert threshold_samples(y, share=0.29, classes=20).flipped.sum() == 31
-    assert threshold_samples(y, seed=1) != noisy
 
 
 # Counts and the true class
@@ -274,10 +262,8 @@ def test_kinds_draw_from_streams_of_their_own():
     y = labels_of(1000, 2)
     uniform = flip_labels(y, 0.5).flipped
     pair = flip_labels(y, 0.5, kind="pair").flipped
-    threshold = threshold_samples(y, share=0.5).flipped
     # Two independent halves overlap in 250, sd 7.9: outside 6 sd has a tail below 1e-8.
-    for a, b in ((uniform, pair), (uniform, threshold), (pair, threshold)):
-        assert abs((a & b).sum() - 250) < 48
+    assert abs((uniform & pair).sum() - 250) < 48
     assert abs((uniform & uniform).sum() - 250) >= 48  # The twin: one stream for both.
 
 
@@ -305,7 +291,6 @@ def test_noisy_labels_are_values():
 # Bad input
 
 
-@pytest.mark.parametrize("call", [lambda y: flip_labels(y, 0.5), threshold_samples])
 @pytest.mark.parametrize(
     ("labels", "says"),
     [
@@ -318,9 +303,9 @@ def test_noisy_labels_are_values():
         ([[0, 1]], "one-dimensional"),
     ],
 )
-def test_bad_labels_are_refused(call, labels, says):
+def test_bad_labels_are_refused(labels, says):
     with pytest.raises(InputError, match=says):
-        call(labels)
+        flip_labels(labels, 0.5)
 
 
 @pytest.mark.parametrize(("kind", "needs"), COUNTED)
@@ -371,22 +356,6 @@ def test_bad_rates_are_refused(kind, needs, rate):
 def test_bad_arguments_are_refused_by_name(asked, says):
     with pytest.raises(InputError, match=says):
         flip_labels([0, 1, 2], **{"rate": 0.5, **asked})
-
-
-@pytest.mark.parametrize(
-    ("asked", "says"),
-    [
-        ({"share": 1}, "share must be below 1"),
-        ({"share": 0}, "share must be in"),
-        ({"share": -1}, "share must be in"),
-        ({"share": 0.1}, "is none"),
-        ({"classes": 1}, "classes"),
-        ({"seed": "a"}, "seed"),
-    ],
-)
-def test_bad_threshold_arguments_are_refused(asked, says):
-    with pytest.raises(InputError, match=says):
-        threshold_samples([0, 1, 0], **asked)
 
 
 @pytest.mark.parametrize(

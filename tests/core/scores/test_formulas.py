@@ -16,7 +16,6 @@ NEEDS = {
     "grand": "gradient_norm",
     "aum": "margin",
     "aum_mean": "margin",
-    "aum_threshold": "threshold_sample",
     "forgetting": "correct",
     "forgetting_unlearned": "correct",
     "rho_loss": "reference_loss",
@@ -43,7 +42,6 @@ def toy(k=3, e=5, n=30, seed=0, ids=None, dtype=np.float32):
     ).with_columns(
         reference_loss=rng.random(n),
         features=rng.normal(size=(n, 4)),
-        threshold_sample=rng.permutation(n) < 7,
     )
 
 
@@ -254,14 +252,6 @@ def test_aum_is_the_first_proxy_and_all_epochs():
     assert SCORES["aum"](d.only([1, 0])).tolist() == [10.0, 10.0]
 
 
-def test_the_aum_cut_is_the_99th_percentile_of_the_planted():
-    margin = np.concatenate([np.arange(101.0), [99.5, 98.5]])  # planted 0..100: the cut is 99
-    d = Dynamics.from_arrays(loss=np.ones((1, 1, 103)), margin=margin[None, None])
-    out = SCORES["aum_threshold"](d.with_columns(threshold_sample=np.arange(103) < 101))
-    assert out[101:].tolist() == [0.5, -0.5]
-    assert (out[:101] == -1.5).all()
-
-
 def test_the_hybrid_runs_from_rank_variance_to_the_gradient_norm():
     d = toy()
     assert (scores.hybrid(d, beta=0) == SCORES["rank_variance"](d)).all()
@@ -316,12 +306,6 @@ def test_prototypes_find_what_is_far_from_every_cluster():
 def test_one_proxy_has_no_rank_variance(name):
     with pytest.raises(InputError, match="at least 2 proxies, got 1"):
         SCORES[name](toy(k=1))
-
-
-@pytest.mark.parametrize("mask", [np.zeros(30, bool), np.ones(30, bool)])
-def test_threshold_samples_must_be_some_and_not_all(mask):
-    with pytest.raises(InputError, match="threshold_sample must mark some"):
-        SCORES["aum_threshold"](toy().with_columns(threshold_sample=mask))
 
 
 def test_all_equal_losses_give_zero_everywhere():

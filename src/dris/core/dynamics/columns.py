@@ -14,7 +14,7 @@ from dris.core.validate import check_count, check_labels, first_not_finite
 # Columns with a value per (proxy, epoch, example), and those with one per example.
 TRAJECTORIES = ("loss", "margin", "correct", "error_norm", "gradient_norm", "rival")
 ON_DEMAND = ("gradient_norm", "rival")  # recorded only when asked for
-PER_EXAMPLE = ("reference_loss", "features", "threshold_sample")
+PER_EXAMPLE = ("reference_loss", "features")
 
 REMEDY = {
     "margin": "build the Dynamics from logits or probabilities, or pass margin=",
@@ -25,8 +25,6 @@ REMEDY = {
     "reference_loss": "add it: dynamics.with_columns(reference_loss=...), one loss per example "
     "from a model trained on held-out data",
     "features": "add them: dynamics.with_columns(features=...), one row per example",
-    "threshold_sample": "add it: dynamics.with_columns(threshold_sample=...), "
-    "the mask of planted examples (noise.threshold_samples)",
 }
 
 
@@ -108,14 +106,13 @@ def checked_per_example(name: str, value: ArrayLike, n: int) -> Column:
     if name not in PER_EXAMPLE:
         raise InputError(f"unknown column {name!r}; choose from {', '.join(PER_EXAMPLE)}")
     a = np.asarray(value)
-    mask, depth = name == "threshold_sample", 2 if name == "features" else 1
-    if a.dtype.kind not in ("b" if mask else "fiu") or a.ndim != depth or len(a) != n:
+    depth = 2 if name == "features" else 1
+    if a.dtype.kind not in "fiu" or a.ndim != depth or len(a) != n:
         raise InputError(
-            f"{name} must be {'booleans' if mask else 'numbers'}, {depth}-dimensional "
-            f"over {n} examples, got {a.dtype} of shape {a.shape}"
+            f"{name} must be numbers, {depth}-dimensional over {n} examples, "
+            f"got {a.dtype} of shape {a.shape}"
         )
-    if not mask:
-        refuse_not_finite(a, name)
+    refuse_not_finite(a, name)
     return a
 
 

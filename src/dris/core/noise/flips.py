@@ -3,7 +3,6 @@
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from dris.core.validate import (
     check_labels,
     check_rows,
     check_score,
-    count_of,
     exact,
     numeric,
     part_of,
@@ -124,28 +122,6 @@ def flip_labels(
         how["matrix"] = numeric(values["matrix"], "matrix").tolist()
     if kind == "instance":
         how["by"] = needs[-1]
-    return NoisyLabels(new, y, how)
-
-
-def threshold_samples(
-    labels: ArrayLike, *, share: float | None = None, seed: int = 0, classes: int | None = None
-) -> NoisyLabels:
-    """Give a random share of the examples an extra class C that none truly has.
-
-    The AUM authors' threshold samples: what no model can learn shows how low a wrong label's
-    margin is. The share defaults to 1/(C + 1), the size of an average class.
-
-    >>> threshold_samples([0, 1, 0, 1, 0, 1], seed=0).given.tolist().count(2)
-    2
-    """
-    y, c = _check_classes(labels, classes, {})
-    portion = Fraction(1, c + 1) if share is None else exact(share, "share")
-    if portion >= 1:
-        raise InputError(f"share must be below 1, got {share}; some examples must keep their label")
-    new = y.copy()
-    rng = rng_for(seed, "noise", "threshold")
-    new[rng.choice(y.size, count_of(portion, y.size, "share"), replace=False)] = c
-    how = {"kind": "threshold", "seed": check_seed(seed), "classes": c, "share": float(portion)}
     return NoisyLabels(new, y, how)
 
 

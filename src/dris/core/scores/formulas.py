@@ -99,28 +99,6 @@ def aum_mean(dynamics: Dynamics) -> Score:
     return _mean_over_proxies(_present(totals.margin)) / totals.epochs
 
 
-def aum_threshold(dynamics: Dynamics) -> Score:
-    """AUM above the cut set by planted threshold samples, negative where it looks mislabelled.
-
-    The cut is the 99th percentile of the planted examples' AUM (Pleiss et al. 2020; with one
-    proxy exactly theirs, with more the K-average). Planted examples themselves come last.
-    Needs the column threshold_sample.
-
-    >>> d = Dynamics.from_arrays(loss=np.ones((1, 1, 3)), margin=[[[2.0, -1.0, -3.0]]])
-    >>> aum_threshold(d.with_columns(threshold_sample=[False, True, False])).tolist()
-    [3.0, -3.0, -2.0]
-    """
-    planted = dynamics.column("threshold_sample")
-    if not planted.any() or planted.all():
-        raise InputError(
-            f"threshold_sample must mark some examples and leave some, it marks {planted.sum()}"
-        )
-    margin = aum_mean(dynamics)
-    score = margin - np.percentile(margin[planted], 99)
-    score[planted] = score[~planted].min() - 1
-    return score
-
-
 def forgetting(dynamics: Dynamics, *, unlearned_first: bool = False) -> Score:
     """Mean over proxies of the number of times the example was right, then wrong.
 
@@ -244,7 +222,6 @@ SCORES: dict[str, Callable[..., Score]] = {
     "grand": grand,
     "aum": aum,
     "aum_mean": aum_mean,
-    "aum_threshold": aum_threshold,
     "forgetting": forgetting,
     "forgetting_unlearned": forgetting_unlearned,
     "rho_loss": rho_loss,
@@ -263,7 +240,6 @@ SCORES: dict[str, Callable[..., Score]] = {
 EXTRA_COLUMNS = {
     "grand": "gradient_norm",
     "hybrid": "gradient_norm",
-    "aum_threshold": "threshold_sample",
     "rho_loss": "reference_loss",
     "prototype": "features",
 }

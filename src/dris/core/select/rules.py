@@ -186,7 +186,6 @@ RULES: dict[str, Rule] = {
             *("aum_mean_remove", "aum_mean", "remove", "AUM, mean of K, remove"),
             "drop the lowest mean AUM, then draw uniformly",
         ),
-        _top("aum_threshold", "AUM above threshold", "AUM beside its threshold samples"),
         _top("el2n", "EL2N", "largest error norm; collects wrong labels (Paul et al.)"),
         _top("grand", "GraNd", "largest last-layer gradient norm; collects wrong labels"),
         _top("loss", "Loss", "largest mean loss; collects wrong labels"),
