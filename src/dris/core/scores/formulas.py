@@ -82,9 +82,7 @@ def aum(dynamics: Dynamics) -> Score:
     >>> aum(Dynamics.from_arrays(loss=np.ones((1, 2, 1)), margin=[[[1.0], [4.0]]])).tolist()
     [2.5]
     """
-    totals = dynamics.only([0]).totals()
-    dynamics.column("margin")
-    return _mean_over_proxies(_present(totals.margin)) / totals.epochs
+    return aum_mean(dynamics.only([0]))
 
 
 def aum_mean(dynamics: Dynamics) -> Score:
@@ -99,33 +97,30 @@ def aum_mean(dynamics: Dynamics) -> Score:
     return _mean_over_proxies(_present(totals.margin)) / totals.epochs
 
 
-def forgetting(dynamics: Dynamics, *, unlearned_first: bool = False) -> Score:
+def forgetting(dynamics: Dynamics) -> Score:
     """Mean over proxies of the number of times the example was right, then wrong.
 
-    Larger: forgotten more often. Never-learned examples count 0; `unlearned_first` counts them
-    as forgotten in every epoch, ahead of all others (Toneva et al. 2019).
+    Larger: forgotten more often. Never-learned examples count 0.
 
-    >>> d = Dynamics.from_arrays(loss=np.ones((1, 3, 2)),
-    ...     correct=[[[True, False], [False, False], [True, False]]])
-    >>> forgetting(d).tolist(), forgetting(d, unlearned_first=True).tolist()
-    ([1.0, 0.0], [1.0, 3.0])
+    >>> right = [[[True, False], [False, False], [True, False]]]
+    >>> forgetting(Dynamics.from_arrays(loss=np.ones((1, 3, 2)), correct=right)).tolist()
+    [1.0, 0.0]
     """
     dynamics.column("correct")
-    totals = dynamics.totals()
-    counts = _present(totals.forgotten).astype(np.float64)
-    if unlearned_first:
-        counts[~_present(totals.learned)] = totals.epochs
-    return _mean_over_proxies(counts)
+    return _mean_over_proxies(_present(dynamics.totals().forgotten))
 
 
 def forgetting_unlearned(dynamics: Dynamics) -> Score:
-    """Forgetting as Toneva et al. count it: what was never learned comes first.
+    """Forgetting as Toneva et al. (2019) count it: the never-learned as forgotten in every epoch.
 
-    >>> d = Dynamics.from_arrays(loss=np.ones((1, 3, 1)), correct=np.zeros((1, 3, 1), dtype=bool))
-    >>> forgetting_unlearned(d).tolist()
-    [3.0]
+    >>> right = [[[True, False], [False, False], [True, False]]]
+    >>> forgetting_unlearned(Dynamics.from_arrays(loss=np.ones((1, 3, 2)), correct=right)).tolist()
+    [1.0, 3.0]
     """
-    return forgetting(dynamics, unlearned_first=True)
+    dynamics.column("correct")
+    totals = dynamics.totals()
+    counts = np.where(_present(totals.learned), _present(totals.forgotten), totals.epochs)
+    return _mean_over_proxies(counts)
 
 
 def rho_loss(dynamics: Dynamics) -> Score:
@@ -155,8 +150,8 @@ def confident_learning(dynamics: Dynamics) -> Score:
     """Self-confidence less its mean over the examples of the same given label.
 
     Larger: the label looks right. Confident learning's class thresholds (Northcutt et al. 2021),
-    meant for proxies that did not train on what they judge (`train_proxies(cross_fit=…)`). Only
-    the given label's own threshold is read: dynamics hold no other class's probability.
+    meant for out-of-fold predictions. Only the given label's own threshold is read: dynamics hold
+    no other class's probability.
 
     >>> p = [[[0.8, 0.2], [0.6, 0.4], [0.5, 0.5]]]
     >>> confident_learning(Dynamics.from_probabilities(p, [0, 0, 1])).round(3).tolist()
@@ -215,21 +210,12 @@ def random(dynamics: Dynamics, *, seed: int = 0) -> Score:
 
 
 SCORES: dict[str, Callable[..., Score]] = {
-    "rank_variance": rank_variance,
-    "consensus": consensus,
-    "loss": loss,
-    "el2n": el2n,
-    "grand": grand,
-    "aum": aum,
-    "aum_mean": aum_mean,
-    "forgetting": forgetting,
-    "forgetting_unlearned": forgetting_unlearned,
-    "rho_loss": rho_loss,
-    "self_confidence": self_confidence,
-    "confident_learning": confident_learning,
-    "hybrid": hybrid,
-    "prototype": prototype,
-    "random": random,
+    score.__name__: score
+    for score in (
+        *(rank_variance, consensus, loss, el2n, grand, aum, aum_mean),
+        *(forgetting, forgetting_unlearned, rho_loss, self_confidence, confident_learning),
+        *(hybrid, prototype, random),
+    )
 }
 """Every score by its name: a function of a `Dynamics`, one number per example, larger kept first.
 

@@ -8,14 +8,11 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError
 from dris.core.streams import hashed_order, seed_for
 
+_ROUNDS = 50
+
 
 def nearest_prototype_distance(
-    features: NDArray[np.generic],
-    ids: NDArray[np.generic],
-    *,
-    prototypes: int,
-    seed: int = 0,
-    rounds: int = 50,
+    features: NDArray[np.generic], ids: NDArray[np.generic], *, prototypes: int, seed: int = 0
 ) -> NDArray[np.float64]:
     """Cosine distance of each row to its nearest k-means centre.
 
@@ -33,7 +30,7 @@ def nearest_prototype_distance(
     x = np.ascontiguousarray(features[order], dtype=np.float64)
     length = np.linalg.norm(x, axis=1, keepdims=True)
     x = np.divide(x, length, out=np.zeros_like(x), where=length > 0)
-    centres, nearest = _clustered(x, prototypes, seed, rounds)
+    centres, nearest = _cluster(x, prototypes, seed)
     size = np.linalg.norm(centres, axis=1)
     cosine = np.einsum("nd,nd->n", x, centres[nearest])
     cosine = np.divide(cosine, size[nearest], out=np.zeros(n), where=size[nearest] > 0)
@@ -42,10 +39,10 @@ def nearest_prototype_distance(
     return out
 
 
-def _clustered(
-    x: NDArray[np.float64], count: int, seed: int, rounds: int
+def _cluster(
+    x: NDArray[np.float64], count: int, seed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Centres and whose each row is, by scikit-learn on one thread: the same bits every time."""
+    """Centres and each row's, by scikit-learn on one thread: the same bits every time."""
     from sklearn.cluster import KMeans, kmeans_plusplus
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
@@ -54,5 +51,5 @@ def _clustered(
         # Fewer distinct rows than centres: some centres stand together, and nothing is wrong.
         warnings.simplefilter("ignore", ConvergenceWarning)
         first, _ = kmeans_plusplus(x, count, random_state=seed_for(seed, "prototypes"))
-        found = KMeans(count, init=first, n_init=1, max_iter=rounds, tol=0.0).fit(x)
-    return found.cluster_centers_, found.labels_
+        fitted = KMeans(count, init=first, n_init=1, max_iter=_ROUNDS, tol=0.0).fit(x)
+    return fitted.cluster_centers_, fitted.labels_

@@ -33,7 +33,7 @@ def normalized_ranks(losses: ArrayLike) -> NDArray[np.float64]:
     >>> normalized_ranks(np.array([[0.1, 3.0, 0.2, 0.2]])).tolist()
     [[0.25, 1.0, 0.625, 0.625]]
     """
-    rows = checked_losses(losses, least=1)
+    rows = _check_losses(losses, least=1)
     doubled = np.stack([doubled_ranks(row) for row in rows])
     ranks: NDArray[np.float64] = doubled / (2.0 * rows.shape[1])
     return ranks[0] if np.ndim(losses) == 1 else ranks
@@ -49,7 +49,7 @@ def rank_variance(losses: ArrayLike, *, workers: int | None = None) -> NDArray[n
     [0.0, 0.03515625, 0.03515625, 0.0]
     """
     threads = (os.cpu_count() or 1) if workers is None else check_count(workers, "workers", 1)
-    rows = checked_losses(losses, least=2, most=2**32)
+    rows = _check_losses(losses, least=2, most=2**32)
     k, n = rows.shape
     # Sums of at most K doubled ranks; 32 bits are enough for nearly everyone and halve the memory.
     narrow = 2 * n * k < 2**32
@@ -162,16 +162,13 @@ def _parts(n: int) -> list[slice]:
     return [slice(i, min(i + _CHUNK, n)) for i in range(0, n, _CHUNK)]
 
 
-def checked_losses(
+def _check_losses(
     losses: ArrayLike, *, least: int, most: int | None = None
 ) -> NDArray[np.floating]:
     """Losses as a finite (K, N) array of float32 or float64, at least `least` proxies.
 
     float64 stays float64: casting down would merge losses that differ. K·N stays below `most`,
     up to which sums of squared ranks are exact.
-
-    >>> checked_losses([[1, 2], [3, 4]], least=2).dtype
-    dtype('float64')
     """
     a = np.asarray(losses)
     if a.dtype.kind not in "fiu":
