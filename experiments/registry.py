@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -29,7 +30,7 @@ class Experiment:
         about: One line for the list.
         paper: Where the paper shows it, such as "table 1"; empty where the study is ours.
         labels: LaTeX labels of those places.
-        our_rules: Beginnings of rules in it that the paper does not have.
+        our_rules: Patterns of rules in it that the paper does not have.
     """
 
     name: str
@@ -37,7 +38,7 @@ class Experiment:
     about: str
     paper: str = ""
     labels: tuple[str, ...] = ()
-    our_rules: tuple[str, ...] = ("gated", "recommended")
+    our_rules: tuple[str, ...] = ("gated*", "recommended")
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -86,9 +87,9 @@ class Experiment:
     def is_printed(self, cell: Cell) -> bool:
         """Whether the paper prints something that a cell stands beside.
 
-        Not our rules, nor draws without weights, other readings and scoring epochs.
+        Not our rules, nor draws without weights and other readings.
         """
-        ours = cell.rule.startswith(self.our_rules) or cell.rule.endswith(":0") or "@" in cell.rule
+        ours = any(fnmatchcase(cell.rule, pattern) for pattern in self.our_rules)
         return bool(self.paper) and not ours
 
     def printed_cells(self, cells: Sequence[Cell]) -> list[Cell]:
@@ -107,7 +108,7 @@ class Experiment:
         ]
 
 
-_ONLINE = ("gated", "loss_is", "uniform_hybrid")
+_ONLINE = ("loss_is*", "uniform_hybrid*", "*weights=0*")
 EXPERIMENTS = {
     one.name: one
     for one in (
@@ -184,7 +185,7 @@ EXPERIMENTS = {
             "Rank variance mixed with other signals",
             "table 8",
             ("tab:hybrid_ablation",),
-            ("gated", "recommended", "hybrid_", "uniform_hybrid"),
+            ("*scaled*", "*method=*"),
         ),
         Experiment(
             "times",

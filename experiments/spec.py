@@ -31,7 +31,7 @@ class Source:
     """A known data set, whole or cut down, or somebody's own.
 
     Attributes:
-        name: As `dris data` lists it.
+        name: As `python -m experiments data` lists it.
         examples: How many training examples are drawn, all when None.
         tests: How many test examples are drawn, all when None.
         side: Pixels of a side, images averaged over blocks; None leaves them.

@@ -1,7 +1,7 @@
 """A target trained on weighted draws from a plan (paper, algorithm 2).
 
-A cell's rule is a plan, the exponent of its weights and the smoothing ξ: "uniform", "dr_is:0",
-"dr_is:1:0.05"; exponent 1 and ξ = 0.1 unless said. Where examples and proxies are those of static
+A cell's rule names a `Sampler`: a plan, the exponent of its weights and its smoothing ξ.
+Where examples and proxies are those of static
 pruning, as at mid and paper, the trained ones are shared with it; elsewhere seeds differ in their
 examples too.
 """
@@ -24,6 +24,7 @@ from experiments.dris_internals import (
     rng_for,
 )
 from experiments.kinds.shared import Finding, clocked, corrupted_cell, prepared, target_of, timed
+from experiments.rules import SAMPLERS, Sampler
 from experiments.scales import SCALES
 from experiments.spec import Cell
 from experiments.workspace import Loaded, Workspace
@@ -43,7 +44,7 @@ def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
         target, seconds = target_of(cell), dict(shared)
         with timed(seconds, "scoring"):
             proxies = dynamics()
-        plan, exponent = plan_of(cell.rule, proxies)
+        plan, exponent = plan_of(SAMPLERS[cell.rule], proxies)
         train = partial(
             train_online,
             target.model,
@@ -122,18 +123,18 @@ def redrawn(cell: Cell, workspace: Workspace) -> Loaded:
     return Loaded(x, y, data.test_x, data.test_y, len(data.classes))
 
 
-def plan_of(rule: str, proxies: Dynamics) -> tuple[str | Importance, float | None]:
+def plan_of(sampler: Sampler, proxies: Dynamics) -> tuple[str | Importance, float | None]:
     """A plan and the exponent of its weights; another ξ than the usual is a plan made by hand.
 
-    >>> plan_of("standard_is:0", Dynamics.from_losses([[0.1], [0.2]]))
+    >>> plan_of(Sampler("standard_is", 0.0), Dynamics.from_losses([[0.1], [0.2]]))
     ('standard_is', 0.0)
     """
-    parts = rule.split(":")
-    name, exponent, smoothing = parts + ["", "1", str(SMOOTHING)][len(parts) :]
-    if float(smoothing) == SMOOTHING:
-        return name, float(exponent)
+    if sampler.smoothing == SMOOTHING:
+        return sampler.plan, sampler.weight_exponent
     plan = importance(
-        rank_variance_of(proxies), smoothing=float(smoothing), weight_exponent=float(exponent)
+        rank_variance_of(proxies),
+        smoothing=sampler.smoothing,
+        weight_exponent=sampler.weight_exponent,
     )
     return plan, None
 

@@ -12,27 +12,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris import Dynamics, Settings, flip_labels, plant_canaries, train_proxies
+from dris import Dynamics, LabelledData, Settings, flip_labels, plant_canaries, train_proxies
 from experiments.dris_internals import (
     NO_ENCODER,
     RECOMMENDED,
     Canaries,
-    Ensemble,
-    LabelledData,
+    ProductEnsemble,
     NoisyLabels,
     Subset,
     TargetRun,
     attacker_norms,
     choose,
     decide_by,
-    ensemble_of,
     rng_for,
-    rule_named,
     scratch,
     train_ensemble,
     trainer_of,
     without_canaries,
 )
+from experiments.rules import ensemble_of, rule_of
 from experiments.spec import CLEAN, Cell, Noise, Target
 from experiments.workspace import Loaded, Workspace, loaded
 
@@ -185,30 +183,30 @@ class Ensembles:
         planted: Proxies on the labels with canaries, for the gated rules.
         unseen: Proxies judging only what they did not train on, for confident learning.
         canaries: Those of `planted`; half of them choose, as in the product.
-        folded: The product's own proxies, which "recommended" decides by and peers may share.
+        product: The proxies of `dris.prune`, which "recommended" decides by and peers may share.
     """
 
     plain: Callable[[], Dynamics]
     planted: Callable[[], Dynamics]
     unseen: Callable[[], Dynamics]
     canaries: Canaries
-    folded: Callable[[], Ensemble] | None = None
+    product: Callable[[], ProductEnsemble] | None = None
 
     def subset(self, rule: str, keep: float, seed: int) -> Subset:
         """What a rule keeps, by the ensemble it runs on; no canary is kept."""
-        if self.folded is not None and rule == RECOMMENDED:
-            return decide_by(self.folded(), keep=keep).subset
+        if self.product is not None and rule == RECOMMENDED:
+            return decide_by(self.product(), keep=keep).subset
         ensemble = ensemble_of(rule)
-        if self.folded is not None and ensemble == "folded":
-            seen, peer = self.folded().dynamics, rule.removeprefix("folded:")
-            seen = seen.unseen() if ensemble_of(peer) == "unseen" else seen
-            return choose(peer, seen, keep=keep, seed=seed)
-        dynamics: Dynamics = getattr(self, ensemble)()
+        if self.product is not None and ensemble == "product":
+            peer, dynamics = rule_of(rule), self.product().dynamics
+            dynamics = dynamics.unseen() if ensemble_of(peer.name) == "unseen" else dynamics
+            return choose(peer, dynamics, keep=keep, seed=seed)
+        dynamics = getattr(self, ensemble)()
         if ensemble != "planted":
-            return choose(rule_named(rule), dynamics, keep=keep, seed=seed)
+            return choose(rule_of(rule), dynamics, keep=keep, seed=seed)
         choosing = np.zeros(dynamics.examples, dtype=np.bool_)
         choosing[self.canaries.choosing.positions] = True
-        chosen = choose(rule_named(rule), dynamics, keep=keep, choosing=choosing, seed=seed)
+        chosen = choose(rule_of(rule), dynamics, keep=keep, choosing=choosing, seed=seed)
         return without_canaries(chosen, self.canaries)
 
 
@@ -217,7 +215,7 @@ def ensembles_of(
     given: Labels,
     classes: int,
     train: Callable[[Labels, int, int | None], Dynamics],
-    folded: Callable[[], Ensemble] | None = None,
+    product: Callable[[], ProductEnsemble] | None = None,
 ) -> Ensembles:
     """The three ensembles of a cell by what trains one: labels, how many, in how many folds."""
     canaries = plant_canaries(
@@ -232,7 +230,7 @@ def ensembles_of(
         planted=cache(lambda: train(canaries.planted, count, None)),
         unseen=cache(lambda: train(given, 1, 2).unseen()),
         canaries=canaries,
-        folded=None if folded is None else cache(folded),
+        product=None if product is None else cache(product),
     )
 
 
@@ -276,7 +274,7 @@ def prepared(
     def train(labels: Labels, count: int, folds: int | None) -> Dynamics:
         return proxies_of(first, data, labels, workspace, count, folds)
 
-    def folded() -> Ensemble:
+    def product() -> ProductEnsemble:
         # As the cell's own proxies read it: tables, or pictures without another's pretraining.
         pictures = first.ensemble.models == ("small_cnn",)
         x = data.x if pictures else data.x.reshape(len(data.y), -1)
@@ -286,4 +284,4 @@ def prepared(
             own, how, workers=1, device=workspace.device, store=workspace.store, only_assessed=True
         )
 
-    return data, noisy, ensembles_of(first, noisy.given, data.classes, train, folded)
+    return data, noisy, ensembles_of(first, noisy.given, data.classes, train, product)

@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from experiments.dris_internals import title_of
 from experiments.paper.pruning import ATTACK, KEEP, data_of, orderings, static
 from experiments.records import Records, Row, counts
 from experiments.results.claims import Claim, above
@@ -28,6 +27,7 @@ from experiments.results.figures import grouped_bars
 from experiments.results.paper_values import PRUNING
 from experiments.results.reading import constant
 from experiments.results.table import Table
+from experiments.rules import title_of
 from experiments.scales import SCALES, Scale, Setup
 from experiments.spec import Cell
 

@@ -19,14 +19,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from experiments.dris_internals import CHOOSERS, RECOMMENDED, Recipe, title_of
+from experiments.dris_internals import CHOOSERS, RECOMMENDED, Recipe
 from experiments.records import Records, counts
 from experiments.results.claims import BySeed, Claim, above
 from experiments.results.curves import Panel, curve_panels
 from experiments.results.figures import PALETTE, both
-from experiments.results.reading import as_recorded, shown
 from experiments.results.statistics import compare, mean_std
 from experiments.results.table import Table
+from experiments.rules import PEERS, gate, title_of, titles_of
 from experiments.scales import Scale, Setup
 from experiments.spec import CLEAN, Cell, Ensemble, Noise, Source, Target
 
@@ -48,7 +48,7 @@ SWEEP = tuple(Noise(kind, rate) for kind in ("uniform", "targeted") for rate in 
 HARD = (Noise("uniform", 0.4), Noise("targeted", 0.4))  # where AUM overtakes DR-IS in the paper
 NOISES = tuple(dict.fromkeys((*TABLE, *SWEEP)))
 
-SHIPPED = (RECOMMENDED, "folded:confident_learning_remove", "folded:aum_mean_remove")
+SHIPPED = (RECOMMENDED, *PEERS)
 UNGATED = (
     "random",
     "el2n",
@@ -59,23 +59,23 @@ UNGATED = (
     "rank_variance",
 )
 GATED = (
-    *(f"gate:margin:0.9:{chooser}" for chooser in CHOOSERS),
-    "gate:margin:0.9:half_el2n:fill",
+    *(gate("margin", 0.9, chooser).name for chooser in CHOOSERS),
+    gate("margin", 0.9, "half_el2n", fill=True).name,
     "gated",
     "gated_filled",
 )
 # Other gates with one chooser, run in fewer cells: which detector, and how strict.
 VARIANTS = (
-    "gate:margin:0.8:el2n",
-    "gate:margin:0.95:el2n",
-    "gate:mean_rank:0.9:el2n",
-    "gate:margin_and_rank:0.9:el2n",
+    gate("margin", 0.8, "el2n").name,
+    gate("margin", 0.95, "el2n").name,
+    gate("mean_rank", 0.9, "el2n").name,
+    gate("margin_and_rank", 0.9, "el2n").name,
 )
 RIVALS = ("rank_variance", "aum")
 _BACKBONE = "experiments.networks.backbones:efficientnet_lite0"
 
 
-def _bed(
+def _setup(
     title: str, source: Source, proxies: tuple[int, int], target: tuple[int, int], canaries: float
 ) -> Setup:
     """Epochs and batch of small networks on a table, and of the targets trained for it."""
@@ -86,17 +86,19 @@ def _bed(
 
 
 _CPU = (
-    _bed("Digits", Source("digits"), (20, 64), (25, 128), 0.1),
-    _bed("Fashion-MNIST", Source("fashion-mnist", 6_000, side=14), (10, 128), (10, 128), 0.04),
-    _bed("Fashion-MNIST, 1,500", Source("fashion-mnist", 1_500, side=14), (40, 32), (40, 64), 0.1),
-    _bed(
+    _setup("Digits", Source("digits"), (20, 64), (25, 128), 0.1),
+    _setup("Fashion-MNIST", Source("fashion-mnist", 6_000, side=14), (10, 128), (10, 128), 0.04),
+    _setup(
+        "Fashion-MNIST, 1,500", Source("fashion-mnist", 1_500, side=14), (40, 32), (40, 64), 0.1
+    ),
+    _setup(
         "CIFAR-10 features",
         Source("cifar10", 10_000, 3_000, backbone=_BACKBONE),
         (10, 128),
         (10, 128),
         0.04,
     ),
-    _bed(
+    _setup(
         "Food-101, in part",
         Source("food101", None, 3_000, 224, _BACKBONE),
         (20, 64),
@@ -112,7 +114,7 @@ _IMAGES = Setup(
     Target("small_cnn", Recipe(10, 128, 0.05)),
 )
 SETUPS = {
-    "smoke": (_bed("Digits", Source("digits", 400, 300), (4, 64), (1, 128), 0.3),),
+    "smoke": (_setup("Digits", Source("digits", 400, 300), (4, 64), (1, 128), 0.3),),
     "cpu": _CPU,
     "mid": _CPU,
     "paper": (*_CPU, _IMAGES),
@@ -200,8 +202,8 @@ def studies(records: Records) -> list[Study]:
 
 def tables(records: Records) -> Sequence[Table]:
     """Who leads over all columns, then every data set: by keep fraction, by noise, what is kept."""
-    rules = shown(records, (*SHIPPED, *UNGATED, *GATED))
-    variants = shown(records, ("gate:margin:0.9:el2n", *VARIANTS))
+    rules = titles_of((*SHIPPED, *UNGATED, *GATED))
+    variants = titles_of((gate("margin", 0.9, "el2n").name, *VARIANTS))
     by_keep = {f"keep fraction {k:g}": [Column(n, k) for n in TABLE] for k in KEEPS}
     by_rate = {
         f"{kind} noise, keep fraction {keep:g}": [
@@ -215,7 +217,7 @@ def tables(records: Records) -> Sequence[Table]:
     found = [_behind(held, rules)]
     found += [
         _against(held, rule, list(rules))
-        for rule in shown(records, (RECOMMENDED, "gated", "gated_filled"))
+        for rule in titles_of((RECOMMENDED, "gated", "gated_filled"))
     ]
     for s in held:
         for title, columns in {**by_keep, **by_rate}.items():
@@ -310,7 +312,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
     found = studies(records)
     if not found:
         return []
-    named = shown(records, ("random", "el2n", "aum", "rank_variance", "gated", RECOMMENDED))
+    named = titles_of(("random", "el2n", "aum", "rank_variance", "gated", RECOMMENDED))
     calm = {rule: title for rule, title in named.items() if rule != "el2n"}
 
     def panel(
@@ -373,7 +375,7 @@ def _differences(found: Sequence[Study], rule: str, path: Path) -> Path:
 
 def _default(records: Records) -> str:
     """What is recommended, or was when the records were made."""
-    return RECOMMENDED if records.where(rule=RECOMMENDED) else as_recorded(records, "gated")
+    return RECOMMENDED if records.where(rule=RECOMMENDED) else "gated"
 
 
 def claims(records: Records) -> Sequence[Claim]:
@@ -384,7 +386,7 @@ def claims(records: Records) -> Sequence[Claim]:
             s.by_seed(rule, column),
             s.rival(column),
         )
-        for rule in (RECOMMENDED, as_recorded(records, "gated"))
+        for rule in (RECOMMENDED, "gated")
         for s in studies(records)
         for column in s.columns(rule)
     ]

@@ -14,14 +14,14 @@ than the others.
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.dris_internals import title_of
 from experiments.paper.breakdown import watched
 from experiments.paper.pruning import ATTACK, static
 from experiments.records import Records
 from experiments.results.claims import Claim, above
 from experiments.results.curves import Panel, curve_panels
-from experiments.results.reading import measured, shown
+from experiments.results.reading import measured
 from experiments.results.table import Table
+from experiments.rules import scored_at, title_of, titles_of
 from experiments.scales import SCALES, Scale
 from experiments.spec import Cell
 
@@ -37,7 +37,7 @@ def looks(scale: Scale) -> dict[int, str]:
     recipe = scale.setups[0].ensemble.recipe
     tried = {max(1, round(recipe.epochs * part / 6)) for part in (1, 2, 4, 6)}
     return {
-        epoch: "rank_variance" if epoch == recipe.scored else f"rank_variance@{epoch}"
+        epoch: "rank_variance" if epoch == recipe.scored else scored_at(epoch).name
         for epoch in sorted({*tried, recipe.scored})
     }
 
@@ -62,7 +62,7 @@ def dirt(records: Records, rule: str, epoch: int) -> dict[int, float]:
 
 def tables(records: Records) -> Sequence[Table]:
     """DR-IS's accuracy, then every rule's contamination, by s."""
-    tried, rules = looks(SCALES[records.scale]), shown(records, RULES)
+    tried, rules = looks(SCALES[records.scale]), titles_of(RULES)
     columns = {epoch: f"s = {epoch}" for epoch in tried}
     return [
         Table(
@@ -105,7 +105,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
                     epoch: [100 * value for value in dirt(records, rule, epoch).values()]
                     for epoch in epochs
                 }
-                for rule, title in shown(records, RULES).items()
+                for rule, title in titles_of(RULES).items()
             },
         ),
         Panel(

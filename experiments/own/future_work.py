@@ -16,13 +16,14 @@ them.
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from experiments.dris_internals import Recipe, title_of
+from experiments.dris_internals import Recipe
 from experiments.kinds.future_work_cell import RULES
 from experiments.paper.pruning import KEEP, data_of
 from experiments.records import Records, counts
 from experiments.results.claims import Claim, above, within
 from experiments.results.curves import Panel, curve_panels
 from experiments.results.table import Table
+from experiments.rules import title_of
 from experiments.scales import Scale
 from experiments.spec import CLEAN, Cell, Ensemble, Noise, Source, Target
 

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dris import InputError
+from dris import InputError, LabelledData
 from experiments.dris_internals import (
     Engine,
-    LabelledData,
     Progress,
     Recipe,
     canaries_needed,
@@ -24,10 +23,10 @@ from experiments.dris_internals import (
     exact,
     fingerprint,
     rng_for,
-    title_of,
 )
 from experiments.records import Records, gather
 from experiments.results.statistics import Compared, compare, mean_std
+from experiments.rules import title_of
 from experiments.runner import run
 from experiments.spec import CLEAN, Cell, Ensemble, Noise, Source, Target
 from experiments.workspace import Loaded, Workspace

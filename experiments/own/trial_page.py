@@ -1,16 +1,17 @@
-"""What `dris trial` leaves behind: a table in Markdown, the numbers as JSON, a figure."""
+"""What a trial leaves behind: a table in Markdown, the numbers as JSON, a figure."""
 
 import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from experiments.dris_internals import OWN, Writer, count_of, title_of
+from experiments.dris_internals import OWN, Writer, count_of
 from experiments.own.trial import RULES, Split, Trial, steadiest, told, values, winners
 from experiments.records import Records
 from experiments.results.figures import CLEAN as BLUE
 from experiments.results.figures import CORRUPTED, PALETTE, drawn_into, saved
 from experiments.results.statistics import mean_std
+from experiments.rules import title_of
 from experiments.spec import CLEAN, Noise
 
 NAMES = ("trial.json", "trial.md", "trial.png")

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from experiments.dris_internals import title_of
 from experiments.paper.pruning import KEEP, static
 from experiments.records import Records
 from experiments.results.claims import Claim, above, falling, together, within
@@ -22,14 +21,13 @@ from experiments.results.curves import Panel, curve_panels
 from experiments.results.paper_values import BREAKDOWN, FITS_CORRUPTED
 from experiments.results.reading import (
     Like,
-    as_recorded,
     constant,
     crossed,
     inside,
     measured,
-    shown,
 )
 from experiments.results.table import Printed, Table
+from experiments.rules import title_of, titles_of
 from experiments.scales import Scale, Setup
 from experiments.spec import Cell, Noise
 
@@ -72,7 +70,7 @@ def watched(setup: Setup, noise: Noise, seed: int, rules: str = "plain+gated") -
 
 def tables(records: Records) -> Sequence[Table]:
     """Accuracy, contamination, and the proxies' accuracy on the corrupted, by ε."""
-    rows = {title: {"rule": rule} for rule, title in shown(records, RULES).items()}
+    rows = {title: {"rule": rule} for rule, title in titles_of(RULES).items()}
     columns = {f"ε = {rate:.2f}": {"noise": attack(rate)} for rate in RATES}
 
     def table(what: str, percent: bool) -> Table:
@@ -128,7 +126,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
                     rate: [100 * v for v in records.values(what, rule=rule, noise=attack(rate))]
                     for rate in RATES
                 }
-                for rule, title in shown(records, RULES).items()
+                for rule, title in titles_of(RULES).items()
             },
             {
                 title_of(rule): {
@@ -164,7 +162,7 @@ def claims(records: Records) -> Sequence[Claim]:
         text = f"ε = {rate:.2f}: {title_of(larger)} above {title_of(smaller)}"
         return above(text, by("accuracy", larger, rate), by("accuracy", smaller, rate))
 
-    gated = as_recorded(records, "gated")
+    gated = "gated"
     ours, dirt = "rank_variance", by("contamination", "rank_variance", 0.5)
     clean = [by("contamination", "aum", rate) for rate in RATES]
     return [

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from experiments.dris_internals import PAPER_CIFAR_ATTACKER, PAPER_CIFAR_PROXY, title_of
+from experiments.dris_internals import PAPER_CIFAR_ATTACKER, PAPER_CIFAR_PROXY
 from experiments.paper import pruning
 from experiments.paper.breakdown import watched
 from experiments.paper.pruning import ATTACK, KEEP, RULES, data_of, orderings, ours
@@ -33,9 +33,9 @@ from experiments.results.reading import (
     crossed,
     inside,
     measured,
-    shown,
 )
 from experiments.results.table import Printed, Table
+from experiments.rules import title_of, titles_of
 from experiments.scales import Scale
 from experiments.spec import Cell, Ensemble, Source
 
@@ -84,7 +84,7 @@ def ensembles(records: Records) -> dict[str, Like]:
 
 def tables(records: Records) -> Sequence[Table]:
     """Contamination and accuracy of the targets' subsets; then the ensembles, proxy by proxy."""
-    rows = {title: {"rule": rule} for rule, title in shown(records, RULES).items()}
+    rows = {title: {"rule": rule} for rule, title in titles_of(RULES).items()}
     columns = {data: {"data": data} for data in data_of(records)}
 
     def dirt(row: Like, column: Like) -> Printed | None:

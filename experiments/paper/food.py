@@ -18,13 +18,12 @@ EL2N, EL2N below Random, AUM above DR-IS.
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.dris_internals import title_of
 from experiments.records import Records
 from experiments.results.claims import Claim, above, within
 from experiments.results.panels import bar_panels
 from experiments.results.paper_values import FOOD as PAPER
-from experiments.results.reading import as_recorded, shown
 from experiments.results.table import Printed, Table
+from experiments.rules import title_of, titles_of
 from experiments.scales import Scale
 from experiments.setups import FOOD
 from experiments.spec import CLEAN, Cell, Noise
@@ -58,7 +57,7 @@ def cells(scale: Scale) -> list[Cell]:
 
 def tables(records: Records) -> Sequence[Table]:
     """Accuracy, and what is suspect or corrupt in the half that is kept."""
-    rules = shown(records, RULES)
+    rules = titles_of(RULES)
     rows = list(rules.values())
     return [
         Table(
@@ -115,7 +114,7 @@ def claims(records: Records) -> Sequence[Claim]:
     def at(rule: str, noise: Noise, what: str = "accuracy") -> dict[int, float]:
         return records.by_seed(what, rule=rule, noise=noise)
 
-    gated = as_recorded(records, "gated")
+    gated = "gated"
     chance = at("random", CLEAN, "candidates_in_data")
     ours = [
         above(

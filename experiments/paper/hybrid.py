@@ -23,23 +23,22 @@ from experiments.results.curves import Curves, Panel, curve_panels
 from experiments.results.paper_values import HYBRID
 from experiments.results.reading import Like, crossed
 from experiments.results.table import Printed, Table
+from experiments.rules import SHARES, hybrid, mixed
 from experiments.scales import Scale
 from experiments.spec import CLEAN, Cell, Noise
 
 NOISES = (CLEAN, ATTACK)
-_SHARES = (0.25, 0.5, 0.75)
 BETAS: Mapping[float, str] = {
     0.0: "rank_variance",
-    **{b: f"hybrid:{b:g}" for b in _SHARES},
-    1.0: "hybrid:1",
+    **{beta: hybrid(beta).name for beta in (*SHARES, 1.0)},
 }
-SCALED: Mapping[float, str] = {**BETAS, **{b: f"hybrid_scaled:{b:g}" for b in _SHARES}}
-DRAWN: Mapping[float, str] = {b: f"hybrid_drawn:{b:g}" for b in BETAS}
-_BY_LOT = "drawn in proportion to the score"
-READINGS = {"norms scaled to the variance's range": SCALED, _BY_LOT: DRAWN}
+SCALED: Mapping[float, str] = {**BETAS, **{b: hybrid(b, scaled=True).name for b in SHARES}}
+DRAWN: Mapping[float, str] = {b: hybrid(b, method="draw").name for b in BETAS}
+_DRAWN = "drawn in proportion to the score"
+READINGS = {"norms scaled to the variance's range": SCALED, _DRAWN: DRAWN}
 UNIFORM: Mapping[float, str] = {
     1.0: "rank_variance",
-    **{k: f"uniform_hybrid:{k:g}" for k in reversed(_SHARES)},
+    **{share: mixed(share).name for share in reversed(SHARES)},
     0.0: "random",
 }
 
@@ -158,9 +157,7 @@ def claims(records: Records) -> Sequence[Claim]:
         ),
         over(f"{ATTACK}: β = 1 collapses, Random above it", "random", BETAS[1]),
         # Scaled or not, the ends of the range are the same two scores.
-        over(
-            f"another reading, {_BY_LOT}: clean, β = 1 above β = 0", DRAWN[1.0], DRAWN[0.0], CLEAN
-        ),
+        over(f"another reading, {_DRAWN}: clean, β = 1 above β = 0", DRAWN[1.0], DRAWN[0.0], CLEAN),
         *(
             falling(
                 f"another reading, {name}: {ATTACK}, accuracy falls with every step of β",

@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from experiments.dris_internals import title_of
 from experiments.paper.pruning import ATTACK, KEEP, data_of, static
 from experiments.records import Records
 from experiments.results.claims import Claim, above
 from experiments.results.curves import Panel, curve_panels
 from experiments.results.paper_values import KEEP_SWEEP
-from experiments.results.reading import Like, as_recorded, crossed, shown
+from experiments.results.reading import Like, crossed
 from experiments.results.table import Printed, Table
+from experiments.rules import title_of, titles_of
 from experiments.scales import Scale
 from experiments.spec import Cell
 
@@ -43,7 +43,7 @@ def cells(scale: Scale) -> list[Cell]:
 
 def tables(records: Records) -> Sequence[Table]:
     """Accuracy, then contamination, by rule and α."""
-    rows = {title: {"rule": rule} for rule, title in shown(records, RULES).items()}
+    rows = {title: {"rule": rule} for rule, title in titles_of(RULES).items()}
     found = []
     for data in data_of(records):
         columns = {f"α = {keep:g}": {"data": data, "keep": keep} for keep in KEEPS}
@@ -84,7 +84,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
                     ]
                     for keep in KEEPS
                 }
-                for rule, title in shown(records, RULES).items()
+                for rule, title in titles_of(RULES).items()
             },
             {
                 title_of(rule): {keep: mean for keep, (mean, _) in zip(KEEPS, printed, strict=True)}
@@ -98,7 +98,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
 
 def claims(records: Records) -> Sequence[Claim]:
     """The paper's reading of table 6, per data set and α."""
-    found, gated = [], as_recorded(records, "gated")
+    found, gated = [], "gated"
     for data in data_of(records):
         for keep in KEEPS:
 

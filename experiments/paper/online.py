@@ -22,6 +22,7 @@ from experiments.results.claims import Claim, above, within
 from experiments.results.panels import course_panels
 from experiments.results.paper_values import CIFAR10_ONLINE
 from experiments.results.table import Table
+from experiments.rules import PLANS, Sampler
 from experiments.scales import Scale
 from experiments.setups import ONLINE
 from experiments.spec import CLEAN, Cell, Noise
@@ -39,21 +40,12 @@ CUTS = {
     "paper": "nothing is cut: CIFAR-10, VGG-19, 160 epochs",
 }
 NOISES = (CLEAN, Noise("targeted", 0.1), Noise("targeted", 0.25))
-PLANS = {
-    "uniform": "Uniform SGD",
-    "standard_is": "Standard IS",
-    "rho_approximate": "RHO-LOSS (approx.)",
-    "rho_faithful": "RHO-LOSS (faithful)",
-    "dr_is": "DR-IS-online",
-    "loss_is": "Loss IS",
-    "uniform_hybrid": "Uniform hybrid",
-}
 # Uniform draws weigh 1 whatever the exponent, so they stand once.
 RULES = {"uniform": "Uniform SGD"} | {
-    f"{plan}:{exponent}": name + ("" if exponent else ", no weights")
+    Sampler(plan, exponent).name: name + ("" if exponent else ", no weights")
     for plan, name in PLANS.items()
     if plan != "uniform"
-    for exponent in (1, 0)
+    for exponent in (1.0, 0.0)
 }
 CHANCE = 0.1
 _ENDS = ["alarm", "collapsed", "diverged", "rescued"]
@@ -148,14 +140,14 @@ def claims(records: Records) -> Sequence[Claim]:
     found = [
         within(
             "clean: DR-IS-online within 1.5 points of Uniform SGD (the paper: 1.15 below)",
-            at("dr_is:1", CLEAN),
+            at("dr_is", CLEAN),
             at("uniform", CLEAN),
             0.015,
         )
     ]
     for noise in NOISES[1:]:
-        dris, uniform = at("dr_is:1", noise), at("uniform", noise)
-        standard = at("standard_is:1", noise)
+        dris, uniform = at("dr_is", noise), at("uniform", noise)
+        standard = at("standard_is", noise)
         chance = dict.fromkeys(standard, CHANCE)
         found += [
             above(f"{noise}: DR-IS-online above Uniform SGD", dris, uniform),
@@ -168,19 +160,19 @@ def claims(records: Records) -> Sequence[Claim]:
                 above(
                     f"{noise}: Uniform SGD above {PLANS[rho]}",
                     at("uniform", noise),
-                    at(f"{rho}:1", noise),
+                    at(rho, noise),
                 ),
                 above(
                     f"{noise}: {PLANS[rho]} is drawn from fewer examples than DR-IS-online",
-                    at("dr_is:1", noise, "smallest_concentration"),
-                    at(f"{rho}:1", noise, "smallest_concentration"),
+                    at("dr_is", noise, "smallest_concentration"),
+                    at(rho, noise, "smallest_concentration"),
                     unit="examples",
                 ),
             ]
     found += [
         above(
             f"ours: {noise}: DR-IS-online above Uniform SGD without its weights",
-            at("dr_is:0", noise),
+            at("dr_is(weights=0)", noise),
             at("uniform", noise),
         )
         for noise in NOISES[1:]

@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
-from experiments.dris_internals import RECOMMENDED, title_of
+from experiments.dris_internals import RECOMMENDED
 from experiments.records import Records
 from experiments.results.claims import Claim, above
 from experiments.results.figures import grouped_bars
 from experiments.results.paper_values import PRUNING
-from experiments.results.reading import as_recorded, shown
 from experiments.results.table import Table
+from experiments.rules import title_of, titles_of
 from experiments.scales import Scale, Setup
 from experiments.spec import CLEAN, Cell, Noise
 
@@ -61,7 +61,7 @@ def _table(records: Records, data: str) -> Table:
     printed = PRUNING.get(data, {})
     rules = {
         rule: title
-        for rule, title in shown(records, RULES).items()
+        for rule, title in titles_of(RULES).items()
         if rule in printed or records.where(data=data, rule=rule, keep=KEEP)
     }
     return Table(
@@ -124,7 +124,7 @@ def ours(records: Records, data: str) -> list[str]:
     ['gated', 'recommended']
     """
     shipped = [RECOMMENDED] if records.where(data=data, rule=RECOMMENDED) else []
-    return [as_recorded(records, "gated"), *shipped]
+    return ["gated", *shipped]
 
 
 def orderings(printed: Mapping[str, float], than: str = "above") -> Iterator[tuple[str, str, str]]:

@@ -19,12 +19,13 @@ from experiments.records import Records
 from experiments.results.claims import Claim, within
 from experiments.results.panels import line_panels
 from experiments.results.table import Table
+from experiments.rules import Sampler
 from experiments.scales import Scale
 from experiments.spec import CLEAN, Cell, Noise
 
 NOISES = (CLEAN, Noise("targeted", 0.25))
 # ξ = 0.1 is the plan's own, so its cells are those of the online experiment.
-RULES = {0.05: "dr_is:1:0.05", 0.1: "dr_is:1", 0.2: "dr_is:1:0.2", 0.5: "dr_is:1:0.5"}
+RULES = {xi: Sampler("dr_is", smoothing=xi).name for xi in (0.05, 0.1, 0.2, 0.5)}
 MARGIN = 0.02
 
 

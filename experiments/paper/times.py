@@ -15,16 +15,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from experiments.dris_internals import title_of
 from experiments.paper import pruning
 from experiments.paper.pruning import PRINTED, data_of
 from experiments.records import Records
 from experiments.results.claims import Claim, above, untestable, within
 from experiments.results.figures import grouped_bars
 from experiments.results.paper_values import MINUTES
-from experiments.results.reading import as_recorded, constant, shown
+from experiments.results.reading import constant
 from experiments.results.statistics import mean_std
 from experiments.results.table import Table
+from experiments.rules import title_of, titles_of
 from experiments.scales import Scale
 from experiments.spec import Cell
 
@@ -108,7 +108,7 @@ def tables(records: Records) -> Sequence[Table]:
         "3 proxies": waited,
         "rank variance of them": _scoring,
         "3 proxies with canaries, gated": lambda r, d: trained(
-            clocked(r, d, as_recorded(r, "gated"), "scoring cpu")
+            clocked(r, d, "gated", "scoring cpu")
         ),
     }
     return [
@@ -141,7 +141,7 @@ def tables(records: Records) -> Sequence[Table]:
 
 def minutes(records: Records, data: str) -> Table:
     """Minutes per target by rule, over seeds and noises; the paper's are of one A100."""
-    rules = shown(records, (*PRINTED, "gated"))
+    rules = titles_of((*PRINTED, "gated"))
     clocks = {"computing": "target cpu", "clock": "target"}
     return Table(
         f"{data}: minutes per target, proxies not counted (the paper's: clock, one A100)",

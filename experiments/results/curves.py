@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from experiments.dris_internals import title_of
 from experiments.results.figures import PALETTE, both
 from experiments.results.statistics import mean_std
+from experiments.rules import title_of
 
 Curves = Mapping[str, Mapping[float, Sequence[float]]]
 """By name and position, one number per seed."""

@@ -16,9 +16,11 @@ from experiments.results.unfinished import unfinished
 from experiments.scales import SCALES
 
 _OLDER = (
-    'Where a rule ends in "all canaries", all of them set its gate. The rule that ships sets it by '
-    "half of them and certifies by the others; these records are older and say nothing of that."
+    "In these records all canaries set the gates of gated rules. What ships sets them by half of "
+    "the canaries and certifies by the others, of which the records say nothing."
 )
+_NOTES = Path(__file__).parents[2] / "results" / "notes"
+"""What a person wrote about an experiment's numbers, for its page."""
 _NUMBERS = (
     "Mean ± sample standard deviation (number of seeds); the paper's own numbers stand small in "
     "brackets."
@@ -77,13 +79,16 @@ def page_text(
     ]
     for paragraph in experiment.optional("words", lambda records: ())(records):
         lines += ["", paragraph]
+    note = _NOTES / f"{name}.md"
+    if note.is_file():
+        lines += ["", note.read_text("utf-8").rstrip()]
     if len(records.rows) < records.cells:
         cells = experiment.cells(SCALES[records.scale])
         keys = {row["key"] for row in records.rows if "key" in row}
         known = len(cells) == records.cells and len(keys) == len(records.rows)
         bare = f"{len(records.rows)} of its {records.cells} cells were run."
         lines += ["", unfinished(cells, keys) if known else bare]
-    if any("all canaries" in row for table in tables for row in (table.title, *table.rows)):
+    if any(row.get("gate_set_by") == "all canaries" for row in records.rows):
         lines += ["", _OLDER]
     for table in tables:
         lines += ["", f"## {table.title}", "", table.markdown()]

@@ -11,6 +11,7 @@ from experiments.records import Records
 from experiments.results.figures import CLEAN, CORRUPTED, PALETTE, both
 from experiments.results.statistics import mean_std
 from experiments.results.table import Table
+from experiments.rules import SAMPLERS
 from experiments.spec import Noise
 
 Lines = Mapping[str, Mapping[float, Sequence[float]]]
@@ -64,16 +65,17 @@ def course_panels(
     drawn, weighted = set[str](), set[bool]()
     for (left, right), noise in zip(panels, noises, strict=True):
         for row in dict.fromkeys(r["rule"] for r in records.where(noise=noise)):
-            plan, _, exponent = row.partition(":")
+            sampler = SAMPLERS[row]
+            plan, weighs = sampler.plan, sampler.weight_exponent > 0
             if plan not in plans:
                 continue
             look = {
                 "color": colours[plan],
-                "linestyle": "--" if exponent == "0" else "-",
+                "linestyle": "-" if weighs else "--",
                 "linewidth": 1.3,
             }
             drawn.add(plan)
-            weighted.add(exponent != "0")
+            weighted.add(weighs)
             found = [r["found"] for r in records.where(noise=noise, rule=row)]
             left.plot(*_mean_line([f["accuracy_by_epoch"] for f in found], 100), **look)
             right.plot(*_mean_line([f["concentration_by_epoch"] for f in found], 1), **look)

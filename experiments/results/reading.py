@@ -1,11 +1,10 @@
 """Numbers out of records in the shapes that tables, curves and claims want."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import getitem
 from typing import Any
 
-from experiments.dris_internals import title_of
 from experiments.records import Records
 from experiments.results.statistics import mean_std
 from experiments.results.table import Printed, Table
@@ -57,35 +56,6 @@ def crossed(
         percent=percent,
         digits=digits,
     )
-
-
-_BY_ALL = {
-    "gated": "gate:early_margin:0.9:half_el2n:all",
-    "gated_filled": "gate:early_margin:0.9:half_el2n:fill:all",
-}
-
-
-def as_recorded(records: Records, rule: str) -> str:
-    """A rule by the name that the records have it under: in old ones all canaries set its gate.
-
-    >>> found = Records("", "", ({"rule": "gate:margin:0.9:el2n:all", "found": {}},))
-    >>> as_recorded(found, "gate:margin:0.9:el2n"), as_recorded(found, "gated")
-    ('gate:margin:0.9:el2n:all', 'gated')
-    """
-    old = _BY_ALL.get(rule, f"{rule}:all")
-    known = {row["rule"] for row in records.rows if "rule" in row}
-    for row in records.where(kind="ensemble"):
-        known |= set(row["found"].get("contamination", ()))
-    return old if old in known else rule
-
-
-def shown(records: Records, rules: Sequence[str]) -> dict[str, str]:
-    """Rules as the records have them, by name, each with its title.
-
-    >>> shown(Records("", "", ()), ["aum"])
-    {'aum': 'AUM, top'}
-    """
-    return {name: title_of(name) for name in (as_recorded(records, rule) for rule in rules)}
 
 
 def measured(records: Records, pick: Callable[[Found], Any], **like: Any) -> dict[int, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from experiments.dris_internals import title_of
+from experiments.rules import title_of
 from experiments.spec import Cell
 
 

@@ -27,7 +27,7 @@ def test_online_targets_take_the_proxies_that_static_pruning_trained(tmp_path, m
     monkeypatch.setattr("dris.learn.jobs.proxy_job._follow", trained)
     monkeypatch.setattr("dris.learn.jobs.stacked_job._follow", trained)
     cell = replace(
-        online(SCALE, CLEAN, "dr_is:1", 0),
+        online(SCALE, CLEAN, "dr_is", 0),
         source=SETUP.source,
         ensemble=SETUP.ensemble,
         target=SETUP.target,

@@ -6,14 +6,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dris import Dynamics, InputError, plant_canaries
+from dris import Dynamics, InputError, LabelledData, plant_canaries
 from experiments import runner
-from experiments.dris_internals import LabelledData, choose, decide_by, ensemble_of, train_ensemble
+from experiments.dris_internals import choose, decide_by, train_ensemble
 from experiments.kinds import shared
-from experiments.kinds.shared import Ensembles, corrupted, kept_epochs, target_of, timed
+from experiments.kinds.shared import (
+    Ensembles,
+    corrupted,
+    corrupted_cell,
+    kept_epochs,
+    target_of,
+    timed,
+)
 from experiments.own.beyond import GATED, UNGATED, VARIANTS
 from experiments.paper import food
 from experiments.paper.pruning import PRINTED, static
+from experiments.rules import PEERS, ensemble_of, gate
 from experiments.scales import scale_of
 from experiments.spec import CLEAN, Noise
 from experiments.workspace import Loaded, Workspace
@@ -65,7 +73,7 @@ def test_a_gate_is_set_by_the_choosing_half_alone():
 def test_rules_that_prefer_the_hard_keep_the_corrupted():
     told, bad = world()
     assert bad[told.subset("el2n", 0.1, 0).indices].mean() > 0.8
-    assert bad[told.subset("gate:margin:0.9:el2n", 0.1, 0).indices].mean() < 0.1
+    assert bad[told.subset(gate("margin", 0.9, "el2n").name, 0.1, 0).indices].mean() < 0.1
 
 
 def test_confident_learning_removes_what_looks_mislabelled():
@@ -115,15 +123,13 @@ def test_the_clock_waits_for_a_gpu_and_counts_its_time(monkeypatch):
 
 def test_the_clock_of_a_lane_waits_for_the_gpu_of_the_lane(monkeypatch, tmp_path):
     torch = pytest.importorskip("torch")
-    from dris.learn.trainers.networks import loop
-
     current, waited = ["cuda:0"], []  # torch's own choice, until somebody makes another
     monkeypatch.setattr(torch.cuda, "set_device", lambda device: current.append(device))
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: waited.append(current[-1]))
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.backends.cudnn, "benchmark", False)
-    monkeypatch.setattr(loop, "_compiled", False)
+    monkeypatch.setattr("dris.learn.trainers.networks.loop._compiled", False)
     precision = torch.get_float32_matmul_precision()
 
     def clocked(cells, folder, workspace, tick):
@@ -148,14 +154,14 @@ def test_the_recommended_rule_is_the_decision_and_peers_share_its_proxies():
     data = LabelledData.of(rng.normal(size=(400, 3)) + 2 * y[:, None], y, classes=("a", "b"))
     scored = train_ensemble(data, workers=1, only_assessed=True)
     plain, _ = world()
-    told = replace(plain, folded=lambda: scored)
+    told = replace(plain, product=lambda: scored)
     kept = told.subset("recommended", 0.5, 0).indices.tolist()
     assert kept == decide_by(scored, keep=0.5).kept.tolist()
     dynamics = scored.dynamics
-    peer = told.subset("folded:confident_learning_remove", 0.5, 0)
+    peer = told.subset(PEERS[0], 0.5, 0)
     assert peer == choose("confident_learning_remove", dynamics.unseen(), keep=0.5)
     assert peer != choose("confident_learning_remove", dynamics, keep=0.5)  # out of fold it is
-    in_fold = told.subset("folded:aum_mean_remove", 0.5, 0)
+    in_fold = told.subset(PEERS[1], 0.5, 0)
     assert in_fold == choose("aum_mean_remove", dynamics, keep=0.5)
     with pytest.raises(InputError, match="recommended"):  # no proxies of the product, no decision
         plain.subset("recommended", 0.5, 0)
@@ -168,7 +174,18 @@ def test_the_products_proxies_read_pictures_where_the_cells_own_do(monkeypatch, 
     monkeypatch.setattr(shared, "train_ensemble", lambda data, how, **_: asked.append((data, how)))
     for name, shape, encoder in (("mid", x.shape, "none"), ("smoke", (60, 192), None)):
         cell = static(scale_of(name).setups[0], CLEAN, "recommended", 4)
-        shared.prepared([cell], Workspace(tmp_path), {})[2].folded()
+        shared.prepared([cell], Workspace(tmp_path), {})[2].product()
         data, how = asked.pop()
         assert (data.x.shape, how.encoder, how.seed) == (shape, encoder, 4)
         assert data.labels.tolist() == y.tolist()
+
+
+def test_each_seed_meets_another_attack(tmp_path):
+    setup, noise = scale_of("smoke").setups[0], Noise("targeted", 0.25)
+    masks = []
+    for seed in (0, 1):
+        cell = static(setup, noise, "random", seed)
+        data = shared.loaded(cell.source, Workspace(tmp_path))
+        masks.append(corrupted_cell(cell, data, Workspace(tmp_path)).flipped)
+    assert masks[0].sum() == masks[1].sum() == 100  # exactly ⌊0.25 · 400⌋
+    assert not np.array_equal(*masks)

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from dris import InputError
-from experiments.dris_internals import NoisyLabels, Subset, title_of
+from experiments.dris_internals import NoisyLabels, Subset
 from experiments.kinds.static_cell import trained
 from experiments.own import beyond
 from experiments.records import Records
 from experiments.registry import EXPERIMENTS
 from experiments.reproduction import Selection
+from experiments.rules import title_of
 from experiments.scales import SCALES
 
 SMOKE = beyond.SETUPS["smoke"][0]
@@ -19,7 +20,7 @@ RULES = (*beyond.UNGATED, *beyond.GATED)
 LOST = beyond.Column(beyond.TABLE[3], 0.5)
 
 
-def made_up(*, default_wins, old=False):
+def made_up(*, default_wins):
     """Three seeds of every rule in every column; the default is best, or third in one column."""
     rows = []
     for column in beyond.COLUMNS:
@@ -29,7 +30,6 @@ def made_up(*, default_wins, old=False):
                 if rule == "gated":
                     lost = not default_wins and column == LOST
                     accuracy = 0.505 if lost else 0.9 + 0.002 * seed
-                name = "gate:early_margin:0.9:half_el2n:all" if old and rule == "gated" else rule
                 rows.append(
                     {
                         "kind": "static",
@@ -37,7 +37,7 @@ def made_up(*, default_wins, old=False):
                         "examples": SMOKE.source.examples,
                         "noise": str(column.noise),
                         "proxies": str(SMOKE.ensemble),
-                        "rule": name,
+                        "rule": rule,
                         "keep": column.keep,
                         "seed": seed,
                         "found": {"accuracy": accuracy, "contamination": 0.1},
@@ -79,12 +79,6 @@ def test_tables_show_mean_and_spread():
     text = table.markdown()
     assert "| gated | **90.2 ± 0.2 (3)** |" in text
     assert "| Random | 50.1 ± 0.1 (3) |" in text
-
-
-def test_older_records_keep_a_name_of_their_own():
-    records = made_up(default_wins=True, old=True)
-    assert "gated, all canaries against" in beyond.tables(records)[1].title
-    assert all("gated, all canaries above" in claim.text for claim in beyond.claims(records))
 
 
 def test_a_part_of_the_rules_and_columns_can_be_shown(tmp_path):

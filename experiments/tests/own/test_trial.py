@@ -7,14 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dris import InputError
-from experiments.dris_internals import (
-    MANIFEST,
-    LabelledData,
-    NothingPassesError,
-    canaries_needed,
-    title_of,
-)
+from dris import InputError, LabelledData
+from experiments.dris_internals import MANIFEST, NothingPassesError, canaries_needed
 from experiments.kinds import shared, static_cell
 from experiments.own.trial import (
     RULES,
@@ -29,6 +23,7 @@ from experiments.own.trial import (
 )
 from experiments.own.trial_page import NAMES, markdown, trial_figure, write_trial
 from experiments.records import Records
+from experiments.rules import title_of
 from experiments.spec import Noise
 from experiments.workspace import Workspace
 

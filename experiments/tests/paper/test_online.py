@@ -9,6 +9,7 @@ from experiments.kinds.online_cell import found_in, plan_of, redrawn
 from experiments.paper import online, smoothing
 from experiments.records import Records
 from experiments.results.panels import course_panels
+from experiments.rules import SAMPLERS, Sampler
 from experiments.scales import scale_of
 from experiments.setups import ONLINE
 from experiments.spec import CLEAN
@@ -18,10 +19,10 @@ PROXIES = Dynamics.from_losses([[0.1, 0.2, 0.9, 0.5], [0.9, 0.2, 0.1, 0.6]])
 
 
 def test_a_rule_carries_its_exponent_and_its_smoothing():
-    assert plan_of("uniform", PROXIES) == ("uniform", 1.0)
-    assert plan_of("dr_is:0", PROXIES) == ("dr_is", 0.0)
-    assert plan_of("dr_is:1:0.1", PROXIES) == ("dr_is", 1.0)
-    (rough, _), (smooth, none) = (plan_of(f"dr_is:0:{xi}", PROXIES) for xi in (0.05, 0.5))
+    assert plan_of(SAMPLERS["uniform"], PROXIES) == ("uniform", 1.0)
+    assert plan_of(SAMPLERS["dr_is(weights=0)"], PROXIES) == ("dr_is", 0.0)
+    assert plan_of(Sampler("dr_is", smoothing=0.1), PROXIES) == ("dr_is", 1.0)
+    (rough, _), (smooth, none) = (plan_of(Sampler("dr_is", 0.0, xi), PROXIES) for xi in (0.05, 0.5))
     assert isinstance(rough, Importance)
     assert isinstance(smooth, Importance)
     assert none is None
@@ -42,7 +43,7 @@ def test_seeds_differ_in_their_examples_and_a_seed_meets_them_again(tmp_path):
 def test_the_smoothing_sweep_shares_its_middle_and_its_level_with_the_online_cells():
     scale = scale_of("cpu")
     shared = set(smoothing.cells(scale)) & set(online.cells(scale))
-    assert {cell.rule for cell in shared} == {"uniform", "dr_is:1"}
+    assert {cell.rule for cell in shared} == {"uniform", "dr_is"}
     assert len(set(smoothing.cells(scale)) - shared) == 3 * 2 * 3
 
 
@@ -50,8 +51,7 @@ def test_the_smoothing_sweep_shares_its_middle_and_its_level_with_the_online_cel
 def test_a_run_that_was_imputed_or_rescued_supports_no_claim(smoke, why):
     rows = [dict(row) for row in smoke("online").rows]
     marked = [
-        {**r, "found": {**r["found"], why: True}} if r["rule"] == "standard_is:1" else r
-        for r in rows
+        {**r, "found": {**r["found"], why: True}} if r["rule"] == "standard_is" else r for r in rows
     ]
     told = {c.text: c for c in online.claims(Records("online", "smoke", tuple(marked)))}
     text = "targeted 25 %: Standard IS at chance, within 2 points"
@@ -82,7 +82,7 @@ def test_figure_and_tables_name_the_plans_that_were_run_and_no_others(smoke, tmp
 
     rows = smoke("online").rows
     assert named(rows) == [*online.PLANS.values(), "no weights"]
-    printed = [row for row in rows if row["rule"] in ("uniform", "dr_is:1")]
+    printed = [row for row in rows if row["rule"] in ("uniform", "dr_is")]
     assert named(printed) == ["Uniform SGD", "DR-IS-online"]
     for table in online.tables(Records("online", "smoke", tuple(printed))):
         assert table.rows == ["Uniform SGD", "DR-IS-online"]

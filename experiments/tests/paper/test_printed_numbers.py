@@ -15,7 +15,7 @@ def outcomes(experiment, rows):
 def online_rows(accuracy, sizes):
     return [
         {
-            "rule": "uniform" if plan == "uniform" else f"{plan}:1",
+            "rule": "uniform" if plan == "uniform" else plan,
             "noise": str(noise),
             "seed": seed,
             "found": {
