@@ -11,12 +11,8 @@ from dris.core.certify.subset_limit import widest
 from dris.core.checks.diagnostics import (
     Gap,
     auroc,
-    boundary_disagreement,
-    boundary_set,
     contamination,
-    corrupted_disagreement,
     empirical_gap,
-    estimate_assumptions,
 )
 from dris.core.checks.judgement import judge
 from dris.core.dynamics.best_epoch import best_epoch
@@ -40,7 +36,7 @@ from dris.core.select.importance import Importance
 from dris.core.select.rules import RECOMMENDED, choose
 
 # Named random streams: an experiment draws as the library does, from its own names.
-from dris.core.streams import rng_for, seed_for
+from dris.core.streams import hashed_order, rng_for, seed_for
 from dris.core.subset import Subset
 from dris.core.temporaries import remove_left, temporary_folder
 from dris.core.validate import check_count, check_mask, check_score, count_of, exact, part_of

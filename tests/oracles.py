@@ -203,17 +203,6 @@ def auroc(score, marked):
     return won / (2 * len(inside) * len(outside))
 
 
-def average_precision(score, marked):
-    """Precision at each distinct cut, weighted by the recall gained there."""
-    total, before, out = sum(map(bool, marked)), 0, 0.0
-    for cut in sorted(set(score), reverse=True):
-        kept = [m for s, m in zip(score, marked, strict=True) if s >= cut]
-        hits = sum(map(bool, kept))
-        out += (hits - before) / total * hits / len(kept)
-        before = hits
-    return out
-
-
 def gap(losses, corrupted):
     """Mean rank variance of clean less corrupted for the first 1, 2, … proxies."""
     out = []

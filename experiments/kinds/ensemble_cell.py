@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris import SCORES, Dynamics, certify, keep_top
+from experiments.assumptions import boundary_disagreement, corrupted_disagreement
 from experiments.dris_internals import (
     TRAJECTORIES,
     NothingPassesError,
     auroc,
-    boundary_disagreement,
     contamination,
-    corrupted_disagreement,
 )
 from experiments.kinds.shared import Ensembles, Finding, prepared, timed
 from experiments.spec import Cell

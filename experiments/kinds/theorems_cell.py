@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris import SCORES, Dynamics, keep_top
+from experiments.assumptions import boundary_set, estimate_assumptions
 from experiments.dris_internals import (
     auroc,
-    boundary_set,
     contamination,
-    estimate_assumptions,
     part_of,
     rng_for,
     trainer_of,

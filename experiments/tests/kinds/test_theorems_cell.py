@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dris import Dynamics
-from experiments.dris_internals import boundary_set
+from experiments.assumptions import boundary_set
 from experiments.kinds.theorems_cell import (
     BOUNDARY,
     WIDE,
