@@ -52,14 +52,24 @@ def plan_of(n: int = N) -> Importance:
     return dris.importance(np.random.default_rng(0).exponential(size=n), smoothing=0.1)
 
 
+def whole_batch(*columns):
+    return COLLATE([{name: row[name] for name in columns} for row in TRAIN])
+
+
 def logits_of(network) -> torch.Tensor:
     was = network.training
     network.eval()
     with torch.no_grad():
-        batch = COLLATE([{k: row[k] for k in ("input_ids", "attention_mask")} for row in TRAIN])
-        said = network(**batch).logits
+        logits = network(**whole_batch("input_ids", "attention_mask")).logits
     network.train(was)
-    return said
+    return logits
+
+
+def trained(folder, *callbacks, network=None, **options) -> Trainer:
+    made = {"train_dataset": TRAIN, "data_collator": COLLATE, "callbacks": list(callbacks)}
+    trainer = Trainer(network or model(), arguments(folder, **options), **made)
+    trainer.train()
+    return trainer
 
 
 class Copies(TrainerCallback):
@@ -77,9 +87,7 @@ class Copies(TrainerCallback):
 
 def test_each_epoch_ends_with_one_look_in_eval_mode_at_every_example(tmp_path):
     recorder, copies = Recorder(N), Copies()
-    record = RecordDynamics(recorder, TRAIN, collate=COLLATE)
-    made = {"train_dataset": TRAIN, "data_collator": COLLATE, "callbacks": [record, copies]}
-    Trainer(model(), arguments(tmp_path), **made).train()
+    trained(tmp_path, RecordDynamics(recorder, TRAIN, collate=COLLATE), copies)
     assert len(copies.logits) == 2
     direct = Dynamics.from_logits(torch.stack(copies.logits)[None].numpy(), TRAIN["label"][:])
     assert recorder.dynamics().loss.shape == (1, 2, N)
@@ -87,53 +95,43 @@ def test_each_epoch_ends_with_one_look_in_eval_mode_at_every_example(tmp_path):
 
 
 def test_recording_changes_nothing_about_the_training(tmp_path):
-    def weights(*callbacks):
-        network = model()
-        made = {"train_dataset": TRAIN, "data_collator": COLLATE, "callbacks": list(callbacks)}
-        Trainer(network, arguments(tmp_path), **made).train()
-        return network.state_dict()
-
-    plain = weights()
-    recorded = weights(RecordDynamics(Recorder(N), TRAIN, collate=COLLATE))
+    plain = trained(tmp_path).model.state_dict()
+    record = RecordDynamics(Recorder(N), TRAIN, collate=COLLATE)
+    recorded = trained(tmp_path, record).model.state_dict()
     assert all(torch.equal(plain[name], recorded[name]) for name in plain)
 
 
 def test_an_epoch_that_is_cut_short_is_not_recorded(tmp_path):
     recorder = Recorder(N)
     record = RecordDynamics(recorder, TRAIN, collate=COLLATE)
-    made = {"train_dataset": TRAIN, "data_collator": COLLATE, "callbacks": [record]}
-    Trainer(model(), arguments(tmp_path, max_steps=9), **made).train()  # an epoch has 6
+    trained(tmp_path, record, max_steps=9)  # an epoch has 6
     assert recorder.dynamics().epochs == (1,)
 
 
 def test_a_recorder_of_another_run_is_refused(tmp_path):
-    recorder = Recorder(N)
-    record = RecordDynamics(recorder, TRAIN, collate=COLLATE)
-    made = {"train_dataset": TRAIN, "data_collator": COLLATE, "callbacks": [record]}
-    trainer = Trainer(model(), arguments(tmp_path, num_train_epochs=1), **made)
-    trainer.train()
-    with pytest.raises(InputError, match="recorder is in epoch 2 and the trainer in epoch 1"):
+    record = RecordDynamics(Recorder(N), TRAIN, collate=COLLATE)
+    trainer = trained(tmp_path, record, num_train_epochs=1)
+    with pytest.raises(InputError, match=r"epoch 2 .* epoch 1"):
         trainer.train()
 
 
 def test_batches_without_labels_are_refused(tmp_path):
     bare = TRAIN.rename_column("label", "topic")
     record = RecordDynamics(Recorder(N), bare, collate=COLLATE)
-    made = {"train_dataset": TRAIN, "data_collator": COLLATE, "callbacks": [record]}
-    with pytest.raises(InputError, match="hold input_ids, attention_mask, and no labels"):
-        Trainer(model(), arguments(tmp_path), **made).train()
+    with pytest.raises(InputError, match="no labels"):
+        trained(tmp_path, record)
 
 
 @pytest.mark.parametrize(
     "recorder", [Recorder(N, gradient_norm=True), Recorder(N, record="scored", scored_epoch=1)]
 )
 def test_a_recorder_that_wants_more_than_a_trainer_shows_is_refused(recorder):
-    with pytest.raises(InputError, match="shows no training batches and no features"):
+    with pytest.raises(InputError, match="gradient_norm"):
         RecordDynamics(recorder, TRAIN)
 
 
 def test_a_recorder_of_other_examples_is_refused():
-    with pytest.raises(InputError, match="snapshot has 45 examples and the recorder 44"):
+    with pytest.raises(InputError, match=r"45 examples .* 44"):
         RecordDynamics(Recorder(N - 1), TRAIN)
 
 
@@ -150,9 +148,9 @@ class Spied(WeightedTrainer):
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         self.batches.append({name: value.clone() for name, value in inputs.items()})
-        found = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-        self.losses.append((found[0] if return_outputs else found).detach())
-        return found
+        loss = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+        self.losses.append((loss[0] if return_outputs else loss).detach())
+        return loss
 
 
 def weighted(folder, sampler=None, network=None, kind=Spied, **options):
@@ -195,9 +193,7 @@ def test_the_loss_is_the_mean_of_w_times_loss(tmp_path):
 def test_equal_weights_give_the_loss_of_the_plain_trainer(tmp_path, smoothing):
     sampler = ImportanceSampler(Importance(np.full(N, 1 / N), "by hand", {}), seed=4)
     trainer = weighted(tmp_path, sampler, label_smoothing_factor=smoothing)
-    batch = COLLATE(
-        [{k: row[k] for k in ("input_ids", "attention_mask", "label")} for row in TRAIN]
-    )
+    batch = whole_batch("input_ids", "attention_mask", "label")
     ours = trainer.compute_loss(trainer.model, {**batch, WEIGHT: torch.ones(N)})
     plain = Trainer.compute_loss(trainer, trainer.model, dict(batch))
     assert torch.allclose(ours, plain)
@@ -259,13 +255,13 @@ def test_two_processes_share_out_what_one_process_draws():
 def test_evaluation_is_the_trainers_own(tmp_path):
     trainer = weighted(tmp_path)
     trainer.eval_dataset = TRAIN
-    found = trainer.evaluate()["eval_loss"]
+    loss = trainer.evaluate()["eval_loss"]
     labels = torch.tensor(TRAIN["label"][:])
-    assert found == pytest.approx(float(cross_entropy(logits_of(trainer.model), labels)), rel=1e-4)
+    assert loss == pytest.approx(float(cross_entropy(logits_of(trainer.model), labels)), rel=1e-4)
 
 
 def test_a_plan_of_other_examples_is_refused(tmp_path):
-    with pytest.raises(InputError, match="Trainer has 45 examples and the plan 44"):
+    with pytest.raises(InputError, match=r"45 examples .* 44"):
         weighted(tmp_path, ImportanceSampler(plan_of(N - 1))).train()
 
 
@@ -273,21 +269,19 @@ def test_a_plan_of_other_examples_is_refused(tmp_path):
     "sampler", [plan_of(), ImportanceSampler(plan_of(), rank=1, world_size=2)], ids=["plan", "rank"]
 )
 def test_only_a_sampler_of_one_process_will_do(tmp_path, sampler):
-    with pytest.raises(InputError, match="must be an ImportanceSampler of one process"):
+    with pytest.raises(InputError, match="one process"):
         weighted(tmp_path, sampler)
 
 
 def test_another_loss_is_refused(tmp_path):
     made = {"train_dataset": TRAIN, "sampler": ImportanceSampler(plan_of())}
-    with pytest.raises(InputError, match="leave compute_loss_func out"):
+    with pytest.raises(InputError, match="compute_loss_func"):
         WeightedTrainer(model(), arguments(tmp_path), compute_loss_func=lambda *a: 0, **made)
 
 
 def test_logits_of_another_shape_are_refused(tmp_path):
     trainer = weighted(tmp_path)
-    batch = COLLATE(
-        [{k: row[k] for k in ("input_ids", "attention_mask", "label")} for row in TRAIN]
-    )
+    batch = whole_batch("input_ids", "attention_mask", "label")
     batch["labels"] = torch.zeros(N, 2)
     with pytest.raises(InputError, match=r"got \(45, 2\) and \(45, 2\)"):
         trainer.compute_loss(trainer.model, {**batch, WEIGHT: torch.ones(N)})
@@ -309,7 +303,7 @@ def test_a_data_set_takes_score_columns_and_a_subset():
 
 @pytest.mark.parametrize("columns", [{"score": [1.0]}, {"text": np.zeros(N)}])
 def test_a_column_of_another_length_or_a_taken_name_is_refused(columns):
-    with pytest.raises(InputError, match="must be new and have 45 values"):
+    with pytest.raises(InputError, match="45 values"):
         with_columns(TRAIN, columns)
 
 

@@ -156,10 +156,10 @@ def test_text_ids_are_those_of_the_data_set_in_its_order():
 
 @pytest.mark.parametrize("logits", ["head", ""])
 def test_without_a_snapshot_the_training_batches_are_recorded(logits):
-    model, said = Small(), []
+    model, outputs = Small(), []
 
     def kept(layer, given, output):
-        said.append(output.detach().clone())
+        outputs.append(output.detach().clone())
 
     model.head.register_forward_hook(kept)
     recorder = Recorder(N)
@@ -168,7 +168,7 @@ def test_without_a_snapshot_the_training_batches_are_recorded(logits):
     logits = np.empty((1, 2, N, 3), dtype=np.float32)
     order = [i for epoch in model.seen for i in epoch]
     epochs = np.repeat([0, 1], N)
-    logits[0, epochs, order] = torch.cat(said).numpy()
+    logits[0, epochs, order] = torch.cat(outputs).numpy()
     direct = Dynamics.from_logits(logits, examples().tensors[1].numpy())
     assert np.allclose(recorder.dynamics().loss, direct.loss, rtol=1e-5, atol=1e-6)
 
@@ -257,13 +257,13 @@ def test_training_batches_without_ids_are_refused_with_the_remedy():
         def training_step(self, batch, batch_idx):
             return nn.functional.cross_entropy(self(batch[0]), batch[1])
 
-    with pytest.raises(InputError, match=r"these have none; .*\(x, y, id\), or pass snapshot="):
+    with pytest.raises(InputError, match=r"\(x, y, id\), or pass snapshot="):
         trainer(RecordDynamics(Recorder(N))).fit(Pairs(), DataLoader(Plain(), batch_size=8))
 
 
 def test_a_layer_that_is_not_there_is_named_before_an_epoch_is_lost():
     model = Small()
-    with pytest.raises(InputError, match=r"Small has no submodule 'haed'; it has body, body\.0"):
+    with pytest.raises(InputError, match=r"'haed'; it has body"):
         fitted(RecordDynamics(Recorder(N), snapshot=snapshot(), logits="haed"), model)
     assert model.seen == []
 
@@ -274,7 +274,7 @@ def test_a_layer_that_runs_twice_a_batch_is_refused_and_leaves_no_hook():
             return self.head(self.body(x)) + self.head(self.body(-x))
 
     model = Twice()
-    with pytest.raises(InputError, match="'head' ran 2 times on one batch"):
+    with pytest.raises(InputError, match="'head' ran 2 times"):
         fitted(RecordDynamics(Recorder(N), logits="head"), model)
     assert not model.head._forward_hooks
 
@@ -292,23 +292,23 @@ def test_a_step_that_fails_leaves_no_hook():
 
 def test_the_gradient_norm_wants_the_last_layer():
     record = RecordDynamics(Recorder(N, gradient_norm=True), snapshot=snapshot())
-    with pytest.raises(InputError, match=r"'the model' is a Small without; name the last nn\.L"):
+    with pytest.raises(InputError, match=r"name the last nn\.L"):
         fitted(record)
 
 
 def test_a_recorder_of_another_run_is_refused():
     recorder = Recorder(N)
     fitted(RecordDynamics(recorder, snapshot=snapshot()), epochs=1)
-    with pytest.raises(InputError, match="recorder is in epoch 2 and the trainer in epoch 1"):
+    with pytest.raises(InputError, match=r"epoch 2 .* epoch 1"):
         fitted(RecordDynamics(recorder, snapshot=snapshot()), epochs=1)
 
 
 @pytest.mark.parametrize(
     ("recorder", "loader", "message"),
     [
-        (Recorder(N - 1), snapshot(), "snapshot has 47 examples and the recorder 46"),
-        (Recorder(N), Plain(), "must be a DataLoader with a batch_size, got Plain"),
-        (Recorder(N), DataLoader(Plain(), batch_size=None), "must be a DataLoader with a batch_s"),
+        (Recorder(N - 1), snapshot(), "47 examples .* 46"),
+        (Recorder(N), Plain(), "batch_size, got Plain"),
+        (Recorder(N), DataLoader(Plain(), batch_size=None), "batch_size"),
         (Recorder(N, record="scored", scored_epoch=1), None, "needs snapshot="),
     ],
 )

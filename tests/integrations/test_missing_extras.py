@@ -16,7 +16,7 @@ except ImportError as error:
 """
 
 
-def said(module: str, package: str) -> str:
+def error_of(module: str, package: str) -> str:
     code = WITHOUT.format(module=module, package=package)
     run = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, encoding="utf-8"
@@ -34,13 +34,13 @@ def said(module: str, package: str) -> str:
 )
 def test_a_missing_package_names_its_extra(module, package, extra):
     sentence = f'{package} is not installed; get it with: pip install "dris[{extra}]"'
-    assert said(module, package) == f"MissingExtraError | {sentence}"
+    assert error_of(module, package) == f"MissingExtraError | {sentence}"
 
 
 @pytest.mark.frameworks
 @pytest.mark.parametrize("name", ["lightning", "huggingface"])
 def test_the_check_says_nothing_when_all_is_there(name):
-    assert said(f"dris.integrations.{name}", "no_such_package") == ""
+    assert error_of(f"dris.integrations.{name}", "no_such_package") == ""
 
 
 def test_the_integrations_themselves_need_none_of_them():

