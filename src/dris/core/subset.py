@@ -83,11 +83,11 @@ def top_mask(
     if surplus == 0:
         return mask, np.empty(0, dtype=np.int64)
     equal = np.flatnonzero(score == cut)
-    order = np.argpartition(hashed_order(named(ids, equal), seed), equal.size - surplus)
+    order = np.argpartition(hashed_order(ids_at(ids, equal), seed), equal.size - surplus)
     mask[equal[order[equal.size - surplus :]]] = False
     return mask, equal[order[: equal.size - surplus]]
 
 
-def named(ids: Ids, positions: NDArray[np.int64]) -> NDArray[np.generic]:
+def ids_at(ids: Ids, positions: NDArray[np.int64]) -> NDArray[np.generic]:
     """The ids of the positions, which name themselves where there are none."""
     return positions if ids is None else ids[positions]

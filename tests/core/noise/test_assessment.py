@@ -12,7 +12,7 @@ from dris.core.noise.assessment import (
 )
 from dris.core.scores.formulas import el2n
 from dris.core.scores.ranks import normalized_ranks
-from dris.core.select import clean
+from dris.core.select import methods
 from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, choose
 from made_ensemble import cross_fitted
 
@@ -80,7 +80,7 @@ def test_there_is_no_lean_where_more_is_wrong_than_suspect(monkeypatch):
         return ranks[chosen].mean() - ranks[rest].mean()
 
     assert leans() > 0.05
-    monkeypatch.setattr(clean, "surest_share", lambda *_: 0.5)
+    monkeypatch.setattr(methods, "surest_share", lambda *_: 0.5)
     assert abs(leans()) < 0.02
 
 

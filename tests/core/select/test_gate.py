@@ -13,11 +13,11 @@ from dris.core.errors import InputError
 from dris.core.select.gate import (
     CONFIDENCE,
     Gate,
-    best_gate,
     calibrate_gate,
     canaries_needed,
-    gate_of,
     keep_passed,
+    pick_gate,
+    set_gate,
 )
 from dris.core.select.gate_scores import CHOOSERS, DETECTORS
 from dris.core.select.rules import RULES, Rule, choose
@@ -134,7 +134,7 @@ def promised_to_the_best(doubt_shared, *, draws):
         values = rng.random((4, 400))
         planted = np.arange(400) < 100
         if doubt_shared:
-            best = best_gate(values, planted, recall=recall, confidence=confidence)
+            best = pick_gate(values, planted, recall=recall, confidence=confidence)
         else:
             gates = [
                 calibrate_gate(v, planted, recall=recall, confidence=confidence) for v in values
@@ -159,7 +159,7 @@ def test_proxies_that_come_to_know_their_labels_by_heart_are_judged_by_their_fir
     d = Dynamics.from_arrays(loss=-margin, margin=margin)
     planted = np.arange(n) % 2 == 0
     found = {
-        name: gate_of(d, wrong & planted, detector=name).passed
+        name: set_gate(d, wrong & planted, detector=name).passed
         for name in ("margin", "early_margin")
     }
     right = {name: passed[~wrong].mean() for name, passed in found.items()}
@@ -176,15 +176,15 @@ def test_few_canaries_try_fewer_variants(canaries, tried):
     d = Dynamics.from_logits(np.random.default_rng(0).normal(size=(2, 8, 300, 3)), [0] * 300)
     planted = np.arange(300) < canaries
     variants = DETECTORS["early_margin"](d)
-    gates = [best_gate(variants[:j], planted, recall=0.9, confidence=0.95) for j in (tried, 1)]
-    assert gate_of(d, planted) == gates[0]
-    assert gate_of(d, planted, detector="margin") == gates[1]
+    gates = [pick_gate(variants[:j], planted, recall=0.9, confidence=0.95) for j in (tried, 1)]
+    assert set_gate(d, planted) == gates[0]
+    assert set_gate(d, planted, detector="margin") == gates[1]
 
 
 def test_too_few_canaries_for_one_variant_are_too_few():
     d = Dynamics.from_logits(np.zeros((1, 8, 300, 3)), [0] * 300)
     with pytest.raises(InputError, match="plant at least 29"):
-        gate_of(d, np.arange(300) < 28)
+        set_gate(d, np.arange(300) < 28)
 
 
 # -- choosing behind it --------------------------------------------------------------------------
@@ -331,7 +331,7 @@ def test_half_el2n_prefers_the_hard_and_does_not_leave_out_the_easy():
 @pytest.mark.parametrize("detector", DETECTORS)
 def test_one_call_is_the_three_steps(detector, chooser):
     d, canaries = toy(300), np.random.default_rng(5).permutation(300) < 60
-    gate = best_gate(DETECTORS[detector](d), canaries, recall=0.5, confidence=0.95)
+    gate = pick_gate(DETECTORS[detector](d), canaries, recall=0.5, confidence=0.95)
     score = CHOOSERS[chooser](d, gate.passed, 3)
     steps = keep_passed(gate, score, fraction=0.2, seed=3, ids=d.ids)
     rule = Rule(method="gated", detector=detector, recall=0.5, chooser=chooser)

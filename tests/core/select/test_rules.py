@@ -10,7 +10,7 @@ from dris.core.errors import InputError
 from dris.core.noise.assessment import assess
 from dris.core.scores.formulas import SCORES, aum, aum_mean, hybrid, rank_variance
 from dris.core.scores.suggestions import contradicted_by_most
-from dris.core.select.gate import canaries_needed, gate_of
+from dris.core.select.gate import canaries_needed, set_gate
 from dris.core.select.methods import METHODS
 from dris.core.select.rule_parameters import PARAMETERS
 from dris.core.select.rules import CLEAN, RECOMMENDED, RULES, Rule, choose, rule_of
@@ -79,7 +79,7 @@ def test_confident_learning_drops_no_more_than_look_mislabelled(dynamics):
 
 def test_clean_drops_what_the_gate_rejects_and_most_proxies_contradict(dynamics, canaries):
     suspect = contradicted_by_most(dynamics.snapshot("correct"))
-    passed = gate_of(dynamics, canaries).passed
+    passed = set_gate(dynamics, canaries).passed
     found = choose(CLEAN, dynamics, keep=1.0, choosing=canaries)
     assert found.mask().tolist() == (~(suspect & ~passed)).tolist()
     assert found.parameters["suspects"] == (suspect & ~passed).sum()
@@ -99,7 +99,7 @@ def test_clean_asks_a_gate_as_soon_as_there_are_enough_canaries_for_one(dynamics
         for count in (need - 1, need)
     ]
     assert sizes[0] == (~suspect).sum()
-    passed = gate_of(dynamics, np.arange(N) < need).passed
+    passed = set_gate(dynamics, np.arange(N) < need).passed
     assert sizes[1] == (~(suspect & ~passed)).sum()
 
 

@@ -16,9 +16,9 @@ from dris.core.select.selection import (
     keep_top,
     keep_top_per_class,
     mix_uniform,
-    quotas,
     remove_bottom,
-    stratified,
+    share_out,
+    stratify,
 )
 from dris.core.subset import Subset
 
@@ -26,7 +26,7 @@ RULES = {
     "keep_top": keep_top,
     "remove_bottom": remove_bottom,
     "mix_uniform": lambda s, **k: mix_uniform(s, share=0.5, **k),
-    "stratified": lambda s, **k: stratified(s, bins=4, drop=0.1, **k),
+    "stratified": lambda s, **k: stratify(s, bins=4, drop=0.1, **k),
     "keep_top_per_class": lambda s, **k: keep_top_per_class(s, by_id(len(s), **k), **k),
 }
 
@@ -126,7 +126,7 @@ def test_per_class_keeps_a_rare_class_that_plain_top_would_lose():
     ],
 )
 def test_quotas_by_hand(sizes, count, expected):
-    assert quotas(sizes, count) == expected
+    assert share_out(sizes, count) == expected
 
 
 def test_mix_uniform_takes_its_share_from_the_top():
@@ -140,21 +140,21 @@ def test_mix_uniform_takes_its_share_from_the_top():
 def test_stratified_hands_out_evenly_from_the_smallest_bin():
     # Bins of 2, 4 and 94 examples, a budget of 30: all 2, all 4, and 24 of the large one.
     score = np.r_[np.full(94, 0.1), np.full(4, 0.5), np.full(2, 0.9)]
-    subset = stratified(score, fraction=0.3, bins=3)
+    subset = stratify(score, fraction=0.3, bins=3)
     assert np.bincount((score[subset.indices] * 3).astype(int)).tolist() == [24, 4, 2]
-    even = stratified(np.repeat([0.0, 1.0, 2.0], 30), fraction=0.5, bins=3)
+    even = stratify(np.repeat([0.0, 1.0, 2.0], 30), fraction=0.5, bins=3)
     assert np.bincount(even.indices // 30).tolist() == [15, 15, 15]
 
 
 def test_stratified_drops_the_lowest_first():
-    assert stratified(np.arange(100.0), fraction=0.5, drop=0.3, bins=7).indices.min() >= 30
+    assert stratify(np.arange(100.0), fraction=0.5, drop=0.3, bins=7).indices.min() >= 30
 
 
 def test_stratified_survives_one_value_and_the_whole_range_of_floats():
-    assert len(stratified(np.ones(10), fraction=0.5)) == 5
+    assert len(stratify(np.ones(10), fraction=0.5)) == 5
     wide = np.array([-1.7e308, 1.7e308, 0.0, 1.0])
-    assert stratified(wide, fraction=0.75, bins=3, seed=1).indices.tolist()[:2] == [0, 1]
-    assert len(stratified(np.array([0.0, 5e-324, 1e-323]), fraction=0.67, bins=10**15)) == 2
+    assert stratify(wide, fraction=0.75, bins=3, seed=1).indices.tolist()[:2] == [0, 1]
+    assert len(stratify(np.array([0.0, 5e-324, 1e-323]), fraction=0.67, bins=10**15)) == 2
 
 
 # Against the slow versions
@@ -181,12 +181,12 @@ def test_every_rule_equals_its_slow_version(score, fraction, seed):
     assert set(mix_uniform(score, share=0.3, **asked).indices) == expected
 
     expected = oracle.stratified(score, count, 3, oracle.flips(0.1, n), ids, seed)
-    assert set(stratified(score, bins=3, drop=0.1, **asked).indices) == expected
+    assert set(stratify(score, bins=3, drop=0.1, **asked).indices) == expected
 
     y = ids % 3
     if len(set(y)) > 1:
         groups = [np.flatnonzero(y == c) for c in np.unique(y)]
-        shares = quotas([g.size for g in groups], count)
+        shares = share_out([g.size for g in groups], count)
         expected = set()
         for g, quota in zip(groups, shares, strict=True):
             best = oracle.keep_top([score[i] for i in g], quota, ids[g], seed)
@@ -198,7 +198,7 @@ def test_every_rule_equals_its_slow_version(score, fraction, seed):
 @given(st.lists(st.integers(1, 6), min_size=2, max_size=4), st.data())
 def test_quotas_are_the_closest_to_proportion_when_no_class_is_too_small(sizes, data):
     count = data.draw(st.integers(len(sizes), sum(sizes)))
-    shared = quotas(sizes, count)
+    shared = share_out(sizes, count)
     assert sum(shared) == count
     assert all(1 <= q <= size for q, size in zip(shared, sizes, strict=True))
     shares = [Fraction(count * size, sum(sizes)) for size in sizes]
@@ -353,10 +353,10 @@ def test_bad_ids_are_refused_even_without_ties(ids, says):
         (lambda s: mix_uniform(s, fraction=0.5, share=1.1), "share must be in"),
         (lambda s: mix_uniform(s, fraction=0.5, share=-1), "share must be in"),
         (lambda s: mix_uniform(s, fraction=0.5, share="x"), "share must be a finite"),
-        (lambda s: stratified(s, fraction=0.5, drop=0.6), "leaves 4 of 10"),
-        (lambda s: stratified(s, fraction=0.5, drop=2), "drop must be in"),
-        (lambda s: stratified(s, fraction=0.5, bins=0), "at least 1"),
-        (lambda s: stratified(s, fraction=0.5, bins=2.5), "whole number"),
+        (lambda s: stratify(s, fraction=0.5, drop=0.6), "leaves 4 of 10"),
+        (lambda s: stratify(s, fraction=0.5, drop=2), "drop must be in"),
+        (lambda s: stratify(s, fraction=0.5, bins=0), "at least 1"),
+        (lambda s: stratify(s, fraction=0.5, bins=2.5), "whole number"),
         (lambda s: keep_top_per_class(s, [0, 1], fraction=0.5), "10 scores, 2 labels"),
         (lambda s: keep_top_per_class(s, [0] * 10, fraction=0.5), "two classes"),
         (lambda s: keep_top_per_class(s, range(10), fraction=0.5), "cover 10 classes"),

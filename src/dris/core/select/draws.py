@@ -29,7 +29,7 @@ def draw(probabilities: ArrayLike, count: int, *, rng: np.random.Generator) -> N
     >>> (np.bincount(draw([0.6, 0.0, 0.4], 10_000, rng=rng)) / 10_000).round(1).tolist()
     [0.6, 0.0, 0.4]
     """
-    q, count = _checked(probabilities), check_count(count, "count", at_least=1)
+    q, count = _check(probabilities), check_count(count, "count", at_least=1)
     counts = split_counts(_block_sums(q), count, rng=rng)
     drawn = np.empty(count, dtype=np.int64)
     end = 0
@@ -99,7 +99,7 @@ def inclusion_probabilities(probabilities: ArrayLike, count: int) -> NDArray[np.
     >>> inclusion_probabilities([0.5, 0.25, 0.25, 0.0], 2).tolist()
     [1.0, 0.5, 0.5, 0.0]
     """
-    q, count = _checked(probabilities), check_count(count, "count", at_least=1)
+    q, count = _check(probabilities), check_count(count, "count", at_least=1)
     support = int(np.count_nonzero(q))
     if count > support:
         raise InputError(
@@ -150,7 +150,7 @@ def _by_steps(
             return chosen
 
 
-def _checked(probabilities: ArrayLike) -> NDArray[np.float64]:
+def _check(probabilities: ArrayLike) -> NDArray[np.float64]:
     q = numeric(probabilities, "probabilities")
     if q.ndim != 1 or q.size == 0:
         raise InputError(f"probabilities must be one per example, got shape {q.shape}")

@@ -91,7 +91,7 @@ def calibrate_gate(
     return Gate(values, float(inside[j]), float(recall), float(confidence))
 
 
-def best_gate(
+def pick_gate(
     detectors: Sequence[ArrayLike], canaries: ArrayLike, *, recall: float, confidence: float
 ) -> Gate:
     """The gate on the detector that lets most examples pass at the stated recall.
@@ -119,7 +119,7 @@ def canaries_needed(recall: float | None = None, confidence: float = CONFIDENCE)
     )
 
 
-def gate_of(
+def set_gate(
     dynamics: Dynamics, canaries: ArrayLike, *, detector: str = DETECTOR, recall: float = RECALL
 ) -> Gate:
     """The gate that these canaries set, on the variant of the detector that serves them best.
@@ -134,7 +134,7 @@ def gate_of(
         for j in range(1, len(variants) + 1)
     ]
     tried = max(1, sum(need <= count for need in needs))
-    return best_gate(variants[:tried], canaries, recall=recall, confidence=CONFIDENCE)
+    return pick_gate(variants[:tried], canaries, recall=recall, confidence=CONFIDENCE)
 
 
 def keep_passed(

@@ -12,21 +12,31 @@ from numpy.typing import NDArray
 
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.noise.assessment import Assessment, assess
+from dris.core.noise.assessment import Assessment, assess, find_outmatched
+from dris.core.noise.noise_rate import surest_share
 from dris.core.scores.formulas import Score, random
-from dris.core.select.clean import keep_clean, keep_clean_then_hard
-from dris.core.select.gate import CHOOSER, DETECTOR, RECALL, gate_of, keep_passed
-from dris.core.select.gate_scores import CHOOSERS
+from dris.core.select.gate import (
+    CHOOSER,
+    DETECTOR,
+    RECALL,
+    canaries_needed,
+    keep_passed,
+    set_gate,
+)
+from dris.core.select.gate_scores import CHOOSERS, half_el2n
 from dris.core.select.selection import (
     keep_top,
     keep_top_per_class,
     mix_uniform,
     remove_bottom,
-    stratified,
+    stratify,
 )
-from dris.core.subset import Subset
+from dris.core.subset import Subset, top_mask
+from dris.core.validate import count_of
 
 Mask = NDArray[np.bool_]
+_COVERAGE_DROP = 0.1  # of the examples, those with the lowest scores, before the rest is spread
+_LEAN = 0.5  # weight of the rank by EL2N beside a random number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,8 +60,7 @@ class Task:
     how: Mapping[str, Any]
     assessment: Assessment | None = None
 
-    @property
-    def assessed(self) -> Assessment:
+    def assess(self) -> Assessment:
         """The assessment, computed unless it was given."""
         return assess(self.dynamics) if self.assessment is None else self.assessment
 
@@ -71,8 +80,8 @@ def _remove_negative(task: Task) -> Subset:
 
 
 def _spread(task: Task) -> Subset:
-    drop = min(0.1, round(1 - task.how["fraction"], 6))
-    return stratified(task.score, drop=drop, **task.how)
+    drop = min(_COVERAGE_DROP, round(1 - task.how["fraction"], 6))
+    return stratify(task.score, drop=drop, **task.how)
 
 
 def _draw(task: Task) -> Subset:
@@ -80,10 +89,10 @@ def _draw(task: Task) -> Subset:
 
     The keys are Efraimidis and Spirakis's, with a random number from (seed, id).
     """
-    q, lots = task.score, random(task.dynamics, seed=task.how["seed"])
+    q, numbers = task.score, random(task.dynamics, seed=task.how["seed"])
     lowest = np.finfo(np.float64).min  # what has no probability comes last
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        keys = np.log(1 - lots) / q  # 1 − lot is in (0, 1]
+        keys = np.log(1 - numbers) / q  # 1 − number is in (0, 1]
     return keep_top(np.where(q > 0, np.maximum(keys, lowest), lowest), **task.how)
 
 
@@ -94,17 +103,63 @@ def _gated(task: Task) -> Subset:
             "a rule without a gate, such as rank_variance"
         )
     own = task.parameters
-    gate = gate_of(task.dynamics, task.canaries, detector=own["detector"], recall=own["recall"])
+    gate = set_gate(task.dynamics, task.canaries, detector=own["detector"], recall=own["recall"])
     score = CHOOSERS[own["chooser"]](task.dynamics, gate.passed, task.how["seed"])
     return keep_passed(gate, score, fill=own["fill"], **task.how)
 
 
 def _clean(task: Task) -> Subset:
-    return keep_clean(task.dynamics, task.assessed, task.canaries, **task.how)
+    """All but the suspects, at most ⌊αN⌋: the least suspicious first."""
+    assessment = task.assess()
+    suspects = _find_suspects(task, assessment)
+    count = min(count_of(task.how["fraction"], suspects.size), int((~suspects).sum()))
+    if not count:
+        raise InputError("every label is suspect to these proxies; train others")
+    suspicion = assessment.shown.suspicion
+    return _keep_unsuspected("clean", task, -suspicion, suspects, suspicion, count)
 
 
 def _clean_then_hard(task: Task) -> Subset:
-    return keep_clean_then_hard(task.dynamics, task.assessed, task.canaries, **task.how)
+    """⌊αN⌋ at random with a lean to the hard, of all that does not look wrong.
+
+    Labels that another class merely outmatches are left out too: the errors of an attack on hard
+    examples are among them. There is no lean where fewer labels are left out than are wrong. Where
+    fewer than ⌊αN⌋ remain, the least suspicious of the others fill up.
+    """
+    assessment, lean = task.assess(), _LEAN
+    suspects = _find_suspects(task, assessment)
+    p, labels = assessment.probabilities, assessment.shown.labels
+    if p is not None and labels is not None:
+        suspects = suspects | find_outmatched(p, labels, labels)
+        lean = 0.0 if surest_share(p, labels) > float(suspects.mean()) else _LEAN
+    score = half_el2n(task.dynamics, ~suspects, task.how["seed"], weight=lean)
+    count, suspicion = count_of(task.how["fraction"], suspects.size), assessment.shown.suspicion
+    return _keep_unsuspected("clean_then_hard", task, score, suspects, suspicion, count)
+
+
+def _find_suspects(task: Task, assessment: Assessment) -> Mask:
+    """The suspects; without folds only those that a gate rejects, where canaries can set one."""
+    suspects, canaries = assessment.shown.suspects, task.canaries
+    if assessment.probabilities is None:
+        task.dynamics.snapshot("correct")  # who gives which label must be known
+        if canaries is not None and int(canaries.sum()) >= canaries_needed():
+            return suspects & ~set_gate(task.dynamics, canaries).passed
+    return suspects
+
+
+def _keep_unsuspected(
+    rule: str, task: Task, score: Score, suspects: Mask, suspicion: Score, count: int
+) -> Subset:
+    """The `count` highest scores; the suspects come last, the least suspicious of them first."""
+    score = np.where(suspects, -2 - suspicion, score)
+    mask, tied = top_mask(score, count, seed=task.how["seed"], ids=task.how["ids"])
+    parameters = {
+        "fraction": float(task.how["fraction"]),
+        "suspects": int(suspects.sum()),
+        "filled": max(0, count - int((~suspects).sum())),
+        "seed": task.how["seed"],
+    }
+    return Subset(np.flatnonzero(mask), rule, parameters, suspects.size, tied=tied.size)
 
 
 @dataclass(frozen=True, slots=True)

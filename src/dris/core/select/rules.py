@@ -65,7 +65,7 @@ class Rule:
         problems = self._problems(defaults)
         if problems:
             raise InputError("; ".join(problems))
-        changed = [_shown(k, v) for k, v in self.parameters.items() if v != defaults[k]]
+        changed = [_show(k, v) for k, v in self.parameters.items() if v != defaults[k]]
         if self.score and self.method != "top":
             changed.insert(0, self.method)
         base = self.score or self.method
@@ -135,7 +135,7 @@ def _one_of(name: str, value: str, known: Mapping[str, object]) -> str:
     return f"`{name}` must be one of {', '.join(known)}, got {value!r}{suggest_name(value, known)}"
 
 
-def _shown(name: str, value: object) -> str:
+def _show(name: str, value: object) -> str:
     if value is True:
         return name
     return f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
@@ -145,44 +145,44 @@ def _top(score: str, title: str, about: str) -> Rule:
     return Rule(score, title=title, about=about)
 
 
-def _named(name: str, score: str, method: str, title: str, about: str, **parameters: Any) -> Rule:
+def _rule(name: str, score: str, method: str, title: str, about: str, **parameters: Any) -> Rule:
     return Rule(score, method, name=name, title=title, about=about, **parameters)
 
 
 RULES: dict[str, Rule] = {
     rule.name: rule
     for rule in (
-        _named(CLEAN, "", CLEAN, "clean", "drop only what is more likely wrong than right"),
-        _named(
+        _rule(CLEAN, "", CLEAN, "clean", "drop only what is more likely wrong than right"),
+        _rule(
             *(CLEAN_THEN_HARD, "", CLEAN_THEN_HARD, "clean, then hard"),
             "drop what looks wrong, then draw with a lean to the hard",
         ),
-        _named(
+        _rule(
             *("gated", "", "gated", "gated"),
             "drop what fails a gate that canaries set, then half hard, half random",
         ),
-        _named(
+        _rule(
             *("gated_filled", "", "gated", "gated, filled up"),
             "the same; where too few pass, the cleanest of the rejected fill up",
             fill=True,
         ),
-        _named(
+        _rule(
             *("gated_per_class", "", "gated", "gated, per class"),
             "the same gate, then equally many of every class at random",
             chooser="class_balanced",
         ),
         _top("rank_variance", "DR-IS", "the paper's rule: loss ranks differ most between proxies"),
-        _named(
+        _rule(
             *("rank_variance_per_class", "rank_variance", "per_class", "DR-IS, per class"),
             "the paper's rule within each class, so that every class keeps its share",
         ),
         _top("aum", "AUM, top", "largest margin over all epochs, of one proxy (Pleiss et al.)"),
         _top("aum_mean", "AUM, mean of K", "largest margin over all epochs, mean of the proxies"),
-        _named(
+        _rule(
             *("aum_remove", "aum", "remove", "AUM, remove"),
             "drop the lowest AUM of one proxy, then draw uniformly",
         ),
-        _named(
+        _rule(
             *("aum_mean_remove", "aum_mean", "remove", "AUM, mean of K, remove"),
             "drop the lowest mean AUM, then draw uniformly",
         ),
@@ -195,16 +195,16 @@ RULES: dict[str, Rule] = {
         _top("rho_loss", "RHO-LOSS", "loss that held-out data do not explain (Mindermann)"),
         _top("self_confidence", "Self-confidence", "most probable given label"),
         _top("confident_learning", "Confident learning, top", "most probable for its class"),
-        _named(
+        _rule(
             *("confident_learning_remove", "confident_learning", "remove_negative"),
             *("Confident learning", "drop what looks mislabelled, then draw (Northcutt et al.)"),
         ),
-        _named(
+        _rule(
             *("coverage", "aum", "spread", "Coverage-centric"),
             "drop the lowest AUM, then spread evenly over its range (Zheng et al.)",
         ),
         _top("hybrid", "Hybrid", "rank variance and gradient norm mixed (paper, table 8)"),
-        _named(
+        _rule(
             *("uniform_hybrid", "rank_variance", "mix", "DR-IS and uniform"),
             "half by rank variance, half uniformly at random",
         ),
@@ -234,7 +234,7 @@ def rule_of(rule: str | Rule, **parameters: Any) -> Rule:
         if value is not None and value != getattr(rule, name)
     }
     if given:
-        name = f"{rule.name}({', '.join(map(_shown, given, given.values()))})"
+        name = f"{rule.name}({', '.join(map(_show, given, given.values()))})"
         rule = replace(rule, name=name, title=name, about=name, **given)
     return next((known for known in RULES.values() if known == rule), rule)
 

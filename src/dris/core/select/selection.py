@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dris.core.errors import InputError
 from dris.core.streams import check_seed, hashed_order, seed_for
-from dris.core.subset import Ids, Subset, named, top_mask
+from dris.core.subset import Ids, Subset, ids_at, top_mask
 from dris.core.validate import (
     check_count,
     check_ids,
@@ -28,7 +28,7 @@ def keep_top(
     >>> keep_top([0.1, 0.9, 0.5, 0.7], fraction=0.5).indices.tolist()
     [1, 3]
     """
-    s, names = _checked(score, ids)
+    s, names = _check(score, ids)
     mask, tied = top_mask(s, count_of(fraction, s.size), seed=seed, ids=names)
     return _subset(mask, "keep_top", {"fraction": fraction}, seed, tied.size)
 
@@ -46,7 +46,7 @@ def remove_bottom(
     This is how the AUM authors prune. `remove` defaults to α, as the paper's appendix has it, or
     to 1 − α where α would leave too few.
     """
-    s, names = _checked(score, ids)
+    s, names = _check(score, ids)
     count, share = count_of(fraction, s.size), exact(fraction, "fraction")
     removed = min(share, 1 - share) if remove is None else exact(remove, "remove")
     positions, tied = _without_lowest(s, removed, "remove", count, seed, names)
@@ -68,7 +68,7 @@ def keep_top_per_class(
 
     Every class that is present keeps at least one example.
     """
-    s, names = _checked(score, ids)
+    s, names = _check(score, ids)
     y, count = check_labels(labels), count_of(fraction, s.size)
     if y.size != s.size:
         raise InputError(f"labels must be one per example: {s.size} scores, {y.size} labels")
@@ -76,8 +76,8 @@ def keep_top_per_class(
     order = np.argsort(y, kind="stable")
     members = np.split(order, np.flatnonzero(np.diff(y[order])) + 1)
     mask, tied = np.zeros(s.size, dtype=np.bool_), 0
-    for positions, quota in zip(members, quotas([m.size for m in members], count), strict=True):
-        inside, equal = top_mask(s[positions], quota, seed=seed, ids=named(names, positions))
+    for positions, quota in zip(members, share_out([m.size for m in members], count), strict=True):
+        inside, equal = top_mask(s[positions], quota, seed=seed, ids=ids_at(names, positions))
         mask[positions[inside]] = True
         tied += equal.size
     return _subset(mask, "keep_top_per_class", {"fraction": fraction}, seed, tied)
@@ -87,7 +87,7 @@ def mix_uniform(
     score: ArrayLike, *, fraction: float, share: float, seed: int = 0, ids: ArrayLike | None = None
 ) -> Subset:
     """Keep ⌊k·⌊αN⌋⌋ examples from the top, the others uniformly from what remains (k = share)."""
-    s, names = _checked(score, ids)
+    s, names = _check(score, ids)
     count = count_of(fraction, s.size)
     from_top = part_of(share, count, "share")
     mask, tied = top_mask(s, from_top, seed=seed, ids=names)
@@ -96,7 +96,7 @@ def mix_uniform(
     return _subset(mask, "mix_uniform", {"fraction": fraction, "share": share}, seed, tied.size)
 
 
-def stratified(
+def stratify(
     score: ArrayLike,
     *,
     fraction: float,
@@ -110,7 +110,7 @@ def stratified(
     Drops the ⌊drop·N⌋ lowest scores, cuts the rest into bins of equal width and hands the budget
     out from the smallest bin upward, evenly, uniformly at random inside a bin.
     """
-    s, names = _checked(score, ids)
+    s, names = _check(score, ids)
     count, bins = count_of(fraction, s.size), check_count(bins, "bins", at_least=1)
     positions, tied = _without_lowest(s, drop, "drop", count, seed, names)
     bin_of = _equal_width(s[positions], bins)
@@ -124,7 +124,7 @@ def stratified(
     return _subset(mask, "stratified", parameters, seed, int(mask[tied].sum()))
 
 
-def quotas(sizes: list[int], count: int) -> list[int]:
+def share_out(sizes: list[int], count: int) -> list[int]:
     """Share `count` out in proportion to the sizes, by largest remainder, at least one each."""
     if count < len(sizes):
         raise InputError(
@@ -135,7 +135,7 @@ def quotas(sizes: list[int], count: int) -> list[int]:
     small = {g for g, size in enumerate(sizes) if count * size < total}
     if small:  # they get one each and step aside
         large = [g for g in range(len(sizes)) if g not in small]
-        shared = quotas([sizes[g] for g in large], count - len(small))
+        shared = share_out([sizes[g] for g in large], count - len(small))
         by_group = dict(zip(large, shared, strict=True))
         return [by_group.get(g, 1) for g in range(len(sizes))]
     whole, remainder = zip(*(divmod(count * size, total) for size in sizes), strict=True)
@@ -163,7 +163,7 @@ def _uniform(positions: NDArray[np.int64], count: int, *, seed: int, ids: Ids) -
     if count == 0:
         return positions[:0]
     # A salt of its own: else the winners of a tie-break would also win every uniform draw.
-    order = hashed_order(named(ids, positions), seed_for(seed, "selection", "uniform"))
+    order = hashed_order(ids_at(ids, positions), seed_for(seed, "selection", "uniform"))
     return positions[np.argpartition(order, count - 1)[:count]]
 
 
@@ -176,7 +176,7 @@ def _equal_width(score: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
     return np.minimum((score - low) / (high - low) * bins, bins - 1).astype(np.int64)
 
 
-def _checked(score: ArrayLike, ids: ArrayLike | None) -> tuple[NDArray[np.float64], Ids]:
+def _check(score: ArrayLike, ids: ArrayLike | None) -> tuple[NDArray[np.float64], Ids]:
     s = check_score(score)
     # Without ids the positions serve, and only those of the few that need a hash are written out.
     return s, None if ids is None else check_ids(ids, s.size)
