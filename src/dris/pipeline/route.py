@@ -115,8 +115,12 @@ def decide_by(
     keep: float | None,
     rule: str | Rule = RECOMMENDED,
     fix: bool = False,
+    estimate_noise: bool = True,
 ) -> Decision:
-    """What a rule makes of trained proxies, before anybody asked whether that helps."""
+    """What a rule makes of trained proxies, before anybody asked whether that helps.
+
+    Whoever needs the rows alone can do without the noise rate, which takes longest.
+    """
     data = ensemble.data
     check_rule(rule, keep, canaries=bool(ensemble.canaries), n=len(data))
     judgement = None
@@ -130,7 +134,7 @@ def decide_by(
         )
     choice = choose_rows(ensemble, judgement, keep=keep, rule=rule)
     # Where the label can be read off what is learned from, all labels look right.
-    leaks = any(not leak.left_out for leak in data.leaks)
+    tells = estimate_noise and all(leak.left_out for leak in data.leaks)
     decision = Decision(
         data=data,
         kept=np.flatnonzero(choice.kept),
@@ -141,7 +145,7 @@ def decide_by(
         judgement=judgement,
         limits=choice.limits,
         corruption=choice.corruption,
-        noise_rate=None if leaks else ensemble.assessment.noise_rate,
+        noise_rate=ensemble.assessment.noise_rate if tells else None,
         contradicted=choice.contradicted,
         notes=(*ensemble.notes, *choice.notes),
         short=choice.short,
@@ -242,8 +246,13 @@ def _measure(decision: Decision, ensemble: Ensemble, estimator: Any) -> Harm | N
             only_assessed=ensemble.only_assessed,
             gradient_norm="gradient_norm" in ensemble.dynamics.columns,
         )
-        rule = decision.used or decision.rule
-        once = decide_by(trained, keep=decision.keep, rule=rule, fix=decision.fixed is not None)
+        once = decide_by(
+            trained,
+            keep=decision.keep,
+            rule=decision.used or decision.rule,
+            fix=decision.fixed is not None,
+            estimate_noise=False,
+        )
         return _trained_on(once, once.kept, at)
 
     def as_decided(at: NDArray[np.int64]) -> Kept:

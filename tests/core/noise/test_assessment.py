@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from dris.core.errors import InputError
 from dris.core.noise.assessment import (
+    SUSPECT_ODDS,
     assess,
     class_cuts,
     find_outmatched,
@@ -14,6 +16,7 @@ from dris.core.scores.formulas import el2n
 from dris.core.scores.ranks import normalized_ranks
 from dris.core.select import methods
 from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, choose
+from dris.pipeline.settings import Settings
 from made_ensemble import cross_fitted
 
 
@@ -148,3 +151,26 @@ def test_a_class_that_nobody_carries_is_never_likelier():
     p = np.array([[0.3, 0.1, 0.6], [0.1, 0.6, 0.3], [0.1, 0.5, 0.4]])
     y = np.array([0, 1, 1])
     assert not find_suspects(p, y, y).any()
+
+
+def test_the_odds_of_a_suspect_are_a_setting_pinned_at_one_and_a_half():
+    # Every class is at 0.8 on its own sure examples, class 0 at (0.8 + 0.8 + own) / 3.
+    sure, labels = three_classes()
+    p, y = np.vstack((sure, [[0.25, 0.55, 0.20]])), np.append(labels, 0)
+    odds = (0.55 / 0.8) / (0.25 / ((1.6 + 0.25) / 3))
+    assert odds == pytest.approx(1.6958, abs=1e-4)
+    assert find_suspects(p, y, y)[-1]
+    assert find_suspects(p, y, y, odds - 0.001)[-1]
+    assert not find_suspects(p, y, y, odds + 0.001)[-1]
+    assert SUSPECT_ODDS == 1.5 == Settings().suspect_odds
+    assert not find_suspects(np.array([[0.6, 0.4]] * 4), *[np.zeros(4, int)] * 2, 1.0).any()
+
+
+def test_larger_odds_drop_fewer_labels_through_every_step():
+    dynamics, _ = cross_fitted(strength=1.5)
+    counts = [assess(dynamics, odds=odds).given.suspects.sum() for odds in (1.0, 1.5, 3.0, 30.0)]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > counts[1] > counts[2] > counts[3]
+    for bad in (0.99, float("nan")):
+        with pytest.raises(InputError, match="suspect_odds"):
+            Settings(suspect_odds=bad)

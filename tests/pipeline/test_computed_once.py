@@ -1,0 +1,75 @@
+"""Nothing is computed twice: how often one decision calls what is expensive."""
+
+from collections import Counter
+from functools import wraps
+
+import numpy as np
+import pytest
+
+import dris
+from dris.core.checks import judgement
+from dris.core.noise import assessment
+from dris.core.select import rules
+from dris.pipeline import choice, ensemble, route
+
+COUNTED = {
+    "train": (route, "train_ensemble"),
+    "assess": (ensemble, "assess"),
+    "weights": (assessment, "proxy_weights"),
+    "probabilities": (assessment, "out_of_fold_probabilities"),
+    "noise rate": (assessment, "estimate_noise_rate"),
+    "checks": (judgement, "run_checks"),
+    "corruption": (ensemble, "data_limits"),
+    "limits": (choice, "subset_limits"),
+    "choose": (choice, "choose"),
+    "suspects listed": (route, "list_suspects"),
+}
+INNER = 4  # folds of the harm check, each a training
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    counts = Counter()
+    for name, (module, function) in COUNTED.items():
+        real = getattr(module, function)
+
+        def counted(*args, _name=name, _real=real, **kwargs):
+            counts[_name] += 1
+            return _real(*args, **kwargs)
+
+        monkeypatch.setattr(module, function, wraps(real)(counted))
+    return counts
+
+
+def arrays(n=2000):
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 3
+    x = (rng.normal(size=(n, 4)) + 3 * np.eye(3, 4)[y]).astype(np.float32)
+    return x, np.where(rng.random(n) < 0.15, (y + 1) % 3, y)
+
+
+def test_clean_computes_each_quantity_once_for_each_training(calls, tmp_path):
+    decision = dris.clean(*arrays(), settings=dris.Settings(epochs=2), workers=1)
+    assert decision.harm is not None
+    dris.report(decision, tmp_path / "report.html")
+    repr(decision), str(decision), decision.to_dict(), list(decision.suspects)
+    for name in ("train", "assess", "weights", "probabilities", "suspects listed"):
+        assert calls[name] == 1 + INNER, name
+    for name in ("noise rate", "checks", "corruption"):  # the folds need none of them
+        assert calls[name] == 1, name
+
+
+def test_prune_chooses_once_what_the_judgement_recommends(calls):
+    how = {"settings": dris.Settings(epochs=2), "workers": 1, "check_harm": False}
+    decision = dris.prune(*arrays(), keep=0.25, **how)
+    assert decision.rule == "clean_then_hard"
+    assert (calls["assess"], calls["choose"], calls["limits"]) == (1, 0, 1)  # the judgement chose
+    assert dris.prune(*arrays(), keep=0.25, rule="aum", **how).rule == "aum"
+    assert calls["choose"] == 1  # the twin: another rule has to choose
+
+
+def test_the_count_would_see_a_second_assessment(calls):
+    decision = dris.clean(*arrays(), settings=dris.Settings(epochs=2), workers=1, check_harm=False)
+    assert calls["assess"] == 1
+    rules.choose("clean", decision.ensemble.view, keep=1.0)  # without the assessment at hand
+    assert calls["weights"] == 2
