@@ -42,6 +42,10 @@ from dris.core.temporaries import remove_left, temporary_folder
 from dris.core.validate import check_count, check_mask, check_score, count_of, exact, part_of
 from dris.data.files import reading
 from dris.data.images.pixels import decode_image
+
+# For now: until cells hold rules rather than names.
+# For the studies of what the product decides: limits, features and folds as it makes them.
+from dris.data.labelled import Feature
 from dris.data.writer import MANIFEST, OWN, Writer, place_new
 
 # Training: the attacker, cells on many processes, machines and GPUs, and stores of finished work.
@@ -70,13 +74,13 @@ from dris.learn.store.run_store import fingerprint
 from dris.learn.store.scratch import made_scratch, scratch
 from dris.learn.targets import step_batches
 from dris.learn.trainers.estimators.estimator import ESTIMATORS
+from dris.learn.trainers.job import Data
 from dris.learn.trainers.registry import check_model, trainer_of
 from dris.learn.trainers.stacked.head import HEADS
+from dris.learn.trainers.standardize import as_table
 from dris.pipeline.ensemble import Ensemble as ProductEnsemble
-from dris.pipeline.ensemble import train_ensemble
+from dris.pipeline.ensemble import scaling, train_ensemble
 
-# The product's own route on scores that exist already, for the studies of what it decides.
-from dris.pipeline.route import decide_by
+# The route of the product on scores that exist already, for the studies of what it decides.
+from dris.pipeline.route import decide, decide_by
 from dris.pipeline.settings import NO_ENCODER
-
-# For now: until cells hold rules rather than names.

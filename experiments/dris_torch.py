@@ -2,7 +2,13 @@
 
 # Networks: the paper's are built, trained and frozen as those of the library.
 from dris.learn.trainers.networks.builders import MODELS, build_model, builder_of
-from dris.learn.trainers.networks.encoders import Centred, Enlarged, lite, pooled_lite
+from dris.learn.trainers.networks.encoders import (
+    Centred,
+    Enlarged,
+    installed_encoder,
+    lite,
+    pooled_lite,
+)
 from dris.learn.trainers.networks.features import extract_features
 from dris.learn.trainers.networks.loop import Network, use_gpu_fully
 from dris.learn.trainers.networks.models import (

@@ -10,14 +10,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(autouse=True)
-def _benchmarks(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-
-
 @pytest.fixture
 def cells():
-    from clean import recorded
+    from experiments.studies.clean import recorded
 
     return recorded()
 
@@ -46,13 +41,13 @@ def cell(**other):
 
 
 def test_the_page_is_written_from_the_record_letter_by_letter(cells):
-    from clean_page import page
+    from experiments.studies.clean_page import page
 
     assert (ROOT / "results/clean.md").read_text(encoding="utf-8") == page(cells)
 
 
 def test_another_number_would_be_another_page(cells):
-    from clean_page import page
+    from experiments.studies.clean_page import page
 
     other = copy.deepcopy(cells)
     other[-1]["accuracy"]["LR"]["clean"] += 30
@@ -60,7 +55,7 @@ def test_another_number_would_be_another_page(cells):
 
 
 def test_an_aim_is_missed_where_a_printed_limit_lies_below_the_truth():
-    from clean_page import answer
+    from experiments.studies.clean_page import answer
 
     assert "without being withdrawn: met.** Of 3" in answer([cell()])
     broken = cell()
@@ -73,7 +68,7 @@ def test_an_aim_is_missed_where_a_printed_limit_lies_below_the_truth():
 
 
 def test_an_aim_is_missed_more_than_a_point_below_the_better_of_two():
-    from clean_page import answer
+    from experiments.studies.clean_page import answer
 
     some = cell()
     some["accuracy"]["LR"]["cleanlab"] = some["accuracy"]["MLP"]["cleanlab"] = 91.0
@@ -84,7 +79,7 @@ def test_an_aim_is_missed_more_than_a_point_below_the_better_of_two():
 
 
 def test_above_both_on_average_is_met_missed_or_not_to_be_told():
-    from clean_page import answer
+    from experiments.studies.clean_page import answer
 
     def said(*gains):
         cells = [cell(noise=noise) for noise, _ in zip(("uniform-10", "class"), gains, strict=True)]
@@ -99,7 +94,7 @@ def test_above_both_on_average_is_met_missed_or_not_to_be_told():
 
 
 def test_a_harm_check_is_of_what_it_refused_and_a_wrong_sign_counts_where_it_took_a_side():
-    from clean_cells import checks, signs
+    from experiments.studies.clean_cells import checks, signs
 
     some = cell()
     for reached in some["accuracy"].values():
@@ -114,7 +109,7 @@ def test_a_harm_check_is_of_what_it_refused_and_a_wrong_sign_counts_where_it_too
 
 
 def test_a_dispute_is_two_intervals_on_opposite_sides_of_zero():
-    from clean_cells import disputes
+    from experiments.studies.clean_cells import disputes
 
     some = cell()
     assert disputes([some]) == (0, 0)
@@ -128,7 +123,7 @@ def test_a_dispute_is_two_intervals_on_opposite_sides_of_zero():
 
 
 def test_class_dependent_noise_moves_exactly_its_share_of_every_class():
-    from clean_noise import class_dependent
+    from experiments.studies.clean_noise import class_dependent
 
     y = np.repeat([0, 1, 2], [40, 61, 20])
     counts = [np.bincount(class_dependent(y, seed=3)[y == c], minlength=3) for c in range(3)]
@@ -138,14 +133,14 @@ def test_class_dependent_noise_moves_exactly_its_share_of_every_class():
 
 @pytest.mark.parametrize(("kind", "count"), [("none", 0), ("uniform-10", 30), ("uniform-40", 120)])
 def test_uniform_noise_moves_exactly_its_share(kind, count):
-    from clean_noise import corrupted
+    from experiments.studies.clean_noise import corrupted
 
     y = np.arange(300) % 3
     assert int((corrupted(kind, np.zeros((300, 1)), y, 0) != y).sum()) == count
 
 
 def test_confusable_noise_moves_exactly_a_fifth_and_only_between_what_is_confused():
-    from clean_noise import confusable
+    from experiments.studies.clean_noise import confusable
 
     rng = np.random.default_rng(0)
     y = np.arange(300) % 3
@@ -157,8 +152,8 @@ def test_confusable_noise_moves_exactly_a_fifth_and_only_between_what_is_confuse
 
 
 def test_the_page_about_the_range_says_what_was_recorded():
-    from range_sets import PARTS
-    from ranges import PAGE, RECORD, page
+    from experiments.studies.range_sets import PARTS
+    from experiments.studies.ranges import PAGE, RECORD, page
 
     cells = json.loads((ROOT / RECORD).read_text(encoding="utf-8"))
     assert page(cells) == (ROOT / PAGE).read_text(encoding="utf-8")
@@ -168,8 +163,8 @@ def test_the_page_about_the_range_says_what_was_recorded():
 
 
 def test_the_range_was_looked_at_on_no_set_that_was_kept_aside():
-    from clean_sets import SETS
-    from range_sets import PARTS
+    from experiments.studies.clean_sets import SETS
+    from experiments.studies.range_sets import PARTS
 
     tables = {one.name for part in ("before", "large") for one in PARTS[part]} | set(SETS)
     assert not tables & {one.name for one in PARTS["aside"]}

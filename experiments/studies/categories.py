@@ -1,6 +1,6 @@
 """Categories of many values: our places beside skrub's encoders, none of which sees the label.
 
-    OMP_NUM_THREADS=1 python benchmarks/categories.py
+    OMP_NUM_THREADS=1 python -m experiments.studies.categories
 
 Tables with one column of many values, made (`towns`: 150 values with an effect each; `parts`: 2,000
 of very different frequency; `jobs`: titles with spelling mistakes, whose words tell) and real ones
@@ -24,8 +24,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import dris
-from dris.data.labelled import Feature
-from real_files import area
+from experiments.dris_internals import Feature
+from experiments.studies.real_files import area
 
 WIDTH = 30
 SEEDS = 3

@@ -1,8 +1,8 @@
-"""The tables of the page of benchmarks/clean.py, each from its cells alone."""
+"""The tables of the page of clean.py, each from its cells alone."""
 
 from collections.abc import Iterable, Sequence
 
-from clean_cells import (
+from experiments.studies.clean_cells import (
     Cell,
     accuracy,
     behind,
@@ -17,8 +17,8 @@ from clean_cells import (
     spread,
     table,
 )
-from clean_noise import NOISES
-from clean_sets import SETS
+from experiments.studies.clean_noise import NOISES
+from experiments.studies.clean_sets import SETS
 
 WAYS = {
     "everything": "everything",

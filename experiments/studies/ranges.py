@@ -1,9 +1,10 @@
 """How often the range of wrong labels holds the truth, on data that did not choose it.
 
-    DRIS_PEERS=peers DRIS_DATA=data DRIS_TEXT=text OMP_NUM_THREADS=1 python benchmarks/ranges.py
+    export DRIS_PEERS=peers DRIS_DATA=data DRIS_TEXT=text OMP_NUM_THREADS=1
+    python -m experiments.studies.ranges
 
-What to install, and what the folders hold, is said in benchmarks/clean.py; CIFAR-100 besides.
-The sets of benchmarks/range_sets.py with no noise and with uniform noise of 10, 20 and 40 %, three
+What to install, and what the folders hold, is said in clean.py; CIFAR-100 besides.
+The sets of range_sets.py with no noise and with uniform noise of 10, 20 and 40 %, three
 seeds; as `dris clean` says it. Writes results/ranges.md, its record and its picture, and runs
 only sets that the record does not have; `--finished` runs none. About 20 minutes of one core.
 """
@@ -18,13 +19,13 @@ from typing import Any
 import numpy as np
 
 import dris
-from clean_noise import NOISES, corrupted
-from clean_sets import split
-from dris.data.labelled import LabelledData
-from range_sets import PARTS, SETS
+from dris import LabelledData
+from experiments.studies.clean_noise import NOISES, corrupted
+from experiments.studies.clean_sets import split
+from experiments.studies.range_sets import PARTS, SETS
 
 FREEZE = "d07976e"  # the commit at which the range was frozen
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RECORD, PAGE = "results/records/ranges.json", "results/ranges.md"
 PICTURE = "results/images/ranges.png"
 SEEDS, NEAR = 3, 0.05
@@ -86,7 +87,8 @@ def page(cells: Sequence[Cell]) -> str:
         "# How many labels are wrong? The range on data that did not choose it\n",
         f"Frozen at commit `{FREEZE}`, then run once on {len(_in_order(aside))} sets on which no "
         "range had been looked at: uniform noise of 10, 20 and 40 %, and none, "
-        f"{SEEDS} seeds. Written by `python benchmarks/ranges.py`, which says what to install; "
+        f"{SEEDS} seeds. Written by `python -m experiments.studies.ranges`, which says what to "
+        "install; "
         "[every run](records/ranges.json).\n",
         *answer(aside),
         f"\nThe same on {len(_in_order(before))} other sets. On them it had been frozen before "

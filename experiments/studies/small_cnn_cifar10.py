@@ -1,6 +1,6 @@
 """Train one network on all of clean CIFAR-10 with a plain loop: does it learn, and how fast.
 
-    python benchmarks/small_cnn_cifar10.py FOLDER [--model small_cnn] [--epochs 4] [--seed 0]
+    python -m experiments.studies.small_cnn_cifar10 FOLDER [--model small_cnn] [--epochs 4]
 
 FOLDER holds the official binary batches (data_batch_1.bin to test_batch.bin). One thread.
 Measured once (small_cnn, 4 epochs, lr 0.1, seed 0): test accuracy 0.490, 0.634, 0.739, 0.753
@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from dris.learn.trainers.networks.builders import build_model
+from experiments.dris_torch import build_model
 
 MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 BATCH, PAD, SIZE = 128, 4, 32

@@ -1,4 +1,4 @@
-"""The noise of benchmarks/clean.py: none, uniform, class-dependent, confusable; counted exactly."""
+"""The noise of clean.py: none, uniform, class-dependent, confusable; counted exactly."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 import oracles_certificates as oracle
-from dris.core.errors import InputError
+from dris import InputError
 from experiments.kinds.theorem_formulas import aum_auroc, magnitude_mass, paulin_trajectory
 
 # Theorem 2

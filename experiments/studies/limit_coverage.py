@@ -1,7 +1,7 @@
 """Do the limits on wrong labels hold where their condition does? Counted, not argued.
 
-    OMP_NUM_THREADS=1 python benchmarks/limit_coverage.py            # about 100 decisions, minutes
-    OMP_NUM_THREADS=1 python benchmarks/limit_coverage.py --runs 10
+    OMP_NUM_THREADS=1 python -m experiments.studies.limit_coverage  # 100 decisions, minutes
+    OMP_NUM_THREADS=1 python -m experiments.studies.limit_coverage --runs 10
 
 Each run draws a table of Gaussian classes and the noise that its canaries stand for: uniform noise
 under uniform canaries, every wrong label the next class under canaries of that very matrix. The
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dris
-from dris.core.certify.subset_limit import widest
+from experiments.dris_internals import widest
 
 CLASSES, ROWS, WIDTH = 4, 600, 8
 RATES = (0.05, 0.1, 0.2, 0.3)

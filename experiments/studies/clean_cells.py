@@ -1,10 +1,10 @@
-"""What a cell of benchmarks/clean.py says: differences, harm checks, limits, and words for them."""
+"""What a cell of clean.py says: differences, harm checks, limits, and words for them."""
 
 from collections.abc import Iterable, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
-from clean_sets import SETS
+from experiments.studies.clean_sets import SETS
 
 SURE, SLACK = 1.645, 1.0
 DECISIONS = ("clean", "prune-50", "prune-25")

@@ -1,4 +1,4 @@
-"""The data sets of benchmarks/clean.py: pictures, text and tables that ship or install by name.
+"""The data sets of clean.py: pictures, text and tables that ship or install by name.
 
 Everything is a table in the end. Pictures are pooled pixels or frozen features, text is TF-IDF
 reduced by SVD or MiniLM's sentence embeddings, tables are read by `dris.read_data`. What is slow

@@ -1,14 +1,25 @@
-"""The data sets of benchmarks/ranges.py, in three parts.
+"""The data sets of experiments/studies/ranges.py, in three parts.
 
 *Aside* was kept aside until the range of wrong labels was frozen for good; on *before* it had been
-frozen before, and looked at. *Large* are those of benchmarks/clean_sets.py with 4,000 rows or more,
+frozen before, and looked at. *Large* are those of clean_sets.py with 4,000 rows or more,
 with all that `split` leaves them; of each 1,500 rows had been looked at.
 """
 
 from dataclasses import replace
 
-import clean_sets
-from clean_sets import FEW, MANY, OVERLAP, TWO, Set, Table, bundled, encoded, known, table
+from experiments.studies import clean_sets
+from experiments.studies.clean_sets import (
+    FEW,
+    MANY,
+    OVERLAP,
+    TWO,
+    Set,
+    Table,
+    bundled,
+    encoded,
+    known,
+    table,
+)
 
 
 def _coarse() -> Table:

@@ -1,11 +1,11 @@
-"""The pictures of benchmarks/clean.py, drawn from its record alone."""
+"""The pictures of clean.py, drawn from its record alone."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from clean_cells import SLACK, Cell, behind, checks, grouped
-from clean_noise import NOISES
-from clean_sets import SETS
+from experiments.studies.clean_cells import SLACK, Cell, behind, checks, grouped
+from experiments.studies.clean_noise import NOISES
+from experiments.studies.clean_sets import SETS
 
 COLOURS = dict(
     zip(NOISES, ("#888888", "#9ecae1", "#4292c6", "#08519c", "#e6850e", "#b5179e"), strict=True)

@@ -1,6 +1,6 @@
 """CIFAR-10 under the targeted attack, three ways: what gets through, and what each costs.
 
-    python benchmarks/cifar10_ways.py --data FOLDER [--only heads,cnns,paper] [--examples 20000]
+    python -m experiments.studies.cifar10_ways --data FOLDER [--only heads,cnns,paper]
 
 A quarter of the labels of 20,000 images is flipped by the paper's attacker (a small CNN here, ten
 epochs), and every way learns from all of them. Then the quarter of the examples that DR-IS and AUM
@@ -27,12 +27,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dris import keep_top
-from dris.core.dynamics.dynamics import Dynamics
-from dris.core.scores.formulas import SCORES
-from dris.learn.attack import targeted_noise
-from dris.learn.proxies import train_proxies
-from dris.learn.recipe import PAPER_CIFAR_PROXY, Recipe
+from dris import SCORES, Dynamics, keep_top, targeted_noise, train_proxies
+from experiments.dris_internals import PAPER_CIFAR_PROXY, Recipe
 from experiments.spec import Source
 from experiments.workspace import Workspace, loaded
 
@@ -69,8 +65,7 @@ def main() -> None:
 
 def heads(x: NDArray[np.uint8], given: NDArray[np.int64], flipped: NDArray[np.bool_]) -> list[str]:
     """Frozen features, then stacked heads."""
-    from dris.learn.trainers.networks.encoders import installed_encoder
-    from dris.learn.trainers.networks.features import extract_features
+    from experiments.dris_torch import extract_features, installed_encoder
 
     encoder = installed_encoder()
     if encoder is None:
