@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dris.core.large.histograms import Counter, Grid, merged
+from dris.core.large.histograms import Counter, Grid, merge_histograms
 from dris.core.large.keys import ordered_keys
 from measure import finish, report, watch
 
@@ -130,7 +130,7 @@ def _merging() -> dict[str, Any]:
         found.append(counter.histogram())
     begin = time.process_time()
     for _ in range(10):
-        merged(*found)
+        merge_histograms(*found)
     seconds = (time.process_time() - begin) / 10
     one = found[0]
     size = sum(part.nbytes for part in (one.cells, one.counts, one.low, one.high))

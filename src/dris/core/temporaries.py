@@ -1,7 +1,7 @@
-"""Temporary names that say whose they are: what a killed process left behind can be told and goes.
+"""Temporary names that say which process drew them, so that what a killed one left can be removed.
 
 A name holds eight digits of the machine, eight of the process and sixteen drawn at random. What a
-living process or another machine has made is left alone.
+living process or another machine made is left alone.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ def temporary_for(path: Path) -> Path:
 
 @contextmanager
 def temporary_folder(where: Path | None = None, prefix: str = _PREFIX) -> Iterator[Path]:
-    """A folder for the time being, in the system's temporary one unless said; no other is told."""
+    """A new folder that is removed at the end, in the system's temporary one by default."""
     with temporary_place(where, prefix) as path:
         path.mkdir(mode=0o700)
         yield path
@@ -55,8 +55,8 @@ def remove_left(folder: Path, prefix: str = ".") -> None:
 
 def is_left(name: str) -> bool:
     """Whether a process of this machine that is no more drew this name."""
-    found = _LEFT.fullmatch(name)
-    return found is not None and found[1] == _machine() and not _lives(int(found[2], 16))
+    match = _LEFT.fullmatch(name)
+    return match is not None and match[1] == _machine() and not _lives(int(match[2], 16))
 
 
 def _drawn() -> str:

@@ -111,10 +111,9 @@ def count_of(fraction: Any, n: int, name: str = "fraction") -> int:
     >>> count_of(0.29, 50_000)
     14500
     """
-    share = exact(fraction, name)
-    if not 0 < share <= 1:
+    if not 0 < exact(fraction, name) <= 1:
         raise InputError(f"{name} must be in (0, 1], got {fraction}")
-    count = math.floor(share * n)
+    count = part_of(fraction, n, name)
     if count == 0:
         raise InputError(
             f"{name} = {fraction} of {n} examples is none; use at least {1 / n if n else 1:.3g}"

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dris.core.errors import InputError
-from dris.core.large.histograms import PIECES, Counter, Grid, Histogram, key_at, merged
+from dris.core.large.histograms import PIECES, Counter, Grid, Histogram, key_at, merge_histograms
 
 BITS = 10  # cells of 2^22 keys of 32 bits: mixed cells abound
 WHOLE = Grid.whole(np.dtype(np.uint32), bits=BITS)
@@ -32,7 +32,7 @@ def test_counting_by_hand():
     assert one.cells.tolist() == [0, 1, 2]
     assert one.counts.tolist() == [1, 2, 1]
     assert not one.mixed.any()
-    both = merged(one, two)
+    both = merge_histograms(one, two)
     assert both.counts.tolist() == [1, 2, 4]
     assert (both.low.tolist(), both.high.tolist()) == ([3, 5, 9], [3, 5, 10])
     assert both.mixed.tolist() == [False, False, True]
@@ -55,9 +55,13 @@ def test_a_histogram_is_what_looking_at_every_key_gives(keys):
 def test_merging_is_counting_together_in_any_order_and_grouping(a, b, c):
     one, two, three = counted(a), counted(b), counted(c)
     whole = counted([*a, *b, *c])
-    assert merged(one, two, three) == whole
-    assert merged(three, one, two) == whole
-    assert merged(merged(one, two), three) == merged(one, merged(two, three)) == whole
+    assert merge_histograms(one, two, three) == whole
+    assert merge_histograms(three, one, two) == whole
+    assert (
+        merge_histograms(merge_histograms(one, two), three)
+        == merge_histograms(one, merge_histograms(two, three))
+        == whole
+    )
 
 
 def test_equality_would_see_one_key_more():
@@ -78,7 +82,7 @@ def test_pieces_do_not_matter(pieces):
 def test_a_refined_grid_counts_exactly_what_lies_in_heavy_cells_and_no_larger(keys):
     found = counted(keys)
     heavy = found.heavy(len(keys), BITS)
-    grid = found.refined(len(keys), BITS)
+    grid = found.refine(len(keys), BITS)
     assert (grid is None) == (not heavy.any())
     if grid is not None:
         finer = counted(keys, grid)
@@ -95,8 +99,8 @@ def test_a_refined_grid_counts_exactly_what_lies_in_heavy_cells_and_no_larger(ke
 
 def test_a_heavy_pure_cell_is_left_alone():
     found = counted([7] * 1000)
-    assert found.refined(1000, BITS) is None
-    assert counted([7] * 1000 + [8]).refined(1001, BITS) is not None
+    assert found.refine(1000, BITS) is None
+    assert counted([7] * 1000 + [8]).refine(1001, BITS) is not None
 
 
 @settings(max_examples=30)
@@ -132,5 +136,5 @@ def test_keys_of_another_width_are_refused():
 def test_nothing_counted_is_an_empty_histogram_that_adds():
     empty = counted([])
     assert empty.total == 0
-    assert merged(empty, empty) == empty
-    assert reduce(merged, [empty, counted([5]), empty]) == counted([5])
+    assert merge_histograms(empty, empty) == empty
+    assert reduce(merge_histograms, [empty, counted([5]), empty]) == counted([5])

@@ -28,7 +28,7 @@ def table_of(row, bits: int = 22) -> RankTable:
         for begin in range(0, keys.size, PIECE):
             counter.add(keys[begin : begin + PIECE])
         levels.append(counter.histogram())
-        grid = levels[-1].refined(keys.size, bits)
+        grid = levels[-1].refine(keys.size, bits)
     assert len(levels) <= 1 + -(-(8 * keys.itemsize - bits) // 8)
     return RankTable(levels, bits=bits)
 

@@ -37,7 +37,7 @@ def small_pieces(monkeypatch):
     """Many pieces to a shard, several buckets to a sort, and several looks to find a cut."""
     monkeypatch.setattr(reading, "ROWS", 400)
     monkeypatch.setattr(top_scores, "_BITS", 12)
-    monkeypatch.setattr(disk_sort.buckets_of, "__defaults__", (0, 500))
+    monkeypatch.setattr(disk_sort.make_buckets, "__defaults__", (0, 500))
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ def subset_limits(
     if (back & ~canary_mask(kinds, chosen.total)).any():
         raise InputError("rows must be canaries; what else is used belongs into the subset")
     spent = _FOR_ROWS * delta / 2 if back.any() else 0.0
-    found = []
+    results = []
     for kind, most in zip(certifying, limits, strict=True):
         own = chosen
         for other in kinds:
@@ -99,5 +99,5 @@ def subset_limits(
             )
             left = limit.left + int(back.sum())
             limit = replace(limit, wrong=min(limit.wrong + wrong, left), left=left, delta=delta)
-        found.append(limit)
-    return tuple(found)
+        results.append(limit)
+    return tuple(results)

@@ -142,10 +142,10 @@ def widest(limits: Iterable[ContaminationLimit]) -> ContaminationLimit:
 
     It holds with probability 1 - δ if any one of the attackers is the true one.
     """
-    found = list(limits)
-    if not found:
+    known = list(limits)
+    if not known:
         raise InputError("there is no limit to choose from; run at least one attacker")
-    return max(found, key=lambda limit: limit.share)
+    return max(known, key=lambda limit: limit.share)
 
 
 def _both(passed: int, canaries: int, corrupted: int, delta: float) -> int:

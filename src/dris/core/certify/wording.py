@@ -1,10 +1,23 @@
 """A certificate in words: a verdict, a table of both radii, and what else is to be said."""
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dris.core.certify.separation import Bound, Certificate
+
+_ROWS: dict[str, "Callable[[Bound], str]"] = {
+    "radius": lambda b: f"{b.radius:.3g}",
+    "corrupted bulk at most θ*": lambda b: f"{b.threshold:.3g}" + _vacuous(b.threshold_vacuous),
+    "boundary at least": lambda b: f"{b.boundary_floor:.3g}" + _vacuous(b.floor_vacuous),
+    "gap Δ' (must exceed 2 · radius)": lambda b: f"{b.gap:.3g}",
+    "corrupted share of the subset": lambda b: (
+        "no bound" if b.contamination is None else f"{b.contamination:.2%}"
+    ),
+    "K that separates": lambda b: _proxies(b.smallest_k),
+    "the same, best imaginable case": lambda b: _proxies(b.smallest_k_best_case),
+}
 
 
 def text_of(c: "Certificate") -> str:
@@ -15,16 +28,7 @@ def text_of(c: "Certificate") -> str:
         f"keep α = {c.keep:g}, ε = {c.epsilon:g}",
         _verdict(c),
         _row("", "paper's radius", "tighter radius"),
-        _row("radius", *(f"{b.radius:.3g}" for b in (c.paper, c.tight))),
-        _row("corrupted bulk at most θ*", *map(_threshold, (c.paper, c.tight))),
-        _row("boundary at least", *map(_floor, (c.paper, c.tight))),
-        _row("gap Δ' (must exceed 2 · radius)", *(f"{b.gap:.3g}" for b in (c.paper, c.tight))),
-        _row("corrupted share of the subset", *map(_contamination, (c.paper, c.tight))),
-        _row("K that separates", *(_proxies(b.smallest_k) for b in (c.paper, c.tight))),
-        _row(
-            "the same, best imaginable case",
-            *(_proxies(b.smallest_k_best_case) for b in (c.paper, c.tight)),
-        ),
+        *(_row(name, shown(c.paper), shown(c.tight)) for name, shown in _ROWS.items()),
     ]
     if c.tight.why_not:
         lines.append(
@@ -63,16 +67,8 @@ def _row(name: str, paper: str, tight: str) -> str:
     return f"  {name:<32} {paper:<18} {tight}".rstrip()
 
 
-def _threshold(b: "Bound") -> str:
-    return f"{b.threshold:.3g}" + " (vacuous)" * b.threshold_vacuous
-
-
-def _floor(b: "Bound") -> str:
-    return f"{b.boundary_floor:.3g}" + " (vacuous)" * b.floor_vacuous
-
-
-def _contamination(b: "Bound") -> str:
-    return "no bound" if b.contamination is None else f"{b.contamination:.2%}"
+def _vacuous(is_so: bool) -> str:
+    return " (vacuous)" if is_so else ""
 
 
 def _proxies(k: int | None) -> str:

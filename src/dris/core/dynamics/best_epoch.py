@@ -15,8 +15,8 @@ def best_epoch(dynamics: Dynamics) -> int:
     Later epochs learn wrong labels by heart; earlier ones have not learned the right ones. Of
     equal epochs the first. Needs values out of fold at every epoch.
 
-    >>> twin = Dynamics.from_arrays(loss=[[[2.0, 2.0], [1.0, 1.0], [3.0, 0.0]]])
-    >>> best_epoch(Dynamics(twin.columns, twin.ids, twin.epochs, 1, out_of_fold=twin))
+    >>> outside = Dynamics.from_arrays(loss=[[[2.0, 2.0], [1.0, 1.0], [3.0, 0.0]]])
+    >>> best_epoch(Dynamics(outside.columns, outside.ids, outside.epochs, 1, out_of_fold=outside))
     2
     """
     loss = dynamics.unseen().loss

@@ -134,20 +134,11 @@ class Dynamics:
 
     @classmethod
     def from_losses(cls, losses: ArrayLike, *, ids: ArrayLike | None = None) -> "Dynamics":
-        """From a (K, N) loss matrix alone; float64 losses stay float64.
-
-        >>> Dynamics.from_losses(np.eye(3)).proxies
-        3
-        """
+        """From a (K, N) loss matrix alone; float64 losses stay float64."""
         return cls.from_arrays(loss=losses, ids=ids)
 
     @classmethod
-    def from_logits(
-        cls,
-        logits: ArrayLike,
-        labels: ArrayLike,
-        **axes: Unpack[Axes],
-    ) -> "Dynamics":
+    def from_logits(cls, logits: ArrayLike, labels: ArrayLike, **axes: Unpack[Axes]) -> "Dynamics":
         """From logits (K, N, C) or (K, E, N, C) and the given labels (N,).
 
         Loss is the softmax cross-entropy, margin the label's logit less the largest other one,
@@ -164,18 +155,11 @@ class Dynamics:
 
     @classmethod
     def from_probabilities(
-        cls,
-        probabilities: ArrayLike,
-        labels: ArrayLike,
-        **axes: Unpack[Axes],
+        cls, probabilities: ArrayLike, labels: ArrayLike, **axes: Unpack[Axes]
     ) -> "Dynamics":
         """From class probabilities (K, N, C) or (K, E, N, C); their logarithms are the logits.
 
         Zero is read as the smallest positive normal number, so that the loss stays finite.
-
-        >>> d = Dynamics.from_probabilities([[[0.5, 0.25, 0.25]]], labels=[0])
-        >>> d.column("loss").round(4).tolist()
-        [[[0.6931]]]
         """
         p = checked_outputs(probabilities, "probabilities")
         if p.size and (p.min() < 0 or np.abs(p.sum(axis=-1) - 1).max() > 1e-3):
@@ -203,12 +187,7 @@ class Dynamics:
         return merge(parts)
 
     def with_columns(self, **columns: ArrayLike) -> "Dynamics":
-        """The same dynamics with per-example columns added: reference_loss, features, ….
-
-        >>> d = Dynamics.from_losses(np.eye(2)).with_columns(reference_loss=[0.0, 0.5])
-        >>> sorted(d.columns)
-        ['loss', 'reference_loss']
-        """
+        """The same dynamics with per-example columns added: reference_loss, features, …."""
         checked = {n: checked_per_example(n, value, self.examples) for n, value in columns.items()}
         return replace(self, columns={**self.columns, **checked})
 
@@ -280,43 +259,26 @@ hold; train with folds: train_proxies(..., cross_fit=4)
         return self.out_of_fold
 
     def snapshot(self, name: str) -> Column:
-        """A (K, N) column at the scored epoch.
-
-        >>> Dynamics.from_losses(np.eye(2)).snapshot("loss").shape
-        (2, 2)
-        """
+        """A (K, N) column at the scored epoch."""
         values: Column = self.column(name)[:, self.epochs.index(self.scored_epoch)]
         return values
 
     def at(self, epoch: int) -> "Dynamics":
-        """The same dynamics scored at another recorded epoch; nothing is copied.
-
-        >>> Dynamics.from_arrays(loss=np.ones((2, 4, 3))).at(3).scored_epoch
-        3
-        """
+        """The same dynamics scored at another recorded epoch; nothing is copied."""
         if epoch not in self.epochs:
             what = "this summary holds" if self.is_summary else "recorded:"
             raise InputError(f"epoch {epoch} is not held; {what} {spans(self.epochs)}")
         return replace(self, scored_epoch=int(epoch))
 
     def until(self, epoch: int) -> "Dynamics":
-        """The same dynamics up to a recorded epoch, scored there; nothing is copied.
-
-        >>> Dynamics.from_arrays(loss=np.ones((2, 4, 3))).until(3).epochs
-        (1, 2, 3)
-        """
+        """The same dynamics up to a recorded epoch, scored there; nothing is copied."""
         end = self.epochs.index(self.at(epoch).scored_epoch) + 1
         return self._derive(
             lambda column: column[:, :end], epochs=self.epochs[:end], scored_epoch=int(epoch)
         )
 
     def totals(self) -> Totals:
-        """Sums over all recorded epochs, stored in a summary, added up here otherwise.
-
-        >>> d = Dynamics.from_logits(np.zeros((1, 2, 3, 2)), labels=[0, 0, 1])
-        >>> d.totals().epochs
-        2
-        """
+        """Sums over all recorded epochs, stored in a summary, added up here otherwise."""
         if self.stored_totals is not None:
             return self.stored_totals
         running = TotalsAccumulator(self.proxies, self.examples)
@@ -328,12 +290,7 @@ hold; train with folds: train_proxies(..., cross_fit=4)
         return running.totals()
 
     def summary(self) -> "Dynamics":
-        """Only what the scores need, O(K·N) instead of O(K·E·N); same scores to the last bit.
-
-        >>> d = Dynamics.from_arrays(loss=np.ones((2, 10, 3)))
-        >>> d.summary().column("loss").shape
-        (2, 1, 3)
-        """
+        """Only what the scores need, O(K·N) instead of O(K·E·N); same scores to the last bit."""
         if self.is_summary:
             return self
         e = self.epochs.index(self.scored_epoch)
@@ -344,11 +301,7 @@ hold; train with folds: train_proxies(..., cross_fit=4)
         )
 
     def only(self, proxies: Sequence[int]) -> "Dynamics":
-        """The dynamics of some proxies, in the order given (nested ensembles, halves).
-
-        >>> Dynamics.from_losses(np.eye(3)).only([2, 0]).snapshot("loss").tolist()
-        [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
-        """
+        """The dynamics of some proxies, in the order given (nested ensembles, halves)."""
         chosen = list(proxies)
         if not chosen or not all(0 <= k < self.proxies for k in chosen):
             raise InputError(f"proxies must be among 0..{self.proxies - 1}, got {chosen}")
@@ -360,11 +313,7 @@ hold; train with folds: train_proxies(..., cross_fit=4)
         )
 
     def reordered(self, order: ArrayLike) -> "Dynamics":
-        """The examples at these positions, in this order; everything that belongs to them follows.
-
-        >>> Dynamics.from_losses([[1.0, 2.0, 3.0]], ids=["a", "b", "c"]).reordered([2, 0]).ids
-        array(['c', 'a'], dtype='<U1')
-        """
+        """The examples at these positions, in this order, with all that belongs to them."""
         at = np.asarray(order, dtype=np.intp)
         everyone = slice(None)
         return self._derive(
@@ -398,12 +347,7 @@ hold; train with folds: train_proxies(..., cross_fit=4)
     # -- keeping ----------------------------------------------------------------------------
 
     def to_frame(self, kind: FrameKind = "pandas") -> Any:
-        """A row per proxy, epoch and example with every recorded column, for pandas or polars.
-
-        >>> frame = Dynamics.from_losses([[0.1, 2.0]], ids=["a", "b"]).to_frame()
-        >>> frame["id"].tolist(), frame["epoch"].tolist()
-        (['a', 'b'], [1, 1])
-        """
+        """A row per proxy, epoch and example with every recorded column, for pandas or polars."""
         marks = {"proxy": np.arange(self.proxies), "epoch": np.array(self.epochs), "id": self.ids}
         shape = (self.proxies, len(self.epochs), len(self.ids))
         whole = {n: v for n, v in self.columns.items() if np.shape(v) == shape}
@@ -460,11 +404,7 @@ hold; train with folds: train_proxies(..., cross_fit=4)
         return self.stored_totals.epochs if self.stored_totals else len(self.epochs)
 
     def made(self) -> list[Any]:
-        """How each proxy was made: one entry of the provenance per proxy, empty where unknown.
-
-        >>> Dynamics.from_losses(np.eye(2)).made()
-        [{}, {}]
-        """
+        """How each proxy was made: one entry of the provenance per proxy, empty where unknown."""
         entries = self.provenance.get("proxies")
         if isinstance(entries, list | tuple) and len(entries) == self.proxies:
             return list(entries)

@@ -19,10 +19,10 @@ from dris.core.dynamics.trajectories import Totals
 from dris.core.errors import InputError
 
 FORMAT = 1
-_KEPT = {np.dtype(code) for code in ("<f8", "<f4", "<i8", "<i4", "|b1", "|u1")}
+_STORED = {np.dtype(code) for code in ("<f8", "<f4", "<i8", "<i4", "|b1", "|u1")}
 _ANY_NAME = "surrogatepass"  # ids may be file names, which need not be valid text
 _TOTALS = ("margin", "forgotten", "learned")
-_TWIN = "out_of_fold."  # before the names of the arrays that models outside the fold gave
+_OUTSIDE = "out_of_fold."  # before the names of the out-of-fold arrays
 
 
 def write_dynamics(dynamics: Dynamics, path: Path) -> Path:
@@ -51,7 +51,7 @@ def read_dynamics(path: Path) -> Dynamics:
 def _arrays_of(dynamics: Dynamics) -> dict[str, NDArray[Any]]:
     arrays = _values_of(dynamics)
     if dynamics.out_of_fold is not None:
-        arrays |= {f"{_TWIN}{name}": a for name, a in _values_of(dynamics.out_of_fold).items()}
+        arrays |= {f"{_OUTSIDE}{name}": a for name, a in _values_of(dynamics.out_of_fold).items()}
     if dynamics.labels is not None:
         arrays["labels"] = dynamics.labels
     if dynamics.ids.dtype.kind == "U":
@@ -60,11 +60,11 @@ def _arrays_of(dynamics: Dynamics) -> dict[str, NDArray[Any]]:
         arrays["ids.ends"] = np.cumsum([len(w) for w in words], dtype=np.int64)
     else:
         arrays["ids"] = dynamics.ids
-    return {name: _kept(a) for name, a in arrays.items()}
+    return {name: _storable(a) for name, a in arrays.items()}
 
 
 def _values_of(dynamics: Dynamics) -> dict[str, NDArray[Any]]:
-    """What the proxies said: columns, and totals where they are stored."""
+    """Columns, and totals where they are stored."""
     arrays = {f"column.{name}": column for name, column in dynamics.columns.items()}
     if dynamics.stored_totals is not None:
         for name in _TOTALS:
@@ -74,8 +74,8 @@ def _values_of(dynamics: Dynamics) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _kept(a: NDArray[Any]) -> NDArray[Any]:
-    if a.dtype.newbyteorder("<") in _KEPT:
+def _storable(a: NDArray[Any]) -> NDArray[Any]:
+    if a.dtype.newbyteorder("<") in _STORED:
         return a
     return a.astype("<f8" if a.dtype.kind == "f" else "<i8")
 
@@ -88,21 +88,23 @@ def _dynamics_of(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> Dyna
         ids = np.array(
             [blob[a:b].decode(errors=_ANY_NAME) for a, b in zip([0, *ends], ends, strict=False)]
         )
-    found = Dynamics(
-        **_held(arrays, about["totals_epochs"]),
+    dynamics = Dynamics(
+        **_stored(arrays, about["totals_epochs"]),
         ids=ids,
         epochs=tuple(about["epochs"]),
         scored_epoch=about["scored_epoch"],
         labels=arrays.get("labels"),
         provenance=about["provenance"],
     )
-    outside = {n.removeprefix(_TWIN): a for n, a in arrays.items() if n.startswith(_TWIN)}
+    outside = {n.removeprefix(_OUTSIDE): a for n, a in arrays.items() if n.startswith(_OUTSIDE)}
     if not outside:
-        return found
-    return replace(found, out_of_fold=replace(found, **_held(outside, about["totals_epochs"])))
+        return dynamics
+    return replace(
+        dynamics, out_of_fold=replace(dynamics, **_stored(outside, about["totals_epochs"]))
+    )
 
 
-def _held(arrays: dict[str, NDArray[Any]], totals_epochs: int | None) -> dict[str, Any]:
+def _stored(arrays: dict[str, NDArray[Any]], totals_epochs: int | None) -> dict[str, Any]:
     """The inverse of `_values_of`."""
     totals = None
     if totals_epochs is not None:

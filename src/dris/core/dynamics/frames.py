@@ -29,5 +29,5 @@ def long_columns(columns: Mapping[str, NDArray[Any]], **marks: NDArray[Any]) -> 
     Each mark lies along one axis, in their order.
     """
     grids = np.meshgrid(*(np.asarray(mark) for mark in marks.values()), indexing="ij")
-    found = {name: grid.ravel() for name, grid in zip(marks, grids, strict=True)}
-    return {**found, **{name: np.asarray(values).ravel() for name, values in columns.items()}}
+    axes = {name: grid.ravel() for name, grid in zip(marks, grids, strict=True)}
+    return {**axes, **{name: np.asarray(values).ravel() for name, values in columns.items()}}

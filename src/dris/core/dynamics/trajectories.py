@@ -30,9 +30,9 @@ def trajectories_of(logits: NDArray[Any], labels: NDArray[np.int64]) -> dict[str
     rest_squares = np.multiply(rest, rest, out=rest).sum(axis=0)
     error_norm = np.sqrt(rest_squares + rest_mass**2) / (own + rest_mass)
     kept = logits.dtype if logits.dtype in (np.float32, np.float64) else np.float32
-    found = {"loss": loss, "margin": margin, "error_norm": error_norm}
+    values = {"loss": loss, "margin": margin, "error_norm": error_norm}
     shape = logits.shape[:-1]
-    columns = {name: column.astype(kept).reshape(shape) for name, column in found.items()}
+    columns = {name: column.astype(kept).reshape(shape) for name, column in values.items()}
     return columns | {"correct": _correct(margin.reshape(shape), logits, labels)}
 
 

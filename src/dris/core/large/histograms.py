@@ -103,7 +103,7 @@ class Histogram:
         """
         return np.asarray(self.mixed & (self.counts > total / 2 ** (bits - PIECES)))
 
-    def refined(self, total: int, bits: int) -> Grid | None:
+    def refine(self, total: int, bits: int) -> Grid | None:
         """A grid over the heavy cells, each from its smallest key to its largest; None if none."""
         heavy = self.heavy(total, bits)
         if not heavy.any():
@@ -142,7 +142,7 @@ class Counter:
         return Histogram(cells, self._counts[cells], self._low[cells], self._high[cells])
 
 
-def merged(*histograms: Histogram) -> Histogram:
+def merge_histograms(*histograms: Histogram) -> Histogram:
     """The histogram of all keys together, of histograms on one grid; no order of them matters."""
     cells = np.concatenate([h.cells for h in histograms])
     order = np.argsort(cells, kind="stable")
@@ -185,11 +185,11 @@ def key_at(place: int, grid: Grid, count: Callable[[Grid], Histogram]) -> Place:
     """
     below = 0
     while True:
-        found = count(grid)
-        ends = below + np.cumsum(found.counts)
+        counted = count(grid)
+        ends = below + np.cumsum(counted.counts)
         at = int(np.searchsorted(ends, place, side="right"))
-        below = int(ends[at] - found.counts[at])
-        low, high = found.low[at : at + 1], found.high[at : at + 1]
+        below = int(ends[at] - counted.counts[at])
+        low, high = counted.low[at : at + 1], counted.high[at : at + 1]
         if low[0] == high[0]:
-            return Place(int(low[0]), below, int(found.counts[at]))
+            return Place(int(low[0]), below, int(counted.counts[at]))
         grid = Grid.over(low, high, bits=grid.bits)

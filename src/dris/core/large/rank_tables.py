@@ -43,23 +43,23 @@ class RankTable:
         self._leaves = []
         grid = Grid.whole(histograms[0].low.dtype, bits=bits)
         below, largest = np.zeros(1, np.int64), 0
-        for depth, found in enumerate(histograms):
-            before = np.cumsum(found.counts) - found.counts
-            parents = found.cells >> grid.bits
+        for depth, level in enumerate(histograms):
+            before = np.cumsum(level.counts) - level.counts
+            parents = level.cells >> grid.bits
             first = np.searchsorted(parents, np.arange(grid.low.size))
             before += (below - before[first])[parents]
             last = depth + 1 == len(histograms)
-            heavy = np.zeros(found.cells.size, bool) if last else found.heavy(self.total, bits)
-            ranks = np.where(heavy, 0, 2 * before + found.counts + 1).astype(np.uint64)
+            heavy = np.zeros(level.cells.size, bool) if last else level.heavy(self.total, bits)
+            ranks = np.where(heavy, 0, 2 * before + level.counts + 1).astype(np.uint64)
             # From the first cell that is not empty to the last: few of them, as a rule.
-            table = np.zeros(found.cells[-1] - found.cells[0] + 1, dtype=np.uint64)
-            table[found.cells - found.cells[0]] = ranks
-            self._levels.append((grid, int(found.cells[0]), table))
+            table = np.zeros(level.cells[-1] - level.cells[0] + 1, dtype=np.uint64)
+            table[level.cells - level.cells[0]] = ranks
+            self._levels.append((grid, int(level.cells[0]), table))
             kept = ~heavy
-            self._leaves.append((found.low[kept], found.counts[kept], found.mixed[kept]))
-            largest = max(largest, int(found.counts[kept & found.mixed].max(initial=0)))
+            self._leaves.append((level.low[kept], level.counts[kept], level.mixed[kept]))
+            largest = max(largest, int(level.counts[kept & level.mixed].max(initial=0)))
             below = before[heavy]
-            grid = found.refined(self.total, bits) or grid
+            grid = level.refine(self.total, bits) or grid
         self.rank_error = largest / (2 * self.total)
 
     def leaves(self) -> Leaves:

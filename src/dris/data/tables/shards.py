@@ -110,23 +110,23 @@ def open_shards(
     All must have one schema. `id` is the column "id" when there is one and nothing was said;
     `losses` are loss_0, loss_1, ... or else the column of vectors "losses".
     """
-    found = files_of(paths)
-    if len(found) == 1 and found[0].is_dir():
-        found = tuple(in_order([*found[0].glob("*.parquet"), *found[0].glob("*.pq")]))
-        if not found:
+    files = files_of(paths)
+    if len(files) == 1 and files[0].is_dir():
+        files = tuple(in_order([*files[0].glob("*.parquet"), *files[0].glob("*.pq")]))
+        if not files:
             raise InputError(f"{paths} holds no Parquet files; name the shards")
-    table = open_parquet(found)
+    table = open_parquet(files)
     names = table.schema.names
-    columns = tuple(losses) or _loss_columns(names, found[0])
+    columns = tuple(losses) or _loss_columns(names, files[0])
     for name in (*columns, *([] if id is None else [id])):
         if name not in names:
             raise InputError(
-                f"{found[0]} has no column {one_line(name)!r}; its columns are {listed(names)}"
+                f"{files[0]} has no column {one_line(name)!r}; its columns are {listed(names)}"
             )
     types = [table.schema.field(name).type for name in columns]
     proxies = len(columns)
     if len(columns) == 1 and _is_vector(types[0]):
-        proxies, types = _width(found, columns[0]), [types[0].value_type]
+        proxies, types = _width(files, columns[0]), [types[0].value_type]
     for name, kind in zip(columns, types, strict=False):
         if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
             raise InputError(f"column {one_line(name)!r} holds {one_line(kind)}, not losses")

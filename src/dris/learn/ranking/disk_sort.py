@@ -48,7 +48,7 @@ class Buckets:
     tied: NDArray[np.bool_]
 
 
-def buckets_of(table: RankTable, proxy: int = 0, most: int = BUCKET) -> Buckets:
+def make_buckets(table: RankTable, proxy: int = 0, most: int = BUCKET) -> Buckets:
     """Cells gathered into buckets of at most `most` losses and one cell, or of one value."""
     leaves = table.leaves()
     alone = ~leaves.mixed & (leaves.counts > most)
@@ -62,9 +62,9 @@ def buckets_of(table: RankTable, proxy: int = 0, most: int = BUCKET) -> Buckets:
 
 
 def sort_on_disk(passes: Passes, tables: Sequence[RankTable]) -> None:
-    """The first two of the three passes; `sorted_ranks` is the third, shard by shard."""
+    """The first two of the three passes; `collect_ranks` is the third, shard by shard."""
     work, count = passes.work, len(passes.shards)
-    each = [buckets_of(table, k) for k, table in enumerate(tables)]
+    each = [make_buckets(table, k) for k, table in enumerate(tables)]
     parts = {name: np.concatenate([getattr(b, name) for b in each]) for name in _PARTS}
     write_arrays(work / "buckets", parts, {"examples": passes.examples}, format=FORMAT)
     passes.each_shard(_sort_shard, [_sizes_file(work, i) for i in range(count)])
@@ -76,7 +76,9 @@ def sort_on_disk(passes: Passes, tables: Sequence[RankTable]) -> None:
     passes.run(_rank_bucket, todo, ticks=len(todo))
 
 
-def sorted_ranks(shard: Shard, number: int, work: Path) -> Iterator[tuple[Any, NDArray[np.uint64]]]:
+def collect_ranks(
+    shard: Shard, number: int, work: Path
+) -> Iterator[tuple[Any, NDArray[np.uint64]]]:
     """The ids and the exact (K, n) doubled ranks of a shard, a piece at a time."""
     buckets, kind = _buckets(work)
     sizes = _sizes(work, number)
@@ -114,8 +116,8 @@ def _sort_shard(shard: Shard, file: Path, tick: Ticker) -> None:
             tick()
 
     write_atomically(_sorted_file(file), pieces())
-    found = np.array(sizes, dtype=np.int64).reshape(-1, buckets.low.size)
-    write_arrays(file, {"sizes": found}, {}, format=FORMAT)
+    table = np.array(sizes, dtype=np.int64).reshape(-1, buckets.low.size)
+    write_arrays(file, {"sizes": table}, {}, format=FORMAT)
 
 
 def _rank_bucket(bucket: int, file: Path, shards: int, tick: Ticker) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.dynamics.array_file import read_arrays, write_arrays
-from dris.core.large.histograms import Counter, Grid, Histogram, merged
+from dris.core.large.histograms import Counter, Grid, Histogram, merge_histograms
 from dris.core.large.keys import ordered_keys
 from dris.core.large.rank_tables import RankTable
 from dris.data.tables.shards import Shard
@@ -76,9 +76,9 @@ def count_levels(passes: Passes, *, bits: int) -> int:
         if not level.exists():
             files = [passes.work / f"count-{depth}-{i:05d}" for i in range(len(shards))]
             passes.each_shard(_count_shard, files, grids)
-            _write(level, reduce(_added, map(_read, files)))
-        found = _read(level)
-        finer = {k: h.refined(passes.examples, bits) for k, h in found.items()}
+            _write(level, reduce(_add, map(_read, files)))
+        merged = _read(level)
+        finer = {k: h.refine(passes.examples, bits) for k, h in merged.items()}
         grids = {k: grid for k, grid in finer.items() if grid is not None}
         depth += 1
     return depth
@@ -86,15 +86,13 @@ def count_levels(passes: Passes, *, bits: int) -> int:
 
 def rank_tables(work: Path, *, proxies: int, levels: int, bits: int) -> list[RankTable]:
     """The ranks of each proxy, from the merged histograms that `count_levels` left."""
-    found = [_read(work / f"level-{depth}") for depth in range(levels)]
+    merged = [_read(work / f"level-{depth}") for depth in range(levels)]
     return [
-        RankTable([level[k] for level in found if k in level], bits=bits) for k in range(proxies)
+        RankTable([level[k] for level in merged if k in level], bits=bits) for k in range(proxies)
     ]
 
 
-def looked_up(
-    shard: Shard, tables: Sequence[RankTable]
-) -> Iterator[tuple[Any, NDArray[np.uint64]]]:
+def look_up(shard: Shard, tables: Sequence[RankTable]) -> Iterator[tuple[Any, NDArray[np.uint64]]]:
     """The ids and the (K, n) doubled ranks of a shard, a piece at a time."""
     for ids, losses in shard.named_losses():
         pairs = zip(tables, losses, strict=True)
@@ -110,16 +108,16 @@ def _count_shard(shard: Shard, file: Path, grids: dict[int, Grid], tick: Ticker)
     _write(file, {k: counter.histogram() for k, counter in counters.items()})
 
 
-def _added(one: Histograms, other: Histograms) -> Histograms:
-    return {k: merged(histogram, other[k]) for k, histogram in one.items()}
+def _add(one: Histograms, other: Histograms) -> Histograms:
+    return {k: merge_histograms(histogram, other[k]) for k, histogram in one.items()}
 
 
 _PARTS = ("cells", "counts", "low", "high")
 
 
-def _write(file: Path, found: Histograms) -> None:
-    arrays = {f"{part}_{k}": getattr(h, part) for k, h in found.items() for part in _PARTS}
-    write_arrays(file, arrays, {"proxies": list(found)}, format=FORMAT)
+def _write(file: Path, histograms: Histograms) -> None:
+    arrays = {f"{part}_{k}": getattr(h, part) for k, h in histograms.items() for part in _PARTS}
+    write_arrays(file, arrays, {"proxies": list(histograms)}, format=FORMAT)
 
 
 def _read(file: Path) -> Histograms:

@@ -33,19 +33,19 @@ from dris.data.tables.shards import Shard, open_shards, write_shard
 from dris.data.writer import OWN, Writer, digest_of
 from dris.learn.engines.engine import Engine, as_engine
 from dris.learn.engines.processes import Progress, Ticker
-from dris.learn.ranking.disk_sort import sort_on_disk, sorted_ranks
-from dris.learn.ranking.passes import FORMAT, Passes, count_levels, looked_up, rank_tables
+from dris.learn.ranking.disk_sort import collect_ranks, sort_on_disk
+from dris.learn.ranking.passes import FORMAT, Passes, count_levels, look_up, rank_tables
 from dris.learn.ranking.top_scores import SCORE, Kept, keep_top_shards
 from dris.learn.store.scratch import empty_scratch, scratch
 
 PLAN, WORK, DONE = "plan.json", ".dris-rank", "ranked.json"
 _MEAN = "mean_rank"
-_FOUND = ("examples", "proxies", "exact", "rank_errors", "variance_error", "passes")
+_RESULT = ("examples", "proxies", "exact", "rank_errors", "variance_error", "passes")
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """What `rank_shards` found and wrote.
+    """What `rank_shards` computed and wrote.
 
     Attributes:
         examples: N.
@@ -135,38 +135,38 @@ def rank_shards(
     with scratch(passes.work, wait=False):
         _begin(folder, plan, writer, force=force)
         done = folder / DONE
-        scores = _named(folder, "scores", len(shards))
+        scores = _name_shards(folder, "scores", len(shards))
         if not all(path.exists() for path in (done, *scores)):
-            found = _ranked(passes, scores, exact=exact, bits=bits)
+            result = _rank(passes, scores, exact=exact, bits=bits)
             _publish(passes, scores, writer)
-            writer.write(done, [json.dumps(found, sort_keys=True, indent=1).encode()])
-        found = _read_back(done)
+            writer.write(done, [json.dumps(result, sort_keys=True, indent=1).encode()])
+        result = _read_back(done)
         kept = None
         if keep is not None:
-            targets = _named(folder, "kept", len(shards))
+            targets = _name_shards(folder, "kept", len(shards))
             fresh = [passes.work / target.name for target in targets]
             kept = keep_top_shards(passes, scores, fresh, fraction=keep, seed=seed)
             _publish(passes, targets, writer)
             kept = replace(kept, files=tuple(targets))
-    return Ranked(**found, scores=tuple(scores), kept=kept)
+    return Ranked(**result, scores=tuple(scores), kept=kept)
 
 
 def _read_back(done: Path) -> dict[str, Any]:
-    """What was found and written down."""
+    """The result as it was written down."""
     with reading(done, "file of dris rank"):
-        found = from_json(done.read_bytes())
-        found["rank_errors"] = tuple(map(float, found["rank_errors"]))
-        return {name: found[name] for name in _FOUND}
+        result = from_json(done.read_bytes())
+        result["rank_errors"] = tuple(map(float, result["rank_errors"]))
+        return {name: result[name] for name in _RESULT}
 
 
-def _ranked(passes: Passes, scores: list[Path], *, exact: bool, bits: int) -> dict[str, Any]:
+def _rank(passes: Passes, scores: list[Path], *, exact: bool, bits: int) -> dict[str, Any]:
     """Count, look up or sort, and leave every shard of scores that is not in place already."""
     proxies = passes.shards[0].proxies
     levels = count_levels(passes, bits=bits)
     tables = rank_tables(passes.work, proxies=proxies, levels=levels, bits=bits)
     errors = [0.0 if exact else table.rank_error for table in tables]
     e = mean_error(errors)
-    found = {
+    result = {
         "examples": passes.examples,
         "proxies": proxies,
         "exact": exact,
@@ -178,25 +178,25 @@ def _ranked(passes: Passes, scores: list[Path], *, exact: bool, bits: int) -> di
     tables.clear()
     # Killed while they were given their names, some are in place; they are of this plan.
     targets = [path if path.exists() else passes.work / path.name for path in scores]
-    passes.each_shard(_score_shard, targets, passes.work, found, levels, bits)
-    return {**found, "passes": levels + (2 if exact else 1)}
+    passes.each_shard(_score_shard, targets, passes.work, result, levels, bits)
+    return {**result, "passes": levels + (2 if exact else 1)}
 
 
 def _score_shard(
     shard: Shard,
     file: Path,
     work: Path,
-    found: Mapping[str, Any],
+    result: Mapping[str, Any],
     levels: int,
     bits: int,
     tick: Ticker,
 ) -> None:
     """The last pass over a shard: ranks, their variance and their mean, written."""
-    n, k = found["examples"], shard.proxies
-    if found["exact"]:
-        ranked = sorted_ranks(shard, int(file.stem.rpartition("-")[2]), work)
+    n, k = result["examples"], shard.proxies
+    if result["exact"]:
+        ranked = collect_ranks(shard, int(file.stem.rpartition("-")[2]), work)
     else:
-        ranked = looked_up(shard, rank_tables(work, proxies=k, levels=levels, bits=bits))
+        ranked = look_up(shard, rank_tables(work, proxies=k, levels=levels, bits=bits))
 
     def pieces() -> Iterator[dict[str, Any]]:
         for ids, doubled in ranked:
@@ -205,7 +205,7 @@ def _score_shard(
             tick()
 
     types = {"id": shard.id_type, SCORE: pa.float64(), _MEAN: pa.float64()}
-    write_shard(file, pieces(), types, {**found, "source": shard.path.name})
+    write_shard(file, pieces(), types, {**result, "source": shard.path.name})
 
 
 def _plan(shards: Sequence[Shard], *, exact: bool, bits: int) -> bytes:
@@ -261,10 +261,10 @@ def _publish(passes: Passes, targets: Sequence[Path], writer: Writer) -> None:
 
 
 def _digest(path: Path, tick: Ticker) -> str:
-    found = digest_of(path)
+    result = digest_of(path)
     tick()
-    return found
+    return result
 
 
-def _named(folder: Path, what: str, count: int) -> list[Path]:
+def _name_shards(folder: Path, what: str, count: int) -> list[Path]:
     return [folder / f"{what}-{i:05d}.parquet" for i in range(count)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dris.core.large.histograms import Counter, Grid, Histogram, key_at, merged
+from dris.core.large.histograms import Counter, Grid, Histogram, key_at, merge_histograms
 from dris.core.large.keys import Keys, ordered_keys, values_of
 from dris.core.streams import hashed_order
 from dris.core.validate import count_of
@@ -61,24 +61,24 @@ def keep_top_shards(
     count = count_of(fraction, n)
     grid = Grid.whole(np.dtype(np.uint64), bits=_BITS)
 
-    def counted(grid: Grid, cut: _Cut | None) -> Histogram:
+    def count_all(grid: Grid, cut: _Cut | None) -> Histogram:
         tasks = [(file, grid, cut) for file in scores]
         ticks = sum(shard.pieces for shard in passes.shards)
         histograms: list[Histogram] = passes.run(_count, tasks, ticks=ticks)
-        return reduce(merged, histograms)
+        return reduce(merge_histograms, histograms)
 
-    found = key_at(n - count, grid, partial(counted, cut=None))
-    wanted = count - (n - found.below - found.equal)
-    cut = _Cut(found.key, np.iinfo(np.uint64).max, seed)
-    if wanted < found.equal:
-        last = key_at(wanted - 1, grid, partial(counted, cut=cut))
-        cut = _Cut(found.key, last.key, seed)
-    cut_score = float(values_of(np.array([found.key], dtype=np.uint64))[0])
+    place = key_at(n - count, grid, partial(count_all, cut=None))
+    wanted = count - (n - place.below - place.equal)
+    cut = _Cut(place.key, np.iinfo(np.uint64).max, seed)
+    if wanted < place.equal:
+        last = key_at(wanted - 1, grid, partial(count_all, cut=cut))
+        cut = _Cut(place.key, last.key, seed)
+    cut_score = float(values_of(np.array([place.key], dtype=np.uint64))[0])
     note = {"keep": fraction, "seed": seed, "kept": count, "examples": n, "cut": cut_score}
     tasks = list(zip(passes.shards, scores, targets, strict=True))
     ticks = sum(shard.pieces for shard in passes.shards)
     passes.run(_keep, [(*task, cut, note) for task in tasks], ticks=ticks)
-    return Kept(count, cut_score, wanted if wanted < found.equal else 0, tuple(targets))
+    return Kept(count, cut_score, wanted if wanted < place.equal else 0, tuple(targets))
 
 
 def _count(file: Path, grid: Grid, cut: _Cut | None, tick: Ticker) -> Histogram:
