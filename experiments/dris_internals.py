@@ -71,7 +71,7 @@ from dris.learn.recipe import (
 from dris.learn.sampling.plans import SMOOTHING
 from dris.learn.store.locks import folder_lock
 from dris.learn.store.run_store import fingerprint
-from dris.learn.store.scratch import made_scratch, scratch
+from dris.learn.store.scratch import make_scratch, scratch
 from dris.learn.targets import step_batches
 from dris.learn.trainers.estimators.estimator import ESTIMATORS
 from dris.learn.trainers.job import Data

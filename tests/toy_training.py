@@ -23,7 +23,8 @@ from dris.core.dynamics.dynamics import Dynamics
 from dris.core.files import write_atomically
 from dris.core.streams import rng_for
 from dris.learn.store import runs
-from dris.learn.store.run_store import Run, Store
+from dris.learn.store.run_store import Store
+from dris.learn.store.runs import Run
 
 KEY = {"model": "toy", "epochs": 3, "seed": 0}
 

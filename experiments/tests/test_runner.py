@@ -16,7 +16,7 @@ import experiments.kinds.static_cell as static_kind
 from dris import InputError
 from experiments import runner
 from experiments.costs import cost_of
-from experiments.dris_internals import MANIFEST, Engine, made_scratch
+from experiments.dris_internals import MANIFEST, Engine, make_scratch
 from experiments.paper import contamination, times
 from experiments.records import ROWS, Records, gather, read_records, write_records
 from experiments.registry import EXPERIMENTS, experiment_of
@@ -178,8 +178,8 @@ def test_a_killed_target_goes_on_and_leaves_nothing_behind(tmp_path, monkeypatch
     assert store == tmp_path / "runs" / "targets" / cell.key
     assert not store.exists()
     # Killed between the record and the removal of its epochs: the next run removes them.
-    (made_scratch(store) / "epoch").touch()
-    open_ = made_scratch(store.with_name("another"))  # of a cell without a record: they stay
+    (make_scratch(store) / "epoch").touch()
+    open_ = make_scratch(store.with_name("another"))  # of a cell without a record: they stay
     run([cell], out=tmp_path, workspace=Workspace(tmp_path / "runs"), workers=1)
     assert not store.exists()
     assert open_.exists()

@@ -20,7 +20,8 @@ from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.learn.store import runs
 from dris.learn.store.locks import LockedError, folder_lock
-from dris.learn.store.run_store import Outcome, Store, fingerprint
+from dris.learn.store.run_store import Store, fingerprint
+from dris.learn.store.runs import Outcome
 from toy_training import KEY, TWINS, Nursery, train
 
 RESULT = ["done.json", "dynamics.safetensors", "key.json", "lock", "timing.json"]
@@ -670,7 +671,7 @@ def test_a_run_that_is_held_is_never_cleaned(zoo):
 def test_a_cleaning_that_was_killed_half_way_is_finished_by_the_next(tmp_path, monkeypatch):
     train(tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr("dris.learn.store.run_store._emptied", lambda *_: None)
+        patched.setattr("dris.learn.store.run_store._empty", lambda *_: None)
         Store(tmp_path).clean(keep=lambda _: False)
     assert Store(tmp_path).runs() == []
     assert only_folder(tmp_path).name.endswith(".removed")

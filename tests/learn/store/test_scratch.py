@@ -6,13 +6,13 @@ import pytest
 
 from dris.core.errors import InputError
 from dris.learn.store.locks import LOCK, folder_lock
-from dris.learn.store.scratch import MARK, empty_scratch, made_scratch, remove_scratch, scratch
+from dris.learn.store.scratch import MARK, empty_scratch, make_scratch, remove_scratch, scratch
 
 
 def test_a_folder_of_ours_is_emptied_and_removed(tmp_path):
-    work = made_scratch(tmp_path / "a" / "work")
+    work = make_scratch(tmp_path / "a" / "work")
     with folder_lock(work):
-        made_scratch(work)
+        make_scratch(work)
         (work / "part").write_text("x", encoding="utf-8")
         (work / "deeper").mkdir()
         (work / "deeper" / "part").write_text("x", encoding="utf-8")
@@ -23,12 +23,12 @@ def test_a_folder_of_ours_is_emptied_and_removed(tmp_path):
     assert work.parent.exists()
 
 
-@pytest.mark.parametrize("act", [made_scratch, empty_scratch, remove_scratch])
+@pytest.mark.parametrize("act", [make_scratch, empty_scratch, remove_scratch])
 def test_a_folder_that_others_made_is_refused(tmp_path, act):
     theirs = tmp_path / "work"
     theirs.mkdir()
     (theirs / "notes").write_text("mine", encoding="utf-8")
-    (tmp_path / "link").symlink_to(made_scratch(tmp_path / "ours"))
+    (tmp_path / "link").symlink_to(make_scratch(tmp_path / "ours"))
     (tmp_path / "file").write_text("mine", encoding="utf-8")
     for path in (theirs, tmp_path / "link", tmp_path / "file"):
         with pytest.raises(InputError, match="was not made by dris"):
@@ -43,7 +43,7 @@ def test_what_a_kill_leaves_of_a_folder_is_still_ours(tmp_path, names):
     work.mkdir()
     for name in names:
         (work / name).touch()
-    remove_scratch(made_scratch(work))
+    remove_scratch(make_scratch(work))
     assert not work.exists()
 
 
@@ -67,7 +67,7 @@ def test_whoever_waits_for_a_folder_finds_it_marked(tmp_path):
 
 def test_a_lock_alone_leaves_a_folder_that_is_refused_later(tmp_path):
     # What two processes at the same cell came to before they held its folder.
-    work = made_scratch(tmp_path / "work")
+    work = make_scratch(tmp_path / "work")
     remove_scratch(work)
     with folder_lock(work):
         (work / "part").touch()
@@ -77,7 +77,7 @@ def test_a_lock_alone_leaves_a_folder_that_is_refused_later(tmp_path):
 
 def test_work_that_fails_leaves_its_folder_to_the_next(tmp_path):
     work = tmp_path / "work"
-    (made_scratch(work) / "part").touch()
+    (make_scratch(work) / "part").touch()
     with pytest.raises(FileNotFoundError), scratch(work):
         (work / "another").unlink()
     with scratch(work):

@@ -39,7 +39,7 @@ class Batches:
         self.classes: int | None = None
         self.dtype: np.dtype[Any] | None = None
 
-    def checked(self, ids: Any, logits: Any, targets: Any, epoch: int) -> Batch:
+    def check(self, ids: Any, logits: Any, targets: Any, epoch: int) -> Batch:
         """The batch, or an error that names what is wrong with it; nothing is remembered yet."""
         keys, z, y = as_array(ids), as_array(logits), as_array(targets)
         if z.ndim != 2 or keys.shape != z.shape[:1] or y.shape != keys.shape or z.shape[1] < 2:
@@ -47,12 +47,12 @@ class Batches:
                 "a batch is ids (B,), logits (B, classes) with two classes or more, targets (B,); "
                 f"got shapes {keys.shape}, {z.shape} and {y.shape}"
             )
-        dtype = self._checked_format(z)
+        dtype = self._check_format(z)
         if len(z) == 0:
             return Batch(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64), z, dtype)
         at = self._positions.of(keys)
         self._refuse_not_finite(z, at, dtype, epoch)
-        return Batch(at, self._checked_targets(y, at, z.shape[1], epoch), z, dtype)
+        return Batch(at, self._check_targets(y, at, z.shape[1], epoch), z, dtype)
 
     def remember(self, batch: Batch) -> None:
         """Hold later batches to the labels and the format of this one."""
@@ -60,7 +60,7 @@ class Batches:
         if not self.labels_known:
             self.labels[batch.positions] = batch.labels
 
-    def look(self) -> None:
+    def notice_labels(self) -> None:
         """Notice when every label is known: a comparison is then all that targets need."""
         self.labels_known = bool((self.labels >= 0).all())
 
@@ -87,9 +87,9 @@ class Batches:
             )
         self.labels = np.maximum(self.labels, labels)
         self.classes, self.dtype = classes, None if dtype is None else np.dtype(dtype)
-        self.look()
+        self.notice_labels()
 
-    def _checked_format(self, z: NDArray[Any]) -> np.dtype[Any]:
+    def _check_format(self, z: NDArray[Any]) -> np.dtype[Any]:
         if self.dtype is not None and z.dtype == self.dtype and z.shape[1] == self.classes:
             return self.dtype
         if z.dtype.kind not in "fiu":
@@ -123,7 +123,7 @@ class Batches:
             what = f"logits must be less than {_WIDEST[dtype]:.1e} apart"
         raise InputError(f"{what} in epoch {epoch}; has the model diverged? lower its step size")
 
-    def _checked_targets(
+    def _check_targets(
         self, y: NDArray[Any], at: NDArray[np.intp], classes: int, epoch: int
     ) -> NDArray[np.int64]:
         before = self.labels[at]

@@ -12,7 +12,7 @@ from dris.core.dynamics.trajectories import Column, margins_of, rivals_of, traje
 # batch, and its one float64 copy, a megabyte, still fits a cache (measured: 2^17 or 2^18 is best
 # at 10, 100 and 1,000 classes).
 _WAITING = 1 << 17
-_KINDS: dict[str, Any] = {"correct": np.bool_, "rival": np.int32}
+_DTYPES: dict[str, Any] = {"correct": np.bool_, "rival": np.int32}
 
 
 class EpochBuffer:
@@ -20,7 +20,7 @@ class EpochBuffer:
 
     def __init__(self, examples: int, classes: int, names: Sequence[str], dtype: Any) -> None:
         self._columns: dict[str, Column] = {
-            name: np.zeros(examples, dtype=_KINDS.get(name, dtype)) for name in names
+            name: np.zeros(examples, dtype=_DTYPES.get(name, dtype)) for name in names
         }
         self._turn = np.zeros(examples, dtype=np.int32)  # 0 where nothing was seen yet
         self.count = 0
@@ -49,7 +49,7 @@ class EpochBuffer:
             return int(positions[before > 0][0])
         turn = np.arange(1, len(positions) + 1, dtype=np.int32)
         self._turn[positions] = turn
-        kept = self._turn[positions]  # a later twin overwrites the earlier one's turn
+        kept = self._turn[positions]  # a later copy overwrites the earlier one's turn
         if kept.tobytes() != turn.tobytes():
             self._turn[positions] = 0
             return int(positions[kept != turn][0])
@@ -71,7 +71,7 @@ class EpochBuffer:
             rows = slice(start, start + len(queue.positions))
             size = len(positions[rows])
             if queue.size + size > len(queue.positions):
-                self._work_out(queue)
+                self._compute(queue)
             to = slice(queue.size, queue.size + size)
             queue.positions[to] = positions[rows]
             queue.labels[to] = labels[rows]
@@ -83,21 +83,21 @@ class EpochBuffer:
     def columns(self) -> dict[str, Column]:
         """The columns so far; what was not seen holds zeros."""
         if self._queue is not None:
-            self._work_out(self._queue)
+            self._compute(self._queue)
             self._queue = None
         return self._columns
 
-    def _work_out(self, queue: "_Queue") -> None:
+    def _compute(self, queue: "_Queue") -> None:
         waiting = slice(0, queue.size)
         at = queue.positions[waiting]
         work = trajectories_of if "loss" in self._columns else margins_of
-        found = work(queue.logits[waiting], queue.labels[waiting])
+        made = work(queue.logits[waiting], queue.labels[waiting])
         if "gradient_norm" in self._columns:
-            found["gradient_norm"] = found["error_norm"] * queue.lengths[waiting]
+            made["gradient_norm"] = made["error_norm"] * queue.lengths[waiting]
         if "rival" in self._columns:
-            found["rival"] = rivals_of(queue.logits[waiting], queue.labels[waiting])
+            made["rival"] = rivals_of(queue.logits[waiting], queue.labels[waiting])
         for name, column in self._columns.items():
-            column[at] = found[name]
+            column[at] = made[name]
         queue.size = 0
 
     def clash(self, other: "EpochBuffer") -> int | None:
@@ -110,7 +110,7 @@ class EpochBuffer:
         return int(at[0]) if at.size else None
 
     def fill(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take over from the arrays of another sweep what this one has not seen."""
+        """Take over from the arrays of another buffer what this one has not seen."""
         new = state["seen"] & ~self.seen
         for name, column in self.columns().items():
             column[new] = state[name][new]
@@ -118,7 +118,7 @@ class EpochBuffer:
         self.count += int(new.sum())
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Everything a sweep is, as (N,) arrays of its own."""
+        """All of it, as (N,) arrays of its own."""
         return {"seen": self.seen, **{n: c.copy() for n, c in self.columns().items()}}
 
 

@@ -1,7 +1,7 @@
 """Follows one model through training and hands back its `Dynamics`; for any training loop.
 
-A hand-written PyTorch loop, recording what the model says of each batch it trains on (`loader`
-yields ids, inputs and labels; ids are 0..N-1 here):
+A hand-written PyTorch loop that records each training batch (`loader` yields ids, inputs and
+labels; ids are 0..N-1 here):
 
     recorder = Recorder(len(dataset))
     for epoch in range(20):
@@ -117,7 +117,7 @@ class Recorder:
         every epoch. `features` (B, F) go with gradient_norm=True (record="scored" wants them in
         `snapshot` only). An error leaves the recorder as it was.
         """
-        self._open = self._taken("update", self._open, ids, logits, targets, features)
+        self._open = self._take("update", self._open, ids, logits, targets, features)
 
     def snapshot(self, ids: Any, logits: Any, targets: Any, features: Any = None) -> None:
         """Record a batch of the scored epoch's eval-mode pass (record="scored" only)."""
@@ -126,19 +126,19 @@ class Recorder:
                 f'snapshot belongs to epoch {self.scored_epoch} of record="scored"; '
                 f'this is epoch {self.epoch} of record="{self.record}", use update'
             )
-        self._snapshot = self._taken("snapshot", self._snapshot, ids, logits, targets, features)
+        self._snapshot = self._take("snapshot", self._snapshot, ids, logits, targets, features)
 
-    def _taken(
+    def _take(
         self,
         call: str,
-        sweep: EpochBuffer | None,
+        buffer: EpochBuffer | None,
         ids: Any,
         logits: Any,
         targets: Any,
         features: Any,
     ) -> EpochBuffer:
-        """The sweep with a batch added to it; nothing changes unless all of the batch is well."""
-        batch = self._batches.checked(ids, logits, targets, self._epoch)
+        """The buffer with a batch added to it; an error in the batch changes nothing."""
+        batch = self._batches.check(ids, logits, targets, self._epoch)
         names = self._columns[call]
         lengths = None
         if ("gradient_norm" in names) != (features is not None):
@@ -149,17 +149,17 @@ class Recorder:
             )
         if features is not None:
             lengths = self._batches.lengths(features, batch, self._epoch)
-        if sweep is None:
-            sweep = EpochBuffer(len(self.ids), batch.logits.shape[1], names, batch.dtype)
-        twice = sweep.claim(batch.positions)
+        if buffer is None:
+            buffer = EpochBuffer(len(self.ids), batch.logits.shape[1], names, batch.dtype)
+        twice = buffer.claim(batch.positions)
         if twice is not None:
             raise InputError(
                 f"id {self.ids[twice]!s} came twice in epoch {self._epoch}; "
                 "close each epoch with end_epoch(), and sample without replacement"
             )
         self._batches.remember(batch)
-        sweep.add(batch.positions, batch.labels, batch.logits, lengths)
-        return sweep
+        buffer.add(batch.positions, batch.labels, batch.logits, lengths)
+        return buffer
 
     def missing(self) -> NDArray[Any]:
         """The ids that the open epoch has not seen, in the order of `ids`."""
@@ -178,7 +178,7 @@ class Recorder:
             self._refuse_gaps(self._open, f"epoch {self.epoch}")
             if scored:
                 self._refuse_gaps(self._snapshot, f"the snapshot of epoch {self.epoch}")
-        self._batches.look()
+        self._batches.notice_labels()
         self._open.columns()  # works out what still waits, and frees its room
         self._closed.append(self._open)
         self._open = None
@@ -191,8 +191,8 @@ class Recorder:
             columns = self._closed.pop(0).columns()
             self._totals.add(columns["margin"][None], columns["correct"][None])
 
-    def _refuse_gaps(self, sweep: EpochBuffer | None, what: str) -> None:
-        gaps = self.ids if sweep is None else self.ids[sweep.missing()]
+    def _refuse_gaps(self, buffer: EpochBuffer | None, what: str) -> None:
+        gaps = self.ids if buffer is None else self.ids[buffer.missing()]
         if len(gaps):
             more = ", …" if len(gaps) > 5 else ""
             raise InputError(
@@ -209,13 +209,13 @@ class Recorder:
         record="scored" gives the summary form. Join models with `Dynamics.merge`.
         """
         first = self._epoch - len(self._closed)
-        for e, sweep in enumerate(self._closed, first):
-            self._refuse_gaps(sweep, f"epoch {e}")
+        for e, buffer in enumerate(self._closed, first):
+            self._refuse_gaps(buffer, f"epoch {e}")
         if self._epoch == 1:
             raise InputError("nothing recorded yet; close an epoch with end_epoch()")
         given: dict[str, Any] = {"labels": self._batches.labels.copy(), "ids": self.ids}
         if self.record == "all":
-            columns = _stacked(self._closed)
+            columns = _stack(self._closed)
             del columns["seen"]
             given |= {name: column[None] for name, column in columns.items()}
             return Dynamics.from_arrays(**given, scored_epoch=self.scored_epoch)
@@ -249,10 +249,10 @@ class Recorder:
         }
         groups: dict[str, Mapping[str, Any]] = {"totals": self._totals.state()}
         if self._closed:
-            groups["closed"] = _stacked(self._closed)
-        for name, sweep in (("open", self._open), ("snapshot", self._snapshot)):
-            if sweep is not None:
-                groups[name] = sweep.state()
+            groups["closed"] = _stack(self._closed)
+        for name, buffer in (("open", self._open), ("snapshot", self._snapshot)):
+            if buffer is not None:
+                groups[name] = buffer.state()
         return state | {f"{g}/{n}": a for g, group in groups.items() for n, a in group.items()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -272,14 +272,14 @@ class Recorder:
                     "make the recorder with the arguments it had then"
                 )
         try:
-            groups = _grouped(state, len(self.ids))
+            groups = _group(state, len(self.ids))
             totals = TotalsAccumulator.resume(groups["totals"])
             closed = [
-                self._restored("update", state, {n: a[e] for n, a in groups["closed"].items()})
+                self._restore("update", state, {n: a[e] for n, a in groups["closed"].items()})
                 for e in range(len(groups["closed"]["seen"]) if "closed" in groups else 0)
             ]
             opened, snapshot = (
-                self._restored(call, state, groups[name]) if name in groups else None
+                self._restore(call, state, groups[name]) if name in groups else None
                 for call, name in (("update", "open"), ("snapshot", "snapshot"))
             )
             epoch = int(state["epoch"])
@@ -289,13 +289,13 @@ class Recorder:
         self._epoch, self._totals, self._closed = epoch, totals, closed
         self._open, self._snapshot = opened, snapshot
 
-    def _restored(
+    def _restore(
         self, call: str, state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
     ) -> EpochBuffer:
         dtype = np.dtype(state["dtype"])
-        sweep = EpochBuffer(len(self.ids), int(state["classes"]), self._columns[call], dtype)
-        sweep.fill(arrays)
-        return sweep
+        buffer = EpochBuffer(len(self.ids), int(state["classes"]), self._columns[call], dtype)
+        buffer.fill(arrays)
+        return buffer
 
     def merge(self, others: "Iterable[Recorder | Mapping[str, Any]]") -> None:
         """Take in recorders, or their state dicts, that saw other examples of the same epochs.
@@ -321,23 +321,23 @@ class Recorder:
         >>> one.dynamics().margin.tolist()
         [[[1.0, -3.0]]]
         """
-        merged = self._twin(self.state_dict())
+        merged = self._copy(self.state_dict())
         for k, other in enumerate(others, 1):
             part = other.state_dict() if isinstance(other, Recorder) else other
-            merged._absorb(self._twin(part), k)
+            merged._absorb(self._copy(part), k)
         merged._add_up()
         self.load_state_dict(merged.state_dict())
 
-    def _twin(self, state: Mapping[str, Any]) -> "Recorder":
-        twin = Recorder(
+    def _copy(self, state: Mapping[str, Any]) -> "Recorder":
+        copy = Recorder(
             self.ids,
             record=self.record,
             scored_epoch=self.scored_epoch,
             gradient_norm=self.gradient_norm,
             rival=self.rival,
         )
-        twin.load_state_dict(state)
-        return twin
+        copy.load_state_dict(state)
+        return copy
 
     def _absorb(self, part: "Recorder", k: int) -> None:
         """Fill the gaps with what `part`, which nobody else holds, has seen."""
@@ -370,13 +370,13 @@ class Recorder:
         self._snapshot = self._snapshot or part._snapshot
 
 
-def _stacked(sweeps: list[EpochBuffer]) -> dict[str, Column]:
-    """The arrays of several sweeps as (epoch, example), "seen" among them."""
-    states = [{"seen": sweep.seen} | sweep.columns() for sweep in sweeps]
+def _stack(buffers: list[EpochBuffer]) -> dict[str, Column]:
+    """The arrays of several buffers as (epoch, example), "seen" among them."""
+    states = [{"seen": buffer.seen} | buffer.columns() for buffer in buffers]
     return {name: np.stack([state[name] for state in states]) for name in states[0]}
 
 
-def _grouped(state: Mapping[str, Any], n: int) -> dict[str, dict[str, Any]]:
+def _group(state: Mapping[str, Any], n: int) -> dict[str, dict[str, Any]]:
     """The flat "group/name" keys of a state as one dict per group, arrays over n examples."""
     groups: dict[str, dict[str, Any]] = {}
     for key, value in state.items():

@@ -46,8 +46,8 @@ def folder_lock(folder: Path, *, wait: bool = True) -> Iterator[None]:
 def is_lock(path: Path) -> bool:
     """Whether a file holds what a lock does: nothing, or the number of a process."""
     try:
-        found = path.lstat()
-        if not stat.S_ISREG(found.st_mode) or found.st_size > 20:
+        about = path.lstat()
+        if not stat.S_ISREG(about.st_mode) or about.st_size > 20:
             return False
         held = path.read_bytes()
     except FileNotFoundError:
@@ -98,7 +98,7 @@ def _acquire(folder: Path, wait: bool) -> "BaseFileLock":
             try:
                 lock.acquire(timeout=_MOMENT, poll_interval=_POLL)
             except Timeout:
-                _tell_holder(folder, wait)
+                _name_holder(folder, wait)
                 lock.acquire(timeout=-1, poll_interval=_POLL)
         except FileNotFoundError:
             continue  # the folder was cleaned away in between
@@ -111,7 +111,7 @@ def _acquire(folder: Path, wait: bool) -> "BaseFileLock":
         lock.release()  # a lock on a folder that was cleaned away holds nothing
 
 
-def _tell_holder(folder: Path, wait: bool) -> None:
+def _name_holder(folder: Path, wait: bool) -> None:
     """Say who holds the folder, as an error where nobody waits for them."""
     held = b""
     with suppress(OSError):

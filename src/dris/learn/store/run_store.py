@@ -23,19 +23,7 @@ from dris.core.errors import InputError
 from dris.core.files import plain_bytes
 from dris.core.sanitize import from_json
 from dris.learn.store.locks import LOCK, LockedError, folder_lock, is_lock, is_locked
-from dris.learn.store.runs import DONE, FORMAT, KEY, Checkpoint, Outcome, Run, is_leftover, is_name
-
-__all__ = [
-    "Checkpoint",
-    "Cleaned",
-    "Outcome",
-    "Run",
-    "RunInfo",
-    "RunState",
-    "Store",
-    "Tally",
-    "fingerprint",
-]
+from dris.learn.store.runs import DONE, FORMAT, KEY, Run, is_leftover, is_name
 
 RunState = Literal["done", "unfinished", "running", "damaged", "other format"]
 _NAME = re.compile(r"[0-9a-f]{32}")
@@ -134,7 +122,7 @@ class Store:
         """
         removed: list[tuple[str, int]] = []
         for rest in self._folders(_REMOVED):
-            removed += _emptied(rest)
+            removed += _empty(rest)
         for folder in self._folders(_NAME):
             # Judged under the lock: a run that looked unfinished may just have been finished.
             left = False  # of it, where an open lock cannot be removed: Windows
@@ -143,28 +131,27 @@ class Store:
                 useless = info.state in ("damaged", "other format")
                 useless = useless or (unfinished and info.state == "unfinished")
                 useless = useless or (keep is not None and not keep(info))
-                removed += [_removed(folder)] if useless else _tidied(folder)
+                removed += [_remove(folder)] if useless else _tidy(folder)
                 left = useless and folder.exists()
             if left and [path.name for path in folder.iterdir()] == [LOCK]:
-                _emptied(folder)
+                _empty(folder)
         names = tuple(name for name, _ in removed)
         return Cleaned(names, sum(size for _, size in removed), self.foreign())
 
     def foreign(self) -> tuple[str, ...]:
         """The folders that have the name of a run and hold what no run wrote; never removed."""
         mine = self._folders(_NAME)
-        found = [f for f in self._listed() if _NAME.fullmatch(f.name) and f not in mine]
-        found += [f for f in [*mine, *self._folders(_REMOVED)] if _others(f)]
-        return tuple(f.name for f in found)
+        named = [f for f in self._listed() if _NAME.fullmatch(f.name) and f not in mine]
+        mixed = [f for f in [*mine, *self._folders(_REMOVED)] if _others(f)]
+        return tuple(f.name for f in named + mixed)
 
     def _folders(self, pattern: re.Pattern[str]) -> list[Path]:
         """The folders of that name which are ours; a rest is, by a name that is drawn at random."""
-        found = [f for f in self._listed() if pattern.fullmatch(f.name)]
-        return [f for f in found if pattern is _REMOVED or _is_run(f)]
+        named = [f for f in self._listed() if pattern.fullmatch(f.name)]
+        return [f for f in named if pattern is _REMOVED or _is_run(f)]
 
     def _listed(self) -> list[Path]:
-        found = sorted(self.root.iterdir()) if self.root.is_dir() else []
-        return [f for f in found if f.is_dir()]
+        return [f for f in sorted(self.root.iterdir()) if f.is_dir()] if self.root.is_dir() else []
 
 
 def fingerprint(*arrays: ArrayLike) -> str:
@@ -251,12 +238,12 @@ def _key_of(folder: Path) -> tuple[Mapping[str, Any] | None, int]:
 
 def _files(folder: Path, *, own: bool = False) -> list[os.stat_result]:
     """All but the lock; only what a run wrote, if asked."""
-    found = []
+    files = []
     for path in folder.iterdir():
         if path.name != LOCK and (not own or _is_own(path.name)):
             with suppress(FileNotFoundError):  # a running process may have renamed it by now
-                found.append(path.stat())
-    return found
+                files.append(path.stat())
+    return files
 
 
 def _is_run(folder: Path) -> bool:
@@ -287,21 +274,21 @@ def _is_own(name: str) -> bool:
     return name == LOCK or is_name(name) or is_leftover(name)
 
 
-def _removed(folder: Path) -> tuple[str, int]:
+def _remove(folder: Path) -> tuple[str, int]:
     """Remove a run in one step, under its lock: killed half-way, only a marked rest is left."""
     size = sum(f.st_size for f in _files(folder))
     if _others(folder):  # a person's files keep their place, and the run's go from around them
-        return folder.name, sum(size for _, size in _emptied(folder))
+        return folder.name, sum(size for _, size in _empty(folder))
     name = folder.name
     try:
         folder = folder.rename(folder.with_name(f".{name}.{uuid.uuid4().hex}.removed"))
     except PermissionError:  # Windows renames no folder whose lock is open
         (folder / DONE).unlink(missing_ok=True)  # first: the rest is not taken for a whole run
-    _emptied(folder)
+    _empty(folder)
     return name, size
 
 
-def _emptied(folder: Path) -> list[tuple[str, int]]:
+def _empty(folder: Path) -> list[tuple[str, int]]:
     """Remove the files of a run, and their folder when nothing else is in it."""
     size = sum(f.st_size for f in _files(folder, own=True))
     before = list(folder.iterdir())
@@ -317,7 +304,7 @@ def _emptied(folder: Path) -> list[tuple[str, int]]:
     return [(folder.name, size)] if len(_others(folder)) < len(before) or not before else []
 
 
-def _tidied(folder: Path) -> list[tuple[str, int]]:
+def _tidy(folder: Path) -> list[tuple[str, int]]:
     removed = []
     for path in sorted(path for path in folder.iterdir() if is_leftover(path.name)):
         removed.append((f"{folder.name}/{path.name}", path.stat().st_size))

@@ -132,12 +132,7 @@ class Run:
             if (self.folder / DYNAMICS).stat().st_size != mark["bytes"]:
                 return None
             return Dynamics.load(self.folder / DYNAMICS)
-        except (
-            OSError,
-            ValueError,
-            KeyError,
-            TypeError,
-        ):  # InputError, for damage, is a ValueError
+        except (OSError, ValueError, KeyError, TypeError):  # InputError, of damage, is a ValueError
             return None
 
     def outcome(self) -> Outcome:
@@ -210,7 +205,7 @@ class Run:
 
     def _save(self, first: int, records: Sequence[Arrays], state: Arrays) -> None:
         epochs = str(first) if len(records) == 1 else f"{first} and those after it"
-        with _told(f"epoch {epochs} could not be saved, the epochs before it are kept"):
+        with _explaining(f"epoch {epochs} could not be saved, the epochs before it are kept"):
             if first == 1:
                 (self.folder / STATE).unlink(missing_ok=True)
             for epoch, record in enumerate(records, first):
@@ -221,14 +216,14 @@ class Run:
     def finish(self, result: Dynamics | Outcome, *, seconds: float) -> None:
         """Keep the result, drop the epochs; the time it took goes into a file of its own."""
         self._must_hold("finish")
-        with _told("the result could not be saved, all epochs are kept"):
+        with _explaining("the result could not be saved, all epochs are kept"):
             # A result in place is a finished run, so the time it took must be there before.
             write_atomically(self.folder / TIMING, [_json({"seconds": float(seconds)})])
             if isinstance(result, Dynamics):
                 result.save(self.folder / DYNAMICS)
             else:
                 self._write(OUTCOME, result.arrays, result.epochs, result.note)
-        with _told("the result is kept, but could not be marked as done"):
+        with _explaining("the result is kept, but could not be marked as done"):
             self._seal()
 
     # -- inside -----------------------------------------------------------------------------
@@ -338,7 +333,7 @@ def _json(value: Any) -> bytes:
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
+def _explaining(what: str) -> Iterator[None]:
     """Say what an error of the disk means for the run."""
     try:
         yield

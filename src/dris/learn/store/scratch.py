@@ -11,7 +11,7 @@ from dris.core.temporaries import remove_left
 from dris.learn.store.locks import LOCK, folder_lock
 
 MARK = "made-by-dris"
-_SAYS = b"Work in progress of dris; the command that made this folder removes it at its end.\n"
+_TEXT = b"Work in progress of dris; the command that made this folder removes it at its end.\n"
 
 
 @contextmanager
@@ -21,16 +21,16 @@ def scratch(folder: Path, *, wait: bool = True) -> Iterator[Path]:
     Work that fails or is killed leaves it to the next. Without `wait`, a folder that another
     process holds is an error.
     """
-    with folder_lock(made_scratch(folder), wait=wait):
-        yield made_scratch(folder)  # anew, when another process has just removed it
+    with folder_lock(make_scratch(folder), wait=wait):
+        yield make_scratch(folder)  # anew, when another process has just removed it
         remove_scratch(folder)
 
 
-def made_scratch(folder: Path) -> Path:
+def make_scratch(folder: Path) -> Path:
     """The folder with its mark, made when it is not there; one that others made is refused."""
     _refuse_foreign(folder)
     if not (make_folder(folder) / MARK).exists():
-        write_atomically(folder / MARK, [_SAYS])
+        write_atomically(folder / MARK, [_TEXT])
     return folder
 
 

@@ -15,7 +15,7 @@ from dris.learn.trainers.networks.sources import (  # noqa: E402
     DatasetSource,
     TensorSource,
     crop_and_flip,
-    drawn_crops,
+    draw_crops,
     on_device,
 )
 
@@ -23,7 +23,7 @@ CPU = torch.device("cpu")
 
 
 def cropped(batch, seed):
-    (crops,) = drawn_crops([len(batch)], CPU, rng=np.random.default_rng(seed))
+    (crops,) = draw_crops([len(batch)], CPU, rng=np.random.default_rng(seed))
     return crop_and_flip(batch, crops)
 
 
@@ -227,10 +227,10 @@ def test_places_and_flips_are_drawn_uniformly_and_apart():
 
 def test_crops_and_positions_of_many_batches_are_those_of_one_after_the_other():
     sizes, rng = [3, 1, 4], np.random.default_rng(2)
-    one_by_one = [drawn_crops([n], CPU, rng=rng)[0] for n in sizes]
-    together = drawn_crops(sizes, CPU, rng=np.random.default_rng(2))
+    one_by_one = [draw_crops([n], CPU, rng=rng)[0] for n in sizes]
+    together = draw_crops(sizes, CPU, rng=np.random.default_rng(2))
     assert all(torch.equal(a, b) for a, b in zip(one_by_one, together, strict=True))
-    other = drawn_crops(sizes[::-1], CPU, rng=np.random.default_rng(2))  # the twin: another order
+    other = draw_crops(sizes[::-1], CPU, rng=np.random.default_rng(2))  # the twin: another order
     assert not torch.equal(torch.cat(together, 1), torch.cat(other, 1))
     batches = [np.arange(n) for n in sizes]
     assert [at.tolist() for at in on_device(batches, CPU)] == [at.tolist() for at in batches]

@@ -1,6 +1,6 @@
 """Run a backbone once over the data and keep what it makes of each example.
 
-The features go to `train_heads`; with a store they are computed once and mapped from then on.
+With a store they are computed once and mapped from then on.
 """
 # ruff: noqa: E402  # The sentence about a missing torch must come before the first import of it.
 

@@ -25,7 +25,7 @@ from dris.learn.trainers.networks.sources import (
     Positions,
     Source,
     crop_and_flip,
-    drawn_crops,
+    draw_crops,
     on_device,
 )
 from dris.learn.trainers.schedules import Passes, Schedule
@@ -132,7 +132,6 @@ class Network(Training):
 
     @property
     def schedule(self) -> Schedule:
-        """What an epoch trains on."""
         return self._schedule
 
     @schedule.setter
@@ -142,10 +141,7 @@ class Network(Training):
         self._weights = None if weights is None else torch.from_numpy(weights).to(self._device)
 
     def train_epoch(self, epoch: int, on_batch: OnBatch | None = None) -> float:
-        """The schedule's batches of an epoch, one step each; the mean of the steps' losses.
-
-        `on_batch` sees positions and logits of every training batch, on a GPU of several at once.
-        """
+        """`on_batch` sees positions and logits of every training batch, on a GPU of several."""
         batches = self._schedule.batches(epoch)
         # What the steps need of the host is moved before them: a step that copies waits for it.
         where, crops = on_device(batches, self._device), self._crops(epoch, batches)
@@ -155,23 +151,22 @@ class Network(Training):
         with torch.random.fork_rng(devices=_cuda(self._device)):
             self._seed_dropout(epoch)
             losses: list[Tensor] = []
-            said: list[Tensor] = []
+            answers: list[Tensor] = []
             for step, (at, x) in enumerate(zip(where, self._source.batches(batches), strict=True)):
                 if crops is not None:
                     x = crop_and_flip(x, crops[step])
                 logits, loss = self._step(at, x, first + step)
                 losses.append(loss)
                 if on_batch is not None:
-                    said.append(logits)
+                    answers.append(logits)
                 done = step + 1
                 if done % often == 0 or done == len(batches):
                     total += _sum_of_finite(losses, epoch, done)
                     if on_batch is not None:
-                        _hand_on(batches[done - len(said) : done], said, on_batch)
+                        _hand_on(batches[done - len(answers) : done], answers, on_batch)
         return total / len(batches)
 
     def refuse_broken_weights(self) -> None:
-        """Stop when the last step has left a weight or a buffer that is not finite."""
         state = self.model.state_dict()
         # One wait for all of them.
         finite = torch.stack([torch.isfinite(tensor).all() for tensor in state.values()]).tolist()
@@ -222,7 +217,6 @@ class Network(Training):
     def measure(
         self, positions: Positions, *, hidden: bool = False
     ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-        """Logits (and penultimate features) in eval mode, without augmentation."""
         if hidden and not isinstance(self.model, Classifier):
             raise InputError(
                 f"{type(self.model).__name__} does not say what its last layer reads, so it has no "
@@ -249,7 +243,6 @@ class Network(Training):
         return logits, torch.cat([p[1].float().cpu() for p in parts if p[1] is not None]).numpy()
 
     def accuracy(self, x: NDArray[Any], y: NDArray[np.int64]) -> float:
-        """The share of other examples, normalised like the training data, that it gets right."""
         kept, self._source = self._source, self._source.like(x)
         try:
             logits, _ = self.measure(np.arange(len(x)))
@@ -258,7 +251,6 @@ class Network(Training):
         return float((logits.argmax(axis=1) == y).mean())
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Weights, buffers and momentum, copied: all that a later epoch depends on."""
         out = {f"model.{n}": _copied(t) for n, t in self.model.state_dict().items()}
         for i, parameter in enumerate(self.model.parameters()):
             momentum = self._optimizer.state.get(parameter, {}).get("momentum_buffer")
@@ -267,7 +259,6 @@ class Network(Training):
         return out
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Go on from what `state` gave."""
         weights = {
             n.removeprefix("model."): torch.from_numpy(np.array(a))
             for n, a in state.items()
@@ -281,7 +272,7 @@ class Network(Training):
                 self._optimizer.state[parameter]["momentum_buffer"] = momentum
 
     def _seed_dropout(self, epoch: int) -> None:
-        """Only the generators that fork_rng restores; torch.manual_seed would reseed every GPU."""
+        # Only the generators that fork_rng restores; torch.manual_seed would reseed every GPU.
         seed = seed_for(self._seed, *self._stream, "dropout", epoch)
         torch.default_generator.manual_seed(seed)
         for index in _cuda(self._device):
@@ -291,7 +282,7 @@ class Network(Training):
         if not self.recipe.augment or len(self._source.shape) != 3:
             return None
         rng = rng_for(self._seed, *self._stream, "augment", epoch)
-        return drawn_crops([len(at) for at in batches], self._device, rng=rng)
+        return draw_crops([len(at) for at in batches], self._device, rng=rng)
 
     def _precision(self) -> Any:
         """bfloat16 for a step; losses that are ranked are measured in float32, where few tie."""
@@ -321,10 +312,10 @@ def _sum_of_finite(losses: list[Tensor], epoch: int, step: int) -> float:
     return math.fsum(values)
 
 
-def _hand_on(batches: list[Positions], said: list[Tensor], on_batch: OnBatch) -> None:
-    """The logits of some steps by one copy; `said` are those not handed on yet."""
-    logits = torch.split(torch.cat(said).cpu(), [len(at) for at in batches])
-    said.clear()
+def _hand_on(batches: list[Positions], answers: list[Tensor], on_batch: OnBatch) -> None:
+    """The logits of some steps by one copy; `answers` are those not handed on yet."""
+    logits = torch.split(torch.cat(answers).cpu(), [len(at) for at in batches])
+    answers.clear()
     for at, each in zip(batches, logits, strict=True):
         on_batch(at, each)
 

@@ -46,20 +46,18 @@ class ImportanceSampler(Sampler[int]):
 
     Args:
         plan: What `dris.importance` returns; or leave it out and pass weights.
-        weights: How often to draw each example, relative to the others: any vector of numbers, 0 or
-            more, as `WeightedRandomSampler` takes it.
+        weights: How often to draw each example, relative to the others, 0 or more.
         seed: Names the draws, together with the epoch.
         num_samples: Draws per epoch over all ranks; N when not given.
         rank: Which process of distributed training this is.
         world_size: How many there are. Rank r takes every world_size-th draw from the r-th on;
-            up to world_size − 1 draws more than num_samples make all of them equally long, and
-            the first num_samples are those of a single process.
+            up to world_size − 1 draws more than num_samples make all of them equally long.
         replacement: False draws each example at most once per epoch: a systematic sample, which
             includes example i with probability π = min(1, c·q).
 
     Attributes:
-        weights: What a draw of each example counts, a float32 tensor: 1/(Nq), or n/(Nπ) without
-            replacement, to the power of the plan's exponent; 0 for what is never drawn.
+        weights: Of each example's draw, a float32 tensor: 1/(Nq), or n/(Nπ) without replacement,
+            to the power of the plan's exponent; 0 for what is never drawn.
 
     >>> import dris
     >>> sampler = ImportanceSampler(dris.importance([0, 1, 2], smoothing=1.0), seed=0)
@@ -114,16 +112,13 @@ class ImportanceSampler(Sampler[int]):
 
     @property
     def rank(self) -> int:
-        """Which process of distributed training this is."""
         return self._rank
 
     @property
     def world_size(self) -> int:
-        """How many processes there are."""
         return self._world_size
 
     def __len__(self) -> int:
-        """How many indices an epoch yields on this rank."""
         return -(-self.num_samples // self.world_size)
 
     def __iter__(self) -> Iterator[int]:
@@ -174,10 +169,8 @@ class ImportanceSampler(Sampler[int]):
     def state_dict(self, *, position: int | None = None) -> dict[str, Any]:
         """Where the sampler stands, as JSON values; any rank's serves all of them.
 
-        Args:
-            position: How many indices of the epoch training has used on each rank, where that
-                is less than this sampler has yielded: the workers of a DataLoader fetch ahead,
-                so with workers pass `batches * batch_size`.
+        The workers of a DataLoader fetch ahead: with workers pass as `position` how many indices
+        of the epoch training has used on each rank, `batches * batch_size`.
         """
         if position is None:
             position = self._position

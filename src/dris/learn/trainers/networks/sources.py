@@ -73,7 +73,6 @@ class TensorSource:
         return len(self.tensor)
 
     def batches(self, positions: Sequence[Positions]) -> Iterator[Tensor]:
-        """Gather, convert and normalise; images in channels_last order."""
         for at in on_device(positions, self._device):
             # Not self.tensor[at]: that moves element by element and is five times slower.
             batch = self.tensor.index_select(0, at)
@@ -82,7 +81,6 @@ class TensorSource:
             yield (batch - self._shift) * self._scale if self.tensor.dtype == torch.uint8 else batch
 
     def like(self, x: Any) -> "TensorSource":
-        """Other examples with the mean and deviation of these."""
         return TensorSource(x, self._device, like=self)
 
 
@@ -104,7 +102,6 @@ class DatasetSource:
         return len(self._dataset)  # type: ignore[arg-type]
 
     def batches(self, positions: Sequence[Positions]) -> Iterator[Tensor]:
-        """One DataLoader over the given batches, in their order."""
         order = [at.tolist() for at in positions]
         loader: DataLoader[Any] = DataLoader(
             self._dataset,
@@ -121,7 +118,6 @@ class DatasetSource:
             yield x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x
 
     def like(self, x: Any) -> "DatasetSource":
-        """Another data set, read the same way."""
         return DatasetSource(x, self._device, workers=self._workers)
 
 
@@ -131,13 +127,10 @@ def on_device(batches: Sequence[Positions], device: torch.device) -> tuple[Tenso
     return torch.split(flat, [len(at) for at in batches])
 
 
-def drawn_crops(
+def draw_crops(
     sizes: Sequence[int], device: torch.device, *, rng: np.random.Generator
 ) -> tuple[Tensor, ...]:
-    """How far down and right each image of every batch is cropped, and whether it is flipped.
-
-    Drawn batch by batch, each (3, images), and moved by one copy.
-    """
+    """Offsets down and right of each image's crop, and flips: each batch (3, images)."""
     drawn = []
     for n in sizes:
         offsets = rng.integers(0, 2 * PADDING + 1, (2, n))
