@@ -18,7 +18,6 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 _NEED_TORCH = (
     "trainers/networks/*.py",
-    "trainers/stacked/torch_stack.py",
     "online.py",
 )
 NEED_TORCH = [

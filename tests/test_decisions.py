@@ -14,7 +14,7 @@ from dris.core.select.selection import remove_bottom
 from dris.learn.targets import step_batches
 from dris.learn.trainers.estimators import estimator as estimators
 from dris.learn.trainers.estimators.predictions import penultimate_of
-from dris.learn.trainers.stacked.numpy_stack import NumpyStack
+from dris.learn.trainers.stacked.stack import Stack
 
 SOURCE = Path(dris.__file__).parent
 
@@ -56,7 +56,7 @@ def test_the_gradient_norm_is_that_of_the_last_layer(model, monkeypatch):
         return seen["hidden"]
 
     monkeypatch.setattr(estimators, "penultimate_of", spy)
-    asked = NumpyStack.answers
+    asked = Stack.answers
 
     def watched(stack, *given, **how):
         _, weight, bias = stack._layers(stack._weights.copy())
@@ -64,7 +64,7 @@ def test_the_gradient_norm_is_that_of_the_last_layer(model, monkeypatch):
         seen.update(hidden=hidden, weight=weight[0], bias=bias[0])
         return asked(stack, *given, **how)
 
-    monkeypatch.setattr(NumpyStack, "answers", watched)
+    monkeypatch.setattr(Stack, "answers", watched)
     x, y = blobs(3)
     how = {"proxies": 1, "epochs": 2, "model": model, "workers": 1}
     recorded = dris.train_proxies(x, y, **how, gradient_norm=True).column("gradient_norm")[0, -1]

@@ -439,7 +439,6 @@ THEMSELVES = {
     "scorefile": "into the writer's temporary name",
     "shards": "into scratch space that has a mark",
     "dynamics_file": "where a caller of the library says",
-    "featurefile": "features named by the hash of what they are, in the store",
     "runs": "the store: files of its own names in a folder named by a hash",
     "run_store": "the store: removes files of its own names",
     "scratch": "scratch space that has a mark",

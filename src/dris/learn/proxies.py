@@ -193,7 +193,8 @@ def train_proxies(
         test: Held-out (x, y); each proxy's accuracy on them goes into the provenance.
         workers: Processes, or for stacked models threads, to train in, all cores unless given;
             the result is the same.
-        device: "cpu" (one thread per process), "cuda" (one proxy per GPU at a time) or "cuda:1".
+        device: Of networks: "cpu" (one thread per process), "cuda" (one proxy per GPU at a time) or
+            "cuda:1". Everything else trains on the CPU.
         store: Folder that keeps finished proxies and, but for scikit-learn's, their epochs:
             killed work goes on from there.
         progress: Called with (epochs done, epochs in all) as they finish.

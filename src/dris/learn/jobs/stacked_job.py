@@ -27,7 +27,6 @@ from dris.learn.trainers.job import (
 from dris.learn.trainers.registry import one_thread
 from dris.learn.trainers.schedules import Passes
 from dris.learn.trainers.stacked.head import head_of
-from dris.learn.trainers.stacked.numpy_stack import NumpyStack
 from dris.learn.trainers.stacked.stack import Answers, Stack
 from dris.learn.trainers.stacked.stack_record import Columns, StackRecord, Wanted, Writer
 from dris.learn.trainers.trainer import Stream
@@ -133,18 +132,17 @@ def stack_for(
         Passes(r, job.recipe.batch_size, job.seed, stream, batch_count=steps)
         for r, stream in zip(rows, models, strict=True)
     ]
-    given = (data.x, data.y, job.classes, job.recipe)
-    how: dict[str, Any] = {
-        "hidden": head_of(job.model).hidden,
-        "seed": job.seed,
-        "streams": models,
-        "schedules": passes,
-    }
-    if job.device == "cpu":
-        return NumpyStack(*given, **how, threads=threads)
-    from dris.learn.trainers.stacked.torch_stack import TorchStack
-
-    return TorchStack(*given, **how, device=job.device)
+    return Stack(
+        data.x,
+        data.y,
+        job.classes,
+        job.recipe,
+        hidden=head_of(job.model).hidden,
+        seed=job.seed,
+        streams=models,
+        schedules=passes,
+        threads=threads,
+    )
 
 
 def _measure(

@@ -25,7 +25,7 @@ from dris.learn.store.run_store import Store
 from dris.learn.trainers.folds import copies_in
 from dris.learn.trainers.job import Data, Job, folds_for
 from dris.learn.trainers.schedules import Passes
-from dris.learn.trainers.stacked import numpy_stack
+from dris.learn.trainers.stacked import stack as stack_module
 from dris.learn.trainers.stacked.feature_table import SPARSE_LENGTH
 from dris.learn.trainers.stacked.head import Head
 from oracles_heads import trained_head
@@ -109,8 +109,7 @@ def test_folds_follow_the_loop_oracle_in_fold_and_out_of_fold(hidden, folds):
 @pytest.mark.parametrize("hidden", [None, 7])
 def test_one_step_is_the_gradient_that_torch_traces(hidden):
     torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
-    from dris.learn.trainers.schedules import Passes
-    from dris.learn.trainers.stacked.numpy_stack import NumpyStack
+    from dris.learn.trainers.stacked.stack import Stack
 
     x, y = toy(n=20)
     table = np.concatenate([x, np.ones((20, 1), np.float32)], axis=1)
@@ -118,7 +117,7 @@ def test_one_step_is_the_gradient_that_torch_traces(hidden):
     passes = [Passes(np.arange(20), 20, 0, ("a", m)) for m in range(2)]
     streams = [("a", m) for m in range(2)]
     how = {"hidden": hidden, "seed": 0, "streams": streams, "schedules": passes}
-    stack = NumpyStack(table, y, 3, recipe, **how)
+    stack = Stack(table, y, 3, recipe, **how)
     before = stack.state()["model.weights"]
     stack.train_epoch(1)
     for m in range(2):
@@ -132,52 +131,6 @@ def test_one_step_is_the_gradient_that_torch_traces(hidden):
         torch.nn.functional.cross_entropy(logits, torch.tensor(y)).backward()
         want = before[m] - 0.5 * flat.grad.numpy()
         np.testing.assert_allclose(stack.state()["model.weights"][m], want, atol=1e-5)
-
-
-@pytest.mark.parametrize("hidden", [None, 7])
-@pytest.mark.parametrize("how", [{}, {"cross_fit": 3}, {"bag": 0.7}], ids=str)
-def test_the_torch_stack_is_the_numpy_stack_but_for_rounding(hidden, how, monkeypatch):
-    pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
-    from dris.learn.trainers.stacked.torch_stack import TorchStack
-
-    x, y = toy()
-    mine = train(x, y, model=Head(hidden), gradient_norm=True, test=(x, y), **how)
-
-    def in_torch(*given, threads, **more):
-        return TorchStack(*given, **more, device="cpu")
-
-    monkeypatch.setattr(stacked_job, "NumpyStack", in_torch)
-    other = train(x, y, model=Head(hidden), gradient_norm=True, test=(x, y), **how)
-    for a, b in ((mine, other), (mine.out_of_fold, other.out_of_fold)):
-        for name in ("loss", "margin", "error_norm", "gradient_norm") if a is not None else ():
-            np.testing.assert_allclose(a.column(name), b.column(name), rtol=0, atol=TOLERANCE)
-    accuracies = [[p["test_accuracy"] for p in d.provenance["proxies"]] for d in (mine, other)]
-    np.testing.assert_allclose(*accuracies, atol=0.021)
-    assert not np.array_equal(mine.loss, other.loss)  # the twin: it was another stack
-
-
-@pytest.mark.parametrize("hidden", [None, 7])
-def test_the_torch_stack_steps_in_bfloat16_and_measures_in_full(hidden, monkeypatch):
-    torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
-    from dris.learn.trainers.stacked.torch_stack import TorchStack
-
-    x, y = toy()
-    streams = [("a",)]
-    passes = [Passes(np.arange(len(y)), 16, 0, streams[0])]
-
-    def stack():
-        how = {"hidden": hidden, "seed": 0, "streams": streams, "schedules": passes}
-        recipe = Recipe(1, 16, 0.1)
-        return TorchStack(x.astype(np.float32), y, 3, recipe, **how, device="cpu")
-
-    plain, mixed = stack(), stack()
-    half = torch.autocast("cpu", dtype=torch.bfloat16)  # what a GPU would take by itself
-    monkeypatch.setattr(mixed, "_precision", lambda: half)
-    for each in (plain, mixed):
-        each.train_epoch(1)
-    assert not np.array_equal(plain.answers()[0].logits, mixed.answers()[0].logits)
-    plain.restore(mixed.state())
-    assert np.array_equal(plain.answers()[0].logits, mixed.answers()[0].logits)
 
 
 # --- sparse features
@@ -400,8 +353,8 @@ def test_a_proxy_does_not_depend_on_its_company(how):
 def test_one_two_and_eight_workers_give_the_same_bytes(how, monkeypatch):
     x, y = toy(n=300)
     one = train(x, y, proxies=3, **how)
-    monkeypatch.setattr(numpy_stack, "_WORTH_A_THREAD", 0.0)
-    monkeypatch.setattr(numpy_stack, "_MEASURED", 8 * 64)
+    monkeypatch.setattr(stack_module, "_WORTH_A_THREAD", 0.0)
+    monkeypatch.setattr(stack_module, "_MEASURED", 8 * 64)
     split = train(x, y, proxies=3, workers=1, **how)
     for workers in (2, 8):
         assert bits(train(x, y, proxies=3, workers=workers, **how)) == bits(split)
@@ -411,7 +364,7 @@ def test_one_two_and_eight_workers_give_the_same_bytes(how, monkeypatch):
 def test_models_that_step_apart_for_want_of_room_give_the_same_bytes(monkeypatch):
     x, y = toy(n=101)
     whole = train(x, y, proxies=5, cross_fit=3)
-    monkeypatch.setattr(numpy_stack, "_ROOM", 2 * 16 * 7)
+    monkeypatch.setattr(stack_module, "_ROOM", 2 * 16 * 7)
     assert bits(train(x, y, proxies=5, cross_fit=3)) == bits(whole)
 
 
@@ -570,7 +523,7 @@ def test_interrupted_work_goes_on_from_the_last_epoch_to_the_same_bytes(
     x, y = toy()
     whole = train(x, y, **how)
     monkeypatch.setattr(stacked_job, "SAVE_EVERY", 0.0)
-    real, trained = numpy_stack.NumpyStack.train_epoch, []
+    real, trained = stack_module.Stack.train_epoch, []
 
     def dies(self, epoch):
         if epoch == after + 1 and not trained.count("died"):
@@ -579,7 +532,7 @@ def test_interrupted_work_goes_on_from_the_last_epoch_to_the_same_bytes(
         trained.append(epoch)
         real(self, epoch)
 
-    monkeypatch.setattr(numpy_stack.NumpyStack, "train_epoch", dies)
+    monkeypatch.setattr(stack_module.Stack, "train_epoch", dies)
     with pytest.raises(Killed):
         train(x, y, store=tmp_path, **how)
     got = train(x, y, store=tmp_path, **how)

@@ -5,6 +5,7 @@ With a store they are computed once and mapped from then on.
 # ruff: noqa: E402  # The sentence about a missing torch must come before the first import of it.
 
 import hashlib
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError
 from dris.core.validate import check_count
 from dris.learn.extras import require
-from dris.learn.store.featurefile import FeatureFile
 
 require("torch", "torch")
 
@@ -29,6 +29,7 @@ from dris.learn.engines.engine import devices_of
 from dris.learn.engines.processes import Progress
 from dris.learn.record.array_like import as_array
 from dris.learn.store.run_store import Store, fingerprint
+from dris.learn.store.runs import Outcome
 from dris.learn.trainers.inputs import check_inputs
 from dris.learn.trainers.networks.models import Classifier
 from dris.learn.trainers.networks.sources import DatasetSource
@@ -86,24 +87,27 @@ def extract_features(
         raise InputError("x must be a map-style Dataset of one example or more, or an array")
     place = torch.device(devices_of(device)[0])
     if store is None:
-        return _computed(backbone, data, batch_size, place, progress)
-    file = FeatureFile(
-        Store(store) if isinstance(store, str | Path) else store,
+        return _compute(backbone, data, batch_size, place, progress)
+    kept = Store(store) if isinstance(store, str | Path) else store
+    run = kept.run(
         {
-            "data": _print_of(data, batch_size) if mark is None else mark,
-            "backbone": _print_of_network(backbone),
+            "features": _hash_data(data, batch_size) if mark is None else mark,
+            "backbone": _hash_network(backbone),
             "device": place.type,
-        },
+        }
     )
-    found = file.load()
-    if found is None:
-        return file.save(_computed(backbone, data, batch_size, place, progress))
-    if progress is not None:
-        progress(len(found), len(found))
-    return found
+    with run.locked():
+        if run.done:
+            if progress is not None:
+                progress(len(data), len(data))
+        else:
+            begin = time.monotonic()
+            features = _compute(backbone, data, batch_size, place, progress)
+            run.finish(Outcome(1, {"features": features}, {}), seconds=time.monotonic() - begin)
+    return run.outcome().arrays["features"]
 
 
-def _computed(
+def _compute(
     backbone: Backbone, data: Any, batch_size: int, device: torch.device, progress: Progress | None
 ) -> Features:
     features: Features = np.empty((0, 0), dtype=np.float32)
@@ -198,7 +202,7 @@ def _at_rest(backbone: Backbone, device: torch.device) -> Iterator[None]:
                 module.training = mode
 
 
-def _print_of(data: Any, batch_size: int) -> str:
+def _hash_data(data: Any, batch_size: int) -> str:
     """A fingerprint of every input; a Dataset is read once for it, far cheaper than a network."""
     if isinstance(data, np.ndarray):
         return fingerprint(data)
@@ -210,7 +214,7 @@ def _print_of(data: Any, batch_size: int) -> str:
     return digest.hexdigest()
 
 
-def _print_of_network(backbone: Backbone) -> str:
+def _hash_network(backbone: Backbone) -> str:
     """A fingerprint of the class, the layers and every weight."""
     if not isinstance(backbone, nn.Module):
         raise InputError(

@@ -13,7 +13,7 @@ from dris.core.validate import check_count
 from dris.learn.trainers.job import Data, Job, Normalize, Untangled
 from dris.learn.trainers.schedules import Positions, Schedule
 from dris.learn.trainers.stacked.feature_table import Floats, as_features
-from dris.learn.trainers.stacked.numpy_stack import NumpyStack
+from dris.learn.trainers.stacked.stack import Stack
 from dris.learn.trainers.standardize import can_be_untangled
 from dris.learn.trainers.trainer import MAX_MEASURED, State, Stream, Trainer, Training
 
@@ -85,7 +85,7 @@ class OneHead(Training):
 
     def __init__(self, job: Job, data: Data, schedule: Schedule, stream: Stream) -> None:
         self._x = data.x
-        self.model: NumpyStack = NumpyStack(
+        self.model: Stack = Stack(
             data.x,
             data.y,
             job.classes,

@@ -15,8 +15,7 @@ from dris.core.streams import rng_for
 from dris.learn.recipe import Recipe
 from dris.learn.trainers.schedules import Passes, Positions
 from dris.learn.trainers.stacked.head import Head
-from dris.learn.trainers.stacked.numpy_stack import NumpyStack
-from dris.learn.trainers.stacked.stack import Answers
+from dris.learn.trainers.stacked.stack import Answers, Stack
 
 RECIPE = Recipe(epochs=15, batch_size=64, learning_rate=0.05)
 MIN_STEPS = 250  # with fewer, models of few rows have learned too little to differ
@@ -48,7 +47,7 @@ def predict_after(
         Passes(_repeat(at, most, seed), recipe.batch_size, seed, ("rows", len(at))) for at in rows
     ]
     with threadpool_limits(limits=1):
-        stack = NumpyStack(
+        stack = Stack(
             x,
             labels,
             classes,
