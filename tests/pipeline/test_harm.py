@@ -177,7 +177,7 @@ def test_a_harmful_rule_is_refused_and_everything_kept(monkeypatch):
     assert not helpful.harm.loses
 
     def backwards(task):
-        return keep_top(task.assessed.shown.suspicion, **{**task.how, "fraction": 0.1})
+        return keep_top(task.assess().shown.suspicion, **{**task.how, "fraction": 0.1})
 
     monkeypatch.setitem(METHODS, "clean", Method(backwards, scored=False))
     refused = decide(data, settings=CHEAP, workers=1)
@@ -342,7 +342,7 @@ def test_inside_a_fold_canaries_are_planted_only_for_a_gate_and_no_epoch_is_wast
 
 def test_of_many_rows_only_the_sample_is_learned_from_and_asked_about(monkeypatch):
     """Rows beyond the sample change nothing: neither their features nor how many there are."""
-    monkeypatch.setattr(module, "MOST", 600)
+    monkeypatch.setattr(module, "MAX_HARM_CHECK_ROWS", 600)
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 1200)
     x = np.pad(rng.normal(size=(1200, 2)) + 2 * y[:, None], ((0, 0), (0, 1)), constant_values=1)
@@ -369,7 +369,7 @@ def test_of_many_rows_only_the_sample_is_learned_from_and_asked_about(monkeypatc
     # The sample alone, with the decisions that its places had in the data.
     places = {int(p): i for i, p in enumerate(chosen)}
     halves = iter(seen)
-    monkeypatch.setattr(module, "MOST", 8_000)
+    monkeypatch.setattr(module, "MAX_HARM_CHECK_ROWS", 8_000)
     of_sample = measure_harm(
         x[chosen],
         y[chosen],

@@ -1,10 +1,10 @@
-"""Whether following the advice helps, told without the truth.
+"""Whether following a decision helps, told without the truth.
 
 The decision is made again inside each training fold, on that fold alone; models trained on what it
-keeps and models trained on everything are then asked about the rows that were held out. Agreement
-with *given* labels is all there is to compare by. It follows the truth unless wrong labels can be
-predicted from the features: then who repeats the errors agrees with them. Agreement beyond chance
-(peer prediction) is not taken in by errors that favour a class.
+keeps and models trained on everything then predict the rows that were held out. Accuracy on *given*
+labels is all there is to compare by. It follows the truth unless wrong labels can be predicted from
+the features: whoever repeats the errors agrees with them then. Agreement beyond chance (peer
+prediction) is not taken in by errors that favour a class.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,13 +21,15 @@ from dris.learn.trainers.stacked.head import Head
 from dris.learn.trainers.stacked.row_models import predict_after
 from dris.pipeline.wording import CONDITION, held_out_change
 
+Labels = NDArray[np.int64]
 Positions = NDArray[np.int64]
 Says = Literal["helps", "harms", "cannot tell"]
-FOLDS, MOST = 4, 8_000  # rows beyond which a sample answers
+FOLDS = 4
+MAX_HARM_CHECK_ROWS = 8_000  # beyond, a sample of as many answers
 HEADS = {"linear": Head(), "hidden layer": Head(hidden=64)}
-SURE = 1.645  # standard errors on either side: each end is passed by chance in 5 % of cases
+ERRORS_EACH_SIDE = 1.645  # standard errors: each end is passed by chance in 5 % of cases
 REPEATS = ((400, 3), (2_000, 2))  # with fewer rows than these the folds are drawn so often
-NOTHING = 0.05  # points: what is less is not printed
+MIN_POINTS = 0.05  # less is not printed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +38,7 @@ class Relabelled:
 
     kept: Positions
     changed: Positions
-    labels: NDArray[np.int64]
+    labels: Labels
 
 
 # Positions to train on, of those given; made anew for each fold.
@@ -53,13 +55,13 @@ class Change:
 
     @property
     def below_zero(self) -> bool:
-        """Whether the whole interval is: the one meaning of "worse"."""
-        return self.points + SURE * self.error < 0
+        """True if the whole interval lies below zero: the one meaning of "worse"."""
+        return self.points + ERRORS_EACH_SIDE * self.error < 0
 
     @property
     def above_zero(self) -> bool:
-        """Whether the whole interval is."""
-        return self.points - SURE * self.error > 0
+        """True if the whole interval lies above zero."""
+        return self.points - ERRORS_EACH_SIDE * self.error > 0
 
     def __str__(self) -> str:
         return f"{self.points:+.1f} ± {self.error:.1f}"
@@ -70,16 +72,16 @@ class Harm:
     """What changes on held-out rows when models train on what is kept instead of everything.
 
     Attributes:
-        agreement: With the given labels.
-        beyond_chance: The same less what two strangers with these class shares would agree by.
+        agreement: The change in accuracy on the given labels.
+        beyond_chance: The same, less what independent labels with these class shares agree by.
         models: `beyond_chance` of each model by name.
-        classes: Change in agreement among the examples given each class.
-        rows: How many held-out rows were asked about.
+        classes: Change in accuracy among the examples given each class.
+        rows: How many rows were held out in turn.
         kept: Share of the rows that the decisions inside the folds kept, on average.
         against_random: `beyond_chance` against random subsets of the same size; None for clean.
         as_decided: `agreement` where models train on the very rows that were kept, for a decision
-            by imported models, which cannot be made again in a fold. They know the labels that
-            are asked about, so it flatters.
+            by imported models, which cannot be made again in a fold. They know the held-out labels,
+            so it flatters.
     """
 
     agreement: Change
@@ -93,7 +95,7 @@ class Harm:
 
     @property
     def says(self) -> Says:
-        """Whether following the advice helps; where either measure is worse, it harms.
+        """Whether following the decision helps; where either measure is worse, it harms.
 
         What models lose by, as far as can be told, does not help, whatever is beyond chance.
         """
@@ -110,8 +112,8 @@ class Harm:
         Agreement beyond chance favours whoever gives rare classes more than their due, and was
         wrong far more often. Less than a twentieth of a point is nothing.
         """
-        flattered = self.as_decided is not None and self.as_decided.points < -NOTHING
-        return flattered or self.agreement.points < -NOTHING
+        flattered = self.as_decided is not None and self.as_decided.points < -MIN_POINTS
+        return flattered or self.agreement.points < -MIN_POINTS
 
     @property
     def disagree(self) -> bool:
@@ -129,7 +131,7 @@ class Harm:
 
 def measure_harm(
     x: Any,
-    given: NDArray[np.int64],
+    given: Labels,
     names: Sequence[str],
     again: Again,
     *,
@@ -137,7 +139,6 @@ def measure_harm(
     random_too: bool = False,
     seed: int = 0,
     estimators: dict[str, Any] | None = None,
-    tick: Callable[[], None] = lambda: None,
 ) -> Harm | None:
     """Make the decision again in each of four folds, and compare what models learn from it.
 
@@ -153,170 +154,134 @@ def measure_harm(
         as_decided: Which of them the decision at hand trains on, where it cannot be made anew.
         random_too: Also compare with a random subset of the size that was kept.
         seed: Of folds, orders and weights.
-        estimators: Further models to ask, scikit-learn classifiers by name.
-        tick: Called after every decision and every epoch.
+        estimators: Further models to compare, scikit-learn classifiers by name.
     """
-    repeats = next((times for rows, times in REPEATS if len(given) < rows), 1)
-    found = [
-        _measured(
-            x, given, names, (again, as_decided), random_too, seed, draw, estimators or {}, tick
-        )
-        for draw in range(repeats)
-    ]
-    whole = [one for one in found if one is not None]
-    return _mean_of(whole) if len(whole) == repeats else None
-
-
-def _mean_of(found: Sequence[Harm]) -> Harm:
-    """The mean of several draws of folds."""
-    if len(found) == 1:
-        return found[0]
-
-    def mean(changes: Sequence[Change]) -> Change:
-        return Change(
-            float(np.mean([c.points for c in changes])), float(np.mean([c.error for c in changes]))
-        )
-
-    first = found[0]
-    random, decided = (
-        [change for change in changes if change is not None]
-        for changes in zip(*((one.against_random, one.as_decided) for one in found), strict=True)
-    )
-    return replace(
-        first,
-        agreement=mean([one.agreement for one in found]),
-        beyond_chance=mean([one.beyond_chance for one in found]),
-        models={name: mean([one.models[name] for one in found]) for name in first.models},
-        classes={
-            name: float(np.mean([one.classes[name] for one in found])) for name in first.classes
-        },
-        kept=float(np.mean([one.kept for one in found])),
-        against_random=mean(random) if random else None,
-        as_decided=mean(decided) if decided else None,
-    )
-
-
-def _measured(
-    x: Any,
-    given: NDArray[np.int64],
-    names: Sequence[str],
-    choices: tuple[Again, Again | None],
-    random_too: bool,
-    seed: int,
-    draw: int,
-    estimators: dict[str, Any],
-    tick: Callable[[], None],
-) -> Harm | None:
-    """The check with one draw of folds."""
-    n, classes = len(given), len(names)
-    chosen = np.arange(n)
-    if n > MOST:
-        chosen = np.sort(rng_for(seed, "harm", "rows").permutation(n)[:MOST])
-    fold = folds_of(
-        given[chosen], copies_in(x)[chosen], FOLDS, rng=rng_for(seed, "harm", "folds", draw)
-    )
-    if np.bincount(fold, minlength=FOLDS).max() > (len(chosen) + 1) // 2:
-        return None
-    if n > MOST:  # from here on only the rows that answer, at their places among themselves
-        whole, x, given = x, x[chosen], given[chosen]
+    n = len(given)
+    repeats = next((times for rows, times in REPEATS if n < rows), 1)
+    chosen, copies = np.arange(n), copies_in(x)
+    if n > MAX_HARM_CHECK_ROWS:  # from here on only the rows that answer, at their places
+        chosen = np.sort(rng_for(seed, "harm", "rows").permutation(n)[:MAX_HARM_CHECK_ROWS])
+        whole, x, given, copies = x, x[chosen], given[chosen], copies[chosen]
         let_go(whole)
-    # Of each fold: everything, what is kept, what the decision at hand keeps, as many by lot.
-    arms: list[list[Positions]] = []
-    rows_again, labels_again = [np.arange(len(given))], [given]
-    for f in range(FOLDS):
-        inside = np.flatnonzero(fold != f)
-        arms.append([inside])
-        for choice in choices:
-            if choice is None:
-                continue
-            kept = _among(chosen, choice(chosen[inside]))
-            if isinstance(kept, Relabelled):  # as rows of their own, behind the others
-                at = sum(map(len, rows_again)) + np.arange(len(kept.changed))
-                rows_again.append(kept.changed)
-                labels_again.append(kept.labels)
-                kept = np.concatenate((kept.kept, at))
-            arms[-1].append(kept)
-        tick()
-        if random_too:
-            lot = rng_for(seed, "harm", "random", draw, f).permutation(inside)
-            arms[-1].append(np.sort(lot[: len(arms[-1][-1])]))
-    if len(rows_again) > 1:
-        x, given = x[np.concatenate(rows_again)], np.concatenate(labels_again)
-    width = len(arms[0])
+    choices = [again] if as_decided is None else [again, as_decided]
+    measured = []
+    for draw in range(repeats):
+        fold = folds_of(given, copies, FOLDS, rng=rng_for(seed, "harm", "folds", draw))
+        if np.bincount(fold, minlength=FOLDS).max() > (len(chosen) + 1) // 2:
+            return None
+        # Of each fold: everything, what is kept, what the decision at hand keeps, as many drawn.
+        arms: list[list[Positions]] = []
+        rows, labels = [np.arange(len(given))], [given]
+        for f in range(FOLDS):
+            inside = np.flatnonzero(fold != f)
+            arms.append([inside])
+            for choice in choices:
+                kept = choice(chosen[inside])
+                if isinstance(kept, Relabelled):  # as rows of their own, behind the others
+                    behind = sum(map(len, rows)) + np.arange(len(kept.changed))
+                    rows.append(np.searchsorted(chosen, kept.changed))
+                    labels.append(kept.labels)
+                    arms[f].append(np.append(np.searchsorted(chosen, kept.kept), behind))
+                else:
+                    arms[f].append(np.searchsorted(chosen, kept))
+            if random_too:
+                drawn = rng_for(seed, "harm", "random", draw, f).permutation(inside)
+                arms[f].append(np.sort(drawn[: len(arms[f][-1])]))
+        every = x if len(rows) == 1 else x[np.concatenate(rows)]
+        predictions = _predict(every, np.concatenate(labels), arms, fold, len(names), seed)
+        for name, model in (estimators or {}).items():
+            predictions[name] = _fit_and_predict(model, every, np.concatenate(labels), arms, fold)
+        harm = _compare(predictions, names, given, fold, random_too, as_decided is not None)
+        share = float(np.mean([len(arm[1]) / len(arm[0]) for arm in arms]))
+        measured.append(replace(harm, kept=share))
+    return _mean(measured)
+
+
+def _predict(
+    x: Any, labels: Labels, arms: list[list[Positions]], fold: Positions, classes: int, seed: int
+) -> dict[str, Labels]:
+    """What the heads of each arm predict for the rows that their fold held out, (arm, row)."""
     rows = [at for arm in arms for at in arm]
-    guesses: dict[str, NDArray[np.int64]] = {}
+    predictions = {}
     for name, head in HEADS.items():
-        said = predict_after(x, given, classes, rows, head=head, seed=seed, tick=tick)
-        guesses[name] = _held_out(said, fold, width)
-    for name, model in estimators.items():
-        guesses[name] = _fitted(model, x, given, arms, fold)
-    every = np.stack(list(guesses.values()))  # (model, arm, row)
-    share = float(np.mean([len(arm[1]) / len(arm[0]) for arm in arms]))
-    g = given[: len(chosen)]
-    found = _compared(every, list(guesses), names, g, fold, share)
-    decided = every[:, 1 if choices[1] is None else 2]
-    if random_too:
-        by_lot = _beyond(decided, every[:, -1], g, fold, classes)
-        found = replace(found, against_random=by_lot)
-    if choices[1] is not None:
-        found = replace(found, as_decided=_change(decided == g, every[:, 0] == g, fold))
-    return found
+        every = predict_after(x, labels, classes, rows, head=head, seed=seed)
+        by_fold = every.reshape(FOLDS, len(arms[0]), -1)[:, :, : len(fold)]
+        held_out = np.take_along_axis(by_fold, fold[None, None], axis=0)[0]
+        predictions[name] = np.asarray(held_out, dtype=np.int64)
+    return predictions
 
 
-def _compared(
-    every: NDArray[np.int64],
-    models: Sequence[str],
-    names: Sequence[str],
-    g: NDArray[np.int64],
-    fold: Positions,
-    share: float,
-) -> Harm:
-    """What models say that trained on everything, and by a rule, beside the given labels."""
-    before, after = every[:, 0], every[:, 1]
-    classes, agreed = len(names), (after == g).astype(np.float64) - (before == g)
-    return Harm(
-        agreement=_change(after == g, before == g, fold),
-        beyond_chance=_beyond(after, before, g, fold, classes),
-        models={
-            name: _beyond(one[1][None], one[0][None], g, fold, classes)
-            for name, one in zip(models, every, strict=True)
-        },
-        classes={names[c]: 100 * float(agreed[:, g == c].mean()) for c in np.unique(g).tolist()},
-        rows=g.size,
-        kept=share,
-    )
-
-
-def _among(chosen: Positions, kept: Kept) -> Kept:
-    """Positions of the data as places among those chosen."""
-    if isinstance(kept, Relabelled):
-        places = [np.searchsorted(chosen, at) for at in (kept.kept, kept.changed)]
-        return Relabelled(places[0], places[1], kept.labels)
-    return np.asarray(np.searchsorted(chosen, kept), dtype=np.int64)
-
-
-def _held_out(found: NDArray[np.int64], fold: Positions, arms: int) -> NDArray[np.int64]:
-    """What the models of each arm say of the rows that their fold held out, (arm, row)."""
-    by_fold = found.reshape(FOLDS, arms, -1)[:, :, : len(fold)]
-    found_there = np.take_along_axis(by_fold, fold[None, None], axis=0)
-    return np.asarray(found_there[0], dtype=np.int64)
-
-
-def _fitted(
-    model: Any,
-    x: Any,
-    given: NDArray[np.int64],
-    arms: list[list[Positions]],
-    fold: Positions,
-) -> NDArray[np.int64]:
+def _fit_and_predict(
+    model: Any, x: Any, labels: Labels, arms: list[list[Positions]], fold: Positions
+) -> Labels:
+    """The same with a classifier of scikit-learn."""
     from sklearn.base import clone
 
-    found = np.empty((len(arms[0]), len(fold)), dtype=np.int64)
+    predictions = np.empty((len(arms[0]), len(fold)), dtype=np.int64)
     for f, arm in enumerate(arms):
         for a, at in enumerate(arm):
-            fitted = clone(model).fit(x[at], given[at])
-            found[a, fold == f] = fitted.predict(x[np.flatnonzero(fold == f)])
-    return found
+            fitted = clone(model).fit(x[at], labels[at])
+            predictions[a, fold == f] = fitted.predict(x[np.flatnonzero(fold == f)])
+    return predictions
+
+
+def _compare(
+    predictions: dict[str, Labels],
+    names: Sequence[str],
+    given: Labels,
+    fold: Positions,
+    random_too: bool,
+    decided_too: bool,
+) -> Harm:
+    """Models that trained on everything and on what is kept, beside the given labels."""
+    every = np.stack(list(predictions.values()))  # (model, arm, row)
+    before, after, classes = every[:, 0], every[:, 1], len(names)
+    decided = every[:, 2] if decided_too else after
+    agreed = (after == given).astype(np.float64) - (before == given)
+    return Harm(
+        agreement=_change(after == given, before == given, fold),
+        beyond_chance=_beyond(after, before, given, fold, classes),
+        models={
+            name: _beyond(one[1][None], one[0][None], given, fold, classes)
+            for name, one in predictions.items()
+        },
+        classes={
+            names[c]: 100 * float(agreed[:, given == c].mean()) for c in np.unique(given).tolist()
+        },
+        rows=given.size,
+        kept=1.0,
+        against_random=(
+            _beyond(decided, every[:, -1], given, fold, classes) if random_too else None
+        ),
+        as_decided=_change(decided == given, before == given, fold) if decided_too else None,
+    )
+
+
+def _mean(draws: Sequence[Harm]) -> Harm:
+    """The mean of several draws of folds."""
+    first = draws[0]
+    if len(draws) == 1:
+        return first
+
+    def mean(name: str) -> Change | None:
+        changes = [getattr(one, name) for one in draws]
+        return None if changes[0] is None else _mean_change(changes)
+
+    return replace(
+        first,
+        agreement=_mean_change([one.agreement for one in draws]),
+        beyond_chance=_mean_change([one.beyond_chance for one in draws]),
+        models={name: _mean_change([one.models[name] for one in draws]) for name in first.models},
+        classes={name: float(np.mean([o.classes[name] for o in draws])) for name in first.classes},
+        kept=float(np.mean([one.kept for one in draws])),
+        against_random=mean("against_random"),
+        as_decided=mean("as_decided"),
+    )
+
+
+def _mean_change(changes: Sequence[Change]) -> Change:
+    points, errors = zip(*((change.points, change.error) for change in changes), strict=True)
+    return Change(float(np.mean(points)), float(np.mean(errors)))
 
 
 def _change(after: NDArray[Any], before: NDArray[Any], fold: Positions) -> Change:
@@ -333,9 +298,9 @@ def _change(after: NDArray[Any], before: NDArray[Any], fold: Positions) -> Chang
 
 
 def _beyond(
-    after: NDArray[np.int64],
-    before: NDArray[np.int64],
-    given: NDArray[np.int64],
+    after: Labels,
+    before: Labels,
+    given: Labels,
     fold: Positions,
     classes: int,
 ) -> Change:
@@ -347,9 +312,7 @@ def _beyond(
     )
 
 
-def _influence(
-    guess: NDArray[np.int64], given: NDArray[np.int64], classes: int
-) -> NDArray[np.float64]:
+def _influence(guess: Labels, given: Labels, classes: int) -> NDArray[np.float64]:
     """What each row adds to agreement beyond chance: their mean is it, their spread its error."""
     said = np.bincount(guess, minlength=classes) / guess.size
     real = np.bincount(given, minlength=classes) / given.size
