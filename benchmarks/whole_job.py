@@ -52,7 +52,7 @@ DRIS = "from dris.cli import main; main()"
 JOBS = {
     "cleanlab": None,
     "prune": ("prune", "--keep", "0.25"),
-    "prune, no harm check": ("prune", "--keep", "0.25", "--no-harm"),
+    "prune, no harm check": ("prune", "--keep", "0.25", "--skip-harm-check"),
     "clean": ("clean",),
 }
 AIMS = {"prune, no harm check": 1.5, "prune": 3.0, "clean": 3.0}

@@ -28,7 +28,7 @@ def made_decision(data=None, *, suspects=40, n=200, names=NAMES):
         given=given,
         suggested=(given + 1) % len(data.names),
         suspicion=np.linspace(1, 0.5, suspects),
-        contradicted=np.where(at % 4, 3, 2),
+        against=np.where(at % 4, 3, 2),
         dropped=np.ones(suspects, dtype=bool),
         ids=data.ids[at],
         names=data.names,

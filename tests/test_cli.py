@@ -24,7 +24,9 @@ def test_help_and_version_answer():
     assert dris("--version").stdout.startswith("dris 0.")
 
 
-@pytest.mark.parametrize(("typed", "meant"), [("dris sc", "score"), ("dris prune --la", "--label")])
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("dris we", "weights"), ("dris prune --la", "--label")]
+)
 def test_a_shell_completes_commands_and_options(typed, meant):
     last = str(len(typed.split()) - 1)
     done = dris(_DRIS_COMPLETE="complete_bash", COMP_WORDS=typed, COMP_CWORD=last)

@@ -128,7 +128,7 @@ def test_the_readmes_examples_run_without_what_only_unix_has(number, elsewhere, 
         ["--help"],
         ["certify"],
         ["rules"],
-        ["clean", "people.csv", "--label", "income", "--id", "person", "--no-harm"],
+        ["clean", "people.csv", "--label", "income", "--id", "person", "--skip-harm-check"],
         pytest.param(
             ["prune", "people.csv", "--label", "income", "--id", "person", "--keep", "0.5"],
             marks=pytest.mark.slow,
@@ -150,7 +150,16 @@ def test_what_was_written_is_replaced_reused_and_removed_where_open_files_are_no
     elsewhere, tmp_path
 ):
     write_people(tmp_path / "people.csv", n=300)
-    told = ["people.csv", "--label", "income", "--id", "person", "--epochs", "2", "--no-harm"]
+    told = [
+        "people.csv",
+        "--label",
+        "income",
+        "--id",
+        "person",
+        "--epochs",
+        "2",
+        "--skip-harm-check",
+    ]
     command = ("-c", "from dris.cli import main; main()")
     for words in (
         ["clean", *told],

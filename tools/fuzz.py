@@ -77,9 +77,9 @@ HOSTILE = (
 )
 NUMBERS = ("0", "-1", "1", "2", "0.5", "1.5", "nan", "inf", "1e308", "1e-308", "x", "", "999999999")
 QUICK = "--epochs 1 --proxies 2 --model sgd_log --workers 1"
-PLAIN = f"{QUICK} --canaries none --no-harm"
+PLAIN = f"{QUICK} --canaries none --skip-harm-check"
 COLUMNS = "--label kind --id name"
-REVIEW = f"review data.csv {COLUMNS} --ticks ticks.jsonl --reviewer ana --out o"
+REVIEW = f"review data.csv {COLUMNS} --answers answers.jsonl --reviewer ana --out o"
 SHOWN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
@@ -113,9 +113,8 @@ CALLS = (
             ("blanks.csv", "--label kind"),
         )
         for command in (
-            f"clean {PLAIN} --no-report --out o",
             "audit draw --n 3 --out o/a.csv",
-            f"score {PLAIN} --out o",
+            f"clean {PLAIN} --no-report --scores --out o",
         )
     ),
     Call(f"clean data.csv {COLUMNS} {QUICK} --out o", ("data.csv",)),
@@ -124,24 +123,24 @@ CALLS = (
         f"prune data.csv {COLUMNS} {PLAIN} --rule loss --keep 0.5 --as ids --out o", ("data.csv",)
     ),
     Call(f"weights data.csv {COLUMNS} {PLAIN} --out o", ("data.csv",)),
-    Call(f"judge data.csv {COLUMNS} {QUICK} --out o", ("data.csv",)),
-    Call(f"report data.csv {COLUMNS} {PLAIN} --rule loss --keep 0.5 --out o", ("data.csv",)),
-    Call("score --from losses.npy --out o", ("losses.npy",)),
-    Call("score --from losses.npz --out o", ("losses.npz",)),
-    Call("score --from losses.csv --out o", ("losses.csv",)),
-    Call("score --from dynamics.dris --out o", ("dynamics.dris",)),
-    Call("score --from aum_values.csv --out o", ("aum_values.csv",)),
-    Call("score --from cartography --out o", ("cartography",)),
-    Call(f"clean data.csv {COLUMNS} --from dynamics.dris --no-harm --out o", ("dynamics.dris",)),
+    Call(f"clean data.csv {COLUMNS} {QUICK} --verbose --json --out o", ("data.csv",)),
+    Call(f"prune data.csv {COLUMNS} {PLAIN} --rule loss --keep 0.5 --out o", ("data.csv",)),
+    Call(
+        f"clean data.csv {COLUMNS} --from dynamics.dris --skip-harm-check --out o",
+        ("dynamics.dris",),
+    ),
     *(
-        Call(f"clean data.csv {COLUMNS} --from {name} --no-harm --out o", (name,))
-        for name in ("likely.csv", "likely.npy", "likely.parquet")
+        Call(f"clean data.csv {COLUMNS} --from {name} --skip-harm-check --out o", (name,))
+        for name in (
+            *("likely.csv", "likely.npy", "likely.parquet"),
+            *("losses.npy", "losses.npz", "losses.csv", "aum_values.csv", "cartography"),
+        )
     ),
     Call("clean --config recipe.toml --out o", ("recipe.toml",)),
     Call("audit draw --config recipe.toml --n 3 --out o/a.csv", ("recipe.toml",)),
-    Call(f"{REVIEW} --no-open", ("ticks.jsonl",)),
+    Call(f"{REVIEW} --no-open", ("answers.jsonl",)),
     Call(f"{REVIEW} --no-open", ("data.csv",)),
-    Call(f"{REVIEW} --no-open --ticks o.jsonl --proxies 2 --epochs 1 --workers 1", ("data.csv",)),
+    Call(f"{REVIEW} --no-open --answers o.jsonl --proxies 2 --epochs 1 --workers 1", ("data.csv",)),
     *(
         Call(f"{REVIEW} --as {kind} --{way} {answers}", damaged_)
         for kind, answers in (
@@ -149,46 +148,34 @@ CALLS = (
             ("argilla", "argilla.json"),
             ("csv", "answers.csv"),
         )
-        for way, damaged_ in (("import", (answers,)), ("export o.x --import", ("ticks.jsonl",)))
+        for way, damaged_ in (("import", (answers,)), ("export o.x --import", ("answers.jsonl",)))
     ),
     Call(f"corrupt data.csv {COLUMNS} --out o/n.csv", ("data.csv",)),
     Call(f"corrupt data.csv {COLUMNS} --kind transition --matrix m.csv --out o/n.csv", ("m.csv",)),
-    Call(f"judge data.csv {COLUMNS} {QUICK} --canaries matrix --matrix m.csv --out o", ("m.csv",)),
+    Call(f"clean data.csv {COLUMNS} {QUICK} --canaries matrix --matrix m.csv --out o", ("m.csv",)),
     Call("audit read audit.csv", ("audit.csv",)),
     Call("audit read audit.csv", ("audit.json",)),
-    Call(f"audit queue data.csv {COLUMNS} --scores scored --out o/q.csv", ("scored",)),
-    Call(f"audit queue data.csv {COLUMNS} --scores scored --out o/q.csv", ("data.csv",)),
-    Call(f"audit apply data.csv review.csv {COLUMNS} --out o/c.csv", ("review.csv",)),
+    Call(f"{REVIEW} --import review.csv", ("review.csv",)),
     Call("rank losses --workers 1 --keep 0.5 --out o", ("losses",)),
     Call("rank losses --workers 1 --exact --out o", ("losses",)),
     Call("rank losses --workers 1 --keep 0.5 --out ranked", ("ranked",)),
     Call("runs --store runs", ("runs",)),
     Call("runs --store runs --clean --unfinished", ("runs",)),
-    Call(f"judge data.csv {COLUMNS} {QUICK} --store runs --out o", ("runs",)),
-    Call("reproduce significance --scale smoke --records records --out o", ("records",)),
-    Call("reproduce times --scale smoke --records records --out o", ("records",)),
-    Call("reproduce pruning --scale smoke --dry-run --out made", ("made",)),
-    Call("reproduce pruning --scale smoke --finished --out made", ("made",)),
-    Call("reproduce --list", ()),
-    Call("data --data-dir sets", ("sets",)),
+    Call(f"clean data.csv {COLUMNS} {QUICK} --store runs --out o", ("runs",)),
     Call("certify --n 100", ()),
     Call("rules", ()),
-    Call(f"trial data.csv {COLUMNS} --epochs 1 --workers 1 --seeds 0 --out o", ("data.csv",)),
-    Call("demo --seeds 1 --out o", ()),
 )
 
 
 WARM = (
-    *("rules", "runs --store runs", "data --data-dir sets", "certify --n 100", "rules x"),
+    *("rules", "runs --store runs", "certify --n 100", "rules x", "data.csv", "dta.csv"),
     f"clean data.csv {COLUMNS} {QUICK} --out o",
     f"audit draw data.xlsx {COLUMNS} --n 3 --out o/a.csv",
-    f"score photos {PLAIN} --out o",
-    f"score data.csv {COLUMNS} --model nothing --out o",  # which asks torch for its names
+    f"clean photos {PLAIN} --out o",
+    f"clean data.csv {COLUMNS} --model nothing --out o",  # which asks torch for its names
     f"clean words.csv --label kind {PLAIN} --out o",
     f"corrupt data.csv {COLUMNS} --kind targeted --out o/n.csv",
     "rank losses --workers 1 --keep 0.5 --out o",
-    "reproduce times --scale smoke --records records --out o",
-    "reproduce pruning --scale smoke --dry-run --out made",
     f"{REVIEW} --no-open",
 )
 
@@ -283,28 +270,19 @@ def made_world(root: Path, *, outputs: bool = True) -> Path:
     pyarrow.csv.write_csv(named, root / "likely.csv")
     root.joinpath("recipe.toml").write_text(
         'command = "clean"\ndata = ["data.csv"]\nlabel = "kind"\nid = "name"\nepochs = 1\n'
-        'proxies = 2\nmodel = "sgd_log"\ncanaries = "none"\nno_harm = true\nworkers = 1\n',
+        'proxies = 2\nmodel = "sgd_log"\ncanaries = "none"\nskip_harm_check = true\nworkers = 1\n',
         encoding="utf-8",
     )
     root.joinpath("m.csv").write_text("kind,cat,dog\ncat,0.8,0.2\ndog,0.1,0.9\n", encoding="utf-8")
     write_shards(root / "losses", losses_of(90), shards=2)
-    (root / "records").mkdir()
-    for name in ("significance", "times"):
-        for path in (ROOT / "results/reproduction/records").glob(f"{name}.*"):
-            shutil.copy(path, root / "records")
-    (root / "sets" / "mnist").mkdir(parents=True)
-    for name in ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"):
-        (root / "sets" / "mnist" / name).write_bytes(gzip.compress(b"\0\0\x08\x03", mtime=0))
     if not outputs:
         return root
     for words_ in (
-        f"score data.csv {COLUMNS} {PLAIN} --out scored",
         f"audit draw data.csv {COLUMNS} --n 3 --out audit.csv",
         "rank losses --workers 1 --keep 0.5 --out ranked",
-        f"judge data.csv {COLUMNS} {QUICK} --store runs --out o",
-        "reproduce pruning --scale smoke --seeds 1 --rule random --workers 1 --out made",
+        f"clean data.csv {COLUMNS} {QUICK} --store runs --out o",
         f"{REVIEW} --export label-studio.json --as label-studio --epochs 1 --workers 1",
-        f"{REVIEW} --import said.json --as label-studio",
+        f"{REVIEW} --import said.json --as label-studio --force",
         f"{REVIEW} --export argilla.json --as argilla",
         f"{REVIEW} --export answers.csv --as csv",
     ):
@@ -578,18 +556,18 @@ def call_here(words: list[str], folder: Path, out: Path) -> int:
 
 CASE = ""  # which case this process is at
 PATHS = (
-    *("", "opening", "said", "review.js", "events", "cards?at=0,1,-1", "cards?at=x", "nothing"),
+    *("", "opening", "progress", "review.js", "events", "cards?at=0,1,-1", "cards?at=x", "nothing"),
     *("similar?at=0", "similar?at=1,2", "similar?at=", "search?words=%00[", "check?cell=0,1"),
     *("check?cell=0", "check?cell=99999999999999999999,1", "picture/0/96", "picture/0/999999999"),
     *("picture/99999999999999999999/0", "export/csv", "export/argilla", "export/%2e%2e"),
-    *("tick", "tick?who=%0a%1b[31m", "tick?who=" + "x" * 3000, "undo", "accept", "finish"),
+    *("answer", "answer?who=%0a%1b[31m", "answer?who=" + "x" * 3000, "undo", "accept", "finish"),
     *("opening?who=%ff", "%2e%2e/%2e%2e/etc/passwd"),
 )
 BODIES = (
     *(b"", b"{}", b"[]", b"null", b"[" * 100_000, b'{"a":' * 20_000, b"\xff", b"{" + b" " * 2**21),
-    *(b'{"at": 0, "verdict": "right"}', b'{"at": 1e400, "verdict": []}', b'{"at": true}'),
-    *(b'{"at": 99999999999999999999999, "verdict": "wrong"}', b'{"given": 0, "suggested": 1}'),
-    *(b'{"at": 1, "verdict": "wrong", "label": 0}', b'{"again": false}', b'{"at": NaN}'),
+    *(b'{"at": 0, "answer": "right"}', b'{"at": 1e400, "answer": []}', b'{"at": true}'),
+    *(b'{"at": 99999999999999999999999, "answer": "wrong"}', b'{"given": 0, "suggested": 1}'),
+    *(b'{"at": 1, "answer": "wrong", "label": 0}', b'{"again": false}', b'{"at": NaN}'),
 )
 
 
@@ -615,7 +593,7 @@ def asked_at_random(server: Any, sockets: Sequence[socket.socket]) -> None:
     token = app.user_middleware[0].kwargs["token"]
     for _ in range(12):
         path, _, query = draw.choice(PATHS).partition("?")
-        posts = path in ("tick", "undo", "accept", "finish") or draw.random() < 0.1
+        posts = path in ("answer", "undo", "accept", "finish") or draw.random() < 0.1
         head = f"/{token}/" if draw.random() < 0.95 else draw.choice(HOSTILE)
         said = [(b"host", f"127.0.0.1:{port}".encode()), (b"content-type", b"application/json")]
         said += [(b"origin", f"http://127.0.0.1:{port}".encode())] if draw.random() < 0.9 else []
@@ -687,7 +665,7 @@ def wrong_with(
 
 def _kept(was: bytes | str, now: bytes | str | None, name: str) -> bool:
     """Whether a file is as it was; to a review, or an empty file for one, answers may be added."""
-    if name == "ticks.jsonl" and isinstance(was, bytes) and isinstance(now, bytes):
+    if name == "answers.jsonl" and isinstance(was, bytes) and isinstance(now, bytes):
         review = not was or was.startswith(b'{"file":"dris review"')
         return now.startswith(was) if review else now == was
     return now == was
@@ -695,7 +673,7 @@ def _kept(was: bytes | str, now: bytes | str | None, name: str) -> bool:
 
 def foreign(state: dict[str, bytes | str], words: list[str]) -> dict[str, bytes | str]:
     """What no command may change: all but its own store, when it is told to clean it."""
-    own = [w for w in ("ranked", "made") if w in words]
+    own = [w for w in ("ranked",) if w in words]
     own += ["runs"] if "runs" in words else []
     return {n: v for n, v in state.items() if not any(n.startswith(f"{o}/") for o in own)}
 
@@ -794,8 +772,7 @@ def _apart() -> Iterator[Path]:
 def needs_outputs(call: Call) -> bool:
     """Whether a call is about what dris wrote before."""
     return bool(
-        {"scored", "ranked", "runs", "made", "audit.csv", "review.csv", "ticks.jsonl"}
-        & {*call.words.split()}
+        {"ranked", "runs", "audit.csv", "review.csv", "answers.jsonl"} & {*call.words.split()}
     )
 
 

@@ -37,31 +37,26 @@ from fuzz import be_the_command, warm
 COLUMNS = "--label kind --id name"
 FAST = f"{COLUMNS} --epochs 3 --proxies 2"
 ONE, TWO = "--workers 1", "--workers 2"
-TICKS = "o/ticks.jsonl"  # in a folder that is there before
+ANSWERS = "o/answers.jsonl"  # in a folder that is there before
 # Each is told where to write by its last word.
 COMMANDS = {
-    "score": f"score data.csv {FAST} {ONE} --out o",
+    "scores": f"clean data.csv {FAST} --scores --no-report --skip-harm-check {ONE} --out o",
     "clean": f"clean data.csv {FAST} {ONE} --out o",
     "prune": f"prune data.csv {FAST} {ONE} --keep 0.5 --out o",
-    "report": f"report data.csv {FAST} --no-harm {ONE} --out o",
+    "weights": f"weights data.csv {FAST} --skip-harm-check {ONE} --out o",
     "rank": f"rank losses {ONE} --keep 0.5 --out o",
     "rank exact": f"rank losses {ONE} --exact --out o",
     "audit draw": f"audit draw data.csv {COLUMNS} --n 5 --out o/a.csv",
-    "audit queue": f"audit queue data.csv {FAST} {ONE} --store o/runs --out o/q.csv",
-    "audit apply": f"audit apply data.csv review.csv {COLUMNS} --out o/c.csv",
-    "reproduce": f"reproduce contamination --scale smoke --seeds 1 {ONE} --out o",
     "corrupt": f"corrupt data.csv {COLUMNS} --out o/n.csv",
     "review": (
         f"review data.csv {FAST} {ONE} --sample 80 --reviewer ana --import review.csv "
-        f"--ticks {TICKS} --store o/runs --out o"
+        f"--answers {ANSWERS} --store o/runs --out o"
     ),
 }
 LINEAR = "--model sgd_log,sgd_hinge"  # which train in processes
 SEVERAL = {
-    "score, 2 workers": f"score data.csv {FAST} {LINEAR} {TWO} --out o",
-    "clean, 2 workers": f"clean data.csv {FAST} {LINEAR} --no-harm {TWO} --out o",
+    "clean, 2 workers": f"clean data.csv {FAST} {LINEAR} --skip-harm-check {TWO} --out o",
     "rank, 2 workers": f"rank losses {TWO} --keep 0.5 --out o",
-    "reproduce, 2 workers": f"reproduce contamination --scale smoke --seeds 1 {TWO} --out o",
 }
 CHANGES = {"os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir", "os.truncate"}
 WAIT = 5.0  # seconds until nothing of a killed command runs
@@ -159,9 +154,9 @@ def write_inputs(folder: Path) -> None:
     (folder / "data.csv").write_text(
         "\n".join(["name,height,kind", *rows]) + "\n", encoding="utf-8"
     )
-    ticks = [f"r{i},{'dog' if i % 2 else 'cat'},,right," for i in range(5)]
+    answers = [f"r{i},{'dog' if i % 2 else 'cat'},,right," for i in range(5)]
     head = "id,given,suggested,answer,corrected"
-    (folder / "review.csv").write_text("\n".join([head, *ticks]) + "\n", encoding="utf-8")
+    (folder / "review.csv").write_text("\n".join([head, *answers]) + "\n", encoding="utf-8")
     write_shards(folder / "losses", losses_of(300), shards=2)
 
 
@@ -240,8 +235,8 @@ def _fresh(home: Path, words: str) -> Path:
     folder = home / "work"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(home / "inputs", folder)
-    if TICKS in words:
-        (folder / TICKS).parent.mkdir()
+    if ANSWERS in words:
+        (folder / ANSWERS).parent.mkdir()
     for path in (home / "inputs" / "losses").iterdir():  # dris rank knows shards by their time
         os.utime(folder / "losses" / path.name, ns=(path.stat().st_atime_ns, 10**18))
     return folder
@@ -262,7 +257,7 @@ def _without_clocks(path: Path) -> bytes:
 
     Of answers to a review all but when they were given, and half lines, which are stepped over.
     """
-    if path.name == Path(TICKS).name:
+    if path.name == Path(ANSWERS).name:
         return b"\n".join(_acts(path.read_bytes().splitlines()))
     if path.name != MANIFEST:
         return path.read_bytes()

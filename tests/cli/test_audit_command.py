@@ -211,7 +211,7 @@ def test_every_kind_flips_the_stated_share_and_keeps_the_truth_apart(dris, here,
 
 def test_a_matrix_decides_which_class_becomes_which(dris, here):
     (here / "matrix.csv").write_text("true,cat,dog\ncat,0.6,0.4\ndog,0,1\n", encoding="utf-8")
-    words = ("--kind", "matrix", "--matrix", "matrix.csv", "--out", "noisy.csv", "--json")
+    words = ("--kind", "transition", "--matrix", "matrix.csv", "--out", "noisy.csv", "--json")
     code, out, _ = dris("corrupt", "data.csv", *COLUMNS, *words)
     assert code == 0
     truth = table(here / "noisy-truth.csv")
@@ -236,9 +236,9 @@ def test_trusted_labels_are_never_flipped(dris, here):
     ("words", "says"),
     [
         (("--kind", "evil"), "--kind"),
-        (("--kind", "matrix"), "go together"),
+        (("--kind", "transition"), "go together"),
         (("--matrix", "data.csv"), "go together"),
-        (("--kind", "matrix", "--matrix", "data.csv"), "must name every class"),
+        (("--kind", "transition", "--matrix", "data.csv"), "must name every class"),
         (("--rate", "1.5"), "rate"),
         (("--out", "data.csv", "--force"), "never replaced"),
         (("--out", "noisy.parquet"), ".csv"),

@@ -42,14 +42,6 @@ class Case:
 
 
 WRITES = {
-    "score": Case(
-        f"score data.csv {FAST} --out o",
-        ("o/scores.parquet", "o/recipe.json"),
-        (
-            (f"score scored/scores.parquet {FAST} --label given --id id --out scored", "scored"),
-            ("score --from scored/scores.parquet --out scored", "scored"),
-        ),
-    ),
     "prune": Case(
         f"prune data.csv {FAST} --rule loss --keep 0.5 --out o",
         ("o/kept.csv", "o/report.html"),
@@ -60,19 +52,24 @@ WRITES = {
         ),
     ),
     "clean": Case(
-        f"clean data.csv {FAST} --out o",
-        ("o/cleaned.csv", "o/issues.csv", "o/report.html"),
-        ((f"clean mine/cleaned.csv {FAST} --out mine", "mine"),),
+        f"clean data.csv {FAST} --scores --out o",
+        (
+            *("o/cleaned.csv", "o/issues.csv", "o/report.html"),
+            *("o/scores.parquet", "o/recipe.json"),
+        ),
+        (
+            (f"clean mine/cleaned.csv {FAST} --out mine", "mine"),
+            (
+                f"clean alone/scores.parquet {FAST} --scores --label given --id id --out alone",
+                "alone",
+            ),
+            (f"clean data.csv {FAST} --from page/report.html --out page", "page"),
+        ),
     ),
     "weights": Case(
         f"weights data.csv {FAST} --out o",
         ("o/weights.csv",),
         ((f"weights mine/weights.csv {FAST} --out mine", "mine"),),
-    ),
-    "report": Case(
-        f"report data.csv {FAST} --rule loss --keep 0.5 --out o",
-        ("o/report.html",),
-        ((f"report data.csv {FAST} --rule loss --from mine/report.html --out mine", "mine"),),
     ),
     "review": Case(
         f"review data.csv {FAST} --import review.csv --export o/tasks.csv --out o",
@@ -96,7 +93,7 @@ WRITES = {
         (
             (f"corrupt mine/kept.csv {COLUMNS} --out mine/kept.csv", "mine"),
             (
-                f"corrupt data.csv {COLUMNS} --kind matrix --matrix mine/x-truth.csv "
+                f"corrupt data.csv {COLUMNS} --kind transition --matrix mine/x-truth.csv "
                 "--out mine/x.csv",
                 "mine",
             ),
@@ -109,7 +106,7 @@ WRITES = {
     ),
 }
 # What these write lies under names drawn from a hash, or is not there yet; see their own tests.
-KEEPS = {"judge", "runs"}
+KEEPS = {"runs"}
 SILENT = {
     "certify": "certify",
     "rules": "rules",
@@ -172,7 +169,7 @@ def world(tmp_path_factory):
         done = subprocess_dris(words, root)
         assert done.returncode == 0, done.stderr
 
-    run(f"score data.csv {FAST} --canaries none --out scored")
+    run(f"clean data.csv {FAST} --canaries none --scores --no-report --out scored")
     run(f"audit draw data.csv {COLUMNS} --n 3 --out audit.csv")
     text = (root / "audit.csv").read_text(encoding="utf-8").splitlines()
     filled = [",".join([*line.split(",")[:3], "right", *line.split(",")[4:]]) for line in text[1:]]
@@ -183,7 +180,7 @@ def world(tmp_path_factory):
     # Whatever is a file of `mine` or `rk` was written by dris, so that only being read saves it.
     data, made = (root / "data.csv").read_bytes(), root / "mine"
     made.mkdir()
-    for name in ("rk", "tables"):
+    for name in ("rk", "tables", "alone", "page"):
         (root / name).mkdir()
     shard = (root / "losses/part-0.parquet").read_bytes()
     for path, content in {
@@ -191,9 +188,10 @@ def world(tmp_path_factory):
         "mine/cleaned.csv": data,
         "mine/weights.csv": data,
         "mine/review.csv": (root / "review.csv").read_bytes(),
-        "mine/report.html": data,
+        "page/report.html": data,
         "mine/x-truth.csv": data,
         "tables/kept.csv": data,
+        "alone/scores.parquet": (root / "scored/scores.parquet").read_bytes(),
         "rk/scores-00000.parquet": shard,
     }.items():
         OWN.write(root / path, [content])
@@ -325,18 +323,18 @@ def test_without_its_manifest_everything_counts_as_foreign(dris, here):
 # -- what is kept rather than written -------------------------------------------------------------
 
 
-def test_judge_writes_nothing_but_its_runs(dris, here):
-    for name in ("scores.parquet", "report.html", "key.json", "lock", f"runs/{HEX}/key.json"):
+def test_proxies_are_kept_beside_what_others_wrote_in_the_store(dris, here):
+    for name in ("key.json", "lock", f"runs/{HEX}/key.json"):
         (here / "o" / name).parent.mkdir(parents=True, exist_ok=True)
         (here / "o" / name).write_bytes(PRECIOUS)
     before = bytes_below(here)
-    words = f"judge data.csv {FAST}".partition(" --store")[0].split()
+    words = f"weights data.csv {FAST}".partition(" --store")[0].split()
     done = dris(*words, "--out", "o")
     assert done[0] == 0, done[2]
     assert broken(done, before, here, refused=False) == []
     new = set(bytes_below(here)) - set(before)
-    assert new
-    assert all(name.startswith("o/runs/") for name in new)
+    assert new - {"o/weights.csv", "o/weights.toml", f"o/{MANIFEST}"}
+    assert all(name.startswith("o/") for name in new)
 
 
 def test_runs_removes_no_folder_that_no_run_made_and_names_it(dris, here):
@@ -445,10 +443,11 @@ THEMSELVES = {
     "ranking/passes": "into scratch space that has a mark",
     "disk_sort": "into scratch space that has a mark",
     "locks": "the lock, which holds a number or nothing",
-    "visible_folder": "a mark of a name used once",
+    "ray_tasks": "a mark of a name used once",
     "processes": "a temporary file of a fresh name",
     "temporaries": "what a process of this machine that is no more drew the name of",
-    "standardized": "a file in a temporary folder",
+    "standardize": "a file in a temporary folder",
+    "flips": "replaces labels, no files",
 }
 _VERBS = {
     *("write_text", "write_bytes", "unlink", "rmdir", "rmtree", "rename", "savefig", "touch"),

@@ -1,7 +1,6 @@
 """The commands about a user's own data, run as `main` runs them."""
 
 import csv
-import html
 import json
 import os
 import shlex
@@ -15,8 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dris.cli.data_commands import _say
-from dris.cli.data_options import Request
+from dris.cli.data_commands import _print_decision
+from dris.cli.data_options import DataOptions
+from dris.core.select.rule_parameters import PARAMETERS
 from dris.core.select.rules import RULES
 from dris.data.writer import MANIFEST
 from dris.pipeline.route import decide_by
@@ -88,10 +88,9 @@ def test_prune_writes_the_report_beside_it_unless_told_not_to(on_people, tmp_pat
 
 @pytest.mark.parametrize("rule", ["gated", "rank_variance", "aum_mean", "aum_remove", "random"])
 def test_trusted_rows_always_stay_and_canaries_never_do(on_people, tmp_path, rule):
-    on_people("score", out=tmp_path / "s")
-    marks = read_scores(tmp_path / "s" / "scores.parquet")
-    words = ["--keep", "0.25", "--rule", rule, "--as", "ids", "--no-report", "--json"]
-    code, said, _ = on_people("prune", *words)
+    words = ["--keep", "0.25", "--rule", rule, "--as", "ids", "--no-report", "--scores", "--json"]
+    code, said, _ = on_people("prune", *words, "--skip-harm-check")
+    marks = read_scores(tmp_path / "out" / "scores.parquet")
     kept = {row["person"] for row in rows_of(tmp_path / "out" / "kept.csv")}
     assert code == 0
     assert len(kept) == json.loads(said)["kept"]
@@ -111,13 +110,16 @@ def test_a_column_marks_the_kept_in_the_whole_table(on_people, tmp_path):
     assert float(rows[0]["dris_rank_variance"]) >= 0
 
 
-def test_score_writes_every_score_by_id_with_flags_and_a_recipe(on_people, people, tmp_path):
-    code, said, _ = on_people("score", "--json")
+def test_scores_are_written_by_id_with_flags_and_a_recipe(on_people, people, tmp_path):
+    code, said, _ = on_people("clean", "--scores", "--no-report", "--json")
     found = read_scores(tmp_path / "out" / "scores.parquet")
     assert code == 0
     assert found.ids[:2].tolist() == ["p00000", "p00001"]
     assert {"rank_variance", "aum_mean", "el2n", "forgetting", "suspicion"} <= set(found.scores)
-    assert list(found.scores) == json.loads(said)["scores"]
+    assert [Path(name).name for name in json.loads(said)["files"]][2:] == [
+        "scores.parquet",
+        "recipe.json",
+    ]
     suspicious = found.texts["suggested"] != found.texts["given"]
     free = ~found.flags["canary"]
     assert suspicious[free & people[2]].mean() > 0.7
@@ -131,8 +133,9 @@ def test_score_writes_every_score_by_id_with_flags_and_a_recipe(on_people, peopl
 
 
 def test_the_same_command_gives_the_same_bytes_and_trains_once(on_people, tmp_path):
-    on_people("score", out=tmp_path / "one")
-    _, said, told = on_people("score", "--json", out=tmp_path / "two")
+    words = ["clean", "--scores", "--no-report", "--skip-harm-check"]
+    on_people(*words, out=tmp_path / "one")
+    _, said, told = on_people(*words, "--json", out=tmp_path / "two")
     assert json.loads(said)["proxies"] == {"found": 3, "trained": 0, "imported": 0}
     assert "0 trained, 3 found" in told
     for name in ("scores.parquet", "recipe.json"):
@@ -154,51 +157,54 @@ def test_weights_sum_to_one_leave_canaries_out_and_undo_the_draws(on_people, tmp
     assert read_scores(tmp_path / "out" / "weights.parquet").scores["weight"].tolist() == w.tolist()
 
 
-def test_judge_prints_the_judgement_and_its_json_holds_every_check(on_people, tmp_path):
-    code, said, _ = on_people("judge", "--keep", "0.3")
+def test_verbose_prints_the_judgement_and_json_holds_every_check(on_people, tmp_path):
+    words = ["prune", "--keep", "0.3", "--no-report", "--skip-harm-check"]
+    code, said, _ = on_people(*words, "--verbose", out=tmp_path / "one")
     assert code == 0
-    assert "why" in said
     assert "holds" in said
-    values = json.loads(on_people("judge", "--keep", "0.3", "--json")[1])
+    assert "holds" not in on_people(*words, out=tmp_path / "two")[1]
+    values = json.loads(on_people(*words, "--json", out=tmp_path / "three")[1])
     assert values["keep"] == 0.3
     assert values["rule"] in said
     checks = values["judgement"]["checks"]
     assert len(checks) == 13
-    assert {check["outcome"] for check in checks.values()} <= {
-        "holds",
-        "fails",
-        "cannot tell",
-    }
+    assert {check["outcome"] for check in checks.values()} <= {"holds", "fails", "cannot tell"}
 
 
 def test_several_kinds_of_canaries_each_certify(on_people):
-    values = json.loads(on_people("judge", "--canaries", "uniform,confusable", "--json")[1])
-    kinds = [limit["kind"] for limit in values["judgement"]["corruption"]]
+    words = ["--canaries", "uniform,confusable", "--skip-harm-check", "--no-report", "--json"]
+    values = json.loads(on_people("clean", *words)[1])
+    kinds = [limit["kind"] for limit in values["corruption"]]
     assert kinds == ["uniform", "confusable"]
 
 
-def test_report_alone_says_its_headline(on_people, tmp_path):
-    code, said, _ = on_people("report", "--rule", "rank_variance")
-    assert code == 0
-    assert "wrote" in said
-    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert said.splitlines()[0] in html.unescape(page)
-    values = json.loads(on_people("report", "--rule", "rank_variance", "--force", "--json")[1])
-    assert values["headline"] == said.splitlines()[0]
+def test_the_command_writes_what_the_decision_writes_from_python(on_people, people, tmp_path):
+    import dris
+
+    assert on_people("clean", "--scores", "--skip-harm-check")[0] == 0
+    settings = dris.Settings(epochs=6, models=("mlp",))
+    columns = {"label": "income", "id": "person", "trusted": "checked"}
+    decision = dris.clean(
+        people[0], settings=settings, workers=1, store=people[1], check_harm=False, **columns
+    )
+    files = decision.write(tmp_path / "python", scores=True)
+    names = ["cleaned.csv", "issues.csv", "scores.parquet", "recipe.json", "report.html"]
+    assert [path.name for path in files] == names
+    for name in names[:3]:
+        assert (tmp_path / "python" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
 
 
 def test_nothing_is_replaced_without_force_and_that_is_said_before_training(dris, people, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     for command, name in (
-        ("score", "scores.parquet"),
+        ("clean --scores", "scores.parquet"),
         ("clean", "cleaned.csv"),
         ("clean", "issues.csv"),
         ("clean", "report.html"),
         ("prune --keep 0.25", "kept.csv"),
         ("prune --keep 0.25", "report.html"),
         ("weights", "weights.csv"),
-        ("report", "report.html"),
     ):
         (out / name).write_text("mine", encoding="utf-8")
         code, _, told = dris(*command.split(), people[0], *ROW_NUMBERS, *FAST, "--out", out)
@@ -270,11 +276,7 @@ def test_a_bad_option_is_one_sentence_and_writes_nothing(dris, people, tmp_path,
         (["weights", "--smoothing", "0"], "smoothing must be above 0"),
         (["weights", "--exponent", "2"], "weight_exponent must be in"),
         (["weights", "--as", "xml"], "--as must be csv or parquet"),
-        (["judge", "--canaries", "none"], "a judgement needs canaries"),
-        (["judge", "--from", "x.npy"], "a judgement needs canaries"),
-        (["judge", "--keep", "2"], "keep must be"),
-        (["report", "--rule", "best"], "rule must be one of"),
-        (["prune"], "prune needs --keep, the share of the examples to keep, such as 0.25; dris"),
+        (["prune"], "--keep"),
     ],
 )
 def test_bad_options_of_the_other_commands_are_one_sentence(on_people, words, says):
@@ -286,8 +288,8 @@ def test_bad_options_of_the_other_commands_are_one_sentence(on_people, words, sa
 
 def test_no_data_and_missing_data_are_one_sentence(dris, tmp_path):
     out = ("--out", tmp_path / "out")
-    assert "no data was named" in dris("judge", *out)[2]
-    assert "does not exist" in dris("score", tmp_path / "none.csv", *out)[2]
+    assert "no data was named" in dris("clean", *out)[2]
+    assert "does not exist" in dris("weights", tmp_path / "none.csv", *out)[2]
 
 
 def test_an_error_of_our_own_is_one_sentence_and_code_70_and_debug_shows_where(
@@ -297,10 +299,10 @@ def test_an_error_of_our_own_is_one_sentence_and_code_70_and_debug_shows_where(
         raise RuntimeError("the wheel\nfell off")
 
     monkeypatch.setattr("dris.pipeline.route.train_ensemble", broken)
-    code, _, told = on_people("judge")
+    code, _, told = on_people("clean")
     assert (code, told) == (70, "dris: RuntimeError: the wheel (--debug shows where)\n")
     with pytest.raises(RuntimeError, match="fell off"):
-        on_people("judge", "--debug")
+        on_people("clean", "--debug")
 
 
 def test_imported_dynamics_give_scores_and_a_subset_but_no_certificate(
@@ -309,21 +311,20 @@ def test_imported_dynamics_give_scores_and_a_subset_but_no_certificate(
     monkeypatch.chdir(tmp_path)
     loss = np.random.default_rng(0).random((3, N))
     np.save("loss.npy", loss)
-    assert dris("score", "--from", "loss.npy", "--out", "s")[0] == 0
-    assert "rank_variance" in read_scores("s/scores.parquet").scores
     words = [people[0], *ROW_NUMBERS, "--rule", "rank_variance", "--from", "loss.npy"]
     code, said, _ = dris("prune", *words, "--keep", "0.5", "--json", "--out", "p")
     values = json.loads(said)
     assert (code, values["kept"], values["limits"], values["judgement"]) == (0, 1000, [], None)
-    assert "No checks were made" in Path("p/report.html").read_text(encoding="utf-8")
+    assert Path("p/report.html").is_file()
     np.save("short.npy", loss[:, :5])
     short = ["prune", *words[:-1], "short.npy", "--keep", "0.5", "--out", "q"]
     assert "the imported dynamics are of 5 examples" in dris(*short)[2]
-    for command, name in (("score", "scores.parquet"), ("weights", "weights.csv")):
+    for command, name in (("clean --scores", "scores.parquet"), ("weights", "weights.csv")):
         named = [people[0], *ROW_NUMBERS, "--from", "loss.npy", "--out", "w", "--json"]
-        code, said, _ = dris(command, *named)
+        code, said, _ = dris(*command.split(), *named)
         assert (code, json.loads(said)["rule"]) == (0, "everything")
         assert (Path("w") / name).is_file()
+    assert "rank_variance" in read_scores("w/scores.parquet").scores
 
 
 def test_a_folder_of_images_becomes_a_list_and_a_report_with_pictures(dris, tmp_path):
@@ -336,7 +337,16 @@ def test_a_folder_of_images_becomes_a_list_and_a_report_with_pictures(dris, tmp_
         folder = tmp_path / "digits" / f"digit-{label}"
         folder.mkdir(parents=True, exist_ok=True)
         Image.fromarray((x[i].reshape(8, 8) * 15).astype(np.uint8)).save(folder / f"{i:04d}.png")
-    words = ["--keep", "0.5", "--rule", "aum_mean", "--no-harm", *FAST, "--out", tmp_path / "out"]
+    words = [
+        "--keep",
+        "0.5",
+        "--rule",
+        "aum_mean",
+        "--skip-harm-check",
+        *FAST,
+        "--out",
+        tmp_path / "out",
+    ]
     code, _, told = dris("prune", tmp_path / "digits", *words)
     assert code == 0, told
     rows = rows_of(tmp_path / "out" / "kept.csv")
@@ -371,11 +381,8 @@ def test_an_npz_of_embeddings_becomes_a_smaller_npz_and_a_report(dris, tmp_path)
 
 
 EVERY_COMMAND = (
-    *("clean", "prune", "score", "weights", "judge", "report", "rules"),
-    "review",
-    "corrupt",
-    *("audit draw", "audit read", "audit queue", "audit apply"),
-    *("certify", "runs"),
+    *("clean", "prune", "weights", "review", "rules", "corrupt", "rank", "certify", "runs"),
+    *("audit draw", "audit read"),
 )
 
 
@@ -384,7 +391,7 @@ def test_help_fits_a_screen_and_its_example_names_real_options(dris, monkeypatch
     monkeypatch.setenv("COLUMNS", "100")
     _, said, _ = dris(*command.split(), "--help")
     lines = said.splitlines()
-    assert len(lines) <= 58  # with titles and a blank line for each panel
+    assert len(lines) <= 60  # with titles and a blank line for each panel
     assert max(map(len, lines)) <= 100
     example = " ".join(said.split()).partition("Example: ")[2].partition(" Options:")[0]
     words = shlex.split(example)
@@ -417,7 +424,8 @@ def _wait_for(pattern, folder, child):
 
 @pytest.mark.slow
 def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(people, tmp_path):
-    words = ["score", people[0], *ROW_NUMBERS, "--epochs", "8", "--workers", "1", "--json"]
+    words = ["clean", people[0], *ROW_NUMBERS, "--epochs", "8", "--workers", "1", "--json"]
+    words += ["--scores", "--no-report"]
     with _child(*words, "--out", "whole", cwd=tmp_path) as child:
         assert child.wait() == 0
     with _child(*words, "--out", "cut", cwd=tmp_path) as child:
@@ -434,7 +442,7 @@ def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(people, tmp_path):
 
 
 def test_ctrl_c_says_the_command_that_goes_on(people, tmp_path):
-    words = ["judge", str(people[0]), *ROW_NUMBERS, "--epochs", "500", "--workers", "1"]
+    words = ["clean", str(people[0]), *ROW_NUMBERS, "--epochs", "500", "--workers", "1"]
     with _child(*words, cwd=tmp_path) as child:
         _wait_for("dris-out/runs/*", tmp_path, child)
         time.sleep(0.5)
@@ -474,7 +482,7 @@ def test_what_is_said_of_a_limit_depends_on_what_it_is_worth(
     limit = replace(found.limits[0], wrong=wrong, left=1000, corrupted=900)
     most = replace(found.corruption[0], corrupted=int(1000 * in_all), total=1000)
     found = replace(found, limits=(limit,), corruption=(most,))
-    _say(Request(at_most=0.5, label="y"), found, Path("kept.csv"))
+    _print_decision(DataOptions(at_most=0.5, label="y"), found, Path("kept.csv"))
     said = capsys.readouterr().out
     assert says in said
     assert does_not not in said
@@ -530,9 +538,13 @@ def test_clean_writes_the_rows_the_suspects_and_the_page(on_people, people, tmp_
 def test_rules_lists_every_rule_with_its_line(dris):
     code, said, _ = dris("rules")
     assert code == 0
-    first, *lines = said.splitlines()
+    listed, _, parameters = said.partition("\n\n")
+    first, *lines = listed.splitlines()
     assert first.startswith("recommended  ")
     assert [line.split()[0] for line in lines] == list(RULES)
+    assert [line.split()[0] for line in parameters.splitlines()[1:]] == [
+        f"--{name}" for name in PARAMETERS
+    ]
     for line, rule in zip(lines, RULES.values(), strict=True):
         assert line.endswith(f"  {rule.about}")
         assert len(line) <= 120

@@ -16,9 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from dris.cli import _ended
-from dris.cli import output as talk
-from dris.cli.output import ended_like_ctrl_c, notes_shown
+from dris.cli import _outcome, output
+from dris.cli.output import showing_notes, signals_as_ctrl_c
 from dris.core.errors import InputError
 from dris.core.temporaries import is_left, temporary_folder, temporary_for
 from dris.data import writer as module
@@ -28,7 +27,17 @@ from dris.learn.store.locks import folder_lock
 from made_people import write_people
 
 MAIN = "from dris.cli import main; main()"
-QUICK = ("--epochs", "2", "--proxies", "2", "--canaries", "none", "--no-harm", "--workers", "1")
+QUICK = (
+    "--epochs",
+    "2",
+    "--proxies",
+    "2",
+    "--canaries",
+    "none",
+    "--skip-harm-check",
+    "--workers",
+    "1",
+)
 
 
 @pytest.fixture(scope="module")
@@ -230,7 +239,7 @@ def _fine(number, tick):
 
 def test_a_command_told_to_end_does_as_after_ctrl_c(people, tmp_path):
     # So many epochs that it still trains where a busy machine looks late.
-    words = ["judge", str(people), "--label", "income", "--epochs", "5000", "--workers", "1"]
+    words = ["clean", str(people), "--label", "income", "--epochs", "5000", "--workers", "1"]
     child = subprocess.Popen(
         [sys.executable, "-c", MAIN, *words],
         cwd=tmp_path,
@@ -257,14 +266,14 @@ def test_a_command_told_to_end_does_as_after_ctrl_c(people, tmp_path):
         (OSError(errno.ENOSPC, "No space left on device", "a.csv"), "a.csv: .* free space"),
         (OSError(errno.ENOLCK, "No locks available", "runs/lock"), "runs/lock: .* --store"),
         (OSError(errno.EACCES, "Permission denied", "a"), "a: .* permissions"),
-        (MemoryError("Unable to allocate 8 GiB"), r"memory ran out \(Unable .*--workers 1"),
-        (MemoryError(), "memory ran out"),
-        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "memory ran out"),
+        (MemoryError("Unable to allocate 8 GiB"), r"out of memory \(Unable .*--workers 1"),
+        (MemoryError(), "out of memory"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "out of memory"),
         (OSError(errno.ENOMEM, "Cannot allocate memory"), "--workers 1"),
     ],
 )
 def test_what_the_system_refuses_names_the_file_and_the_remedy(error, says):
-    code, sentence = _ended(error)
+    code, sentence = _outcome(error)
     assert code == 1
     assert re.search(says, sentence)
     assert "Errno" not in sentence
@@ -272,7 +281,7 @@ def test_what_the_system_refuses_names_the_file_and_the_remedy(error, says):
 
 
 def test_an_error_of_dris_itself_is_still_told_apart():
-    assert _ended(KeyError("x"))[0] == 70
+    assert _outcome(KeyError("x"))[0] == 70
 
 
 def test_a_full_disk_names_the_run_and_the_command_that_goes_on(people, tmp_path):
@@ -281,7 +290,7 @@ def test_a_full_disk_names_the_run_and_the_command_that_goes_on(people, tmp_path
         "def full(*_): raise OSError(errno.ENOSPC, 'No space left on device')\n"
         "os.fsync = full\n" + MAIN
     )
-    words = ["judge", str(people), "--label", "income", "--epochs", "2", "--workers", "1"]
+    words = ["clean", str(people), "--label", "income", "--epochs", "2", "--workers", "1"]
     done = subprocess.run(
         [sys.executable, "-c", code, *words],
         cwd=tmp_path,
@@ -298,7 +307,7 @@ def test_a_full_disk_names_the_run_and_the_command_that_goes_on(people, tmp_path
 
 
 def test_a_store_that_is_waited_for_is_said_at_once(capsys):
-    with notes_shown():
+    with showing_notes():
         logging.getLogger("dris.store").info("waiting for process %s, which holds %s", 7, "runs/a")
         logging.getLogger("dris").info("not for people")
     assert capsys.readouterr().err == "dris: waiting for process 7, which holds runs/a\n"
@@ -309,9 +318,9 @@ def test_a_store_that_is_waited_for_is_said_at_once(capsys):
 def test_who_waits_for_another_process_says_so_before_it_waits(tmp_path):
     code = (
         "import sys; from pathlib import Path\n"
-        "from dris.cli.output import notes_shown\n"
+        "from dris.cli.output import showing_notes\n"
         "from dris.learn.store.locks import folder_lock\n"
-        "with notes_shown(), folder_lock(Path(sys.argv[1])): print('held', flush=True)\n"
+        "with showing_notes(), folder_lock(Path(sys.argv[1])): print('held', flush=True)\n"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -327,7 +336,7 @@ def test_workers_of_a_command_say_so_too():
     from joblib.externals.loky import get_reusable_executor
 
     get_reusable_executor().shutdown()  # a command's workers are younger than the command
-    with notes_shown():
+    with showing_notes():
         assert run_all(_level, [(0,), (1,)], workers=2) == [logging.INFO] * 2
     get_reusable_executor().shutdown()  # whoever comes next has others, which say nothing
     assert "DRIS_NOTES" not in os.environ
@@ -346,7 +355,7 @@ def test_a_disk_without_locks_names_the_lock(tmp_path, monkeypatch):
     monkeypatch.setattr(filelock.FileLock, "acquire", none)
     with pytest.raises(OSError, match="No locks") as told, folder_lock(tmp_path):
         pass
-    assert _ended(told.value) == (
+    assert _outcome(told.value) == (
         1,
         f"{tmp_path / 'lock'}: No locks available; that disk offers no locks; name a folder on "
         "another one (--out, --store)",
@@ -416,8 +425,8 @@ def test_ctrl_c_while_a_class_is_made_is_an_interruption_and_no_defect_of_dris()
         with pytest.raises((KeyboardInterrupt, RuntimeError, InputError)) as told:
             work()
         if not isinstance(told.value, KeyboardInterrupt):  # newer versions of Python wrap nothing
-            assert _ended(told.value) == (130, "interrupted")
-    assert _ended(RuntimeError("x"))[0] == 70  # the twin
+            assert _outcome(told.value) == (130, "interrupted")
+    assert _outcome(RuntimeError("x"))[0] == 70  # the twin
 
 
 @pytest.mark.parametrize(("patience", "heard"), [(0.05, True), (60.0, False)])
@@ -431,8 +440,8 @@ def test_who_is_told_to_end_and_does_not_hear_is_told_again(monkeypatch, patienc
         for _ in range(50):
             time.sleep(0.02)
 
-    monkeypatch.setattr(talk, "PATIENCE", patience)
-    with pytest.raises(KeyboardInterrupt) if heard else nullcontext(), ended_like_ctrl_c():
+    monkeypatch.setattr(output, "PATIENCE", patience)
+    with pytest.raises(KeyboardInterrupt) if heard else nullcontext(), signals_as_ctrl_c():
         work()
     assert [t for t in threading.enumerate() if isinstance(t, threading.Timer)] == []
 

@@ -91,11 +91,11 @@ def test_a_foreign_store_is_shown_escaped_and_its_mark_up_as_it_stands(dris, tmp
         "clean {}.npz --label y",
         "audit read {}.csv",
         "review a.csv --import {}.csv --label y --epochs 1 --workers 1",
-        "score --from {}.npy",
+        "clean a.csv --label y --from {}.npy",
         "rank {}.parquet",
         "corrupt a.csv --label y --kind transition --matrix {}.csv --out n.csv",
         "clean x.npy --label {}.npy",
-        "score --from {}",  # a folder of records per epoch, one of them a pipe
+        "clean a.csv --label y --from {}",  # a folder of records per epoch, one of them a pipe
     ],
 )
 def test_pipes_and_devices_are_refused_at_once(dris, tmp_path, monkeypatch, words):

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from dris.cli.data_options import Request, again
+from dris.cli.data_options import DataOptions, again
 from dris.data.reader import read_data
 from dris.pipeline.route import decide
 from dris.pipeline.wording import advice
@@ -109,7 +109,7 @@ def test_from_the_sheet_to_the_next_clean_every_line_can_be_typed(
 @pytest.mark.parametrize("make", MAKERS)
 def test_what_was_cleaned_is_checked_as_the_command_says(make, dris, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    how = [*FAST, "--model", "linear_head", "--no-report", "--no-harm", "--out", "the out"]
+    how = [*FAST, "--model", "linear_head", "--no-report", "--skip-harm-check", "--out", "the out"]
     code, said, told = dris("clean", *make(tmp_path), *how)
     assert code == 0, told
     assert "check a sample" in said  # so little data proves nothing else
@@ -141,10 +141,10 @@ def test_an_interrupted_command_is_repeated_word_by_word(monkeypatch):
 
 def test_a_flag_that_a_step_would_lose_is_noticed():
     """The twin: all that says how data is read is there, and nothing that is as always."""
-    ask = Request(label="-l", without="a b,c", missing="refuse", text="words", image_size=9)
-    words = shlex.split(ask.step("review", "d.csv"))
+    options = DataOptions(label="-l", without="a b,c", missing="refuse", text="words", image_size=9)
+    words = shlex.split(options.step("review", "d.csv"))
     assert words == [
         *("dris", "review", "d.csv", "--label=-l", "--without", "a b,c"),
         *("--missing", "refuse", "--text", "words", "--image-size", "9"),
     ]
-    assert Request().step("clean", "a b.csv") == "dris clean 'a b.csv'"
+    assert DataOptions().step("clean", "a b.csv") == "dris clean 'a b.csv'"

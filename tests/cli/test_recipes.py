@@ -11,7 +11,7 @@ from dris.core.errors import InputError
 from dris.data.writer import Writer
 from made_people import write_people
 
-FAST = ["--epochs", "3", "--workers", "1", "--no-harm", "--no-report"]
+FAST = ["--epochs", "3", "--workers", "1", "--skip-harm-check", "--no-report"]
 
 
 @pytest.fixture(scope="module")
@@ -132,8 +132,14 @@ def test_a_recipe_that_a_person_edited_is_never_replaced(dris, people, tmp_path)
 
 
 def test_values_of_every_kind_come_back_as_they_were(tmp_path):
-    values = {"records": ["a b", 'ü"\\'], "seed": 3, "cpus": 0.5, "no_harm": True, "id": None}
-    found = tomllib.loads(recipe_text("score", values, tmp_path))
+    values = {
+        "records": ["a b", 'ü"\\'],
+        "seed": 3,
+        "cpus": 0.5,
+        "skip_harm_check": True,
+        "id": None,
+    }
+    found = tomllib.loads(recipe_text("clean", values, tmp_path))
     assert found["from"] == ["a b", 'ü"\\']
-    assert (found["seed"], found["cpus"], found["no_harm"]) == (3, 0.5, True)
+    assert (found["seed"], found["cpus"], found["skip_harm_check"]) == (3, 0.5, True)
     assert "id" not in found

@@ -35,7 +35,7 @@ def test_it_begins_once_and_goes_on_without_training(dris, here):
 
 def test_the_suspects_are_those_of_dris_clean_in_the_same_order(dris, here):
     assert dris(*WORDS, "--export", "a.csv", "--sample", "0")[0] == 0
-    code, _, noted = dris("clean", *WORDS[1:], "--no-harm", "--no-report")
+    code, _, noted = dris("clean", *WORDS[1:], "--skip-harm-check", "--no-report")
     assert code == 0, noted
     assert "2 found" in noted  # the same proxies
 

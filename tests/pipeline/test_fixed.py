@@ -71,7 +71,16 @@ def test_the_command_writes_the_labels_and_marks_them(dris, tmp_path):
         writer.writerow(["id", "u", "v", "w", "y"])
         for k, row in enumerate(data.x.tolist()):
             writer.writerow([f"r{k}", *row, data.names[data.labels[k]]])
-    words = ("--label", "y", "--id", "id", "--no-report", "--no-harm", "--out", tmp_path / "out")
+    words = (
+        "--label",
+        "y",
+        "--id",
+        "id",
+        "--no-report",
+        "--skip-harm-check",
+        "--out",
+        tmp_path / "out",
+    )
     code, said, told = dris("clean", file, "--fix", "--json", *words)
     assert code == 0, told
     rows = list(

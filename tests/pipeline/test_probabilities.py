@@ -166,7 +166,14 @@ def test_the_command_begins_from_a_file_of_them(tmp_path, dris, kind):
             writer = csv.writer(file)
             writer.writerow(["a", "b", "c"])
             writer.writerows(p.tolist())
-    words = ["clean", str(tmp_path / "data.csv"), "--label", "y", "--no-harm", "--no-report"]
+    words = [
+        "clean",
+        str(tmp_path / "data.csv"),
+        "--label",
+        "y",
+        "--skip-harm-check",
+        "--no-report",
+    ]
     words += ["--from", str(tmp_path / f"p.{kind}"), "--out", str(tmp_path / "out"), "--json"]
     code, said, told = dris(*words)
     assert code == 0, told

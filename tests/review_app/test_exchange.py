@@ -6,7 +6,7 @@ import pytest
 
 from dris.core.errors import InputError
 from dris.pipeline.answers import COLUMNS, read_answers
-from dris.review_app.exchange import EXCHANGES, export_cards, import_answers
+from dris.review_app.exchange import EXCHANGES, export_cards, import_answers, read_returned
 from made_review import made_session
 
 HEAD = ",".join(COLUMNS) + "\n"
@@ -35,9 +35,9 @@ def test_a_round_trip_brings_every_answer_back_under_its_name(kind, answered, tm
     file = tmp_path / f"out{EXCHANGES[kind].suffix}"
     file.write_bytes(export_cards(answered, kind))
     other = fresh(tmp_path)
-    assert import_answers(other, file, kind, "ana") == 4
+    assert import_answers(other, read_returned(file, kind), file, "ana") == 4
     assert other.state.given == answered.state.given
-    assert import_answers(other, file, kind, "ana") == 0  # twice is once
+    assert import_answers(other, read_returned(file, kind), file, "ana") == 0  # twice is once
     other.journal.close()
 
 
@@ -48,7 +48,7 @@ def test_two_people_come_back_as_two(kind, answered, tmp_path):
     file = tmp_path / "out.json"
     file.write_bytes(export_cards(answered, kind))
     other = fresh(tmp_path)
-    assert import_answers(other, file, kind, "nobody") == 5
+    assert import_answers(other, read_returned(file, kind), file, "nobody") == 5
     assert other.summary("ana")["people"] == {"ana": 4, "ben": 1}
     other.journal.close()
 
@@ -80,7 +80,7 @@ def test_a_wrong_label_without_another_one_and_any_row_of_the_data_come_back_by_
     file = tmp_path / "in.csv"
     lines = ["r0,cat,,wrong,", "r199,dog,,wrong,eel", "r198,cat,,unsure,", "r197,eel,,,"]
     file.write_text("\n".join((",".join(COLUMNS), *lines)) + "\n", encoding="utf-8")
-    assert import_answers(answered, file, "csv", "ben") == 3
+    assert import_answers(answered, read_returned(file, "csv"), file, "ben") == 3
     by = answered.state.by
     assert [by("ben", at)[:2] for at in (0, 199, 198)] == [
         ("wrong", -1),
@@ -120,13 +120,13 @@ def test_a_file_that_does_not_fit_is_refused_whole(kind, text, message, answered
     file.write_text(text, encoding="utf-8")
     before = answered.journal.path.read_bytes()
     with pytest.raises(InputError, match=message):
-        import_answers(answered, file, kind, "ana")
+        import_answers(answered, read_returned(file, kind), file, "ana")
     assert answered.journal.path.read_bytes() == before
 
 
 def test_a_file_that_is_not_there_is_named(answered, tmp_path):
     with pytest.raises(InputError, match="no such file"):
-        import_answers(answered, tmp_path / "absent.json", "argilla", "ana")
+        read_returned(tmp_path / "absent.json", "argilla")
 
 
 def test_a_name_comes_in_as_it_is_written_down_and_is_not_repeated(answered, tmp_path):
@@ -137,6 +137,6 @@ def test_a_name_comes_in_as_it_is_written_down_and_is_not_repeated(answered, tmp
     for who in ("Zoe  Li", " "):
         task = {"data": {"id": name}, "annotations": [{"completed_by": who, "result": [picked]}]}
         path.write_text(json.dumps([task]), encoding="utf-8")
-        assert import_answers(answered, path, "label-studio", "cy") == 1
-        assert import_answers(answered, path, "label-studio", "cy") == 0
+        assert import_answers(answered, read_returned(path, "label-studio"), path, "cy") == 1
+        assert import_answers(answered, read_returned(path, "label-studio"), path, "cy") == 0
     assert {"Zoe Li", "cy"} <= set(answered.state.given[at])

@@ -59,10 +59,10 @@ def test_requests_that_no_page_would_send_are_told_from_those_that_break_the_app
 
 def test_answers_may_only_be_added_and_only_to_a_review():
     begun = b'{"file":"dris review"}\n'
-    assert fuzz._kept(begun, begun + b"{}\n", "ticks.jsonl")
-    assert fuzz._kept(b"", begun, "ticks.jsonl")
-    assert not fuzz._kept(begun, b"{}\n", "ticks.jsonl")
-    assert not fuzz._kept(b"mine", b"mine\n", "ticks.jsonl")
+    assert fuzz._kept(begun, begun + b"{}\n", "answers.jsonl")
+    assert fuzz._kept(b"", begun, "answers.jsonl")
+    assert not fuzz._kept(begun, b"{}\n", "answers.jsonl")
+    assert not fuzz._kept(b"mine", b"mine\n", "answers.jsonl")
     assert not fuzz._kept(b"a", b"ab", "data.csv")
 
 

@@ -26,7 +26,7 @@ def test_commands_that_are_killed_end_in_the_same_bytes_and_leave_nothing(monkey
 def test_a_command_that_leaves_half_a_set_is_seen(tmp_path):
     whole = kill.Whole({"kept.csv": b"a", "report.html": b"b"}, 1, 0.0)
     with kill.prepared() as home:
-        words = "audit apply data.csv review.csv --label kind --id name --out o/c.csv"
+        words = "audit draw data.csv --label kind --id name --n 5 --out o/c.csv"
         _, wrong = kill.one_kill(words, whole, home, random.Random(0), several=False)
     assert "kept.csv is missing" in wrong
     assert "c.csv is left over" in wrong

@@ -3,10 +3,9 @@
 Exit codes: 0 done, 1 an input breaks a rule (one sentence on stderr), 2 wrong usage,
 70 an error of dris itself (--debug shows where), 130 interrupted.
 
-In reading order: `options` (one name, one meaning), `recipes` (the options of a run as a file),
-`help_pages` (groups and panels), `data_options` (what all commands about data begin with),
-`data_commands` (clean, prune, score, weights, judge, report, rules), `review_command`,
-`audit_command`, `corrupt_command`, `rank_command`, `runs_table`, `output`.
+In reading order: `data_options` (what all commands about data share), `recipes` (the options of a
+run as a file), `data_commands` (clean, prune, weights, rules), `review_command`, `audit_command`,
+`corrupt_command`, `rank_command`, `runs_table`, `help_pages` (groups and panels), `output`.
 """
 
 import io
@@ -19,13 +18,13 @@ import typer
 
 from dris.cli import audit_command as audit
 from dris.cli import corrupt_command as corrupt
-from dris.cli import data_commands as scoring
+from dris.cli import data_commands as data
 from dris.cli import rank_command as ranking
 from dris.cli import review_command as review
 from dris.cli.help_pages import GroupedHelp, PanelledHelp
-from dris.cli.output import ended_like_ctrl_c, notes_shown, open_closed_streams
+from dris.cli.output import open_closed_streams, showing_notes, signals_as_ctrl_c
 
-# As torch, threads and forks say it, which raise no MemoryError.
+# How torch, threads and forks word it, which raise no MemoryError.
 _OUT_OF_MEMORY = re.compile(r"can't allocate memory|out of memory|can't start new thread", re.I)
 
 app = typer.Typer(
@@ -126,7 +125,7 @@ def runs(
     show_runs(store, clean=clean, unfinished=unfinished)
 
 
-for part in (scoring, review, audit, corrupt, ranking):
+for part in (data, review, audit, corrupt, ranking):
     part.register(app)
 for each in (app, audit.audit):
     for command in each.registered_commands:
@@ -151,7 +150,7 @@ def guarded_main(app: typer.Typer, name: str = "dris") -> None:
     streams = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = Printable(streams[0]), Printable(streams[1])
     try:
-        with ended_like_ctrl_c(), notes_shown():
+        with signals_as_ctrl_c(), showing_notes():
             app(prog_name=name)
     except SystemExit as end:
         if end.code == 130:  # how typer ends on Ctrl-C
@@ -160,7 +159,7 @@ def guarded_main(app: typer.Typer, name: str = "dris") -> None:
     except Exception as error:
         if debug:
             raise
-        code, sentence = _ended(error)
+        code, sentence = _outcome(error)
         typer.echo(f"{name}: {sentence}", err=True)
         sys.exit(code)
     finally:
@@ -168,7 +167,7 @@ def guarded_main(app: typer.Typer, name: str = "dris") -> None:
 
 
 def _interrupted(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind an error: Python wraps it when a class is being made."""
+    """True if Ctrl-C is behind an error: Python wraps it while a class is made."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         if isinstance(error, KeyboardInterrupt):
@@ -178,7 +177,7 @@ def _interrupted(error: BaseException | None) -> bool:
     return False
 
 
-def _ended(error: Exception) -> tuple[int, str]:
+def _outcome(error: Exception) -> tuple[int, str]:
     """The exit code and the one line for whatever went wrong."""
     from dris.core.errors import MEMORY, InputError, sentence_of
     from dris.core.parameters import as_options
@@ -190,7 +189,7 @@ def _ended(error: Exception) -> tuple[int, str]:
     if isinstance(error, InputError):
         return 1, printable(as_options(str(error)))
     if isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(first):
-        return 1, f"memory ran out ({first or 'no more is to be had'}); {as_options(MEMORY)}"
+        return 1, f"out of memory{f' ({first})' if first else ''}; {as_options(MEMORY)}"
     if isinstance(error, OSError):
         return 1, printable(as_options(sentence_of(error)))
     if isinstance(error, UnicodeError):  # only what others wrote is not text

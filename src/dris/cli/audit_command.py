@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from dris.cli.data_options import READING, Request, takes_request
+from dris.cli.data_options import READING, AsJson, DataOptions, option, takes
+from dris.cli.output import Output
 
 audit = typer.Typer(
     no_args_is_help=True,
@@ -17,24 +18,18 @@ audit = typer.Typer(
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    audit.command()(takes_request(draw, *READING, "seed", "force", "as_json"))
-    audit.command()(takes_request(read, "as_json"))
+    audit.command()(takes(draw, *READING, "seed", "force", "as_json"))
+    audit.command()(read)
     app.add_typer(audit, name="audit")
 
 
 def draw(
-    ask: Request,
-    n: Annotated[int | None, typer.Option("--n", metavar="N", help="How many [60].")] = None,
-    limit: Annotated[
-        float | None, typer.Option(metavar="SHARE", help="Draw what it takes to prove this share.")
-    ] = None,
-    expect_wrong: Annotated[
-        int, typer.Option(metavar="N", help="With --limit: even if this many are wrong.")
-    ] = 0,
-    delta: Annotated[float, typer.Option(metavar="P", help="How often the limit may fail.")] = 0.05,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="FILE", help="The CSV file to fill in.")
-    ] = Path("audit.csv"),
+    options: DataOptions,
+    n: Annotated[int | None, option("N", "How many [60].", "--n")] = None,
+    limit: Annotated[float | None, option("SHARE", "Draw what it takes to prove this.")] = None,
+    expect_wrong: Annotated[int, option("N", "With --limit: even if this many are wrong.")] = 0,
+    delta: Annotated[float, option("P", "How often the limit may fail.")] = 0.05,
+    out: Annotated[Path, option("FILE", "The CSV file to fill in.")] = Path("audit.csv"),
 ) -> None:
     """Draw random examples of the data that was kept, for a person to check.
 
@@ -43,33 +38,35 @@ def draw(
     """
     from dris.pipeline.audit import beside, write_audit
 
-    writer = ask.writer()
+    writer = options.writer()
     writer.refuse(out, beside(out))
-    data = ask.read_labels()
+    data = options.read_labels()
     drawn = write_audit(
         data,
         out,
         n,
         limit=limit,
         expect_wrong=expect_wrong,
-        seed=ask.seed,
+        seed=options.seed,
         delta=delta,
         writer=writer,
     )
     count, best, one = drawn.positions.size, drawn.if_none_wrong, drawn.if_one_wrong
-    talk = ask.talk
-    talk.say(f"wrote {out}: {count:,} of {len(data):,} examples, drawn at random")
-    talk.say(f"wrote {beside(out)}: what was drawn from what; keep it beside the CSV file")
-    talk.say("fill in answer in every row (right, wrong or unsure), and corrected if you know it")
-    talk.say(f"none wrong would prove at most {best.share:.2%}, one wrong at most {one.share:.2%}")
-    talk.say(f"then: {shlex.join(['dris', 'audit', 'read', str(out)])}")
-    talk.result(
+    output = options.output
+    output.say(f"wrote {out}: {count:,} of {len(data):,} examples, drawn at random")
+    output.say(f"wrote {beside(out)}: what was drawn from what; keep it beside the CSV file")
+    output.say("fill in answer in every row (right, wrong or unsure), and corrected if you know it")
+    output.say(
+        f"none wrong would prove at most {best.share:.2%}, one wrong at most {one.share:.2%}"
+    )
+    output.say(f"then: {shlex.join(['dris', 'audit', 'read', str(out)])}")
+    output.result(
         {
             "command": "audit draw",
             "out": str(out),
             "size": len(data),
             "n": count,
-            "seed": ask.seed,
+            "seed": options.seed,
             "delta": delta,
             "limit_if_none_wrong": best.share,
         }
@@ -77,7 +74,8 @@ def draw(
 
 
 def read(
-    ask: Request, checked: Annotated[Path, typer.Argument(metavar="AUDIT.csv", hidden=True)]
+    checked: Annotated[Path, typer.Argument(metavar="AUDIT.csv", hidden=True)],
+    as_json: AsJson = False,
 ) -> None:
     """Give the exact limit on wrong labels that a finished audit proves.
 
@@ -86,11 +84,11 @@ def read(
     """
     from dris.pipeline.audit import read_audit
 
-    limit, talk = read_audit(checked), ask.talk
-    talk.say(str(limit))
+    limit, output = read_audit(checked), Output(as_json=as_json)
+    output.say(str(limit))
     if limit.wrong:
-        talk.say(
+        output.say(
             f"without the {limit.wrong:,} that are not right, or with them corrected: at most "
             f"{limit.share_after:.2%} of the rest"
         )
-    talk.result({"command": "audit read", **limit.to_dict()})
+    output.result({"command": "audit read", **limit.to_dict()})

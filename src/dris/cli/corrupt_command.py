@@ -6,21 +6,21 @@ from typing import Annotated
 
 import typer
 
-from dris.cli.data_options import READING, Request, takes_request
+from dris.cli.data_options import READING, DataOptions, option, takes
 
 KINDS = ("uniform", "targeted", "pair", "instance", "transition")  # of core.noise.flips
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(takes_request(corrupt, *READING, "matrix", "seed", "force", "as_json"))
+    app.command()(takes(corrupt, *READING, "matrix", "seed", "force", "as_json"))
 
 
 def corrupt(
-    ask: Request,
-    out: Annotated[Path, typer.Option(help="The copy to write.", metavar="FILE")],
-    rate: Annotated[float, typer.Option(help="Share of labels to flip.", metavar="SHARE")] = 0.2,
-    kind: Annotated[str, typer.Option(help=f"Of {', '.join(KINDS)}.", metavar="KIND")] = "uniform",
+    options: DataOptions,
+    out: Annotated[Path, option("FILE", "The copy to write.")],
+    rate: Annotated[float, option("SHARE", "Share of labels to flip.")] = 0.2,
+    kind: Annotated[str, option("KIND", f"One of {', '.join(KINDS)}.")] = "uniform",
 ) -> None:
     """Flip labels in a copy, and keep the truth beside it: FILE-truth.csv.
 
@@ -37,35 +37,35 @@ def corrupt(
     from dris.learn.engines.bars import bar
 
     if kind not in KINDS:
-        raise InputError(f"--kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    if (kind == "transition") != (ask.matrix is not None):
-        raise InputError("--kind transition and --matrix FILE go together; pass both")
+        raise InputError(f"`kind` must be one of {', '.join(KINDS)}, got {kind!r}")
+    if (kind == "transition") != (options.matrix is not None):
+        raise InputError("`kind='transition'` and `matrix` go together; pass both")
     truth = truth_path(out)
-    writer = ask.writer()
+    writer = options.writer()
     writer.refuse(out, truth)
-    found = replace(ask, matrix=None).read()
-    matrix = None if ask.matrix is None else read_matrix(ask.matrix, found.classes)
+    data = replace(options, matrix=None).read()
+    matrix = None if options.matrix is None else read_matrix(options.matrix, data.classes)
     make_folder(out.parent)
     with bar("attacker") as progress:
         noisy = corrupt_labels(
-            found, rate, kind=kind, seed=ask.seed, matrix=matrix, progress=progress
+            data, rate, kind=kind, seed=options.seed, matrix=matrix, progress=progress
         )
-    columns = {f"{found.origin.label}_true": found.given(), "flipped": noisy.flipped}
+    columns = {f"{data.origin.label}_true": data.given(), "flipped": noisy.flipped}
     with writer.together() as both:
-        write_data(found, out, labels=noisy.given, writer=both)
-        write_ids(found, truth, columns=columns, writer=both)
+        write_data(data, out, labels=noisy.given, writer=both)
+        write_ids(data, truth, columns=columns, writer=both)
     flipped = int(noisy.flipped.sum())
-    say = ask.talk.say
-    say(f"wrote {out}: {flipped:,} of {len(found):,} labels flipped ({kind})")
+    say = options.output.say
+    say(f"wrote {out}: {flipped:,} of {len(data):,} labels flipped ({kind})")
     say(f"wrote {truth}: the true labels and what was flipped, apart, so that no model learns it")
-    ask.talk.result(
+    options.output.result(
         {
             "command": "corrupt",
             "out": str(out),
             "truth": str(truth),
             "kind": kind,
-            "examples": len(found),
+            "examples": len(data),
             "flipped": flipped,
-            "seed": ask.seed,
+            "seed": options.seed,
         }
     )

@@ -1,277 +1,191 @@
-"""The commands about a user's own data: clean, prune, score, weights, judge, report, rules."""
+"""The commands about a user's own data: clean, prune, weights, rules."""
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dris.cli.data_options import Request, takes_request
-from dris.cli.options import Keep, MaybeKeep, check_share, names_in, takes_rule
+from dris.cli.data_options import (
+    DECIDING,
+    READING,
+    DataOptions,
+    Keep,
+    check_share,
+    flag,
+    names_in,
+    option,
+    takes,
+)
 from dris.core.errors import InputError
+from dris.core.select.rule_parameters import PARAMETERS
 
 if TYPE_CHECKING:
-    from dris.data.labelled import LabelledData
-    from dris.data.writer import Writer
+    from dris.core.select.rules import Rule
     from dris.pipeline.decision import Decision
 
 RECOMMENDED = "recommended"
-UNTOLD = 0.9  # of --at-most: a limit on all labels above this is the assumption, not a finding
-RuleName = Annotated[
-    str, typer.Option("--rule", metavar="NAME", help="One that dris rules explains.")
-]
-NoReport = Annotated[bool, typer.Option("--no-report", help="Write no report.html.")]
+NEAR_ASSUMPTION = 0.9  # of --at-most: a limit on all labels above this share of it says nothing
+NoReport = Annotated[bool, flag("--no-report", "Write no report.html.")]
+Scores = Annotated[bool, flag("--scores", "Write scores.parquet and recipe.json too.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    for command in (clean, takes_rule(prune), score, weights, judge, takes_rule(report)):
-        app.command()(takes_request(command))
+    for command in (clean, prune, weights):
+        app.command()(takes(command, *READING, *DECIDING))
     app.command()(rules)
 
 
 def clean(
-    ask: Request,
+    options: DataOptions,
     columns: Annotated[
-        str | None,
-        typer.Option("--columns", metavar="A,B", help="Of the data, in issues.csv; or all."),
+        str | None, option("A,B", "Data columns to copy into issues.csv, or all.")
     ] = None,
     fix: Annotated[
-        bool, typer.Option("--fix", help="Write suggested labels where proxies are sure, marked.")
+        bool, flag("--fix", "Keep suspects with the suggested label where it is sure.")
     ] = False,
+    scores: Scores = False,
     no_report: NoReport = False,
 ) -> None:
     """Drop the labels that look wrong, and only those: OUT/cleaned.*, issues.csv, report.html.
 
-    DATA is CSV, Parquet, NPZ, NPY, a folder of images by class, or a saved data set.
+    FORMATS
     Example: dris clean people.csv --label income --id person
     """
-    from dris.data.display import check_columns
-    from dris.data.outputs import write_data
-    from dris.pipeline.issues import write_issues
-    from dris.pipeline.score_columns import fixed_columns
+    from dris.pipeline.verbs import clean as decide
+    from dris.report_page.outputs import output_names, write_outputs
 
-    data = ask.read()
-    shown = check_columns(data, names_in(columns))
-    pages = [] if no_report else ["report.html"]
-    cleaned, issues, *page = ask.files(f"cleaned{_suffix(data)}", "issues.csv", *pages)
-    decision, proxies = ask.decide(data, fix=fix)
-    marks = {} if decision.fixed is None else fixed_columns(decision)
-    with ask.together() as writer:
-        write_data(
-            data,
-            cleaned,
-            positions=decision.kept,
-            columns=marks or None,
-            labels=decision.fixed,
+    data, shown = options.read(), names_in(columns)
+    options.check_files(
+        output_names(data, "clean", report=not no_report, scores=scores, columns=shown)
+    )
+    decision, proxies = options.decide(decide, data, fix=fix)
+    with options.writing() as writer:
+        files = write_outputs(
+            decision,
+            options.out,
+            report=not no_report,
+            scores=scores,
+            columns=shown,
+            title=options.title,
+            recipe=options.how_it_was_done(decision),
             writer=writer,
         )
-        write_issues(decision, issues, columns=shown, writer=writer)
-        files = [cleaned, issues, *_page(ask, decision, page, writer)]
-    _say(ask, decision, cleaned)
-    ask.talk.say(f"wrote {_listed(files)}")
-    ask.result("clean", decision, proxies, files)
+    _print_decision(options, decision, files[0])
+    options.output.say(f"wrote {_listed(files)}")
+    options.print_result(decision, proxies, files)
+
+
+def _parameter(name: str, metavar: str | None = "X") -> object:
+    """A parameter of rules, which `dris rules` lists: all of them would not fit a screen here."""
+    return typer.Option(f"--{name}", metavar=metavar, help=PARAMETERS[name][1], hidden=True)
 
 
 def prune(
-    ask: Request,
-    keep: MaybeKeep = None,
-    rule: RuleName = RECOMMENDED,
-    written: Annotated[
-        str, typer.Option("--as", metavar="HOW", help="What to write: data, ids or column.")
-    ] = "data",
+    options: DataOptions,
+    keep: Keep = None,
+    rule: Annotated[
+        str, option("NAME", "One that dris rules explains, with its parameters.")
+    ] = RECOMMENDED,
+    beta: Annotated[float | None, _parameter("beta")] = None,
+    scaled: Annotated[bool | None, _parameter("scaled", None)] = None,
+    epoch: Annotated[int | None, _parameter("epoch")] = None,
+    share: Annotated[float | None, _parameter("share")] = None,
+    detector: Annotated[str | None, _parameter("detector")] = None,
+    recall: Annotated[float | None, _parameter("recall")] = None,
+    chooser: Annotated[str | None, _parameter("chooser")] = None,
+    fill: Annotated[bool | None, _parameter("fill", None)] = None,
+    form: Annotated[str, option("HOW", "What to write: data, ids or column.", "--as")] = "data",
+    scores: Scores = False,
     no_report: NoReport = False,
 ) -> None:
     """Keep a share of the examples, those worth training on: OUT/kept.* and OUT/report.html.
 
-    DATA is CSV, Parquet, NPZ, NPY, a folder of images by class, or a saved data set.
-    Trusted examples always stay, canaries never do.
+    FORMATS
     Example: dris prune people.csv --label income --id person --keep 0.25
     """
-    from dris.data.outputs import write_data, write_ids
     from dris.pipeline.choice import check_rule
-    from dris.pipeline.score_columns import kept_columns
+    from dris.pipeline.verbs import prune as decide
+    from dris.report_page.outputs import output_names, write_outputs
 
-    if written not in ("data", "ids", "column"):
-        raise InputError(f"--as must be data, ids or column, got {written!r}")
     if keep is None:
         raise InputError(
-            "prune needs --keep, the share of the examples to keep, such as 0.25; "
+            "prune needs `keep`, the share of the examples to keep, such as 0.25; "
             "dris clean drops only what looks wrong"
         )
     check_share(keep)
-    data = ask.read()
-    check_rule(rule, keep, canaries=ask.plants, n=len(data))
-    suffix = ".csv" if written == "ids" else _suffix(data)
-    pages = [] if no_report else ["report.html"]
-    kept_file, *page = ask.files(f"kept{suffix}", *pages)
-    decision, proxies = ask.decide(data, keep=keep, rule=rule)
-    with ask.together() as writer:
-        if written == "ids":
-            write_ids(data, kept_file, positions=decision.kept, writer=writer)
-        elif written == "data":
-            write_data(data, kept_file, positions=decision.kept, writer=writer)
-        else:
-            write_data(data, kept_file, columns=kept_columns(decision), writer=writer)
-        files = [kept_file, *_page(ask, decision, page, writer)]
-    _say(ask, decision, kept_file if written == "data" else None)
-    ask.talk.say(f"wrote {_listed(files)}")
-    ask.result("prune", decision, proxies, files)
-
-
-def score(ask: Request) -> None:
-    """Train proxies and write every score: OUT/scores.parquet and OUT/recipe.json.
-
-    DATA is CSV, Parquet, NPZ, NPY, a folder of images by class, or a saved data set.
-    Example: dris score people.csv --label income --id person
-    """
-    scores_file, recipe_file = ask.files("scores.parquet", "recipe.json")
-    if ask.records and not ask.data:
-        _score_records(ask)
-        return
-    import numpy as np
-
-    from dris.data.scorefile import write_scores
-    from dris.pipeline.score_columns import score_file
-
-    decision, proxies = ask.decide(ask.read())
-    found = score_file(decision)
-    with ask.together() as writer:
-        write_scores(found, scores_file, writer=writer)
-        _write_json(ask.recipe(decision), recipe_file, writer)
-    names = list(found.scores)
-    ask.talk.say(f"scored {len(found):,} examples by {len(names)} scores: {', '.join(names)}")
-    ask.talk.say(f"wrote {scores_file} and {recipe_file}")
-    ask.talk.result(
-        {
-            "command": "score",
-            **decision.to_dict(),
-            "scores": names,
-            "canaries": int(np.sum(found.flags["canary"])),
-            "proxies": proxies,
-            "files": [str(scores_file), str(recipe_file)],
-        }
+    made = _rule(
+        rule,
+        beta=beta,
+        scaled=scaled,
+        epoch=epoch,
+        share=share,
+        detector=detector,
+        recall=recall,
+        chooser=chooser,
+        fill=fill,
     )
-
-
-def _score_records(ask: Request) -> None:
-    """Scores of dynamics that somebody else recorded, without the data."""
-    from dris.data.scorefile import ScoreFile, write_scores
-    from dris.pipeline.ensemble import scores_of
-
-    dynamics = ask.imported()
-    found = ScoreFile(dynamics.ids, scores_of(dynamics), note=dict(dynamics.provenance))
-    recipe = ask.out / "recipe.json"
-    with ask.together() as writer:
-        path = write_scores(found, ask.out / "scores.parquet", writer=writer)
-        imported = [str(p) for p in ask.records or []]
-        _write_json({"imported": imported, **found.note}, recipe, writer)
-    names = list(found.scores)
-    ask.talk.say(f"imported {len(found):,} examples: {', '.join(names)}")
-    ask.talk.say(f"wrote {path} and {recipe}")
-    files = [str(path), str(recipe)]
-    values = {"command": "score", "examples": len(found), "scores": names, "files": files}
-    ask.talk.result(values)
+    data = options.read()
+    planted = not options.records and options.canaries != "none"
+    check_rule(made, keep, canaries=planted, n=len(data))
+    options.check_files(output_names(data, "prune", form=form, report=not no_report, scores=scores))
+    decision, proxies = options.decide(decide, data, keep=keep, rule=made)
+    with options.writing() as writer:
+        files = write_outputs(
+            decision,
+            options.out,
+            form=form,
+            report=not no_report,
+            scores=scores,
+            title=options.title,
+            recipe=options.how_it_was_done(decision),
+            writer=writer,
+        )
+    _print_decision(options, decision, files[0] if form == "data" else None)
+    options.output.say(f"wrote {_listed(files)}")
+    options.print_result(decision, proxies, files)
 
 
 def weights(
-    ask: Request,
-    rule: Annotated[
-        str, typer.Option("--rule", metavar="NAME", help="A score, 0 or more.")
-    ] = "rank_variance",
-    smoothing: Annotated[
-        float, typer.Option("--smoothing", metavar="X", help="Towards uniform draws.")
-    ] = 0.1,
-    exponent: Annotated[
-        float, typer.Option("--exponent", metavar="X", help="Of weights: 1 unbiased, 0 alike.")
-    ] = 1.0,
-    written: Annotated[
-        str, typer.Option("--as", metavar="HOW", help="What to write: csv or parquet.")
-    ] = "csv",
+    options: DataOptions,
+    rule: Annotated[str, option("NAME", "A score, 0 or more.")] = "rank_variance",
+    smoothing: Annotated[float, option("X", "Towards uniform draws.")] = 0.1,
+    exponent: Annotated[float, option("X", "Of weights: 1 unbiased, 0 all alike.")] = 1.0,
+    form: Annotated[str, option("HOW", "What to write: csv or parquet.", "--as")] = "csv",
 ) -> None:
     """Write how often to draw each example and how much it counts: OUT/weights.csv.
 
-    DATA is CSV, Parquet, NPZ, NPY, a folder of images by class, or a saved data set.
+    FORMATS
     Canaries get 0 and 0: their labels were flipped.
     Example: dris weights people.csv --label income --id person
     """
-    from dris.data.outputs import write_ids
-    from dris.data.scorefile import ScoreFile, write_scores
     from dris.pipeline.decision import check_weighting
+    from dris.pipeline.verbs import weights as decide
+    from dris.report_page.outputs import output_names, write_outputs
 
-    if written not in ("csv", "parquet"):
-        raise InputError(f"--as must be csv or parquet, got {written!r}")
     check_weighting(rule, smoothing=smoothing, exponent=exponent)
-    (path,) = ask.files(f"weights.{written}")
-    data = ask.read()
-    decision, proxies = ask.decide(data)
-    weighting = decision.weigh(rule, smoothing=smoothing, exponent=exponent, of="all")
-    plan, at = weighting.importance, weighting.positions
-    columns = {"probability": weighting.probabilities, "weight": weighting.weights}
-    with ask.together() as writer:
-        if written == "csv":
-            write_ids(data, path, columns=columns, writer=writer)
-        else:
-            write_scores(ScoreFile(data.ids, columns), path, writer=writer)
-    sizes = {
-        "effective_size": plan.effective_size,
-        "concentration_size": plan.concentration_size,
-        "largest_weight": plan.largest_weight,
-    }
-    say = ask.talk.say
-    say(f"{at.size:,} examples weighted by {rule}, {len(data) - at.size:,} canaries get 0")
+    data = options.read()
+    options.check_files(output_names(data, "weights", form=form))
+    how = {"score": rule, "smoothing": smoothing, "exponent": exponent}
+    decision, proxies = options.decide(decide, data, **how)
+    with options.writing() as writer:
+        files = write_outputs(decision, options.out, form=form, writer=writer)
+    weighting = decision.weighting
+    if weighting is None:
+        raise InputError("nothing was weighted")
+    plan, say, drawn = weighting.importance, options.output.say, weighting.positions.size
+    say(f"{drawn:,} examples weighted by {rule}, {len(data) - drawn:,} canaries get 0")
     say(f"  effective size      {plan.effective_size:,.0f} (a full pass is worth as many)")
     say(f"  concentration size  {plan.concentration_size:,.0f} (carry the draws)")
     say(f"  largest weight      {plan.largest_weight:.3g}")
-    say(f"wrote {path}")
-    told = {**decision.to_dict(), "weighted_by": rule, **sizes}
-    ask.talk.result({"command": "weights", **told, "proxies": proxies, "files": [str(path)]})
-
-
-def judge(ask: Request, keep: Keep = 0.25) -> None:
-    """Say what kind of data this is, which rule fits, and what is certified. Writes no result.
-
-    DATA is CSV, Parquet, NPZ, NPY, a folder of images by class, or a saved data set.
-    Example: dris judge people.csv --label income --id person --keep 0.5
-    """
-    if not ask.plants:
-        raise InputError("a judgement needs canaries; leave out --from and --canaries none")
-    check_share(keep)
-    data = ask.read()
-    decision, proxies = ask.decide(data, keep=keep)
-    for line in decision.lines():
-        ask.talk.say(line)
-    for check in () if decision.judgement is None else decision.judgement.checks.values():
-        ask.talk.say(f"  {check}")
-    ask.result("judge", decision, proxies, [])
-
-
-def report(ask: Request, keep: MaybeKeep = None, rule: RuleName = RECOMMENDED) -> None:
-    """Write the page that explains the data and the choice: OUT/report.html.
-
-    DATA is CSV, Parquet, NPZ, NPY, a folder of images by class, or a saved data set.
-    Without --keep it is about dropping what looks wrong, as dris clean does.
-    Example: dris report photos/ --keep 0.5
-    """
-    from dris.pipeline.choice import check_rule
-    from dris.pipeline.wording import headline
-
-    check_share(keep)
-    (path,) = ask.files("report.html")
-    data = ask.read()
-    check_rule(rule, keep, canaries=ask.plants, n=len(data))
-    decision, proxies = ask.decide(data, keep=keep, rule=rule)
-    with ask.together() as writer:
-        files = _page(ask, decision, [path], writer)
-    ask.talk.say(headline(decision))
-    _say(ask, decision, None)
-    if files:
-        ask.talk.say(f"wrote {path}")
-    ask.result("report", decision, proxies, files, {"headline": headline(decision)})
+    say(f"wrote {_listed(files)}")
+    sizes = ("effective_size", "concentration_size", "largest_weight")
+    more = {"weighted_by": rule, **{name: getattr(plan, name) for name in sizes}}
+    options.print_result(decision, proxies, files, **more)
 
 
 def rules() -> None:
-    """List the rules by which examples can be chosen, a line each.
+    """List the rules by which examples can be chosen, and their parameters.
 
     Example: dris rules
     """
@@ -281,53 +195,47 @@ def rules() -> None:
     typer.echo(f"{RECOMMENDED:<{wide}}  what the data suggest, or nothing where no rule is safe")
     for rule in RULES.values():
         typer.echo(f"{rule.name:<{wide}}  {rule.about}")
+    typer.echo("\nParameters, such as --rule hybrid --beta 0.25:")
+    for name, (_, text) in PARAMETERS.items():
+        typer.echo(f"--{name:<{wide - 2}}  {text}")
 
 
-def _say(ask: Request, decision: "Decision", kept: Path | None) -> None:
+def _rule(name: str, **parameters: object) -> "str | Rule":
+    """The rule of that name; with parameters, if any are given."""
+    if all(value is None for value in parameters.values()):
+        return name
+    from dris.core.select.rules import rule_of
+
+    return rule_of(name, **parameters)
+
+
+def _print_decision(options: DataOptions, decision: "Decision", kept: Path | None) -> None:
     """The decision in words, and how to check it where the limit is loose."""
+    say = options.output.say
     for line in decision.lines():
-        ask.talk.say(line)
+        say(line)
+    if options.verbose and decision.judgement is not None:
+        for one in decision.judgement.checks.values():
+            say(f"  {one}")
     if not decision.limits:
         return
     check = "dris audit"
     if kept is not None:
-        check = ask.step("audit", "draw", kept, written=decision.data)
+        check = options.step("audit", "draw", kept, written=decision.data)
     sample = f"check a sample for a limit that needs no assumption: {check}"
-    if max(most.share for most in decision.corruption) > UNTOLD * ask.at_most:
-        ask.talk.say(
+    if max(most.share for most in decision.corruption) > NEAR_ASSUMPTION * options.at_most:
+        say(
             f"so     how many labels are wrong cannot be told from canaries here, up to "
-            f"{ask.at_most:.0%} are allowed for; if fewer surely are, say so with --at-most, or "
-            f"{sample}"
+            f"{options.at_most:.0%} are allowed for; if fewer surely are, say so with --at-most, "
+            f"or {sample}"
         )
     elif decision.limit_says == "not to be trusted":
-        ask.talk.say(f"so     plant other --canaries, or {sample}")
+        say(f"so     plant other --canaries, or {sample}")
     elif decision.limit_says == "nothing":
         less = "" if decision.keep is None else "keep less, or "
-        ask.talk.say(f"so     {less}{sample}")
-
-
-def _suffix(data: "LabelledData") -> str:
-    from dris.data.formats import suffix_for
-
-    return suffix_for(data)
+        say(f"so     {less}{sample}")
 
 
 def _listed(files: list[Path]) -> str:
     *first, last = map(str, files)
     return f"{', '.join(first)} and {last}" if first else last
-
-
-def _page(ask: Request, decision: "Decision", pages: list[Path], writer: "Writer") -> list[Path]:
-    """Write the page where one was asked for and there is something to show."""
-    from dris.report_page.page import write_page
-
-    if decision.ensemble is None and decision.suspects is None:
-        return []
-    for path in pages:
-        write_page(decision, path, title=ask.title, recipe=ask.recipe(decision), writer=writer)
-    return pages
-
-
-def _write_json(values: Any, path: Any, writer: "Writer") -> None:
-    text = json.dumps(values, sort_keys=True, indent=1, allow_nan=False) + "\n"
-    writer.write(path, [text.encode()])

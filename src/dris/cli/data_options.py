@@ -1,4 +1,4 @@
-"""What a user asks of every command about data, and the steps that all of them begin with."""
+"""The options that all commands about data share, and the steps that these begin with."""
 
 import inspect
 import shlex
@@ -7,19 +7,18 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
-from dris.cli import options
-from dris.cli.output import Talk
+import typer
+
+from dris.cli.output import Output
 from dris.cli.recipes import Config, recipe_data, recipe_text
 from dris.core.errors import InputError
 
 if TYPE_CHECKING:
-    from dris.core.dynamics.dynamics import Dynamics
-    from dris.core.select.rules import Rule
     from dris.data.labelled import LabelledData
     from dris.data.options import ReadOptions
     from dris.data.writer import Writer
@@ -32,50 +31,124 @@ READING = (
     *("data", "label", "id", "trusted", "features", "without", "missing", "text"),
     *("merge_spellings", "no_label", "image_size", "allow_outside"),
 )
+# Those that say how a decision is made.
+DECIDING = (
+    *("records", "proxies", "epochs", "folds", "scored_epoch", "model", "encoder", "canaries"),
+    *("matrix", "at_most", "seed", "workers", "device", "engine", "address", "cpus", "gpus"),
+    *("store", "skip_harm_check", "out", "force", "verbose", "as_json"),
+)
+
+
+def share(text: str | float) -> float:
+    """A share as people write it.
+
+    >>> share("25%"), share("0.25"), share(" 2.5 % ")
+    (0.25, 0.25, 0.025)
+    """
+    words = str(text).strip()
+    try:
+        return float(words[:-1]) / 100 if words.endswith("%") else float(words)
+    except ValueError:
+        raise typer.BadParameter(f"must be a share such as 0.25 or 25%, got {text!r}") from None
+
+
+def check_share(value: float | None) -> None:
+    """Refuse a keep fraction outside (0, 1] before anything is read."""
+    if value is not None and not 0 < value <= 1:
+        meant = 1 < value <= 100 and value == int(value)
+        percent = f"; {value:g} of 100 is {value:g}%" if meant else ""
+        raise InputError(f"`keep` must be in (0, 1], got {value:g}{percent}")
+
+
+def names_in(text: str | None) -> tuple[str, ...]:
+    """The names in a list with commas; none when nothing was given.
+
+    >>> names_in("uniform, confusable"), names_in(None)
+    (('uniform', 'confusable'), ())
+    """
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def option(metavar: str, text: str, *flags: str, **more: Any) -> Any:
+    """An option with a value."""
+    return typer.Option(*flags, metavar=metavar, help=text, **more)
+
+
+def flag(name: str, text: str) -> Any:
+    """An option without a value."""
+    return typer.Option(name, help=text)
+
+
+Seed = Annotated[int, option("N", "Of everything random.")]
+Workers = Annotated[int | None, option("N", "Processes [all cores].")]
+EngineName = Annotated[str, option("NAME", "local, or ray for a cluster.")]
+Address = Annotated[str | None, option("HOST:PORT", "Of the Ray cluster.")]
+Cpus = Annotated[float, option("N", "On Ray, for each task.")]
+Gpus = Annotated[float, option("N", "On Ray, for each task.")]
+Out = Annotated[Path, option("FOLDER", "Folder for the output.")]
+Force = Annotated[bool, flag("--force", "Replace what dris wrote there before.")]
+AsJson = Annotated[bool, flag("--json", "Print the result as JSON.")]
+Keep = Annotated[
+    float | None, option("SHARE", "Share of the examples to keep, 0.25 or 25%.", parser=share)
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """The shared options, as they were given."""
+class DataOptions:
+    """The shared options, as they were given; `command` and `recipe` say which command runs."""
 
-    data: options.DataPaths = None
-    label: options.Label = None
-    id: options.Id = None
-    trusted: options.Trusted = None
-    features: options.Features = None
-    without: options.Without = None
-    missing: options.Missing = "mark"
-    text: options.Text = "auto"
-    merge_spellings: options.MergeSpellings = False
-    no_label: options.NoLabel = None
-    image_size: options.ImageSize = None
-    allow_outside: options.AllowOutside = False
-    records: options.From = None
-    proxies: options.Proxies = 3
-    epochs: options.Epochs = 20
-    folds: options.Folds = 4
-    scored_epoch: options.ScoredEpoch = None
-    model: options.Model = None
-    encoder: options.Encoder = None
-    canaries: options.CanaryKinds = "uniform"
-    matrix: options.Matrix = None
-    at_most: options.AtMost = 0.5
-    seed: options.Seed = 0
-    workers: options.Workers = None
-    device: options.Device = "cpu"
-    engine: options.EngineName = "local"
-    address: options.Address = None
-    cpus: options.Cpus = 1
-    gpus: options.Gpus = 0
-    store: options.StoreFolder = None
-    no_harm: options.NoHarm = False
-    out: options.Out = Path("dris-out")
-    force: options.Force = False
-    as_json: options.AsJson = False
+    data: Annotated[list[Path] | None, typer.Argument(metavar="DATA", hidden=True)] = None
+    label: Annotated[str | None, option("COLUMN", "The given labels [label].")] = None
+    id: Annotated[str | None, option("COLUMN", "Ids [row numbers].")] = None
+    trusted: Annotated[str | None, option("COLUMN", "Yes where a label is right.")] = None
+    features: Annotated[str | None, option("A,B", "Columns to learn from [all].")] = None
+    without: Annotated[str | None, option("A,B", "Columns to leave out.")] = None
+    missing: Annotated[str, option("HOW", "Gaps: mark, median or refuse.")] = "mark"
+    text: Annotated[str, option("HOW", "Text: words, sentences or auto.")] = "auto"
+    merge_spellings: Annotated[
+        bool, flag("--merge-spellings", "Treat labels Cat, cat and CAT as one.")
+    ] = False
+    no_label: Annotated[str | None, option("A,B", "Labels that mean none, such as ?.")] = None
+    image_size: Annotated[int | None, option("N", "Resize images to N by N pixels.")] = None
+    allow_outside: Annotated[
+        bool, flag("--allow-outside", "Follow a table to images outside its folder.")
+    ] = False
+    records: Annotated[
+        list[Path] | None,
+        option("FILE", "Import dynamics or probabilities; may repeat.", "--from"),
+    ] = None
+    proxies: Annotated[int, option("K", "Number of proxies.")] = 3
+    epochs: Annotated[int, option("N", "Passes over the data.")] = 20
+    folds: Annotated[int, option("F", "Folds of each stacked proxy; 0 for none.")] = 4
+    scored_epoch: Annotated[int | None, option("N", "Epoch to score [by held-out loss].")] = None
+    model: Annotated[str | None, option("A,B", "Such as mlp,sgd_log [by the data].")] = None
+    encoder: Annotated[
+        str | None, option("NAME", "Pretrained image encoder, or none [the installed one].")
+    ] = None
+    canaries: Annotated[str, option("A,B", "Of uniform, hard, confusable, matrix.")] = "uniform"
+    matrix: Annotated[Path | None, option("FILE", "CSV of class transition probabilities.")] = None
+    at_most: Annotated[
+        float,
+        option("SHARE", "Largest share of wrong labels you consider possible.", parser=share),
+    ] = 0.5
+    seed: Seed = 0
+    workers: Workers = None
+    device: Annotated[str, option("NAME", "cpu, cuda or cuda:1.")] = "cpu"
+    engine: EngineName = "local"
+    address: Address = None
+    cpus: Cpus = 1
+    gpus: Gpus = 0
+    store: Annotated[Path | None, option("FOLDER", "Keeps trained proxies [OUT/runs].")] = None
+    skip_harm_check: Annotated[
+        bool, flag("--skip-harm-check", "Do not measure whether the decision helps.")
+    ] = False
+    out: Out = Path("dris-out")
+    force: Force = False
+    verbose: Annotated[bool, flag("--verbose", "Print the checks and the regime too.")] = False
+    as_json: AsJson = False
     config: Config = None
     command: str = ""
-    named: list[Path] = field(default_factory=list)  # the files that the command said it writes
-    as_toml: str = ""  # how to do it again
+    recipe: str = ""
 
     @property
     def title(self) -> str:
@@ -84,17 +157,12 @@ class Request:
         return paths[0].resolve().name
 
     @property
-    def talk(self) -> Talk:
-        """Where words go."""
-        return Talk(as_json=self.as_json)
-
-    @property
-    def plants(self) -> bool:
-        """Whether canaries are planted: not where dynamics are imported."""
-        return not self.records and self.canaries != "none"
+    def output(self) -> Output:
+        """Where text goes."""
+        return Output(as_json=self.as_json)
 
     def step(self, *words: str | Path, written: "LabelledData | None" = None) -> str:
-        """The whole command of a next step, to be typed: it reads as this one did.
+        """The whole command of a next step, to be typed: it reads data as this one did.
 
         Where it reads what this command wrote of `written`, arrays and images are called as there.
         """
@@ -109,33 +177,7 @@ class Request:
             asked["allow_outside"] = True
         return shlex.join(["dris", *map(str, words), *command_words(asked)])
 
-    def settings(self, data: "LabelledData | None" = None) -> "Settings":
-        """What decides the result, checked; the classes of a matrix only where the data is."""
-        from dris.data.transition_matrix import read_matrix
-        from dris.pipeline.settings import Settings
-
-        kinds = () if self.canaries == "none" else options.names_in(self.canaries)
-        if ("matrix" in kinds) != (self.matrix is not None):
-            raise InputError("--canaries matrix and --matrix FILE go together; pass both")
-        matrix = None
-        if self.matrix is not None and data is not None:
-            matrix = read_matrix(self.matrix, data.classes)
-        return Settings(
-            proxies=self.proxies,
-            epochs=self.epochs,
-            folds=self.folds or None,
-            scored_epoch=self.scored_epoch,
-            models=options.names_in(self.model),
-            encoder=self.encoder,
-            seed=self.seed,
-            canaries=tuple(k for k in kinds if k != "matrix" or matrix is not None),
-            matrix=matrix,
-            at_most=self.at_most,
-        )
-
-    def where(self) -> "Engine":
-        """Where proxies train, once it can be reached."""
-        return engine_of(self.engine, self.address, self.cpus, self.gpus, self.device)
+    # -- what is read ----------------------------------------------------------------------------
 
     def reading(self) -> "ReadOptions":
         """How the data is to be read."""
@@ -143,11 +185,11 @@ class Request:
 
         given = {name: getattr(self, name) for name in READING[1:]}
         for name in ("features", "without", "no_label"):
-            given[name] = options.names_in(given[name])
+            given[name] = names_in(given[name])
         return ReadOptions.of(**{**given, "features": given["features"] or None})
 
     def read_labels(self) -> "LabelledData":
-        """Labels, ids and trust alone: enough to draw examples and to correct labels."""
+        """Labels, ids and trust alone: enough to draw examples."""
         from dris.data.reader import read_with
 
         leave_pandas_out()
@@ -163,14 +205,14 @@ class Request:
 
         leave_pandas_out()
         self.settings()
-        for name in options.names_in(self.model):
+        for name in names_in(self.model):
             check_name(name)
         if self.encoder is not None and self.encoder != NO_ENCODER:
             require("torch", "images")
             from dris.learn.trainers.networks.encoders import find_encoder
 
             find_encoder(self.encoder)
-        self.where()
+        self.connect()
         if not self.data:
             raise InputError("no data was named; pass a file or a folder: dris COMMAND DATA")
         reading = self.reading()
@@ -181,22 +223,91 @@ class Request:
                 raise
         return read_with(replace(reading, features=()), list(self.data))  # others have judged them
 
-    def imported(self) -> "Dynamics":
-        """What --from names."""
+    # -- what is decided -------------------------------------------------------------------------
+
+    def settings(self, data: "LabelledData | None" = None) -> "Settings":
+        """What decides the result, checked; the classes of a matrix only where the data is."""
+        from dris.data.transition_matrix import read_matrix
+        from dris.pipeline.settings import Settings
+
+        kinds = () if self.canaries == "none" else names_in(self.canaries)
+        if ("matrix" in kinds) != (self.matrix is not None):
+            raise InputError("`canaries='matrix'` and `matrix` go together; pass both")
+        matrix = None
+        if self.matrix is not None and data is not None:
+            matrix = read_matrix(self.matrix, data.classes)
+        return Settings(
+            proxies=self.proxies,
+            epochs=self.epochs,
+            folds=self.folds or None,
+            scored_epoch=self.scored_epoch,
+            models=names_in(self.model),
+            encoder=self.encoder,
+            seed=self.seed,
+            canaries=tuple(k for k in kinds if k != "matrix" or matrix is not None),
+            matrix=matrix,
+            at_most=self.at_most,
+        )
+
+    def connect(self) -> "Engine":
+        """Where proxies train, once it can be reached."""
+        return engine_of(self.engine, self.address, self.cpus, self.gpus, self.device)
+
+    def imported(self, data: "LabelledData") -> dict[str, Any]:
+        """What --from names, by the parameter of the verbs that takes it."""
         from dris.data.foreign_records import import_records
+        from dris.pipeline.probabilities import read_probabilities
 
-        return import_records(self.records or [])
+        if not self.records:
+            return {}
+        probabilities = read_probabilities(self.records, data.names)
+        if probabilities is not None:
+            return {"probabilities": probabilities}
+        return {"dynamics": import_records(self.records)}
 
-    def files(self, *names: str) -> list[Path]:
-        """Files to write, in a folder that is made; refused when there, before anything trains."""
-        from dris.core.files import make_folder
+    def decide(
+        self, verb: "Callable[..., Decision]", data: "LabelledData", **how: Any
+    ) -> "tuple[Decision, dict[str, int]]":
+        """The decision of a verb, and how many proxies were trained, found or imported."""
+        from dris.learn.engines.bars import bar
+        from dris.learn.engines.processes import give_back_memory
+        from dris.learn.store.run_store import Store
 
-        found = [self.out / name for name in names]
-        self.writer().refuse(*found)
-        self.recipes().refuse(self.out / f"{self.command}.toml")
-        make_folder(self.out)
-        self.named.extend(found)
-        return found
+        imported = self.imported(data)
+        store = Store(self.store or self.out / "runs")
+        begin = time.monotonic()
+        try:
+            with bar("proxies") as progress, warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", UserWarning)
+                decision = verb(
+                    data,
+                    settings=self.settings(data),
+                    workers=self.workers,
+                    device=self.device,
+                    store=store,
+                    progress=progress,
+                    engine=self.connect(),
+                    check_harm=not self.skip_harm_check,
+                    **imported,
+                    **how,
+                )
+        except KeyboardInterrupt:
+            self.output.note(f"finished proxies are kept in {store.root}; to go on: {again()}")
+            raise
+        give_back_memory()
+        for warning in caught:
+            self.output.note(f"dris: {warning.message}")
+        if imported:
+            models = getattr(imported.get("dynamics"), "proxies", 1)
+            return decision, {"found": 0, "trained": 0, "imported": models}
+        trained, there = store.tally.trained, store.tally.found
+        self.output.note(
+            f"proxies: {trained} trained, {there} found in {store.root} "
+            f"({time.monotonic() - begin:.1f} s)"
+        )
+        return decision, {"found": there, "trained": trained, "imported": 0}
+
+    # -- what is written -------------------------------------------------------------------------
 
     def writer(self, *also: Path | None) -> "Writer":
         """Who writes for this command: knows all that it reads, and these files."""
@@ -209,104 +320,36 @@ class Request:
         named += [self.config] if self.config != self.out / f"{self.command}.toml" else []
         return Writer(force=self.force).reading(*named)
 
+    def check_files(self, names: list[str]) -> None:
+        """Refuse files that are there, before anything trains; make the folder."""
+        from dris.core.files import make_folder
+
+        self.writer().refuse(*(self.out / name for name in names))
+        replace(self.writer(), force=True).refuse(self.out / f"{self.command}.toml")
+        make_folder(self.out)
+
     @contextmanager
-    def together(self) -> Iterator["Writer"]:
-        """Who writes the outputs, which appear together, after the recipe of how they came."""
+    def writing(self) -> Iterator["Writer"]:
+        """Write all outputs atomically, the recipe last; one that a person edited stays."""
         with self.writer().together() as writer:
             yield writer
-            self.write_recipe()
+            path, text = self.out / f"{self.command}.toml", self.recipe.encode()
+            # Killed here, a command that is done leaves nothing new.
+            if not (path.is_file() and path.read_bytes() == text):
+                replace(self.writer(), force=True).write(path, [text])
 
-    def write_recipe(self) -> None:
-        """Write how to do this again, where the command has outputs.
-
-        What says so already is left alone: killed here, a command that is done leaves nothing.
-        """
-        path, text = self.out / f"{self.command}.toml", self.as_toml.encode()
-        if self.named and not (path.is_file() and path.read_bytes() == text):
-            self.recipes().write(path, [text])
-
-    def recipes(self) -> "Writer":
-        """Who writes the recipe: the last run's is replaced unless somebody edited it."""
-        return replace(self.writer(), force=True)
-
-    def decide(
-        self,
-        data: "LabelledData",
-        *,
-        keep: float | None = None,
-        rule: "str | Rule" = "recommended",
-        fix: bool = False,
-    ) -> "tuple[Decision, dict[str, int]]":
-        """The decision on the data, and how many proxies were trained, found or imported."""
-        from dris.learn.engines.bars import bar
-        from dris.learn.engines.processes import give_back_memory
-        from dris.learn.store.run_store import Store
-        from dris.pipeline.probabilities import read_probabilities
-        from dris.pipeline.route import decide
-
-        predicted = read_probabilities(self.records, data.names) if self.records else None
-        dynamics = self.imported() if self.records and predicted is None else None
-        store = Store(self.store or self.out / "runs")
-        begin = time.monotonic()
-        try:
-            with bar("proxies") as progress, warnings.catch_warnings(record=True) as said:
-                warnings.simplefilter("always", UserWarning)
-                decision = decide(
-                    data,
-                    keep=keep,
-                    rule=rule,
-                    settings=self.settings(data),
-                    dynamics=dynamics,
-                    probabilities=predicted,
-                    workers=self.workers,
-                    device=self.device,
-                    store=store,
-                    progress=progress,
-                    engine=self.where(),
-                    check_harm=not self.no_harm,
-                    fix=fix,
-                )
-        except KeyboardInterrupt:
-            self.talk.note(f"finished proxies are kept in {store.root}; to go on: {again()}")
-            raise
-        give_back_memory()
-        for warning in said:
-            self.talk.note(f"dris: {warning.message}")
-        if dynamics is not None or predicted is not None:
-            models = 1 if dynamics is None else dynamics.proxies
-            return decision, {"found": 0, "trained": 0, "imported": models}
-        trained, there = store.tally.trained, store.tally.found
-        count = {"found": there, "trained": trained, "imported": 0}
-        self.talk.note(
-            f"proxies: {trained} trained, {count['found']} found in {store.root} "
-            f"({time.monotonic() - begin:.1f} s)"
-        )
-        return decision, count
-
-    def result(
-        self,
-        command: str,
-        decision: "Decision",
-        proxies: dict[str, int],
-        files: list[Path],
-        more: Mapping[str, Any] | None = None,
-    ) -> None:
-        """What every command about data prints with --json: the decision, and what was written."""
-        self.talk.result(
-            {
-                "command": command,
-                **decision.to_dict(),
-                **(more or {}),
-                "proxies": proxies,
-                "files": [str(path) for path in files],
-            }
-        )
-
-    def recipe(self, decision: "Decision") -> dict[str, Any]:
+    def how_it_was_done(self, decision: "Decision") -> dict[str, Any]:
         """How to do it again: what was read how, the settings, and what came of them."""
         asked = {name: getattr(self, name) for name in READING[1:]}
         imported = [str(path) for path in self.records or []]
         return {**decision.recipe(), "reading": asked, "imported": imported}
+
+    def print_result(
+        self, decision: "Decision", proxies: Mapping[str, int], files: list[Path], **more: Any
+    ) -> None:
+        """The decision and what was written, as JSON if that was asked for."""
+        values = {"command": self.command, **decision.to_dict(), **more}
+        self.output.result({**values, "proxies": proxies, "files": [str(path) for path in files]})
 
 
 def again() -> str:
@@ -339,9 +382,9 @@ class _NoPandas:
 
 
 def leave_pandas_out() -> None:
-    """Let Arrow look for pandas now, in vain: importing it takes longer than most files do.
+    """Keep Arrow from importing pandas, which takes longer than most files do.
 
-    Arrow asks once, at its first array. Who calls `to_pandas` later has it all the same.
+    Arrow looks for it once, at its first array; `to_pandas` still works later.
     """
     if "pandas" in sys.modules:
         return
@@ -354,40 +397,30 @@ def leave_pandas_out() -> None:
         sys.meta_path.remove(_NoPandas)
 
 
-def takes_request(command: Callable[..., None], *names: str) -> Callable[..., None]:
-    """A command whose first parameter is a `Request` as one with its options, or those named.
+def takes(command: Callable[..., None], *names: str) -> Callable[..., None]:
+    """A command whose first parameter is a `DataOptions`, with the named fields as its options.
 
-    The data comes first, then the command's own options; where one has the name of a shared one,
-    name the others.
+    The data comes first, then the command's own options, then the shared ones and --config.
     """
-    shared = get_type_hints(Request, include_extras=True)
-    own = list(inspect.signature(command).parameters.values())[1:]
-    names = (*names, "config") if names else tuple(f.name for f in fields(Request))
-    chosen = [
-        f
-        for f in fields(Request)
-        if f.name in names and f.name not in ("named", "command", "as_toml")
-    ]
-    taken = [f.name for f in chosen]
+    shared = get_type_hints(DataOptions, include_extras=True)
+    chosen = [field for field in fields(DataOptions) if field.name in (*names, "config")]
+    taken = {field.name for field in chosen}
 
     @wraps(command)
     def run(**given: Any) -> None:
         if "data" in taken and not given["data"]:
             given["data"] = recipe_data(given["config"]) or None
         own = {name: value for name, value in given.items() if name not in taken}
-        ask = Request(**{name: given[name] for name in taken}, command=command.__name__)
-        path = ask.out / f"{ask.command}.toml"
-        ask = replace(ask, as_toml=recipe_text(ask.command, given, path))
-        command(ask, **own)
-        ask.write_recipe()
+        options = DataOptions(**{name: given[name] for name in taken}, command=command.__name__)
+        path = options.out / f"{options.command}.toml"
+        command(replace(options, recipe=recipe_text(options.command, given, path)), **own)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
-    parameters = [
-        inspect.Parameter(f.name, keyword, default=f.default, annotation=shared[f.name])
-        for f in chosen
+    first, *others = [
+        inspect.Parameter(field.name, keyword, default=field.default, annotation=shared[field.name])
+        for field in chosen
     ]
-    extra = [p.replace(kind=keyword) for p in own]
-    everything = [parameters[0], *extra, *parameters[1:]]
-    run.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in everything}
+    own = [p.replace(kind=keyword) for p in inspect.signature(command).parameters.values()][1:]
+    run.__signature__ = inspect.Signature([first, *own, *others])  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in (first, *own, *others)}
     return run

@@ -1,4 +1,4 @@
-"""What a command says: results on stdout, the rest on stderr; and how it is told to end."""
+"""What a command prints, results on stdout and the rest on stderr; and how signals end it."""
 
 import _thread
 import json
@@ -18,61 +18,61 @@ from dris.core.parameters import as_options
 from dris.core.sanitize import printable
 
 
-class Talk:
-    """Human text on stdout, or with `as_json` one JSON value there and the text on stderr."""
+class Output:
+    """Human text on stdout; with `as_json` one JSON value there, and the text on stderr."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
 
     def say(self, text: str) -> None:
-        """A line that belongs to the result; a break that somebody else put in it is shown."""
+        """Print a line of the result; line breaks inside it are escaped."""
         typer.echo(printable(as_options(text)), err=self._as_json)
 
     def say_lines(self, text: str) -> None:
-        """Several lines of our own that belong to the result."""
+        """Print several lines of the result."""
         typer.echo(as_options(text), err=self._as_json)
 
     def note(self, text: str) -> None:
-        """A line about the work, always on stderr."""
+        """Print a line about the work, always on stderr."""
         typer.echo(printable(as_options(text)), err=True)
 
     def result(self, values: Mapping[str, Any]) -> None:
-        """The machine-readable result, if it was asked for."""
+        """Print the machine-readable result, if it was asked for."""
         if self._as_json:
             typer.echo(json.dumps(values, sort_keys=True, allow_nan=False, indent=1))
 
 
 def open_closed_streams() -> None:
-    """Let what is said on a closed stream (`>&-`) go nowhere.
+    """Send what is printed on a closed stream (`>&-`) nowhere.
 
-    Else the next file would get its number, and what a library prints would go into the file.
+    Else the next file opened would get its number, and a library's prints would go into it.
     """
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            # Takes the lowest number that is free, which is this one; workers need it too.
+            # Takes the lowest free number, which is this one; workers need it too.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
-PATIENCE = 10.0  # seconds in which a command that was told to end should have ended
-NOTES = "DRIS_NOTES"  # tells workers that what they log is to be shown
+PATIENCE = 10.0  # seconds that a command has to end after a signal
+NOTES = "DRIS_NOTES"  # tells workers to show what they log
 
 
 class _Notes(logging.Handler):
-    """Shows what the library logs, as a line on stderr."""
+    """Prints what the library logs, a line each on stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show one line."""
+        """Print one line."""
         typer.echo(f"dris: {printable(as_options(record.getMessage()))}", err=True)
 
 
 @contextmanager
-def notes_shown() -> Iterator[None]:
-    """Show warnings of the library, and at once that a store is waited for."""
+def showing_notes() -> Iterator[None]:
+    """Show the library's warnings, and that a store is waited for."""
     log, store, notes = logging.getLogger("dris"), logging.getLogger("dris.store"), _Notes()
     before = log.propagate, store.level
     os.environ[NOTES] = "shown"
@@ -89,11 +89,11 @@ def notes_shown() -> Iterator[None]:
 
 
 @contextmanager
-def ended_like_ctrl_c() -> Iterator[None]:
-    """Let the signals that ask a process to end do what Ctrl-C does; the second one ends it."""
+def signals_as_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP do what Ctrl-C does; the second signal ends the process."""
     names = ("SIGTERM", "SIGHUP")
     asked = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    # What somebody has set already stays, such as nohup's.
+    # Handlers that are set already stay, such as nohup's.
     here = threading.current_thread() is threading.main_thread()
     mine = [one for one in asked if here and signal.getsignal(one) == signal.SIG_DFL]
 
@@ -102,7 +102,7 @@ def ended_like_ctrl_c() -> Iterator[None]:
     def end(number: int, frame: FrameType | None) -> None:
         for one in mine:
             signal.signal(one, signal.SIG_DFL)
-        # Libraries drop what is raised at some points: whoever is still here is told again.
+        # Some libraries drop what is raised inside them: interrupt again later.
         reminders.append(threading.Timer(PATIENCE, _thread.interrupt_main))
         reminders[-1].daemon = True
         reminders[-1].start()

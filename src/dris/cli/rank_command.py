@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from dris.cli import options as o
-from dris.cli.data_options import again, engine_of
-from dris.cli.output import Talk
+from dris.cli import data_options as o
+from dris.cli.data_options import again, engine_of, flag, names_in, option
+from dris.cli.output import Output
 
 
 def register(app: typer.Typer) -> None:
@@ -19,22 +19,12 @@ def rank(
     shards: Annotated[list[Path], typer.Argument(metavar="SHARDS", hidden=True)],
     out: o.Out = Path("dris-ranks"),
     losses: Annotated[
-        str | None,
-        typer.Option(help="Losses [loss_0,loss_1,... or vectors in losses].", metavar="A,B"),
+        str | None, option("A,B", "Loss columns [loss_0,loss_1,... or vectors in losses].")
     ] = None,
-    id: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="Ids [id, else row numbers].")
-    ] = None,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Sort on disk: as in memory, bit for bit.")
-    ] = False,
-    bits: Annotated[
-        int, typer.Option(metavar="B", help="2^B cells: no rank is off by over 2^(7-B).")
-    ] = 22,
-    keep: Annotated[
-        float | None,
-        typer.Option("--keep", metavar="SHARE", help="Also write the ids of the highest."),
-    ] = None,
+    id: Annotated[str | None, option("COLUMN", "Ids [id, else row numbers].")] = None,
+    exact: Annotated[bool, flag("--exact", "Sort on disk: as in memory, bit for bit.")] = False,
+    bits: Annotated[int, option("B", "2^B cells: no rank is off by over 2^(7-B).")] = 22,
+    keep: Annotated[float | None, option("SHARE", "Also write the ids of the highest.")] = None,
     seed: o.Seed = 0,
     workers: o.Workers = None,
     engine: o.EngineName = "local",
@@ -53,14 +43,14 @@ def rank(
     from dris.learn.engines.bars import bar
     from dris.learn.ranking.rank_shards import rank_shards
 
-    talk = Talk(as_json=as_json)
+    output = Output(as_json=as_json)
     try:
         with bar("ranking") as progress:
             done = rank_shards(
                 shards,
                 out,
                 id=id,
-                losses=o.names_in(losses),
+                losses=names_in(losses),
                 exact=exact,
                 bits=bits,
                 keep=keep,
@@ -71,19 +61,19 @@ def rank(
                 progress=progress,
             )
     except KeyboardInterrupt:
-        talk.note(f"what is finished is kept in {out}; to go on: {again()}")
+        output.note(f"what is finished is kept in {out}; to go on: {again()}")
         raise
-    talk.say(
+    output.say(
         f"{done.examples:,} examples, {done.proxies} proxies, read {done.passes} times: "
         f"{len(done.scores)} shards of scores in {out}"
     )
-    talk.say(
+    output.say(
         "ranks and rank variances are exact"
         if done.variance_error == 0
         else f"ranks are off by at most {max(done.rank_errors):.2g}, rank variances by at most "
         f"{done.variance_error:.2g} (for dris certify: --rank-error {done.rank_error:.3g})"
     )
     if done.kept is not None:
-        ties = f", {done.kept.tied:,} of them by lot among equals" if done.kept.tied else ""
-        talk.say(f"kept {done.kept.count:,}, rank variance {done.kept.cut:.4g} and up{ties}")
-    talk.result({"command": "rank", **done.to_dict()})
+        ties = f", {done.kept.tied:,} of them drawn among equals" if done.kept.tied else ""
+        output.say(f"kept {done.kept.count:,}, rank variance {done.kept.cut:.4g} and up{ties}")
+    output.result({"command": "rank", **done.to_dict()})

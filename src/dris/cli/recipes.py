@@ -12,8 +12,8 @@ import typer
 from dris.core.errors import InputError
 
 _ABOUT = ("dris", "command")  # what a recipe says of itself
-_NOT_KEPT = ("force", "as_json", "config")  # of the moment, not of the result
-_TYPED = {"records": "from", "written": "as"}  # what Python cannot call as it is typed
+_NOT_KEPT = ("force", "verbose", "as_json", "config")  # of the moment, not of the result
+_TYPED = {"records": "from", "form": "as", "tool": "as", "take": "import", "give": "export"}
 
 
 def recipe_text(command: str, options: Mapping[str, Any], path: Path) -> str:
@@ -52,17 +52,17 @@ def read_recipe(path: Path, known: set[str], command: str | None = None) -> dict
     """The options in a file, by their names; what this command cannot take is an error."""
     from dris.core.sanitize import printable
 
-    found = _held(path)
-    theirs = printable(str(found.get("command", command)))
+    values = _values_in(path)
+    theirs = printable(str(values.get("command", command)))
     if command is not None and theirs != command:
         raise InputError(
             f"--config {path} is the recipe of dris {theirs}; type dris {theirs} --config {path}, "
             "or take the line of its command out"
         )
-    names = {typed: name for name, typed in _TYPED.items()}
+    names = {typed: name for name, typed in _TYPED.items() if name in known}
     options = {
         names.get(name, name.replace("-", "_")): value
-        for name, value in found.items()
+        for name, value in values.items()
         if name not in _ABOUT
     }
     for name, value in options.items():
@@ -79,14 +79,14 @@ def recipe_data(path: Path | None) -> list[Path]:
     """The data that a file names: not every version of typer takes those as defaults."""
     if path is None:
         return []
-    data = _held(path).get("data", [])
+    data = _values_in(path).get("data", [])
     named = [data] if isinstance(data, str) else data
     if not isinstance(named, list) or not all(isinstance(one, str) for one in named):
         raise InputError(f"--config {path}: data must be the path of a file, or a list of paths")
     return [Path(one) for one in named]
 
 
-def _held(path: Path) -> dict[str, Any]:
+def _values_in(path: Path) -> dict[str, Any]:
     """What a file of options holds."""
     from dris.core.sanitize import printable
     from dris.data.files import reading

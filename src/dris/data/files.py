@@ -1,5 +1,6 @@
 """Files that people hand over: found, fingerprinted, and any failure to read them in a sentence."""
 
+import difflib
 import glob
 import gzip
 import hashlib
@@ -123,9 +124,21 @@ def files_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
                 continue
             if not path.exists():
                 why = "is a link that leads nowhere" if path.is_symlink() else "does not exist"
-                raise InputError(f"{text} {why}; check the path (here is {Path.cwd()})")
+                near = nearest_file(path)
+                meant = f" (did you mean {near}?)" if near else ""
+                raise InputError(f"{text} {why}{meant}; check the path (here is {Path.cwd()})")
         files.append(path)
     return tuple(files)
+
+
+def nearest_file(path: Path) -> Path | None:
+    """The file beside it whose name is most similar; None where none is."""
+    try:
+        names = [other.name for other in path.parent.iterdir()]
+    except OSError:
+        return None
+    close = difflib.get_close_matches(path.name, names, n=1)
+    return path.with_name(close[0]) if close else None
 
 
 def address_of(text: str) -> str | None:

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import islice
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -253,6 +255,12 @@ class Decision:
         names = (*self.data.names, "")  # the last is where nothing is suggested
         suggested = labels_to_consider(self).tolist()
         return {"id": ids, "suggested": [names[label] for label in suggested]}
+
+    def write(self, folder: str | Path, **how: Any) -> list[Path]:
+        """Write the data, the issues or weights, and the page: `dris.report_page.outputs`."""
+        write_outputs = import_module("dris.report_page.outputs").write_outputs  # a layer above
+        files: list[Path] = write_outputs(self, folder, **how)
+        return files
 
     def to_frame(self, kind: FrameKind = "pandas") -> Any:
         """A row per example: id, given label, the suggested one, suspicion, suspect and kept."""

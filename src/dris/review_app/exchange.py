@@ -88,18 +88,23 @@ def _items(session: ReviewSession) -> list[Item]:
     return items
 
 
-def import_answers(session: ReviewSession, path: Path, tool: str, who: str) -> int:
-    """Take the answers of a tool's file into the journal; those known already are not repeated.
+def read_returned(path: Path, tool: str) -> list[Returned]:
+    """The answers in a tool's file."""
+    return list(EXCHANGES[tool].read(path))
 
-    The whole file is checked before the first answer is written. It may answer any example of the
-    data, on the worklist or not.
+
+def import_answers(session: ReviewSession, returned: list[Returned], path: Path, who: str) -> int:
+    """Take answers that came back into the journal; those known already are not repeated.
+
+    All are checked before the first is written. They may be about any example of the data, on the
+    worklist or not.
     """
     data = session.data
     places = {str(name): at for at, name in enumerate(data.ids.tolist())}
     numbers = {str(value): number for number, value in enumerate(data.classes)}
     numbers |= {name: number for number, name in enumerate(data.names)}
     new = []
-    for back in EXCHANGES[tool].read(path):
+    for back in returned:
         name = one_line(repr(back.id))
         if back.id not in places:
             raise InputError(

@@ -17,7 +17,7 @@ from dris.learn.extras import require
 from dris.pipeline.decision import Decision
 from dris.pipeline.verbs import clean
 from dris.review_app.corrected import Corrections
-from dris.review_app.exchange import EXCHANGES, export_cards, import_answers
+from dris.review_app.exchange import EXCHANGES, export_cards, import_answers, read_returned
 from dris.review_app.journal import holds_review, journal_beside, open_journal
 from dris.review_app.serve import check_port, serve_review
 from dris.review_app.session import Finish, ReviewSession, check_reviewer
@@ -165,6 +165,7 @@ def review_data(
     corrected = out / f"corrected{suffix_for(data)}"
     targets = [Path(export_to)] if export_to is not None else []
     writer.refuse(*targets, *([] if import_from is None else [corrected]))
+    returned = [] if import_from is None else read_returned(Path(import_from), tool)
     if path.exists() and any(path.samefile(one) for one in data.origin.files if one.exists()):
         writer.refuse(path)
     features = None
@@ -183,7 +184,7 @@ def review_data(
         tell(f"the review {what} in {path}: {state['left']:,} of {state['cards']:,} labels left")
         imported, corrections, files = 0, None, []
         if import_from is not None:
-            imported = import_answers(session, Path(import_from), tool, who)
+            imported = import_answers(session, returned, Path(import_from), who)
             corrections = session.write_corrected(corrected, trusted=trusted, writer=writer)
             files.append(corrected)
         for target in targets:
