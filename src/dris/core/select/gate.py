@@ -9,17 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dris.core.binomial import at_most
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.frozen import read_only, same_value
 from dris.core.scores.formulas import Score
 from dris.core.select.gate_scores import DETECTORS
 from dris.core.streams import check_seed
 from dris.core.subset import Ids, Subset, top_mask
-from dris.core.validate import check_mask, check_score, count_of, exact
+from dris.core.validate import check_mask, count_of, exact
 
 Mask = NDArray[np.bool_]
 # Chosen on digits and Fashion-MNIST, then frozen (docs/decisions/16-gated-default.md).
@@ -35,7 +34,7 @@ class Gate:
     """A cut on a detector, and what it promises.
 
     Attributes:
-        detector: The detector's values, one per example, larger = cleaner, read-only.
+        detector: The detector's values, one per example, larger = cleaner.
         cut: Examples at or below it are rejected.
         recall: The share of corrupted like the canaries that is rejected, at least.
         confidence: The probability, over draws of the canaries, with which that holds at least.
@@ -46,12 +45,6 @@ class Gate:
     recall: float
     confidence: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "detector", read_only(self.detector, np.float64))
-
-    def __eq__(self, other: object) -> bool:
-        return same_value(self, other)
-
     @property
     def passed(self) -> Mask:
         """True for the examples above the cut."""
@@ -59,7 +52,7 @@ class Gate:
 
 
 def calibrate_gate(
-    detector: ArrayLike, canaries: ArrayLike, *, recall: float = 0.95, confidence: float = 0.95
+    detector: Score, canaries: Mask, *, recall: float = 0.95, confidence: float = 0.95
 ) -> Gate:
     """The lowest cut that rejects `recall` of corrupted like the canaries, with confidence.
 
@@ -74,25 +67,20 @@ def calibrate_gate(
     >>> calibrate_gate(detector, detector < 60).cut
     59.0
     """
-    values = check_score(detector)
-    planted = check_mask(canaries, values.size, "canaries")
-    for name, level in (("recall", recall), ("confidence", confidence)):
-        if not 0 < exact(level, name) < 1:
-            raise InputError(f"{name} must be in (0, 1), got {level}")
-    inside = np.sort(values[planted])
-    held = at_most(inside.size, float(recall))[:-1]
-    j = int(np.searchsorted(held, float(confidence)))  # counts from 0, as `inside` does
+    inside = np.sort(detector[check_mask(canaries, detector.size, "canaries")])
+    held = at_most(inside.size, recall)[:-1]
+    j = int(np.searchsorted(held, confidence))  # counts from 0, as `inside` does
     if j == inside.size:
         raise InputError(
             f"{inside.size} canaries cannot set a cut with recall {recall} at confidence "
             f"{confidence}; plant at least {canaries_needed(recall, confidence)}, or lower one of "
             "the two"
         )
-    return Gate(values, float(inside[j]), float(recall), float(confidence))
+    return Gate(detector, float(inside[j]), recall, confidence)
 
 
 def pick_gate(
-    detectors: Sequence[ArrayLike], canaries: ArrayLike, *, recall: float, confidence: float
+    detectors: Sequence[Score], canaries: Mask, *, recall: float, confidence: float
 ) -> Gate:
     """The gate on the detector that lets most examples pass at the stated recall.
 
@@ -105,7 +93,7 @@ def pick_gate(
         for values in detectors
     ]
     best = max(gates, key=lambda gate: int(gate.passed.sum()))  # among equals the first
-    return replace(best, confidence=float(confidence))
+    return replace(best, confidence=confidence)
 
 
 def canaries_needed(recall: float | None = None, confidence: float = CONFIDENCE) -> int:
@@ -120,7 +108,7 @@ def canaries_needed(recall: float | None = None, confidence: float = CONFIDENCE)
 
 
 def set_gate(
-    dynamics: Dynamics, canaries: ArrayLike, *, detector: str = DETECTOR, recall: float = RECALL
+    dynamics: Dynamics, canaries: Mask, *, detector: str = DETECTOR, recall: float = RECALL
 ) -> Gate:
     """The gate that these canaries set, on the variant of the detector that serves them best.
 
@@ -163,7 +151,7 @@ def keep_passed(
         )
     parameters = {
         "fraction": float(exact(fraction, "fraction")),
-        "recall": gate.recall,
+        "recall": float(gate.recall),
         "confidence": gate.confidence,
         "cut": gate.cut,
         "passed": inside,
