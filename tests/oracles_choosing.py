@@ -9,19 +9,19 @@ import numpy as np
 from dris.core.streams import hashed_order, seed_for
 
 
-def lot(name, seed):
+def place(name, seed):
     """One example's place in the tie-break, computed alone."""
     return int(hashed_order(np.array([name]), seed)[0])
 
 
-def uniform_lot(name, seed):
+def uniform_place(name, seed):
     """One example's place in a uniform draw: the same hash under another salt."""
-    return lot(name, seed_for(seed, "selection", "uniform"))
+    return place(name, seed_for(seed, "selection", "uniform"))
 
 
 def best_first(score, ids, seed):
-    """Positions from the highest score down, equals in the order of their lots."""
-    return sorted(range(len(score)), key=lambda i: (-score[i], lot(ids[i], seed)))
+    """Positions from the highest score down, equals in the order of their places."""
+    return sorted(range(len(score)), key=lambda i: (-score[i], place(ids[i], seed)))
 
 
 def keep_top(score, count, ids, seed):
@@ -36,12 +36,12 @@ def tied_at_the_cut(score, kept):
 
 def remove_bottom(score, count, removed, ids, seed):
     rest = best_first(score, ids, seed)[: len(score) - removed]
-    return set(sorted(rest, key=lambda i: uniform_lot(ids[i], seed))[:count])
+    return set(sorted(rest, key=lambda i: uniform_place(ids[i], seed))[:count])
 
 
 def mix_uniform(score, count, from_top, ids, seed):
     order = best_first(score, ids, seed)
-    rest = sorted(order[from_top:], key=lambda i: uniform_lot(ids[i], seed))
+    rest = sorted(order[from_top:], key=lambda i: uniform_place(ids[i], seed))
     return set(order[:from_top] + rest[: count - from_top])
 
 
@@ -57,7 +57,7 @@ def stratified(score, count, bins, dropped, ids, seed):
     while strata:
         b = min(strata, key=lambda b: (len(strata[b]), b))
         share = (count - len(chosen)) // len(strata)
-        members = sorted(strata.pop(b), key=lambda i: uniform_lot(ids[i], seed))
+        members = sorted(strata.pop(b), key=lambda i: uniform_place(ids[i], seed))
         chosen.update(members[:share])
     return chosen
 

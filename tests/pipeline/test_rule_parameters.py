@@ -26,7 +26,7 @@ def test_a_rule_with_parameters_is_used_measured_and_asked_for_another_share():
     assert score[decision.kept].min() >= np.sort(score)[-100]
     assert (decision.rule, decision.at(0.5).rule) == ("hybrid(beta=0.25)", "hybrid(beta=0.25)")
     assert decision.harm is not None
-    other = dris.prune(*table(), keep=0.25, rule="hybrid", **FAST)  # the twin: β = 0.5
+    other = dris.prune(*table(), keep=0.25, rule="hybrid", **FAST)  # counterexample: β = 0.5
     assert other.kept.tolist() != decision.kept.tolist()
 
 
@@ -52,9 +52,9 @@ def test_the_command_takes_the_parameters_of_rules_as_options(tmp_path, dris):
         csv.writer(file).writerows([["a", "b", "c", "label"], *np.column_stack((x, y)).tolist()])
     fast = ["--epochs", "4", "--model", "sgd_log", "--workers", "1", "--canaries", "none"]
     words = ["--keep", "0.25", "--rule", "hybrid", *fast, "--no-report", "--out", out]
-    code, said, _ = dris("prune", path, *words, "--beta", "0.25", "--scaled")
+    code, printed, _ = dris("prune", path, *words, "--beta", "0.25", "--scaled")
     assert code == 0
-    assert "hybrid(beta=0.25, scaled)" in said
+    assert "hybrid(beta=0.25, scaled)" in printed
     code, _, told = dris("prune", path, *words, "--beta", "2", "--fill")
     assert code == 1
     assert "--beta must be" in told

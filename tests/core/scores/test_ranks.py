@@ -74,7 +74,7 @@ def test_runs_of_ties_may_cross_any_chunk_boundary(row, chunk):
 
 
 def test_the_chunk_property_notices_cut_runs():
-    # The twin: ranking chunk by chunk without looking after runs gives other ranks.
+    # Counterexample: ranking chunk by chunk without looking after runs gives other ranks.
     row = np.zeros(10, dtype=np.float32)
     cut = np.concatenate([2 * rankdata(p) + 2 * s for s, p in ((0, row[:4]), (4, row[4:]))])
     assert (cut != 2 * rankdata(row)).any()
@@ -106,7 +106,9 @@ def test_negatives_and_denormals_stand_in_order(dtype):
 
 def test_doubles_that_collide_in_single_precision_stay_apart():
     row = np.array([1 + 1e-12, 1.0, 1 + 2e-12])
-    assert len(set(row.astype(np.float32).tolist())) == 1  # the twin: cast down they would tie
+    assert (
+        len(set(row.astype(np.float32).tolist())) == 1
+    )  # Counterexample: cast down they would tie
     assert (normalized_ranks(row) * 3).tolist() == [2, 1, 3]
 
 

@@ -61,7 +61,7 @@ def test_draws_follow_q_across_the_edges_of_blocks(n):
 
 
 def single_precision_draws(q, count, *, rng):
-    """The twin: a float32 cumulative sum, as the usual samplers have it."""
+    """Wrong on purpose: a float32 cumulative sum, as the usual samplers have it."""
     reached = np.cumsum(q.astype(np.float32), dtype=np.float32)
     return reached.searchsorted(rng.random(count).astype(np.float32) * reached[-1], side="right")
 
@@ -71,8 +71,8 @@ def test_draws_follow_q_where_single_precision_does_not():
     q = np.full(n, 1 / n)
     counts = np.bincount(draw(q, n, rng=rng()), minlength=n)
     assert follows(counts, q)
-    twin = np.bincount(single_precision_draws(q, n, rng=rng()), minlength=n)[:n]
-    assert not follows(twin, q)
+    single = np.bincount(single_precision_draws(q, n, rng=rng()), minlength=n)[:n]
+    assert not follows(single, q)
 
 
 def test_positions_past_two_to_the_31_are_drawn():
@@ -136,7 +136,7 @@ def orders(put_in_order) -> dict[tuple[int, ...], int]:
 
 
 def without_ties_broken(values, generator):
-    """The twin: equal keys stay in the order of their values; a single random bit ties often."""
+    """Wrong on purpose: equal keys stay in the order of their values, and one bit ties often."""
     words = values.view(np.uint64)
     words |= generator.integers(0, 2**64, 3, dtype=np.uint64) << np.uint64(63)
     words.sort()

@@ -133,13 +133,11 @@ def promised_to_the_best(doubt_shared, *, draws):
     recall, confidence, missed = 0.9, 0.9, 0
     for _ in range(draws):
         values = rng.random((4, 400))
-        planted = np.arange(400) < 100
+        mask = np.arange(400) < 100
         if doubt_shared:
-            best = pick_gate(values, planted, recall=recall, confidence=confidence)
+            best = pick_gate(values, mask, recall=recall, confidence=confidence)
         else:
-            gates = [
-                calibrate_gate(v, planted, recall=recall, confidence=confidence) for v in values
-            ]
+            gates = [calibrate_gate(v, mask, recall=recall, confidence=confidence) for v in values]
             best = max(gates, key=lambda gate: gate.passed.sum())
         missed += best.cut < recall  # uniform values: the share at or below a cut is the cut
     return missed
@@ -151,19 +149,18 @@ def test_the_recall_holds_for_the_best_of_four_and_without_sharing_the_doubt_it_
     assert promised_to_the_best(False, draws=2000) > 300
 
 
-def test_proxies_that_come_to_know_their_labels_by_heart_are_judged_by_their_first_epochs():
+def test_proxies_that_memorize_their_labels_are_judged_by_their_first_epochs():
     rng = np.random.default_rng(0)
     n, wrong = 1000, np.arange(1000) < 400
     early = np.where(wrong, -2.0, 2.0) + rng.normal(size=(2, 2, n))
     late = 9 + 4 * rng.normal(size=(2, 14, n))  # everything is learned, as it happens
     margin = np.concatenate((early, late), axis=1)
     d = Dynamics.from_arrays(loss=-margin, margin=margin)
-    planted = np.arange(n) % 2 == 0
-    found = {
-        name: set_gate(d, wrong & planted, detector=name).passed
-        for name in ("margin", "early_margin")
+    mask = np.arange(n) % 2 == 0
+    passed_by = {
+        name: set_gate(d, wrong & mask, detector=name).passed for name in ("margin", "early_margin")
     }
-    right = {name: passed[~wrong].mean() for name, passed in found.items()}
+    right = {name: passed[~wrong].mean() for name, passed in passed_by.items()}
     assert right["early_margin"] > 0.95
     assert right["margin"] < 0.3
 
@@ -175,11 +172,11 @@ def test_proxies_that_come_to_know_their_labels_by_heart_are_judged_by_their_fir
 )
 def test_few_canaries_try_fewer_variants(canaries, tried):
     d = Dynamics.from_logits(np.random.default_rng(0).normal(size=(2, 8, 300, 3)), [0] * 300)
-    planted = np.arange(300) < canaries
+    mask = np.arange(300) < canaries
     variants = DETECTORS["early_margin"](d)
-    gates = [pick_gate(variants[:j], planted, recall=0.9, confidence=0.95) for j in (tried, 1)]
+    gates = [pick_gate(variants[:j], mask, recall=0.9, confidence=0.95) for j in (tried, 1)]
     for detector, gate in zip(("early_margin", "margin"), gates, strict=True):
-        ours = set_gate(d, planted, detector=detector)
+        ours = set_gate(d, mask, detector=detector)
         assert (ours.cut, ours.passed.tolist()) == (gate.cut, gate.passed.tolist())
 
 
@@ -208,19 +205,6 @@ def test_too_few_are_returned_unless_filled():
     full = keep_passed(gate, np.zeros(6), fraction=0.67, fill=True)
     assert full.indices.tolist() == [1, 2, 3, 4]
     assert (full.parameters["short"], full.parameters["filled"]) == (0, 2)
-
-
-def test_the_rule_gated_filled_keeps_as_many_as_asked_for_and_gated_does_not():
-    logits = np.zeros((2, 1, 400, 2))
-    logits[..., 0] = np.where(np.arange(400) < 100, 6, 0) + np.arange(400) / 1000
-    flipped = np.arange(400) >= 340
-    dynamics = Dynamics.from_logits(logits, flipped.astype(int))
-    short, full = (
-        choose(rule, dynamics, keep=0.9, choosing=flipped) for rule in ("gated", "gated_filled")
-    )
-    assert short.parameters["short"] > 0
-    assert (len(full), full.parameters["filled"]) == (360, short.parameters["short"])
-    assert set(short.indices) < set(full.indices)
 
 
 @settings(deadline=None, max_examples=80)

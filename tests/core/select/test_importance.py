@@ -90,7 +90,7 @@ def test_importance_equals_equation_seven(score, xi):
 def test_smoothing_and_the_uniform_hybrid_are_one_family(score, k):
     exact_q = pytest.approx([float(q) for q in oracle.uniform_hybrid(score, k)], rel=1e-12)
     assert importance(score, smoothing=1 / k - 1).probabilities == exact_q
-    # The twin: another member of the family is told apart, unless the score is flat.
+    # Counterexample: another member of the family is told apart, unless the score is flat.
     if max(score) > 1.01 * min(score):
         assert importance(score, smoothing=1 / k).probabilities != exact_q
 
@@ -125,7 +125,7 @@ def test_effective_size_is_the_number_of_uniform_draws_with_the_same_variance():
     # The variance of 8000 means of excess kurtosis 0.05 has a relative sd of 1.6 %; outside 5 sd
     # has a tail below 1e-6.
     assert variance * plan.effective_size == pytest.approx(1, abs=0.08)
-    # The twin: the other size does not answer this question.
+    # Counterexample: the other size does not answer this question.
     assert variance * plan.concentration_size != pytest.approx(1, abs=0.08)
 
 

@@ -60,9 +60,9 @@ def test_removing_by_aum_looks_at_one_proxy_and_by_its_mean_at_all(dynamics):
 
 
 def test_per_class_keeps_the_share_of_every_class(dynamics):
-    found = choose("rank_variance_per_class", dynamics, keep=0.25)
+    kept = choose("rank_variance_per_class", dynamics, keep=0.25)
     expected = keep_top_per_class(rank_variance(dynamics), dynamics.labels, fraction=0.25)
-    assert same(found, expected)
+    assert same(kept, expected)
     with pytest.raises(InputError, match="needs labels"):
         choose("rank_variance_per_class", Dynamics.from_losses(np.eye(3)), keep=0.5)
 
@@ -71,24 +71,24 @@ def test_confident_learning_drops_no_more_than_look_mislabelled(dynamics):
     score = SCORES["confident_learning"](dynamics)
     margin = dynamics.snapshot("margin").mean(axis=0)
     issues = (score < 0) & (margin < 0)
-    found = choose("confident_learning_remove", dynamics, keep=0.5).mask()
+    kept = choose("confident_learning_remove", dynamics, keep=0.5).mask()
     lowest = np.argsort(score, kind="stable")[: issues.sum()]
-    assert not found[lowest].any()
-    assert found.sum() == N // 2
+    assert not kept[lowest].any()
+    assert kept.sum() == N // 2
 
 
 def test_clean_drops_what_the_gate_rejects_and_most_proxies_contradict(dynamics, canaries):
     suspect = contradicted_by_most(dynamics.snapshot("correct"))
     passed = set_gate(dynamics, canaries).passed
-    found = choose(CLEAN, dynamics, keep=1.0, choosing=canaries)
-    assert found.mask().tolist() == (~(suspect & ~passed)).tolist()
-    assert found.parameters["suspects"] == (suspect & ~passed).sum()
+    kept = choose(CLEAN, dynamics, keep=1.0, choosing=canaries)
+    assert kept.mask().tolist() == (~(suspect & ~passed)).tolist()
+    assert kept.parameters["suspects"] == (suspect & ~passed).sum()
     for none in (None, np.zeros(N, dtype=bool)):
         bare = choose(CLEAN, dynamics, keep=1.0, choosing=none)
         assert bare.mask().tolist() == (~suspect).tolist()
     smaller = choose(CLEAN, dynamics, keep=0.25)
-    wary = np.where(suspect, np.inf, assess(dynamics).shown.suspicion)
-    assert sorted(smaller.indices) == sorted(np.argsort(wary)[: N // 4].tolist())
+    suspicion = np.where(suspect, np.inf, assess(dynamics).shown.suspicion)
+    assert sorted(smaller.indices) == sorted(np.argsort(suspicion)[: N // 4].tolist())
 
 
 def test_clean_asks_a_gate_as_soon_as_there_are_enough_canaries_for_one(dynamics):
@@ -114,12 +114,15 @@ def test_a_gate_needs_canaries_and_keeps_no_more_than_asked_for(dynamics, canari
     for none in (None, np.zeros(N, dtype=bool)):
         with pytest.raises(InputError, match="needs canaries to set its gate"):
             choose(name, dynamics, keep=0.5, choosing=none)
-    found = choose(name, dynamics, keep=0.9, choosing=canaries)
-    assert len(found) <= 0.9 * N
+    kept = choose(name, dynamics, keep=0.9, choosing=canaries)
+    assert len(kept) <= 0.9 * N
     if name == "gated_filled":
-        assert len(found) == 0.9 * N
+        assert len(kept) == 0.9 * N
+        gated = choose("gated", dynamics, keep=0.9, choosing=canaries)
+        assert set(gated.indices) < set(kept.indices)
+        assert kept.parameters["filled"] == gated.parameters["short"]
     else:
-        assert found.parameters["short"] == 0.9 * N - len(found) > 0
+        assert kept.parameters["short"] == 0.9 * N - len(kept) > 0
 
 
 def test_a_rule_with_parameters_is_its_score_at_them(dynamics):
@@ -138,16 +141,16 @@ def test_a_rule_with_parameters_is_its_score_at_them(dynamics):
 @pytest.mark.parametrize("method", [m for m, how in METHODS.items() if how.scored])
 def test_every_method_takes_any_score_and_keeps_its_share(dynamics, method):
     rule = Rule("el2n", method)
-    found = choose(rule, dynamics, keep=0.3)
-    assert len(found) == 0.3 * N
-    assert same(found, choose(rule, dynamics, keep=0.3))
+    kept = choose(rule, dynamics, keep=0.3)
+    assert len(kept) == 0.3 * N
+    assert same(kept, choose(rule, dynamics, keep=0.3))
 
 
 def test_a_score_that_nobody_registered_as_a_rule_is_one_all_the_same(dynamics, monkeypatch):
     monkeypatch.setitem(SCORES, "mine", lambda d: -rank_variance(d))
-    found = choose("mine", dynamics, keep=0.3)
-    assert same(found, keep_top(-rank_variance(dynamics), fraction=0.3))
-    assert same(found, choose(Rule(score="mine"), dynamics, keep=0.3))
+    kept = choose("mine", dynamics, keep=0.3)
+    assert same(kept, keep_top(-rank_variance(dynamics), fraction=0.3))
+    assert same(kept, choose(Rule(score="mine"), dynamics, keep=0.3))
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,8 @@ RULES = {
 
 def by_id(n, ids=None, **_):
     """Three classes that travel with the ids."""
-    return (np.arange(n) if ids is None else np.asarray(ids)) % 3
+    numbers = range(n) if ids is None else [int(str(i).removeprefix("img-")) for i in ids]
+    return np.array(numbers) % 3
 
 
 # Few values, so that ties abound; both zeros, which must tie.
@@ -57,7 +58,7 @@ def test_keep_top_keeps_the_highest_scores_in_the_order_of_the_data():
 
 def test_the_subset_has_the_exact_size_where_floats_would_lose_one():
     assert len(keep_top(np.arange(50_000), fraction=0.29)) == 14_500
-    assert int(0.29 * 50_000) == 14_499  # The twin: what plain floats give.
+    assert int(0.29 * 50_000) == 14_499  # Counterexample: what plain floats give.
 
 
 def test_a_fraction_of_one_keeps_everything():
@@ -101,11 +102,6 @@ def test_per_class_keeps_the_best_of_each_class_in_proportion():
     labels = [0] * 8 + [1] * 4
     subset = keep_top_per_class(score, labels, fraction=0.5)
     assert subset.indices.tolist() == [4, 5, 6, 7, 10, 11]
-
-
-def test_per_class_adds_up_the_ties_of_all_classes():
-    score, labels = [1, 1, 1, 1, 2, 1, 1, 0], [0, 0, 0, 0, 1, 1, 1, 1]
-    assert keep_top_per_class(score, labels, fraction=0.5).tied == 3
 
 
 def test_per_class_keeps_a_rare_class_that_plain_top_would_lose():
@@ -215,8 +211,10 @@ def test_quotas_are_the_closest_to_proportion_when_no_class_is_too_small(sizes, 
 @given(score=scores, fraction=fractions, seed=seeds)
 def test_permuting_scores_and_ids_together_keeps_the_same_ids(name, score, fraction, seed):
     score, ids = np.array(score), shuffled_ids(len(score), seed)
+    if seed % 2:  # text breaks ties as well as numbers
+        ids = np.array([f"img-{i:03d}" for i in ids])
     order = np.random.default_rng(seed + 1).permutation(len(score))
-    if name == "keep_top_per_class" and len(set(ids % 3)) == 1:
+    if name == "keep_top_per_class" and len(set(by_id(len(score), ids))) == 1:
         return
     one = RULES[name](score, fraction=fraction, seed=seed, ids=ids)
     two = RULES[name](score[order], fraction=fraction, seed=seed, ids=ids[order])
@@ -229,22 +227,6 @@ def test_a_rule_that_breaks_ties_by_position_would_be_caught():
     score, ids, order = np.zeros(20), np.arange(20), np.random.default_rng(0).permutation(20)
     one, two = (ids[np.argsort(-s, kind="stable")[:5]] for s, ids in ((score, ids), (score, order)))
     assert set(one) != set(two)
-
-
-@pytest.mark.parametrize("name", RULES)
-def test_text_ids_break_ties_as_well_as_numbers(name):
-    n = 30
-    ids = np.array([f"img-{i:03d}" for i in range(n)])
-    rule = RULES[name]
-    if name == "keep_top_per_class":
-        y = np.arange(n) % 3
-
-        def rule(s, *, ids, **k):
-            return keep_top_per_class(s, y if ids[0] == "img-000" else y[::-1], ids=ids, **k)
-
-    one = rule(np.zeros(n), fraction=0.5, seed=3, ids=ids)
-    two = rule(np.zeros(n), fraction=0.5, seed=3, ids=ids[::-1])
-    assert set(ids[one.indices]) == set(ids[::-1][two.indices])
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -274,7 +256,7 @@ def test_ties_fall_on_every_position_alike():
     # Each is Binomial(2000, 1/2), sd 22.4: any of 20 outside 6 sd has a tail below 1e-7.
     assert np.abs(hits - 1000).max() < 135
     first = np.zeros(20)
-    first[:10] = 2000  # The twin: position decides.
+    first[:10] = 2000  # Counterexample: position decides.
     assert np.abs(first - 1000).max() >= 135
 
 
