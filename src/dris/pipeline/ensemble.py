@@ -24,7 +24,6 @@ from dris.core.ids import alignment
 from dris.core.noise.assessment import Assessment, assess
 from dris.core.noise.canaries import Canaries, plant_canaries
 from dris.core.scores.formulas import SCORES
-from dris.core.scores.suggestions import pilot_views
 from dris.core.streams import rng_for
 from dris.data.labelled import LabelledData
 from dris.learn.engines.engine import Engine
@@ -159,11 +158,7 @@ class Ensemble:
 
 
 def scores_of(dynamics: Dynamics) -> dict[str, NDArray[np.float64]]:
-    """Every score that these dynamics can give, by name, each read-only.
-
-    >>> list(scores_of(Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]])))
-    ['rank_variance', 'consensus', 'loss', 'self_confidence', 'random']
-    """
+    """Every score that these dynamics can give, by name, each read-only."""
     scores = {}
     for name, score in SCORES.items():
         try:
@@ -177,13 +172,7 @@ def scores_of(dynamics: Dynamics) -> dict[str, NDArray[np.float64]]:
 def import_dynamics(
     data: LabelledData, dynamics: Dynamics, settings: Settings = DEFAULTS
 ) -> Ensemble:
-    """Dynamics that somebody else recorded on this data, in the order of the data; no canaries.
-
-    >>> data = LabelledData.of(np.eye(2), [0, 1], classes=("a", "b"), ids=["p", "q"])
-    >>> loss = Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]], ids=["q", "p"])
-    >>> import_dynamics(data, loss).dynamics.loss[:, 0].tolist()
-    [[2.0, 1.0], [3.0, 1.5]]
-    """
+    """Dynamics that somebody else recorded on this data, in the order of the data; no canaries."""
     order = alignment(dynamics.ids, data.ids)
     if order is None:
         there, wanted = dynamics.ids, data.ids
@@ -218,13 +207,6 @@ def train_ensemble(
 
     With `only_assessed`, and folds, proxies train on the given labels and are asked about the
     planted ones; otherwise they train on the planted ones.
-
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.arange(400) % 2
-    >>> data = LabelledData.of(rng.normal(size=(400, 3)) + 4 * y[:, None], y, classes=("a", "b"))
-    >>> ensemble = train_ensemble(data, Settings(epochs=4, models=("sgd_log",)), workers=1)
-    >>> len(ensemble.canaries[0]), ensemble.dynamics.proxies
-    (40, 3)
     """
     features, read_how = _encode(data, settings, device, store)
     heads = _heads(settings) if only_assessed else ("mlp",)
@@ -300,7 +282,7 @@ def _plant(data: LabelledData, settings: Settings, pilot: Dynamics | None) -> tu
     for kind in settings.canaries:
         given: dict[str, Any] = {}
         if pilot is not None and kind in _PILOTED:
-            gap, top_two = (view[order] for view in pilot_views(pilot))
+            gap, top_two = (view[order] for view in _pilot_views(pilot))
             given = {"top_two": top_two} if kind == "confusable" else {"gap": gap, "hardest": 0.25}
         if kind == "matrix":
             given = {"matrix": settings.matrix}
@@ -316,6 +298,23 @@ def _plant(data: LabelledData, settings: Settings, pilot: Dynamics | None) -> tu
         planted.append(canaries.reordered(np.argsort(order)))
         labels, avoid = canaries.planted, avoid | canaries.mask()
     return tuple(planted)
+
+
+def _pilot_views(dynamics: Dynamics) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """What `plant_canaries` asks of a pilot: the gap, and the two likeliest classes (N, 2).
+
+    The gap is the mean over proxies of the distance, in logits, between the label and its
+    rival: small where an example is contested, large for the easy and for the surely wrong.
+    The two classes are the label and the rival that most proxies see, the likelier one first.
+    """
+    labels = np.asarray(dynamics.labels, dtype=np.int64)
+    margin = dynamics.snapshot("margin").astype(np.float64)
+    rivals = np.sort(dynamics.snapshot("rival"), axis=0).astype(np.int64)
+    seen = (rivals[:, None] == rivals[None]).sum(axis=1)
+    rival = np.take_along_axis(rivals, seen.argmax(axis=0)[None], axis=0)[0]
+    right = dynamics.snapshot("correct").mean(axis=0) > 0.5
+    first, second = np.where(right, labels, rival), np.where(right, rival, labels)
+    return np.abs(margin).mean(axis=0), np.stack((first, second), axis=1)
 
 
 def _canary_share(settings: Settings, places: int) -> float:

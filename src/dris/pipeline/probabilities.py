@@ -74,11 +74,7 @@ def read_probabilities(paths: Sequence[Path], classes: Sequence[str] = ()) -> Pr
 
 
 def as_probabilities(values: Any) -> Probabilities:
-    """What is in memory: an array (N, C), or a frame whose columns are named like the classes.
-
-    >>> as_probabilities([[0.5, 0.5]]).classes is None
-    True
-    """
+    """What is in memory: an array (N, C), or a frame whose columns are named like the classes."""
     if isinstance(values, Probabilities):
         return values
     columns = getattr(values, "columns", None)
@@ -94,13 +90,7 @@ def as_probabilities(values: Any) -> Probabilities:
 def import_probabilities(
     data: LabelledData, values: Any, settings: Settings = DEFAULTS
 ) -> Ensemble:
-    """The data as one model sees it that did not train on the rows it is asked about.
-
-    >>> data = LabelledData.of(np.eye(2), [0, 1], classes=("a", "b"))
-    >>> ensemble = import_probabilities(data, [[0.9, 0.1], [0.8, 0.2]])
-    >>> ensemble.assessment.probabilities.round(2).tolist()
-    [[0.9, 0.1], [0.8, 0.2]]
-    """
+    """The data as one model sees it that did not train on the rows it is asked about."""
     p = _align(data, as_probabilities(values))
     one = Dynamics.from_probabilities(p[None], data.labels, ids=data.ids)
     others = p.copy()

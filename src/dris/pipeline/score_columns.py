@@ -8,18 +8,7 @@ from dris.pipeline.decision import Decision
 
 
 def score_file(decision: Decision) -> ScoreFile:
-    """Every score, mark and label that there is: what `dris score` writes and `audit` reads.
-
-    >>> import numpy as np
-    >>> from dris.core.dynamics.dynamics import Dynamics
-    >>> from dris.data.labelled import LabelledData
-    >>> from dris.pipeline.route import decide
-    >>> data = LabelledData.of(np.eye(2), [0, 1], classes=("a", "b"), ids=["p", "q"])
-    >>> loss = Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]], ids=["q", "p"])
-    >>> file = score_file(decide(data, dynamics=loss))
-    >>> file.scores["loss"].tolist(), list(file.flags), list(file.texts)
-    ([2.5, 1.25], ['canary', 'trusted'], ['given'])
-    """
+    """Every score, mark and label that there is: what `dris score` writes and `audit` reads."""
     data, ensemble = decision.data, decision.ensemble
     if ensemble is None:
         raise InputError(f"there is nothing to score: {decision.notes[0]}")

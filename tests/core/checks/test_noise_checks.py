@@ -20,7 +20,7 @@ from dris.core.checks.noise_checks import (
     starved_class,
 )
 from dris.core.dynamics.dynamics import Dynamics
-from dris.core.scores.suggestions import contradicted_by_most
+from dris.core.scores.suspicion import contradicted_by_most
 
 PLANTED = np.arange(400) < 50
 DOUBTED = np.arange(400) < 150

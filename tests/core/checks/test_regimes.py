@@ -28,7 +28,7 @@ from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.formulas import aum_mean
 from dris.core.scores.ranks import rank_variance
-from dris.core.scores.suggestions import contradicted_by_most
+from dris.core.scores.suspicion import contradicted_by_most
 
 N, C = 900, 3
 

@@ -10,7 +10,7 @@ from dris.core.noise.random_errors import RandomErrors
 def by_count(monkeypatch):
     """The lower end by the surest alone: classes overlap, and anything fits."""
     fits = RandomErrors(1.0, 1.0, 1.0, 1.0, 0.4, narrow=True)
-    monkeypatch.setattr(module, "random_errors", lambda *_: fits)
+    monkeypatch.setattr(module, "fit_random_errors", lambda *_: fits)
     monkeypatch.setattr(module, "MARGIN", 0.0)
 
 
@@ -78,7 +78,7 @@ def test_the_lower_end_is_told_both_ways_where_classes_overlap_and_else_either(m
         (0.55, 0.05, 0.3, 0.0),  # blurred
     ):
         fits = RandomErrors(least, less, 0.58, 0.6, overlap, narrow=True)
-        monkeypatch.setattr(module, "random_errors", lambda *_, fits=fits: fits)
+        monkeypatch.setattr(module, "fit_random_errors", lambda *_, fits=fits: fits)
         found = estimate_noise_rate(p, labels)
         assert (found.low, found.surest) == (pytest.approx(max(0, low - 0.01)), surest)
 
@@ -92,7 +92,7 @@ def test_what_fits_best_is_not_said_where_much_fits_or_the_surest_contradict_it(
         (0.01, 0.1, True, False),
     ):
         fits = RandomErrors(0.0, 0.0, 0.01, most, overlap, narrow=narrow)
-        monkeypatch.setattr(module, "random_errors", lambda *_, fits=fits: fits)
+        monkeypatch.setattr(module, "fit_random_errors", lambda *_, fits=fits: fits)
         assert (estimate_noise_rate(p, labels).likely is not None) == said
 
 

@@ -3,8 +3,8 @@ import pytest
 
 from dris.core.noise import random_errors as module
 from dris.core.noise.random_errors import (
+    fit_random_errors,
     losses_of_shares,
-    random_errors,
 )
 
 
@@ -38,7 +38,7 @@ def test_the_fit_is_that_of_a_search_over_powers(classes):
 
 @pytest.mark.parametrize("wrong", [0.0, 0.1, 0.3])
 def test_errors_at_random_are_told_from_overlap(wrong):
-    found = [random_errors(*world(wrong, seed=seed)) for seed in range(10)]
+    found = [fit_random_errors(*world(wrong, seed=seed)) for seed in range(10)]
     assert all(one.least <= one.less <= one.best <= one.most for one in found)
     assert np.mean([one.best for one in found]) == pytest.approx(wrong, abs=0.02)
     p, labels = world(wrong)
@@ -48,7 +48,7 @@ def test_errors_at_random_are_told_from_overlap(wrong):
 def test_where_strangers_are_all_equally_sure_every_lesser_share_fits():
     p = np.repeat([[0.8, 0.2], [0.2, 0.8]], 500, axis=0)
     labels = p.argmax(axis=1) ^ (np.arange(1000) % 5 == 0)  # overlap of a fifth looks the same
-    found = random_errors(p, labels)
+    found = fit_random_errors(p, labels)
     assert (found.least, found.most) == (0.0, pytest.approx(0.2, abs=0.03))
     assert not found.narrow
 
@@ -59,10 +59,10 @@ def test_a_label_of_any_class_is_an_error_and_one_of_a_class_that_looks_alike_is
     alike, fifth = (seen + 1) % 5, rng.random(3000) < 0.2
     p = np.full((3000, 5), 0.01)
     p[np.arange(3000), seen], p[np.arange(3000), alike] = 0.75, 0.22
-    overlap = random_errors(p, np.where(fifth, alike, seen))
+    overlap = fit_random_errors(p, np.where(fifth, alike, seen))
     assert (overlap.best, overlap.overlap) == (0.0, pytest.approx(0.25, abs=0.02))
     anywhere = (seen + rng.integers(1, 5, 3000)) % 5
-    errors = random_errors(p, np.where(fifth, anywhere, seen))  # the twin
+    errors = fit_random_errors(p, np.where(fifth, anywhere, seen))  # the twin
     assert (errors.best, errors.overlap) == (
         pytest.approx(0.18, abs=0.03),
         pytest.approx(0.03, abs=0.03),
@@ -71,10 +71,10 @@ def test_a_label_of_any_class_is_an_error_and_one_of_a_class_that_looks_alike_is
 
 def test_the_more_classes_overlap_the_further_the_least_is_from_the_best(monkeypatch):
     p, labels = world(0.2, spread=3.0)
-    found = random_errors(p, labels)
+    found = fit_random_errors(p, labels)
     assert found.overlap > 0.1
     monkeypatch.setattr(module, "BENT", 0.0)
-    assert found.least < random_errors(p, labels).least < found.best
+    assert found.least < fit_random_errors(p, labels).least < found.best
 
 
 def test_the_order_of_the_examples_changes_no_bit():
@@ -89,17 +89,17 @@ def test_of_many_examples_some_tell_the_same(monkeypatch):
     order = np.random.default_rng(5).permutation(20_000)
     some = losses_of_shares(p, labels)[1]
     assert (some == losses_of_shares(p[order], labels[order])[1]).all()
-    found = random_errors(p, labels)
+    found = fit_random_errors(p, labels)
     with monkeypatch.context() as patch:  # many classes: fewer examples
         patch.setattr(module, "CELLS", 4_000)
         assert losses_of_shares(p, labels)[1] == pytest.approx(some / 5, rel=1e-2)
     monkeypatch.setattr(module, "ROWS", 20_000)
     every = losses_of_shares(p, labels)[1]
     assert some == pytest.approx(every / 2, rel=1e-3)
-    assert random_errors(p, labels).best == pytest.approx(found.best, abs=0.011)
+    assert fit_random_errors(p, labels).best == pytest.approx(found.best, abs=0.011)
 
 
 def test_one_class_or_no_row_has_no_wrong_labels():
-    one = random_errors(np.ones((5, 1)), np.zeros(5, dtype=np.int64))
-    none = random_errors(np.ones((0, 2)), np.zeros(0, dtype=np.int64))
+    one = fit_random_errors(np.ones((5, 1)), np.zeros(5, dtype=np.int64))
+    none = fit_random_errors(np.ones((0, 2)), np.zeros(0, dtype=np.int64))
     assert one == none == module.RandomErrors(0.0, 0.0, 0.0, 0.0, 0.0, narrow=False)

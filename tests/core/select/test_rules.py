@@ -9,7 +9,7 @@ from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.noise.assessment import assess
 from dris.core.scores.formulas import SCORES, aum, aum_mean, hybrid, rank_variance
-from dris.core.scores.suggestions import contradicted_by_most
+from dris.core.scores.suspicion import contradicted_by_most
 from dris.core.select.gate import canaries_needed, set_gate
 from dris.core.select.methods import METHODS
 from dris.core.select.rule_parameters import PARAMETERS

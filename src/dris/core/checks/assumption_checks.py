@@ -26,10 +26,6 @@ def rank_concentration(ranks: Floats, planted: Mask) -> Check:
 
     The number is the share of (proxy, canary) ranks in the upper half; larger is better. Ranks
     that swing between high and low miss it as low ones do.
-
-    >>> ranks = np.tile(np.linspace(0.01, 1, 100), (3, 1))
-    >>> rank_concentration(ranks, np.arange(100) >= 75).outcome
-    'holds'
     """
     name = "planted labels rank high (assumption 2)"
     if (few := too_few(name, planted)) is not None:
@@ -49,9 +45,6 @@ def rank_spread(variance: Floats, planted: Mask) -> Check:
     The number is the share of other examples whose rank moves by 0.05 or more between proxies
     (standard deviation); larger is better. It cannot see *why* ranks move: on data so easy that
     all losses are tiny they shuffle, see `disagreement_matters`.
-
-    >>> rank_spread(np.zeros(100), np.arange(100) >= 75).outcome
-    'fails'
     """
     name = "proxies disagree somewhere (assumption 3)"
     number = float((np.sqrt(variance[~planted]) >= MOVES).mean())
@@ -69,10 +62,6 @@ def enough_boundary(variance: Floats, planted: Mask, keep: float) -> Check:
     The number is the share of other examples whose rank variance exceeds that of the 90 % most
     stable canaries; larger is better. Where it falls short of α, the subset reaches down to
     where the corrupted bulk is.
-
-    >>> variance = np.r_[np.linspace(0, 0.1, 80), np.zeros(20)]
-    >>> enough_boundary(variance, np.arange(100) >= 80, keep=0.25).outcome
-    'holds'
     """
     name = "enough boundary examples for this α"
     if (few := too_few(name, planted)) is not None:
@@ -93,10 +82,6 @@ def not_inverted(chosen: Mask, planted: Mask, level: float) -> Check:
     The number is the share of canaries in the subset over the share of all examples in it:
     below 1 it rejects, above 1 it collects. Fails or holds when a one-sided exact test
     (hypergeometric, were the subset blind to wrong labels) says so at `level`.
-
-    >>> chosen, planted = np.arange(100) < 25, np.arange(100) >= 70
-    >>> not_inverted(chosen, planted, 0.01).outcome
-    'holds'
     """
     name = "rank variance rejects planted labels"
     n, m, size, x = planted.size, int(planted.sum()), int(chosen.sum()), int(chosen[planted].sum())
@@ -120,9 +105,6 @@ def disagreement_matters(correct: NDArray[np.bool_], planted: Mask) -> Check:
     `correct` is (proxy, epoch, example). The number is the share of other examples that some
     proxy got right and some got wrong, in whatever epoch; larger is better. On easy data it is
     zero while ranks of tiny losses still shuffle, so that rank variance is spread over nothing.
-
-    >>> disagreement_matters(np.ones((3, 2, 100), dtype=bool), np.arange(100) >= 80).outcome
-    'fails'
     """
     name = "some examples are contested"
     right = correct[:, :, ~planted]
@@ -136,11 +118,7 @@ def disagreement_matters(correct: NDArray[np.bool_], planted: Mask) -> Check:
 
 
 def too_few(name: str, planted: Mask) -> Check | None:
-    """The verdict "cannot tell" when there are too few canaries to say anything.
-
-    >>> too_few("a check", np.arange(100) < 5).outcome
-    'cannot tell'
-    """
+    """The verdict "cannot tell" when there are too few canaries to say anything."""
     m = int(planted.sum())
     if m >= FEWEST_CANARIES:
         return None

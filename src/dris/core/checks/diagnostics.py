@@ -17,11 +17,7 @@ Outcome = Literal["holds", "fails", "cannot tell"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check: what was asked, the answer of three, the number behind it and why.
-
-    >>> print(Check("spread", "fails", 0.0, 0.01, "all scores are equal"))
-    spread: fails (0 against 0.01): all scores are equal
-    """
+    """One check: what was asked, the answer of three, the number behind it and why."""
 
     name: str
     outcome: Outcome
@@ -53,10 +49,6 @@ def empirical_gap(dynamics: Dynamics, corrupted: ArrayLike, *, delta: float = 0.
     """Mean rank variance of clean less corrupted for the first 1, 2, …, K proxies (paper, fig. 1).
 
     K = 1 has no variance: its gap is drawn as zero.
-
-    >>> d = Dynamics.from_losses([[0.1, 0.2, 0.9], [0.2, 0.1, 0.9]])
-    >>> empirical_gap(d, [False, False, True]).raw.round(4).tolist()
-    [0.0, 0.0278]
     """
     bad = check_mask(corrupted, dynamics.examples)
     if not 0 < delta < 1:
@@ -76,11 +68,7 @@ def empirical_gap(dynamics: Dynamics, corrupted: ArrayLike, *, delta: float = 0.
 
 
 def contamination(indices: ArrayLike, corrupted: ArrayLike) -> float:
-    """The fraction of a subset's positions that are corrupted.
-
-    >>> contamination([0, 1, 2, 3], [True, False, False, False, True])
-    0.25
-    """
+    """The fraction of a subset's positions that are corrupted."""
     chosen, bad = np.asarray(indices), np.asarray(corrupted)
     if bad.dtype != np.bool_ or bad.ndim != 1:
         raise InputError(f"corrupted must be a boolean mask, got {bad.dtype} of shape {bad.shape}")
@@ -102,9 +90,6 @@ def auroc(score: ArrayLike, marked: ArrayLike) -> float:
     """The chance that a marked example has a larger score than an unmarked one, ties half.
 
     To see how well a score keeps clean examples, mark the clean ones.
-
-    >>> auroc([0.9, 0.8, 0.1], [True, False, False])
-    1.0
     """
     s = check_score(score)
     mark = check_mask(marked, len(s), "marked")

@@ -33,7 +33,7 @@ from dris.core.errors import InputError
 from dris.core.noise.assessment import Assessment, assess
 from dris.core.noise.canaries import Canaries
 from dris.core.notebook import plain_html
-from dris.core.scores.suggestions import contradicted_by_most
+from dris.core.scores.suspicion import contradicted_by_most
 from dris.core.select.gate import NothingPassesError, canaries_needed
 from dris.core.select.rules import CLEAN_THEN_HARD, choose
 from dris.core.subset import Subset
@@ -149,15 +149,6 @@ def judge(
         level: The chance that a test among the checks fails although nothing is wrong.
         seed: Breaks ties, and draws where the rule draws.
         assessment: What the ensemble thinks of every label; computed unless given.
-
-    >>> from dris.core.noise.canaries import plant_canaries
-    >>> rng = np.random.default_rng(0)
-    >>> truth = np.arange(4000) % 4
-    >>> canaries = plant_canaries(truth, rng=rng)
-    >>> logits = 4 * np.eye(4)[truth] + rng.normal(size=(3, 4000, 4))
-    >>> judgement = judge(Dynamics.from_logits(logits, canaries.planted), canaries, keep=0.25)
-    >>> judgement.regime, judgement.rule
-    ('clean', 'rank_variance')
     """
     if not 0 < level < 1:
         raise InputError(f"level must be in (0, 1), got {level}")

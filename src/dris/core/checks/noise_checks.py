@@ -28,10 +28,6 @@ def estimate_suspect_share(suspects: Mask, planted: Mask, hidden: int) -> float:
 
     Who those canaries are stays unknown; that as many are suspects as of the known ones is used. It
     estimates ε from above where proxies are wrong on clean examples, and is no bound.
-
-    >>> suspects = np.array([True] * 8 + [False] * 12)
-    >>> estimate_suspect_share(suspects, np.arange(20) < 5, hidden=3)
-    0.0
     """
     rest = ~planted
     expected = hidden * float(suspects[planted].mean())
@@ -45,11 +41,6 @@ def plausibility(loss: NDArray[np.floating], margin: NDArray[np.floating], class
     leaves over: about 1/(C − 1) for a random wrong class, up to 1 for the runner-up, whether the
     example is easy or hard. With two classes that is always 1, so there it is the margin. nan
     where no proxy prefers another label.
-
-    >>> p = np.array([[0.7, 0.2, 0.05, 0.05], [0.7, 0.1, 0.1, 0.1]])
-    >>> loss, margin = -np.log(p[:, [1]].T), np.log(p[:, [1]] / p[:, [0]]).T
-    >>> plausibility(loss, margin, 4).round(2).tolist()
-    [0.67, 0.33]
     """
     own, lead = np.asarray(loss, dtype=np.float64), np.asarray(margin, dtype=np.float64)
     against = lead <= 0
@@ -78,10 +69,6 @@ def noise_like_planted(
     than a suspect canary (1/2 is alike); larger is worse. Fails when it is 0.6 or more and a
     one-sided rank test says so at `level`. Without a sign it is "cannot tell": wrong labels that
     every proxy believes leave none.
-
-    >>> suspects = np.ones(200, dtype=bool); planted = np.arange(200) < 50
-    >>> noise_like_planted(suspects, np.arange(200.0), planted, 0.2, 0.01).outcome
-    'fails'
     """
     name = "wrong labels look like planted ones"
     compared = _compare(name, suspects, plausible, planted, share)
@@ -111,10 +98,6 @@ def no_milder_than_planted(
     more and a one-sided rank test says so at `level`: wrong labels then sit on hard examples,
     as a targeted attacker puts them, and limits read off these canaries are too good. For proxies
     without folds: hard examples whose labels are right set it off as well.
-
-    >>> suspects = np.ones(200, dtype=bool); planted = np.arange(200) < 50
-    >>> no_milder_than_planted(suspects, -np.arange(200.0), planted, 0.2, 0.01).outcome
-    'holds'
     """
     compared = _compare(MILDER, suspects, detector, planted, share)
     if isinstance(compared, Check):
@@ -141,11 +124,6 @@ def errors_go_both_ways(
     binomial p of all pairs, times their count; fails at 0.0001 or less: wrong labels then follow a
     habit that no canary has, and limits read off canaries are too good. Errors that go both ways
     between classes that look alike it seldom sees.
-
-    >>> p = np.repeat([[0.9, 0.1], [0.1, 0.9]], 100, axis=0)
-    >>> y = np.repeat([0, 1], 100); y[:30] = 1
-    >>> errors_go_both_ways(p, y, np.zeros(200, dtype=bool)).outcome
-    'fails'
     """
     if probabilities is None:
         reason = "it takes proxies that judge examples they did not train on; train with folds"
@@ -190,11 +168,7 @@ def errors_go_both_ways(
 
 
 def binomial_p(hits: int, of: int, share: float) -> float:
-    """The exact two-sided p of so many hits at that chance: all counts no likelier than this one.
-
-    >>> round(binomial_p(0, 5, 0.5), 4)
-    0.0625
-    """
+    """The exact two-sided p of so many hits at that chance: of all counts no likelier than this."""
     chances = chances_of(of, share)
     return float(min(1.0, chances[chances <= chances[hits] * (1 + 1e-7)].sum()))
 
@@ -219,9 +193,6 @@ def _chance_of_more(number: float, others: Floats, known: Floats) -> float:
 
     As in SciPy: exact for a handful without ties, else the normal limit, ties counted, a half
     taken off.
-
-    >>> round(_chance_of_more(0.5, np.arange(20.0), np.arange(20.0)), 2)
-    0.51
     """
     m, n = others.size, known.size
     ties = np.unique(np.r_[others, known], return_counts=True)[1].astype(np.float64)
@@ -242,9 +213,6 @@ def kinds_alike(first: tuple[int, int], second: tuple[int, int], level: float) -
     The number is the difference of the two shares; smaller is better. Fails when Fisher's exact
     two-sided test says so at `level`: what is like the better-hiding kind would get through, and
     a limit from the other kind would be too good.
-
-    >>> kinds_alike((2, 100), (30, 100), 0.01).outcome
-    'fails'
     """
     from scipy.stats import fisher_exact
 
@@ -256,11 +224,7 @@ def kinds_alike(first: tuple[int, int], second: tuple[int, int], level: float) -
 
 
 def classes_survive(labels: NDArray[np.int64], keep: float) -> Check:
-    """Whether α leaves a handful of every class; the number is α times the smallest class.
-
-    >>> classes_survive(np.arange(100) % 2, keep=0.25).number
-    12.5
-    """
+    """Whether α leaves a handful of every class; the number is α times the smallest class."""
     classes, sizes = np.unique(labels, return_counts=True)
     worst = int(sizes.argmin())
     number = float(keep * sizes[worst])
@@ -273,11 +237,7 @@ def classes_survive(labels: NDArray[np.int64], keep: float) -> Check:
 
 
 def starved_class(kept: Mask, labels: NDArray[np.int64]) -> tuple[int, int] | None:
-    """The class that keeps least, and how many, if that is less than a handful.
-
-    >>> starved_class(np.arange(100) < 20, np.arange(100) // 20)
-    (1, 0)
-    """
+    """The class that keeps least, and how many, if that is less than a handful."""
     classes = np.unique(labels)
     counts = [int(kept[labels == c].sum()) for c in classes]
     least = int(np.argmin(counts))

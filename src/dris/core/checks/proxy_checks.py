@@ -18,11 +18,7 @@ ABOVE_CHANCE = 0.05  # of the way from chance to perfect
 
 
 def proxies_complete(provenance: Mapping[str, Any], proxies: int) -> Check:
-    """Whether every proxy that was asked for finished; the number is how many did.
-
-    >>> proxies_complete({"missing": ["proxy 2 diverged"]}, proxies=2).outcome
-    'fails'
-    """
+    """Whether every proxy that was asked for finished; the number is how many did."""
     missing = [str(m) for m in provenance.get("missing", ())]
     asked = proxies + len(missing)
     reason = "; ".join(missing) or f"all {proxies} finished"
@@ -33,9 +29,6 @@ def proxies_differ(loss: NDArray[np.floating]) -> Check:
     """Whether no two proxies are copies: same seed, or a model without randomness.
 
     The number is the mean difference of ranks between the two most alike; larger is better.
-
-    >>> proxies_differ(np.array([[0.1, 0.2, 0.9], [0.1, 0.2, 0.9]])).outcome
-    'fails'
     """
     ranks = normalized_ranks(loss)
     pairs = {
@@ -58,9 +51,6 @@ def proxies_above_chance(
 
     `right` is (proxy, example). A proxy that says the same of everything is at 1/C exactly. Out of
     fold, where proxies that predict labels better count for more, one is enough: the best one's.
-
-    >>> proxies_above_chance(np.array([[True, False], [True, True]]), np.array([0, 1])).outcome
-    'fails'
     """
     classes = np.unique(labels)
     by_class = np.array([right[:, labels == c].mean(axis=1) for c in classes])
@@ -81,9 +71,6 @@ def proxies_agree(ranks: Floats) -> Check:
     """Whether each proxy finds hard what the others find hard: the odd one's rank correlation.
 
     The number is the lowest correlation of one proxy's ranks with the mean of the others'.
-
-    >>> proxies_agree(np.array([[0.25, 0.5, 0.75, 1.0], [1.0, 0.75, 0.5, 0.25]])).outcome
-    'fails'
     """
     others = (ranks.sum(axis=0) - ranks) / (len(ranks) - 1)
     values = [_correlation(mine, rest) for mine, rest in zip(ranks, others, strict=True)]
@@ -102,9 +89,6 @@ def not_memorised(right: NDArray[np.bool_], planted: Mask, classes: int, level: 
     `right` is (proxy, example). The number is the share of canaries whose planted label most
     proxies give; larger is worse. Fails (holds) when a one-sided exact binomial test puts it
     above (below) the larger of 1/C and half of what the other examples reach.
-
-    >>> not_memorised(np.ones((3, 100), dtype=bool), np.arange(100) < 30, 10, 0.01).outcome
-    'fails'
     """
     name = "planted labels are not memorised"
     if (few := too_few(name, planted)) is not None:

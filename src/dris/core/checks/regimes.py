@@ -37,7 +37,7 @@ from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.formulas import aum_mean
 from dris.core.scores.ranks import normalized_ranks, rank_variance
-from dris.core.scores.suggestions import contradicted_by_most
+from dris.core.scores.suspicion import contradicted_by_most
 from dris.core.subset import top_mask
 from dris.core.validate import check_count, check_mask, count_of, exact
 
@@ -188,14 +188,6 @@ def run_checks(
         level: The chance that any of the four tests fails although nothing is wrong.
         hidden: How many further canaries there are, which are not to be looked at.
         probabilities: Out of fold, (N, C), where there are folds.
-
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.arange(600) % 3; planted = np.arange(600) < 60
-    >>> shown = (y + planted) % 3
-    >>> d = Dynamics.from_logits(4 * np.eye(3)[y] + rng.normal(size=(3, 600, 3)), shown)
-    >>> run_checks(d, planted, y, keep=0.25).regime
-    'clean'
     """
     mask = check_mask(planted, dynamics.examples, "planted")
     further = check_count(hidden, "hidden", at_least=0)
@@ -226,13 +218,7 @@ def run_checks(
 
 
 def last_unmemorised_epoch(dynamics: Dynamics, planted: Mask) -> int | None:
-    """The last recorded epoch before the scored one at which most canaries are suspects.
-
-    >>> import numpy as np
-    >>> d = Dynamics.from_arrays(loss=np.ones((2, 2, 3)), correct=np.ones((2, 2, 3), dtype=bool))
-    >>> last_unmemorised_epoch(d, np.array([True, False, False])) is None
-    True
-    """
+    """The last recorded epoch before the scored one at which most canaries are suspects."""
     for epoch in reversed([e for e in dynamics.epochs if e < dynamics.scored_epoch]):
         suspects = contradicted_by_most(dynamics.at(epoch).snapshot("correct"))
         if suspects[planted].mean() >= 0.5:

@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.noise.noise_rate import NoiseRate, estimate_noise_rate
 from dris.core.scores.formulas import Score
-from dris.core.scores.suggestions import contradicted_by_most, guesses, suggested_labels
 from dris.core.scores.suspicion import (
+    contradicted_by_most,
     early_margin,
+    guesses,
     out_of_fold_probabilities,
     proxy_weights,
+    suggested_labels,
     suspicion,
 )
 

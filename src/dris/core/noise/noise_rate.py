@@ -1,11 +1,11 @@
-"""How many labels are wrong: a range with both ends explained, not a number that pretends."""
+"""The noise rate: a range with both ends explained, not a number that pretends."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.noise.random_errors import RandomErrors, random_errors
+from dris.core.noise.random_errors import RandomErrors, fit_random_errors
 
 SUREST = 0.2  # of all examples, those that out-of-fold proxies are surest of
 SUREST_OF_TWO = 0.15  # the same with two classes; as many again as are contradicted no more join
@@ -27,10 +27,10 @@ class NoiseRate:
 
     `low` is the least that fits if errors fall at random; it is too low where wrong labels can be
     predicted from the features, and zero where classes overlap too much to tell. `high` is the
-    share that strangers contradict; it is too high where classes overlap. Each is moved outwards by
+    share contradicted out of fold; it is too high where classes overlap. Each is moved outwards by
     its uncertainty. `likely` fits best if errors fall at random, None where much else fits as
-    well. `surest` counts among the examples that strangers are surest of, where a wrong label
-    stands out, less its uncertainty: what to be wary by.
+    well. `surest` counts among the examples that proxies are surest of out of fold, where a wrong
+    label stands out, less its uncertainty.
     """
 
     low: float
@@ -48,31 +48,18 @@ def estimate_noise_rate(probabilities: NDArray[np.floating], labels: Labels) -> 
     """The range of the share of wrong labels, from out-of-fold probabilities (N, C).
 
     The lower end is zero where it would be half or more: then nothing can be told.
-
-    >>> rng = np.random.default_rng(0)
-    >>> odds = rng.normal(0, 4, 4000)
-    >>> p = 1 / (1 + np.exp([odds, -odds])).T
-    >>> y = (odds > 0) ^ (rng.random(4000) < 0.2 + 0.3 * np.exp(-np.abs(odds)))  # one in five
-    >>> share = estimate_noise_rate(p, y.astype(np.int64))
-    >>> round(share.low, 2), round(share.likely, 2), round(share.high, 2)
-    (0.18, 0.21, 0.27)
     """
     contradicted = float((probabilities.argmax(axis=1) != labels).mean())
     high = min(1.0, contradicted + ERRORS_ABOVE * _error(contradicted, labels.size))
     surest = min(surest_share(probabilities, labels), high)
-    fits = random_errors(probabilities, labels)
+    fits = fit_random_errors(probabilities, labels)
     known = fits.overlap <= APART and fits.narrow and surest <= fits.most
     likely = min(fits.best, high) if known else None
     return NoiseRate(min(_least(fits, surest), high), high, likely, surest)
 
 
 def surest_share(probabilities: NDArray[np.floating], labels: Labels) -> float:
-    """How many are wrong at least among those that strangers are surest of, half or more as zero.
-
-    >>> p = np.repeat([[0.9, 0.1], [0.2, 0.8]], 50, axis=0)
-    >>> surest_share(p, np.repeat([0, 1], 50)), surest_share(p, np.repeat([1, 0], 50))
-    (0.0, 0.0)
-    """
+    """The least share wrong among those that proxies are surest of; 0 where it is half or more."""
     seen, sure = probabilities.argmax(axis=1), probabilities.max(axis=1)
     order = np.argsort(-sure, kind="stable")
     if probabilities.shape[1] == 2:
@@ -136,9 +123,9 @@ def _far_apart(seen: Labels, labels: Labels, classes: int, far: int) -> NDArray[
     both = joint + joint.T + 0.5
     mixed = both / (joint.sum(axis=1)[:, None] + joint.sum(axis=0)[None] + 1)
     np.fill_diagonal(mixed, np.inf)
-    found = np.zeros((classes, classes), dtype=np.bool_)
-    np.put_along_axis(found, np.argsort(mixed, axis=1, kind="stable")[:, :far], True, axis=1)
-    return found
+    far_apart = np.zeros((classes, classes), dtype=np.bool_)
+    np.put_along_axis(far_apart, np.argsort(mixed, axis=1, kind="stable")[:, :far], True, axis=1)
+    return far_apart
 
 
 def _error(share: float, count: int) -> float:

@@ -1,10 +1,10 @@
-"""What share of labels wrong at random fits best to what strangers think of every class.
+"""The share of labels wrong at random that fits the out-of-fold probabilities best.
 
-Let each class j be the true one with probability q_j, in proportion to p_jᵇ: strangers' p, with
-all their doubts made b times as strong or as weak, so that classes may overlap. If a share e of
-the labels is wrong at random, label j is given with probability (1 − e)·q_j + e/(C−1)·(1 − q_j):
-however unlikely strangers find a class, no less often than e/(C−1). Overlap gives a label of a
-class that looks alike, random errors one of any class.
+Let each class j be the true one with probability q_j, in proportion to p_jᵇ: the out-of-fold p,
+sharpened or flattened by b, so that classes may overlap. If a share e of the labels is wrong at
+random, label j is given with probability (1 − e)·q_j + e/(C−1)·(1 − q_j): however unlikely a class
+is, no less often than e/(C−1). Overlap gives a label of a class that looks alike, random errors one
+of any class.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ STEP, MOST = 0.005, 0.6  # shares that are tried, up to the last
 POWERS = np.geomspace(0.25, 20, 41)  # b's that are tried
 ROWS, CELLS = 10_000, 1_000_000  # of more examples these, evenly by how likely their label is
 NEAR, FAR, UNLIKELY = 0.3, 0.8, 2.0  # behind the best log likelihood; nine of ten are above `FAR`
-BENT = 4.5  # times `FAR` more where strangers guess, for what no power of p is
+BENT = 4.5  # times `FAR` more where proxies guess, for what no power of p is
 NARROW = 0.1  # within which shares that are not unlikely must lie for the best to be said
 FAINT = 1e-6  # probabilities are no smaller
 
@@ -28,7 +28,7 @@ Values = NDArray[np.float64]
 class RandomErrors:
     """Shares of labels wrong at random: `best` fits best, the others not so well.
 
-    `overlap` is how often strangers would be contradicted without these errors, 1 if they guessed;
+    `overlap` is how often proxies would be contradicted without these errors, 1 if they guessed;
     the more, the further `least` is from the best, and it is further than `less`. `most` is the
     largest that fits. `narrow` says whether all that fit lie near the best.
     """
@@ -41,22 +41,12 @@ class RandomErrors:
     narrow: bool
 
 
-def random_errors(probabilities: NDArray[np.floating], labels: Labels) -> RandomErrors:
+def fit_random_errors(probabilities: NDArray[np.floating], labels: Labels) -> RandomErrors:
     """The share of labels wrong at random that fits best, from out-of-fold probabilities (N, C).
 
-    Nothing is wrong with one class, or none. Strangers who are exactly as sure as they are right
-    leave no errors to see, for overlap explains that as well: the fit rests on their hedging, as
-    means of models that stopped early do.
-
-    >>> rng = np.random.default_rng(0)
-    >>> odds = rng.normal(0, 4, 4000)  # of the second class, and it is as often the true one
-    >>> p = 1 / (1 + np.exp([odds / 2, -odds / 2])).T  # strangers hedge
-    >>> true = (rng.random(4000) < 1 / (1 + np.exp(-odds))).astype(np.int64)
-    >>> random_errors(p, true).best < 0.01  # overlap alone
-    True
-    >>> given = np.where(rng.random(4000) < 0.2, 1 - true, true)
-    >>> abs(random_errors(p, given).best - 0.2) < 0.02
-    True
+    Nothing is wrong with one class, or none. Perfectly calibrated proxies leave no errors to see,
+    for overlap explains that as well: the fit rests on their hedging, as means of models that
+    stopped early do.
     """
     classes = probabilities.shape[1]
     if classes < 2 or not labels.size:

@@ -2,5 +2,5 @@
 
 In reading order: `ranks` (loss ranks and their variance, the paper's score), `formulas` (every
 score by name), `prototypes` (k-means for one of them), `suspicion` (how much a label looks
-wrong), `suggestions` (the label that proxies would give).
+wrong, and the label that proxies would give).
 """

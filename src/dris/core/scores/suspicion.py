@@ -1,4 +1,4 @@
-"""How much a label looks wrong: one number per example, and what it is made of.
+"""How much a label looks wrong, one number per example, and the label that proxies would give.
 
 Two views are joined by their ranks. *Out of fold*, how probable the proxies that did not train on
 an example find its label; *in fold*, how surely and how early the others learned it, as the margin
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.dynamics.dynamics import Dynamics
+from dris.core.errors import InputError
 from dris.core.scores.formulas import Score, aum_mean, consensus
 from dris.core.scores.ranks import normalized_ranks
 
@@ -22,12 +23,6 @@ def proxy_weights(dynamics: Dynamics) -> NDArray[np.float64]:
 
     Half is shared out evenly, half so that the mixture finds the labels most probable out of fold
     (the maximum likelihood weights of a mixture). Equal without out-of-fold values.
-
-    >>> good, bad = np.log(1 / np.array([[0.9, 0.9], [0.5, 0.5]]))
-    >>> d = Dynamics.from_losses([good, bad])
-    >>> both = Dynamics(d.columns, d.ids, d.epochs, 1, out_of_fold=d)
-    >>> proxy_weights(both).round(2).tolist()
-    [0.75, 0.25]
     """
     even = np.full(dynamics.proxies, 1 / dynamics.proxies)
     if dynamics.out_of_fold is None:
@@ -47,10 +42,6 @@ def suspicion(dynamics: Dynamics, weights: NDArray[np.float64]) -> Score:
     Larger is more suspicious. The mean of the ranks by out-of-fold confidence and by early margin,
     each reversed, the second a mean over proxies by their weight. Without out-of-fold values the
     margin alone, without margins the mean loss rank.
-
-    >>> d = Dynamics.from_arrays(loss=[[0.1, 2.0, 0.5]], margin=[[3.0, -1.0, 1.0]])
-    >>> suspicion(d, proxy_weights(d)).round(2).tolist()
-    [0.33, 1.0, 0.67]
     """
     if "margin" not in dynamics.columns:
         return normalized_ranks(consensus(dynamics))
@@ -68,11 +59,6 @@ def early_margin(dynamics: Dynamics) -> Score:
     """The margin averaged over proxies and over the epochs up to the scored one.
 
     Larger: learned early and surely. A summary holds the sum over all epochs only.
-
-    >>> margin = np.array([[[0.0], [2.0], [9.0]]])
-    >>> d = Dynamics.from_arrays(loss=np.ones((1, 3, 1)), margin=margin, scored_epoch=2)
-    >>> early_margin(d).tolist()
-    [1.0]
     """
     if dynamics.is_summary:
         return aum_mean(dynamics)
@@ -80,12 +66,7 @@ def early_margin(dynamics: Dynamics) -> Score:
 
 
 def out_of_fold_confidence(dynamics: Dynamics, weights: NDArray[np.float64]) -> Score | None:
-    """How probable proxies that did not train on an example find its label; None without folds.
-
-    >>> d = Dynamics.from_losses(np.eye(2))
-    >>> out_of_fold_confidence(d, proxy_weights(d)) is None
-    True
-    """
+    """How probable proxies that did not train on an example find its label; None without folds."""
     if dynamics.out_of_fold is None:
         return None
     loss = dynamics.out_of_fold.snapshot("loss").astype(np.float64)
@@ -100,11 +81,6 @@ def out_of_fold_probabilities(
 
     Of each proxy the label and its rival are known exactly, from loss and margin; what is left is
     spread evenly over the other classes.
-
-    >>> d = Dynamics.from_arrays(loss=[[np.log(2)]], margin=[[np.log(2)]], rival=[[2]], labels=[0])
-    >>> both = Dynamics(d.columns, d.ids, d.epochs, 1, d.labels, out_of_fold=d)
-    >>> out_of_fold_probabilities(both, proxy_weights(both), 4).round(3).tolist()
-    [[0.5, 0.125, 0.25, 0.125]]
     """
     side, labels = dynamics.out_of_fold, dynamics.labels
     if side is None or labels is None or "rival" not in side.columns:
@@ -125,3 +101,37 @@ def out_of_fold_probabilities(
         one[at, rival[k]] = other
         mean += weight * one
     return mean
+
+
+def guesses(dynamics: Dynamics) -> NDArray[np.int64]:
+    """What each proxy would give at the scored epoch, (K, N)."""
+    labels = np.asarray(dynamics.labels, dtype=np.int64)
+    rival = dynamics.snapshot("rival").astype(np.int64)
+    return np.where(dynamics.snapshot("correct"), labels, rival)
+
+
+def suggested_labels(dynamics: Dynamics) -> NDArray[np.int64]:
+    """The class that most proxies would give at the scored epoch, one per example.
+
+    A proxy gives the label where it is right and the label's rival where not. Between classes
+    with equally many votes the larger summed margin decides, then the smaller number. Needs
+    labels and the column rival.
+    """
+    if dynamics.labels is None:
+        raise InputError("suggestions need labels, these dynamics hold none; pass labels=")
+    guess = guesses(dynamics)
+    strength = np.abs(dynamics.snapshot("margin").astype(np.float64))
+    best = np.full(dynamics.examples, -1, dtype=np.int64)
+    most, strongest = np.zeros(best.size), np.zeros(best.size)
+    for own in guess:
+        same = guess == own
+        votes, summed = same.sum(axis=0), np.where(same, strength, 0.0).sum(axis=0)
+        level = (votes == most) & (summed == strongest)
+        wins = (votes > most) | ((votes == most) & (summed > strongest)) | (level & (own < best))
+        best[wins], most[wins], strongest[wins] = own[wins], votes[wins], summed[wins]
+    return best
+
+
+def contradicted_by_most(right: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Where at least half of the proxies give another label: a suspect where there are no folds."""
+    return np.asarray(right.mean(axis=0) <= 0.5)

@@ -5,14 +5,14 @@ from dris.core.dynamics.dynamics import Dynamics
 from dris.core.dynamics.trajectories import rivals_of
 from dris.core.errors import InputError
 from dris.core.noise.canaries import plant_canaries
-from dris.core.scores.suggestions import (
+from dris.core.scores.suspicion import (
     contradicted_by_most,
     guesses,
-    pilot_views,
     suggested_labels,
 )
 from dris.learn.proxies import train_proxies
 from dris.learn.record.recorder import Recorder
+from dris.pipeline.ensemble import _pilot_views
 
 
 def recorded(logits, labels):
@@ -58,7 +58,7 @@ def test_equal_votes_go_to_the_larger_margin():
 def test_pilot_views_serve_every_kind_of_canary_that_needs_a_pilot():
     rng = np.random.default_rng(3)
     logits, labels = rng.normal(size=(3, 400, 4)).astype(np.float32), rng.integers(0, 4, 400)
-    gap, top_two = pilot_views(recorded(logits, labels))
+    gap, top_two = _pilot_views(recorded(logits, labels))
     confusable = plant_canaries(labels, kind="confusable", rng=rng, top_two=top_two)
     at = confusable.positions
     rivals = rivals_of(logits, labels)[:, at]
