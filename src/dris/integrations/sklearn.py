@@ -50,8 +50,6 @@ class RobustSelector(BaseEstimator):
         weight: Weight the kept by their disagreement (paper, eq. 7) instead of alike.
         proxies: K, two or more.
         epochs: Largest number of passes of each proxy over the data.
-        folds: Folds for out-of-fold predictions; None for none.
-        scored_epoch: Epoch to score at; where the held-out loss is smallest unless given.
         model: The proxies: a name, a scikit-learn classifier with `partial_fit` or staged
             predictions, or a list of those; None takes what `dris.clean` takes.
         store: Folder that keeps finished proxies, so that a search over `keep` trains them once.
@@ -84,8 +82,6 @@ class RobustSelector(BaseEstimator):
         weight: bool = False,
         proxies: int = 3,
         epochs: int = 20,
-        folds: int | None = 4,
-        scored_epoch: int | None = None,
         model: Any = None,
         store: str | Path | None = None,
         random_state: Any = 0,
@@ -96,8 +92,6 @@ class RobustSelector(BaseEstimator):
         self.weight = weight
         self.proxies = proxies
         self.epochs = epochs
-        self.folds = folds
-        self.scored_epoch = scored_epoch
         self.model = model
         self.store = store
         self.random_state = random_state
@@ -117,8 +111,6 @@ class RobustSelector(BaseEstimator):
         settings = Settings(
             proxies=self.proxies,
             epochs=self.epochs,
-            folds=self.folds,
-            scored_epoch=self.scored_epoch,
             models=() if self.model is None else tuple(models),
             seed=_seed(self.random_state),
         )
@@ -206,8 +198,6 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         weight: bool = False,
         proxies: int = 3,
         epochs: int = 20,
-        folds: int | None = 4,
-        scored_epoch: int | None = None,
         model: Any = None,
         store: str | Path | None = None,
         random_state: Any = 0,
@@ -219,8 +209,6 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.weight = weight
         self.proxies = proxies
         self.epochs = epochs
-        self.folds = folds
-        self.scored_epoch = scored_epoch
         self.model = model
         self.store = store
         self.random_state = random_state
