@@ -53,8 +53,8 @@ def made_decision(
         trusted=trusted,
     )
     kinds = (planted,) if canaries else ()
-    scored = Ensemble(data, with_rivals(logits, shown), kinds, Settings())
-    return decide_by(scored, keep=keep, rule="rank_variance")
+    ensemble = Ensemble(data, with_rivals(logits, shown), kinds, Settings())
+    return decide_by(ensemble, keep=keep, rule="rank_variance")
 
 
 def made(n=300, classes=4, *, table=None, recipe=RECIPE, limits=True, **given):
@@ -102,7 +102,7 @@ def hostile(n=60):
 def without_proxies(page):
     """The same decision as others' single model would give it: no ranks, no other fractions."""
     decision = page.decision
-    alone = replace(decision, scored=None, judgement=None, limits=(), harm=None)
+    alone = replace(decision, ensemble=None, judgement=None, limits=(), harm=None)
     return page_of(alone, title=page.title, recipe=page.recipe)
 
 

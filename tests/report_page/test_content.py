@@ -109,8 +109,8 @@ def test_one_proxy_alone_has_no_plane_and_no_other_fractions(decision):
     only = Dynamics.from_arrays(
         **{name: column[:1, 0] for name, column in columns.items()}, labels=decision.data.labels
     )
-    scored = replace(decision.ensemble, dynamics=only, canaries=())
-    page = shown(replace(decision, scored=scored, judgement=None, limits=()))
+    ensemble = replace(decision.ensemble, dynamics=only, canaries=())
+    page = shown(replace(decision, ensemble=ensemble, judgement=None, limits=()))
     assert (page.proxies, len(page.steps), page.gap) == (0, 1, None)
     assert len(page.suspects) == len(decision.suspects)
 

@@ -57,8 +57,6 @@ class Page:
     """A decision and what the page derives from it. Arrays have one entry per example.
 
     Attributes:
-        decision: What the page is about.
-        title: What the data are called.
         proxies: K; 0 where there is no plane of ranks.
         mean_rank: Mean over proxies of the loss rank, in (0, 1]; larger is harder.
         rank_variance: Its variance over proxies; larger is more disputed.
@@ -72,8 +70,6 @@ class Page:
         sample: Kept examples to check for a limit without assumptions; None without any.
         gap: How the empirical gap grows with K; None without canaries.
         details: Pictures or rows of the examples that can be shown.
-        recipe: Everything needed to do it again.
-        environment: Versions and machine.
     """
 
     decision: Decision
@@ -235,8 +231,8 @@ def _queue(decision: Decision, suggested: NDArray[np.int64]) -> NDArray[np.int64
     Nobody is asked about a trusted label, or one that the proxies would give as well.
     """
     data = decision.data
-    doubtful = (suggested != data.labels) | (suggested == NO_LABEL)
-    at = np.flatnonzero(~data.trusted & doubtful)
+    differs = (suggested != data.labels) | (suggested == NO_LABEL)
+    at = np.flatnonzero(~data.trusted & differs)
     order = np.lexsort((hashed_order(data.ids[at], seed=0), -decision.suspicion[at]))
     return at[order[:MAX_QUEUE]].astype(np.int64)
 

@@ -106,8 +106,7 @@ def write_outputs(
     with writer.together() if alone else nullcontext(writer) as all_of_them:
         for name, path in paths.items():
             if name == PAGE:
-                shown = title or (data.origin.files[0].name if data.origin.files else "data")
-                write_page(decision, path, title=shown, recipe=made, writer=all_of_them)
+                write_page(decision, path, title=title, recipe=made, writer=all_of_them)
             elif name == SCORES:
                 write_scores(score_file(decision), path, writer=all_of_them)
             elif name == RECIPE:

@@ -85,17 +85,16 @@ def report(decision: Decision, path: str | Path, *, title: str = "", force: bool
     ...     page.stat().st_size > 10_000
     True
     """
-    files = decision.data.origin.files
-    name = title or (files[0].name if files else "data")
-    writer = Writer(force).reading(*files)
-    return write_page(decision, path, title=name, recipe=decision.recipe(), writer=writer)
+    writer = Writer(force).reading(*decision.data.origin.files)
+    return write_page(decision, path, title=title, recipe=decision.recipe(), writer=writer)
 
 
 def write_page(
     decision: Decision, path: str | Path, *, title: str, recipe: Mapping[str, Any], writer: Writer
 ) -> Path:
     """Write the page, whole or not at all, with a recipe and a writer of one's own."""
-    path = Path(path)
+    path, files = Path(path), decision.data.origin.files
+    title = title or (files[0].name if files else "data")
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file, such as {path / 'report.html'}")
     writer.refuse(path)
