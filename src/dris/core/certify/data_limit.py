@@ -24,31 +24,18 @@ _FOR_PLACES = 0.1  # of δ₂, twice: for canaries that do not count, and for th
 
 @dataclass(frozen=True, slots=True)
 class CorruptionLimit:
-    """At most `corrupted` given labels are wrong, with probability at least 1 - δ.
+    """At most `corrupted` given labels are wrong, with probability at least 1 - δ."""
 
-    Attributes:
-        kind: The attacker whose canaries were counted.
-        corrupted: The limit on wrong given labels, wherever canaries may fall or have fallen.
-        outside: The limit on those that no canary covers.
-        total: N, the examples outside `avoid`.
-        canaries: The certifying canaries.
-        above: Those of them above the best cut.
-        cut: The best cut; nan when no cut says anything.
-        delta: With this probability at most the limit fails.
-        at_most: The share it was assumed not to exceed.
-        conditions: What has to be true for all this.
-    """
-
-    kind: str
-    corrupted: int
-    outside: int
-    total: int
-    canaries: int
-    above: int
-    cut: float
-    delta: float
-    at_most: float
-    conditions: tuple[str, ...]
+    kind: str  # the attacker whose canaries were counted
+    corrupted: int  # the limit on wrong given labels, wherever canaries may fall or have fallen
+    outside: int  # the limit on those that no canary covers
+    total: int  # N, the examples outside `avoid`
+    canaries: int  # the certifying canaries
+    above: int  # those of them above the best cut
+    cut: float  # the best cut; nan when no cut says anything
+    delta: float  # with this probability at most the limit fails
+    at_most: float  # the share it was assumed not to exceed
+    conditions: tuple[str, ...]  # what has to be true for all this
 
     @property
     def share(self) -> float:

@@ -14,21 +14,13 @@ from dris.core.validate import check_count, exact, part_of
 
 @dataclass(frozen=True, slots=True)
 class AuditLimit:
-    """At most `limit` of `size` labels are wrong, with probability at least 1 - δ.
+    """At most `limit` of `size` labels are wrong, with probability at least 1 - δ."""
 
-    Attributes:
-        limit: The limit on the number of wrong labels, those found by the check included.
-        size: How many examples the subset has.
-        checked: How many of them, drawn at random, were checked.
-        wrong: How many of these were wrong (or could not be said to be right).
-        delta: With this probability at most the limit fails.
-    """
-
-    limit: int
-    size: int
-    checked: int
-    wrong: int
-    delta: float
+    limit: int  # the limit on the number of wrong labels, those found by the check included
+    size: int  # how many examples the subset has
+    checked: int  # how many of them, drawn at random, were checked
+    wrong: int  # how many of these were wrong (or could not be said to be right)
+    delta: float  # with this probability at most the limit fails
 
     @property
     def share(self) -> float:

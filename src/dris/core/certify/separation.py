@@ -17,35 +17,23 @@ _DIGITS = Context(prec=50)  # of the one irrational number here, a logarithm
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Theorem 1 with one radius; all of it holds together with probability 1 - δ.
+    """Theorem 1 with one radius; all of it holds together with probability 1 - δ."""
 
-    Attributes:
-        radius: How far a rank variance may stray from its expectation; smaller is better.
-        threshold: θ*, never exceeded by the corrupted bulk (part i); (√θ* + e)² for scores of
-            ranks with error e.
-        boundary_floor: Never undercut by a boundary example (part ii); likewise (√floor − e)².
-        gap: Δ', the distance between the two groups' expectations.
-        separates: Whether Δ' > 2 · radius, so that θ* lies strictly between the groups; with a
-            rank error, whether √floor − √θ* > 2e as well.
-        threshold_vacuous: θ* ≥ 1/4, which every rank variance stays under anyway.
-        floor_vacuous: The floor is ≤ 0, which every rank variance stays above anyway.
-        contamination: Largest corrupted share of the subset (paper, eq. 6); None is "no bound".
-        why_not: Why there is no bound on the contamination; None when there is one.
-        smallest_k: The fewest proxies that separate with these parameters; None is "no K".
-        smallest_k_best_case: The same for τ = γ = 0 and τ_bdry² = 1/4: no data can need fewer.
-    """
-
-    radius: float
+    radius: float  # how far a rank variance may stray from its expectation; smaller is better
+    # θ*, never exceeded by the corrupted bulk (part i); (√θ* + e)² for scores of ranks with error e
     threshold: float
-    boundary_floor: float
-    gap: float
+    boundary_floor: float  # never undercut by a boundary example (part ii); likewise (√floor − e)²
+    gap: float  # Δ', the distance between the two groups' expectations
+    # whether Δ' > 2 · radius, so that θ* lies strictly between the groups; with a rank error,
+    # whether √floor − √θ* > 2e as well
     separates: bool
-    threshold_vacuous: bool
-    floor_vacuous: bool
+    threshold_vacuous: bool  # θ* ≥ 1/4, which every rank variance stays under anyway
+    floor_vacuous: bool  # the floor is ≤ 0, which every rank variance stays above anyway
+    # largest corrupted share of the subset (paper, eq. 6); None is "no bound"
     contamination: float | None
-    why_not: str | None
-    smallest_k: int | None
-    smallest_k_best_case: int
+    why_not: str | None  # why there is no bound on the contamination; None when there is one
+    smallest_k: int | None  # the fewest proxies that separate with these parameters; None is "no K"
+    smallest_k_best_case: int  # the same for τ = γ = 0 and τ_bdry² = 1/4: no data can need fewer
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,37 +17,21 @@ _FOR_UNCOUNTED = 0.1  # of δ₁: the price of not knowing which canaries fell o
 
 @dataclass(frozen=True, slots=True)
 class ContaminationLimit:
-    """At most `wrong` of the `left` examples are wrong, with probability at least 1 - δ.
+    """At most `wrong` of the `left` examples are wrong, with probability at least 1 - δ."""
 
-    Attributes:
-        kind: The attacker whose canaries were counted.
-        wrong: The limit on the number of wrong labels in what is left.
-        left: Size of the subset after all canaries are dropped.
-        selected: |S|, its size before.
-        canaries: m, the certifying canaries.
-        passed: x, those of them in the subset.
-        uncounted: Canaries that may not count, for they fell on wrong labels.
-        corrupted: n_c, the wrong labels there are at most outside the canaries.
-        both: r_U, the limit on wrong labels in the subset, canaries included.
-        delta: With this probability at most the limit fails, all in all: δ₁ + δ₂.
-        delta_count: δ₁, spent on the canaries that passed and those that do not count.
-        delta_corrupted: δ₂, spent on n_c; 0 when it was given as known.
-        conditions: What has to be true for all this.
-    """
-
-    kind: str
-    wrong: int
-    left: int
-    selected: int
-    canaries: int
-    passed: int
-    uncounted: int
-    corrupted: int
-    both: int
-    delta: float
-    delta_count: float
-    delta_corrupted: float
-    conditions: tuple[str, ...]
+    kind: str  # the attacker whose canaries were counted
+    wrong: int  # the limit on the number of wrong labels in what is left
+    left: int  # size of the subset after all canaries are dropped
+    selected: int  # |S|, its size before
+    canaries: int  # m, the certifying canaries
+    passed: int  # x, those of them in the subset
+    uncounted: int  # canaries that may not count, for they fell on wrong labels
+    corrupted: int  # n_c, the wrong labels there are at most outside the canaries
+    both: int  # r_U, the limit on wrong labels in the subset, canaries included
+    delta: float  # with this probability at most the limit fails, all in all: δ₁ + δ₂
+    delta_count: float  # δ₁, spent on the canaries that passed and those that do not count
+    delta_corrupted: float  # δ₂, spent on n_c; 0 when it was given as known
+    conditions: tuple[str, ...]  # what has to be true for all this
 
     @property
     def share(self) -> float:

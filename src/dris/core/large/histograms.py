@@ -26,19 +26,12 @@ PIECES = 8  # bits: a heavy cell is cut into 256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """Disjoint ranges of keys in increasing order, each cut into 2^bits cells of 2^shift keys.
+    """Disjoint ranges of keys in increasing order, each cut into 2^bits cells of 2^shift keys."""
 
-    Attributes:
-        low: The first key of each range.
-        high: The last key of each range.
-        shifts: The logarithm of a cell's width, for each range.
-        bits: The logarithm of how many cells a range has.
-    """
-
-    low: Keys
-    high: Keys
-    shifts: Keys
-    bits: int
+    low: Keys  # the first key of each range
+    high: Keys  # the last key of each range
+    shifts: Keys  # the logarithm of a cell's width, for each range
+    bits: int  # the logarithm of how many cells a range has
 
     @classmethod
     def whole(cls, dtype: "np.dtype[Any]", *, bits: int) -> "Grid":

@@ -25,29 +25,20 @@ DROPPED = "canaries_dropped"  # the parameter that names the kinds no longer in 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Canaries:
-    """Planted labels, and the record of what was planted where; show the proxies `planted` only.
+    """Planted labels, and the record of what was planted where; show the proxies `planted` only."""
 
-    Attributes:
-        planted: The labels to train proxies on, read-only.
-        given: The labels as they were, read-only.
-        positions: Sorted positions of all canaries.
-        certifies: One entry per canary: True in the certifying part, False in the choosing part.
-        stratum: One entry per example: -1 where `avoid` was set; within each other value every
-            example was as likely to become a canary as the next.
-        uncounted_chance: The largest chance that a canary on a wrong label does not count: it was
-            given its true label back, or is no longer like the attacker's.
-        kind: The attacker.
-        parameters: What it was given, as values that JSON can hold.
-    """
-
-    planted: Labels
-    given: Labels
-    positions: Labels
-    certifies: Mask
+    planted: Labels  # the labels to train proxies on, read-only
+    given: Labels  # the labels as they were, read-only
+    positions: Labels  # sorted positions of all canaries
+    certifies: Mask  # one entry per canary: True in the certifying part, False in the choosing part
+    # one entry per example: -1 where `avoid` was set; within each other value every example was as
+    # likely to become a canary as the next
     stratum: Labels
+    # the largest chance that a canary on a wrong label does not count: it was given its true label
+    # back, or is no longer like the attacker's
     uncounted_chance: float
-    kind: str
-    parameters: Mapping[str, Any]
+    kind: str  # the attacker
+    parameters: Mapping[str, Any]  # what it was given, as values that JSON can hold
 
     def __post_init__(self) -> None:
         for name in ("planted", "given", "positions", "stratum"):

@@ -29,21 +29,15 @@ Floats = NDArray[np.float64]
 class NoisyLabels:
     """Labels as given and as they truly are; only evaluation may look at the true ones.
 
-    Attributes:
-        given: The labels to train on, read-only.
-        true: The labels before the corruption, read-only.
-        how: What was done, as values that JSON can hold.
-        flipped: Where the two differ.
-
     >>> noisy = NoisyLabels(np.array([0, 1, 1]), np.array([0, 1, 0]), {"kind": "by hand"})
     >>> noisy.flipped.tolist(), round(noisy.rate, 3)
     ([False, False, True], 0.333)
     """
 
-    given: Labels
-    true: Labels
-    how: Mapping[str, Any]
-    flipped: NDArray[np.bool_] = field(init=False)
+    given: Labels  # the labels to train on, read-only
+    true: Labels  # the labels before the corruption, read-only
+    how: Mapping[str, Any]  # what was done, as values that JSON can hold
+    flipped: NDArray[np.bool_] = field(init=False)  # where the two differ
 
     def __post_init__(self) -> None:
         given, true = np.asarray(self.given), np.asarray(self.true)

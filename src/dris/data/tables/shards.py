@@ -27,27 +27,16 @@ VECTORS = "losses"  # a column of vectors is called so unless said otherwise
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One file of a set.
+    """One file of a set."""
 
-    Attributes:
-        path: The file.
-        rows: How many examples it holds.
-        first: The position of its first example among those of all shards.
-        id: The column of ids; None when examples are called by their positions.
-        columns: The loss of each proxy, or one column of vectors.
-        proxies: K, the number of proxies.
-        kind: "float32" or "float64", what the losses are ranked as.
-        words: Whether ids are text.
-    """
-
-    path: Path
-    rows: int
-    first: int
-    id: str | None
-    columns: tuple[str, ...]
-    proxies: int
-    kind: str
-    words: bool
+    path: Path  # the file
+    rows: int  # how many examples it holds
+    first: int  # the position of its first example among those of all shards
+    id: str | None  # the column of ids; None when examples are called by their positions
+    columns: tuple[str, ...]  # the loss of each proxy, or one column of vectors
+    proxies: int  # K, the number of proxies
+    kind: str  # "float32" or "float64", what the losses are ranked as
+    words: bool  # whether ids are text
 
     @property
     def pieces(self) -> int:

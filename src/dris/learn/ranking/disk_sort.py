@@ -31,21 +31,13 @@ BUCKET = 1 << 22  # losses sorted at once
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buckets:
-    """Ranges of neighbouring losses, in increasing order, those of the first proxy first.
+    """Ranges of neighbouring losses, in increasing order, those of the first proxy first."""
 
-    Attributes:
-        proxy: Whose losses they are.
-        low: The smallest loss of each.
-        below: How many losses of the proxy are smaller than any in the bucket.
-        counts: How many losses are in it.
-        tied: Whether they are all one value, of which there are too many to sort.
-    """
-
-    proxy: NDArray[np.int64]
-    low: NDArray[np.floating]
-    below: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    tied: NDArray[np.bool_]
+    proxy: NDArray[np.int64]  # whose losses they are
+    low: NDArray[np.floating]  # the smallest loss of each
+    below: NDArray[np.int64]  # how many losses of the proxy are smaller than any in the bucket
+    counts: NDArray[np.int64]  # how many losses are in it
+    tied: NDArray[np.bool_]  # whether they are all one value, of which there are too many to sort
 
 
 def make_buckets(table: RankTable, proxy: int = 0, most: int = BUCKET) -> Buckets:

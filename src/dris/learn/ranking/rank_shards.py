@@ -45,27 +45,19 @@ _RESULT = ("examples", "proxies", "exact", "rank_errors", "variance_error", "pas
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """What `rank_shards` computed and wrote.
+    """What `rank_shards` computed and wrote."""
 
-    Attributes:
-        examples: N.
-        proxies: K.
-        exact: Whether ranks come from a sort; those of histograms are exact where the error is 0.
-        rank_errors: e_k, never exceeded by the error of a normalized rank of proxy k.
-        variance_error: Never exceeded by the error of a rank variance.
-        passes: How often the losses were read.
-        scores: The shards with id, rank_variance and mean_rank, one for each that was read.
-        kept: What was kept; None when nothing was asked for.
-    """
-
-    examples: int
-    proxies: int
+    examples: int  # N
+    proxies: int  # K
+    # whether ranks come from a sort; those of histograms are exact where the error is 0
     exact: bool
+    # e_k, never exceeded by the error of a normalized rank of proxy k
     rank_errors: tuple[float, ...]
-    variance_error: float
-    passes: int
+    variance_error: float  # never exceeded by the error of a rank variance
+    passes: int  # how often the losses were read
+    # the shards with id, rank_variance and mean_rank, one for each that was read
     scores: tuple[Path, ...]
-    kept: Kept | None = None
+    kept: Kept | None = None  # what was kept; None when nothing was asked for
 
     @property
     def rank_error(self) -> float:

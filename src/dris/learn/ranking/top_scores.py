@@ -22,19 +22,12 @@ _BITS = 22
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What was kept of a score.
+    """What was kept of a score."""
 
-    Attributes:
-        count: ⌊αN⌋, the examples that were kept.
-        cut: The lowest score that was kept.
-        tied: How many of the kept have exactly this score and were preferred over equals.
-        files: The shards with the ids of the kept examples and their scores.
-    """
-
-    count: int
-    cut: float
-    tied: int
-    files: tuple[Path, ...]
+    count: int  # ⌊αN⌋, the examples that were kept
+    cut: float  # the lowest score that was kept
+    tied: int  # how many of the kept have exactly this score and were preferred over equals
+    files: tuple[Path, ...]  # the shards with the ids of the kept examples and their scores
 
     def to_dict(self) -> dict[str, Any]:
         """As values that JSON can hold."""
