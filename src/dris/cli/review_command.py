@@ -42,7 +42,8 @@ def review(
     Example: dris review people.csv --label income --id person --reviewer ana
     """
     from dris.pipeline.verbs import clean
-    from dris.review_app.review import check_review, review_data
+    from dris.review_app.review import answers_beside, check_review
+    from dris.review_app.review import review as review_labels
 
     if not options.data:
         raise InputError("no data was named; pass a file or a folder: dris review DATA")
@@ -67,10 +68,9 @@ def review(
         if line.startswith("open "):
             options.output.say(f"Ctrl-C ends it; to go on: {again()}")
 
-    done = review_data(
+    done = review_labels(
         data,
-        source=options.data,
-        answers=answers,
+        answers=answers or answers_beside(options.data, data, options.out),
         reviewer=reviewer,
         sample=sample,
         seed=options.seed,
@@ -80,7 +80,6 @@ def review(
         tool=tool,
         port=port,
         open_browser=not no_open,
-        title=options.title,
         trusted=options.trusted,
         decide=lambda data: replace(options, skip_harm_check=True).decide(clean, data)[0],
         decide_again=decide_again,
