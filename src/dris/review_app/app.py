@@ -6,7 +6,7 @@ the token are refused; nothing of the data is ever sent as something that a brow
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from importlib.resources import files
 from typing import Any
 
@@ -48,25 +48,17 @@ def review_app(
     session: ReviewSession, *, title: str, who: str, token: str, finish: Finish
 ) -> Starlette:
     """The app for one session; `who` is the reviewer unless the page gives another name."""
+    script = one_script([*map(part, SCRIPTS), *map(_app_file, APP_SCRIPTS)])
+    style = part("components.css") + _app_file("review.css")
+    page = _app_file("review.html")
 
-    def opening(request: Request, name: str, sent: Values) -> Any:
-        return {"title": title, "who": name, **session.opening(name)}
-
-    def similar(request: Request, name: str, sent: Values) -> Any:
-        (at,) = _numbers(request, "at", 1)
-        return session.similar(at)
-
-    def check(request: Request, name: str, sent: Values) -> Any:
-        given, other = _numbers(request, "cell", 2)
-        return session.check(given, other)
-
-    def picture(request: Request, name: str, sent: Values) -> Any:
+    def picture(request: Request) -> Response:
         at, side = int(request.path_params["at"]), int(request.path_params["side"])
         data = session.contents.picture(at, side)
         kind = "image/png" if data.startswith(b"\x89PNG") else "image/webp"
         return Response(data, media_type=kind, headers={"cache-control": "private, max-age=3600"})
 
-    def export(request: Request, name: str, sent: Values) -> Any:
+    def export(request: Request) -> Response:
         tool = request.path_params["tool"]
         if tool not in EXCHANGES:
             raise InputError(f"export is one of {', '.join(EXCHANGES)}")
@@ -75,51 +67,55 @@ def review_app(
         content = export_cards(session, tool)
         return Response(content, media_type="application/octet-stream", headers=held)
 
-    def answer(request: Request, name: str, sent: Values) -> Any:
+    def answer(name: str, sent: Values) -> Values:
         label = _whole(sent, "label", -1)
         session.answer(name, _whole(sent, "at"), str(sent.get("answer", "")), label)
         return session.summary(name)
 
-    def undo(request: Request, name: str, sent: Values) -> Any:
-        return {"reopened": session.undo(name), **session.progress(name)}
-
-    def accept(request: Request, name: str, sent: Values) -> Any:
+    def accept(name: str, sent: Values) -> Values:
         count = session.accept(name, _whole(sent, "given"), _whole(sent, "suggested"))
         return {"accepted": count, **session.progress(name)}
 
-    def finish_review(request: Request, name: str, sent: Values) -> Any:
+    def finish_review(name: str, sent: Values) -> Values:
         path, corrections = finish.write()
-        again = None
-        if sent.get("again") and finish.decide_again is not None:
-            again = finish.decide_again(path, corrections)
+        wished = finish.decide_again if sent.get("again") else None
+        again = None if wished is None else wished(path, corrections)
         return {"file": str(path), **corrections.to_dict(), "again": again}
 
     async def events(request: Request) -> Response:
         return StreamingResponse(_changes(session, request), media_type="text/event-stream")
 
-    def send(path: str, answer_request: Callable[[Request, str, Values], Any]) -> Route:
-        return Route(path, _in_thread(answer_request, who), methods=["GET"])
+    def named(request: Request) -> str:
+        return request.query_params.get("who") or who
 
-    def post(path: str, answer_request: Callable[[Request, str, Values], Any]) -> Route:
-        return Route(path, _in_thread(answer_request, who), methods=["POST"])
+    def get(path: str, reply: Callable[[Request], Any]) -> Route:
+        async def endpoint(request: Request) -> Response:
+            return _response(await run_in_threadpool(reply, request))
 
-    script = one_script([*map(part, SCRIPTS), *map(_app_file, APP_SCRIPTS)])
-    style = part("components.css") + _app_file("review.css")
+        return Route(path, endpoint, methods=["GET"])
+
+    def post(path: str, reply: Callable[[str, Values], Any]) -> Route:
+        async def endpoint(request: Request) -> Response:
+            sent = await _sent(request)
+            return _response(await run_in_threadpool(reply, named(request), sent))
+
+        return Route(path, endpoint, methods=["POST"])
+
     routes = [
-        send("/", lambda *_: Response(_app_file("review.html"), media_type="text/html")),
-        send("/review.js", lambda *_: Response(script, media_type="text/javascript")),
-        send("/review.css", lambda *_: Response(style, media_type="text/css")),
-        send("/opening", opening),
-        send("/progress", lambda _, name, __: session.progress(name)),
-        send("/cards", lambda request, *_: session.cards(_numbers(request, "at"))),
-        send("/similar", similar),
-        send("/search", lambda request, *_: session.contents.search(_words(request))),
-        send("/check", check),
-        send("/picture/{at:int}/{side:int}", picture),
-        send("/export/{tool}", export),
+        get("/", lambda _: Response(page, media_type="text/html")),
+        get("/review.js", lambda _: Response(script, media_type="text/javascript")),
+        get("/review.css", lambda _: Response(style, media_type="text/css")),
+        get("/opening", lambda r: {"title": title, "who": named(r), **session.opening(named(r))}),
+        get("/progress", lambda r: session.progress(named(r))),
+        get("/cards", lambda r: session.cards(_numbers(r, "at"))),
+        get("/similar", lambda r: session.similar(*_numbers(r, "at", 1))),
+        get("/search", lambda r: session.contents.search(r.query_params.get("words", "")[:500])),
+        get("/check", lambda r: session.check(*_numbers(r, "cell", 2))),
+        get("/picture/{at:int}/{side:int}", picture),
+        get("/export/{tool}", export),
         Route("/events", events, methods=["GET"]),
         post("/answer", answer),
-        post("/undo", undo),
+        post("/undo", lambda name, _: {"reopened": session.undo(name), **session.progress(name)}),
         post("/accept", accept),
         post("/finish", finish_review),
     ]
@@ -128,18 +124,8 @@ def review_app(
     return app
 
 
-def _in_thread(
-    answer_request: Callable[[Request, str, Values], Any], who: str
-) -> Callable[[Request], Awaitable[Response]]:
-    """A route that answers in a thread: with a response, or with values as JSON."""
-
-    async def endpoint(request: Request) -> Response:
-        name = request.query_params.get("who") or who
-        sent = await _sent(request) if request.method == "POST" else {}
-        answer = await run_in_threadpool(answer_request, request, name, sent)
-        return answer if isinstance(answer, Response) else JSONResponse(answer)
-
-    return endpoint
+def _response(reply: Any) -> Response:
+    return reply if isinstance(reply, Response) else JSONResponse(reply)
 
 
 class Doorkeeper:
@@ -221,10 +207,6 @@ def _whole(sent: Values, name: str, missing: int | None = None) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise InputError(f"{name} must be a whole number")
     return value
-
-
-def _words(request: Request) -> str:
-    return str(request.query_params.get("words", ""))[:500]
 
 
 def _numbers(request: Request, name: str, count: int | None = None) -> list[int]:
