@@ -16,7 +16,7 @@ from dris.data.reader import read_data
 from dris.pipeline.issues import issues_text
 from dris.pipeline.route import decide
 from dris.pipeline.settings import Settings
-from dris.review_app.corrected import write_corrected
+from dris.review_app.session import write_corrected
 from dris.review_app.state import Answer
 
 N, BLANK = 60, (0, 7, 8, 59)

@@ -5,8 +5,7 @@ import pytest
 
 from dris.core.certify.random_audit import audit_limit
 from dris.core.streams import rng_for
-from dris.review_app.cells import cells_of, check_cell
-from dris.review_app.state import ReviewState
+from dris.review_app.state import ReviewState, cells_of, check_cell
 from dris.review_app.worklist import SAMPLE_SPACING, Worklist, worklist_of
 from made_review import made_decision
 

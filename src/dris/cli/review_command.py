@@ -11,7 +11,7 @@ from dris.cli.data_options import READING, DataOptions, again, flag, option, tak
 from dris.core.errors import InputError
 
 if TYPE_CHECKING:
-    from dris.review_app.corrected import Corrections
+    from dris.review_app.session import Corrections
 
 DECIDING = (
     *("records", "proxies", "epochs", "model", "encoder", "seed", "workers", "device", "store"),
