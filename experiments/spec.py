@@ -143,10 +143,7 @@ class Cell:
     @property
     def content(self) -> dict[str, Any]:
         """The cell as values that JSON can hold."""
-        content = asdict(self)
-        if self.source.own is None:  # a later field: where it is empty, keys are as before it
-            del content["source"]["own"]
-        return content
+        return asdict(self)
 
     @property
     def group(self) -> tuple[str, Source, Noise, Ensemble, int]:

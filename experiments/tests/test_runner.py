@@ -17,7 +17,7 @@ from dris import InputError
 from experiments import runner
 from experiments.costs import cost_of
 from experiments.dris_internals import MANIFEST, Engine, make_scratch
-from experiments.paper import contamination, times
+from experiments.paper import contamination
 from experiments.records import ROWS, Records, gather, read_records, write_records
 from experiments.registry import EXPERIMENTS, experiment_of
 from experiments.runner import adopt, missing, run
@@ -61,17 +61,11 @@ def test_a_cell_is_its_content():
         replace(a, seed=1),
         replace(a, keep=0.5),
         replace(a, rule="el2n"),
+        replace(a, source=replace(a.source, own="0a1b")),
         static("aum", Noise("uniform", 0.1)),
     ):
         assert other.key != a.key
     assert static("aum").key == a.key
-
-
-def test_cells_that_ran_before_a_field_was_added_keep_their_keys():
-    keys = {cell.key for cell in times.cells(scale_of("cpu"))}
-    assert {"bcbad74758cc8c8d", "fe18a964a67a8cb0"} <= keys
-    a = static("aum")
-    assert replace(a, source=replace(a.source, own="0a1b")).key != a.key
 
 
 def test_deleting_one_record_computes_just_that_cell(finished, tmp_path, monkeypatch):

@@ -39,12 +39,14 @@ def test_the_larger_scales_have_a_cost_and_say_how_they_are_cut(name, scale, tmp
     experiment = experiment_of(name)
     cells = experiment.cells(SCALES[scale])
     assert cost_of(cells, tmp_path, device="cuda" if scale == "paper" else "cpu").seconds > 0
-    assert ("nothing is cut" in experiment.CUTS[scale]) == (scale == "paper" or name == "synthetic")
+    assert ("nothing is cut" in experiment.module.CUTS[scale]) == (
+        scale == "paper" or name == "synthetic"
+    )
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_docstring_gives_the_command_the_cost_and_the_claims(name):
-    told = experiment_of(name).__doc__ or ""
+    told = experiment_of(name).module.__doc__ or ""
     assert f"    python -m experiments {name} --scale cpu\n" in told
     assert re.search(r"\b[Cc]osts?\b", told)
     assert "Claims tested:" in told
