@@ -154,8 +154,8 @@ def test_a_hugging_face_data_set_brings_its_names():
     [
         (X, None, {}, "comes without labels"),
         (X, Y[:3], {}, "40 examples need as many labels, got 3"),
-        (X, Y, {"label": "kind"}, "has none; pass the labels second"),
-        (X, [None] * 40, {}, "has a label in none of its 40 rows"),
+        (X, Y, {"label": "kind"}, "pass the labels as `y`"),
+        (X, [None] * 40, {}, "has no label in any row"),
         (X, [object()] * N, {}, "labels must be whole numbers or texts"),
         (np.zeros((0, 3)), [], {}, "must be numbers"),
         (np.array([[object()]] * 2), ["a", "b"], {}, "must be numbers"),

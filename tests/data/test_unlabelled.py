@@ -73,7 +73,7 @@ def test_rows_without_a_label_are_put_aside_with_a_note(tmp_path, kind):
     (found,) = [one for one in data.findings if one.kind == "unlabelled"]
     assert found.count == 4
     assert found.text in data.notes
-    assert "4 rows without a label (0, 7, 8 and 1 more) are put aside" in found.text
+    assert "4 rows without a label (0, 7, 8 and 1 more)" in found.text
     marks = read_data(tmp_path / data.origin.files[0].name, label="y", features=[])
     assert marks.labels.tolist() == data.labels.tolist()
     assert marks.rows.tolist() == KEPT

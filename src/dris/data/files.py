@@ -71,8 +71,7 @@ def refuse_endless(path: PathLike) -> None:
         return  # its reader says what is wrong with it
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise InputError(
-            f"{one_line(path, 400)} is a pipe, a socket or a device; only files are read, so write "
-            "what it holds into one first"
+            f"{one_line(path, 400)} is a pipe, a socket or a device; write what it holds to a file"
         )
 
 
@@ -142,9 +141,7 @@ def nearest_file(path: Path) -> Path | None:
 
 
 def address_of(text: str) -> str | None:
-    """The address that a path means, None for a path of this machine.
-
-    `pathlib` makes one slash of two, which is undone here.
+    """The address that a path means, slashes that `pathlib` took restored; None for local paths.
 
     >>> address_of("s3:/bucket/a.csv"), address_of("data/a.csv"), address_of("file:/tmp/a.csv")
     ('s3://bucket/a.csv', None, 'file:///tmp/a.csv')
@@ -164,11 +161,7 @@ def check_named(path: Path) -> Path:
 
 
 def in_order(paths: Sequence[Path]) -> list[Path]:
-    """Sorted by name, numbers in names by their value.
-
-    >>> [str(p) for p in in_order([Path("part-10"), Path("part-9")])]
-    ['part-9', 'part-10']
-    """
+    """Sorted by name, numbers in names by their value."""
 
     def key(path: Path) -> list[tuple[bool, int, str]]:
         pieces = re.split(r"([0-9]+)", str(path))
@@ -222,10 +215,8 @@ def only_member(path: Path) -> str:
             if not entry.is_dir() and not entry.filename.startswith(("__MACOSX/", "."))
         ]
     if len(names) != 1:
-        raise InputError(
-            f"{path} holds {len(names)} files ({listed(names) or 'none'}), and one table is "
-            "expected; unpack it and name the files"
-        )
+        held = f"holds {len(names)} files ({listed(names) or 'none'})"
+        raise InputError(f"{path} {held}, and one table is expected; unpack it")
     return names[0]
 
 

@@ -147,18 +147,13 @@ def format_of(path: Path) -> Format:
         if name.endswith(entry.suffixes or "\0"):
             return entry
     if name.endswith(".json"):
-        raise InputError(
-            f"{path} is JSON, of which lines are read; write one object a line, as "
-            f"{path.stem}.jsonl (jq -c '.[]' does so)"
-        )
+        lines = f"write one object a line, as {path.stem}.jsonl (jq -c '.[]' does so)"
+        raise InputError(f"{path} is JSON, of which lines are read; {lines}")
     raise InputError(f"{path} is of no kind that is read; read are {TITLES}")
 
 
 def suffix_for(data: LabelledData) -> str:
-    """How a file with some of this data's rows is usually called: .csv, .parquet, ...
-
-    As the file itself where that has one of the format's names, so that tabs stay in a .tsv.
-    """
+    """How a copy of this data is usually called: as its file, so that tabs stay in a .tsv."""
     entry = BY_NAME.get(data.origin.format)
     if entry is None:
         return ".csv"

@@ -40,16 +40,13 @@ def read_source(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
         return _from_table(table, labels, options, names)
     if options.label or options.id or options.features is not None or options.without:
         raise InputError(
-            f"label, id, features and without name columns, and {type(source).__name__} has none; "
-            "pass the labels second, or a frame"
+            "`label`, `id`, `features` and `without` name columns, which "
+            f"{type(source).__name__} has not; pass the labels as `y`, or a frame"
         )
     if any(base.__module__.startswith("torch.utils.data") for base in type(source).__mro__):
         source, labels = _from_torch(source, labels)
     if labels is None:
-        raise InputError(
-            f"{type(source).__name__} comes without labels; pass them second, as in "
-            "read_data(x, y), or a frame with label="
-        )
+        raise InputError(f"{type(source).__name__} comes without labels; pass them as `y`")
     if hasattr(source, "tocsr"):
         return _from_sparse(source, labels, options)
     texts = _texts(source)
@@ -74,10 +71,10 @@ def _as_table(source: Any) -> Any:
     if isinstance(source, list) and source and all(isinstance(row, Mapping) for row in source):
         names = dict.fromkeys(str(name) for row in source for name in row)
         return _from_columns({name: [row.get(name) for row in source] for name in names})
+    if _is(source, "polars", "LazyFrame"):
+        source = source.collect()
     if _is(source, "polars", "DataFrame"):
         return source.to_arrow()
-    if _is(source, "polars", "LazyFrame"):
-        return source.collect().to_arrow()
     if hasattr(source, "__arrow_c_stream__") and not hasattr(source, "ndim"):
         return pa.table(source)
     return None
@@ -120,7 +117,7 @@ def _from_table(
 ) -> LabelledData:
     if labels is not None:
         if options.label is not None:
-            raise InputError("labels were passed and label names a column; pass one of them")
+            raise InputError("labels are both `y` and in the column `label`; pass one of them")
         given = _label_array(labels, len(table))
         name = "label" if "label" not in table.schema.names else "given label"
         table = table.append_column(name, given)
@@ -193,9 +190,7 @@ def _from_pictures(paths: Sequence[str], labels: Any, options: ReadOptions) -> L
 def _from_torch(source: Any, labels: Any) -> tuple[Any, Any]:
     """Examples and labels of a map-style Dataset of pairs, read once."""
     if not hasattr(source, "__len__") or not len(source):
-        raise InputError(
-            f"{type(source).__name__} has no length or is empty; pass a map-style Dataset"
-        )
+        raise InputError("the Dataset has no length or is empty; pass a map-style one")
     tensors = getattr(source, "tensors", None)
     if tensors is not None and len(tensors) >= 1:
         y = labels if labels is not None else (tensors[1] if len(tensors) > 1 else None)
@@ -203,7 +198,7 @@ def _from_torch(source: Any, labels: Any) -> tuple[Any, Any]:
     items = [source[i] for i in range(len(source))]
     pairs = isinstance(items[0], tuple | list) and len(items[0]) >= 2
     if not pairs and labels is None:
-        raise InputError("the Dataset gives no (example, label) pairs; pass the labels second")
+        raise InputError("the Dataset gives no (example, label) pairs; pass the labels as `y`")
     x = [item[0] if pairs else item for item in items]
     y = labels if labels is not None else [item[1] for item in items]
     if isinstance(x[0], str):

@@ -202,10 +202,8 @@ class LabelledData:
         object.__setattr__(self, "trusted", read_only(self.trusted, np.bool_))
         object.__setattr__(self, "names", self.names or tuple(map(str, self.classes)))
         if not len(self.labels) == len(self.ids) == len(self.trusted) == n:
-            raise InputError(
-                f"{n} examples need as many labels, ids and trusted marks, got "
-                f"{len(self.labels)}, {len(self.ids)} and {len(self.trusted)}"
-            )
+            sizes = f"{len(self.labels)}, {len(self.ids)} and {len(self.trusted)}"
+            raise InputError(f"{n} examples need as many labels, ids and marks, got {sizes}")
 
     @classmethod
     def of(
@@ -275,11 +273,11 @@ class LabelledData:
         return tuple(groups)
 
     def given(self, labels: NDArray[np.int64] | None = None) -> NDArray[Any]:
-        """Labels as the user wrote them: the given ones, or others in 0..C-1."""
+        """Labels as the user wrote them; the given ones by default."""
         return np.array(self.classes)[self.labels if labels is None else labels]
 
     def written(self, labels: NDArray[np.int64] | None = None) -> NDArray[np.str_]:
-        """Labels as text: the given ones, or others in 0..C-1."""
+        """Labels as text; the given ones by default."""
         texts: NDArray[np.str_] = np.array([str(value) for value in self.classes])
         return texts[self.labels if labels is None else labels]
 

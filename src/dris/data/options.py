@@ -40,9 +40,8 @@ class ReadKeywords(TypedDict, total=False):
 class ReadOptions:
     """How data is read; `read_data` explains each option.
 
-    >>> ReadOptions.of(label="y", no_label="?")
-    ReadOptions(label='y', id=None, trusted=None, features=None, without=(), missing='mark', \
-text='auto', merge_spellings=False, no_label=('?',), image_size=None, allow_outside=False)
+    >>> ReadOptions.of(label="y", no_label="?").no_label
+    ('?',)
     """
 
     label: str | None = None
@@ -105,22 +104,18 @@ text='auto', merge_spellings=False, no_label=('?',), image_size=None, allow_outs
                 + (_HEADERLESS if str(where).lower().endswith(_LINES) else "")
             )
         if len(set(special)) < len(special):
-            problems.add(
-                f"label, id and trusted are {listed(special)}; name three different columns"
-            )
+            problems.add(f"label, id and trusted are {listed(special)}; name different columns")
         chosen = self.features
         if not chosen:
             aside = {*special, *self.without, *INDEX_COLUMNS}
             chosen = tuple(name for name in present if name not in aside)
         if set(special) & set(chosen) or len(set(chosen)) < len(chosen):
-            problems.add(
-                f"the features are {listed(chosen)}; name different columns and none of "
-                f"{listed(special)}"
-            )
+            others = listed(special)
+            problems.add(f"the features are {listed(chosen)}; name each once, and none of {others}")
         if not chosen and not problems.found and not self.labels_only:
+            only = listed(special)
             raise NothingToLearnError(
-                f"{where} has no column to learn from besides {listed(special)}; add features, "
-                "text or a column of embeddings"
+                f"{where} has no column to learn from besides {only}; add one"
             )
         problems.refuse()
         return str(label), list(chosen)

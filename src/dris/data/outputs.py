@@ -49,10 +49,8 @@ def write_data(
         raise InputError("the data was not read from a file; write its ids instead")
     entry = BY_NAME[data.origin.format]
     if target.suffix.lower() not in entry.written:
-        raise InputError(
-            f"{entry.name} data is written as {entry.written[0]}, got {target}; name it so, or "
-            "write ids"
-        )
+        usual = entry.written[0]
+        raise InputError(f"{entry.name} data is written as {usual}, got {target}; name it so")
     change = _change(data, positions, columns, labels, replaced)
     also = positions is None if unlabelled is None else unlabelled
     change = _over_all_rows(data, change, also)
@@ -98,9 +96,7 @@ def _change(
     if positions is not None:
         at = np.asarray(positions)
         if at.ndim != 1 or at.dtype.kind not in "iu" or not (at[1:] > at[:-1]).all():
-            raise InputError(
-                "positions must be increasing whole numbers; pass np.unique(positions)"
-            )
+            raise InputError("positions must be increasing whole numbers; pass np.unique of them")
         if at.size == 0 or at[0] < 0 or at[-1] >= n:
             raise InputError(f"positions must be at least one of 0..{n - 1}, got {at.size} of them")
         keep[:] = False

@@ -81,18 +81,18 @@ def _are_paths(data: Any, y: Any) -> bool:
 
 
 def _read_files(paths: PathLike | Sequence[PathLike], options: ReadOptions) -> LabelledData:
-    found = files_of(paths)
-    if len(found) == 1 and found[0].is_dir():
-        entry, found = _inside(found[0], options)
+    files = files_of(paths)
+    if len(files) == 1 and files[0].is_dir():
+        entry, files = _inside(files[0], options)
     else:
-        entry = _kind_of(found)
-    for path in found:
+        entry = _kind_of(files)
+    for path in files:
         refuse_endless(path)
-    data = set_unlabelled_aside(entry.examples(found, options))
+    data = set_unlabelled_aside(entry.examples(files, options))
     pa.default_memory_pool().release_unused()  # what decoding took; the proxies need it more
     if options.labels_only:
         return data
-    return add_findings(data, _same_files(found))
+    return add_findings(data, _same_files(files))
 
 
 def _kind_of(files: Sequence[Path]) -> Format:
@@ -132,12 +132,12 @@ def _inside(folder: Path, options: ReadOptions) -> tuple[Format, tuple[Path, ...
 def _same_files(files: Sequence[Path]) -> list[LabelFinding]:
     """Files that hold the same bytes: the same rows, twice."""
     seen: dict[bytes, Path] = {}
-    found = []
+    findings = []
     for path in files if 1 < len(files) <= 10_000 else ():
         with reading(path, "file"), path.open("rb") as file:
             key = hashlib.file_digest(file, "sha256").digest()
         if key in seen:
             text = f"{path} holds the same bytes as {seen[key]}: its rows are there twice"
-            found.append(LabelFinding("same file", 1, text))
+            findings.append(LabelFinding("same file", 1, text))
         seen.setdefault(key, path)
-    return found
+    return findings

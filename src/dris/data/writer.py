@@ -74,12 +74,11 @@ class Writer:
     def refuse(self, *paths: PathLike) -> None:
         """Stop before the work when one of its results could not be written."""
         targets = [Path(path).expanduser() for path in paths]
-        for target in targets:
+        for place, target in enumerate(targets):
             if why := self.refusal(target):
                 raise InputError(why)
-        twice = [target for place, target in enumerate(targets) if target in targets[:place]]
-        if twice:
-            raise InputError(f"{twice[0]} would be written twice; {_ELSEWHERE}")
+            if target in targets[:place]:
+                raise InputError(f"{target} would be written twice; {_ELSEWHERE}")
 
     def refusal(self, target: Path) -> str | None:
         """Why a file may not be written, in one sentence; None when it may."""
@@ -104,9 +103,7 @@ class Writer:
         target = Path(path).expanduser()
         with writing(target):
             if not target.parent.is_dir():
-                raise InputError(
-                    f"{target.parent}: no such folder; create it before writing into it"
-                )
+                raise InputError(f"{target.parent}: no such folder; create it first")
             self.refuse(target)
             temporary = temporary_for(target)
             try:
@@ -156,12 +153,7 @@ class Writer:
             path.unlink(missing_ok=True)
 
     def _place(
-        self,
-        folder: Path,
-        fresh: Mapping[Path, Path],
-        sums: Mapping[Path, str],
-        *,
-        whole: bool,
+        self, folder: Path, fresh: Mapping[Path, Path], sums: Mapping[Path, str], *, whole: bool
     ) -> None:
         noted, there = _noted(folder), {}
         for old, new in fresh.items():
@@ -213,10 +205,8 @@ def place_new(fresh: Path, target: Path) -> None:
     try:
         os.link(fresh, target)
     except FileExistsError:
-        raise InputError(
-            f"{target} came to be while dris worked and is never replaced; move it away, or "
-            f"{_ELSEWHERE}"
-        ) from None
+        why = "came to be while dris worked and is never replaced; move it away"
+        raise InputError(f"{target} {why}, or {_ELSEWHERE}") from None
     except OSError:  # a disk without hard links
         fresh.rename(target)
     else:
@@ -241,10 +231,8 @@ def _noted(folder: Path) -> dict[str, Any]:
             return {"files": files, "unfinished": [str(n) for n in held.get("unfinished", [])]}
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
-    raise InputError(
-        f"{path} is damaged or of another program, so what dris wrote there is unknown and nothing "
-        f"is replaced; move it away, or {_ELSEWHERE}"
-    )
+    why = "is damaged or of another program, so that nothing is replaced; move it away"
+    raise InputError(f"{path} {why}, or {_ELSEWHERE}")
 
 
 def _note(folder: Path, noted: Mapping[str, Any]) -> None:

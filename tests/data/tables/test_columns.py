@@ -126,7 +126,7 @@ def test_yes_and_no_in_any_language_are_one_and_zero():
         ([7.5] * N, "is 7.5 in every row"),
         (["UK"] * N, "is 'UK' in every row"),
         ([None] * N, "is empty in every row"),
-        ([{"a": 1}] * N, "which is no number, date, text or vector"),
+        ([{"a": 1}] * N, "no number, date, text or vector"),
     ],
 )
 def test_columns_that_tell_nothing_are_left_out_and_named(column, why):

@@ -47,11 +47,7 @@ def add_findings(data: LabelledData, more: Sequence[LabelFinding] = ()) -> Label
 
 
 def spelling_of(value: Value) -> str:
-    """What two spellings of one class have in common: letters, without case, spaces or marks.
-
-    >>> spelling_of("Not\u00a0 spam\u200b") == spelling_of("not spam")
-    True
-    """
+    """What spellings of one class have in common: letters, without case, spaces or marks."""
     text = unicodedata.normalize("NFKC", str(value))
     text = "".join(c for c in text if unicodedata.category(c) not in ("Cf", "Cc") or c.isspace())
     text = " ".join(text.split()).casefold()
@@ -123,13 +119,10 @@ def _unlabelled(data: LabelledData) -> list[LabelFinding]:
     aside = data.unlabelled
     if aside is None:
         return []
-    names = listed([one_line(name, 40) for name in aside.ids[:3].tolist()])
-    more = f" and {len(aside) - 3:,} more" if len(aside) > 3 else ""
-    them, are = ("it", "is") if len(aside) == 1 else ("them", "are")
+    names = listed([one_line(name, 40) for name in aside.ids.tolist()], most=3)
     text = (
-        f"{_rows(len(aside))} without a label ({names}{more}) {are} put aside: nothing is learned "
-        f"from {them} and what is kept does not hold {them}; issues.csv of dris clean lists {them} "
-        "with a label to consider"
+        f"{_rows(len(aside))} without a label ({names}) put aside: not learned from, not kept, and "
+        "listed in issues.csv with a label to consider"
     )
     return [LabelFinding("unlabelled", len(aside), text)]
 
@@ -201,19 +194,17 @@ def _repeated(data: LabelledData, groups: NDArray[np.int64]) -> list[LabelFindin
         members = np.flatnonzero(groups == groups[at[0]])
         one = members[0]
         other = members[data.labels[members] != data.labels[one]][0]
-        names = [data.names[data.labels[i]] for i in (one, other)]
-        pair = [data.ids[i] for i in (one, other)]
-        groups_torn = int(torn.sum())
-        why = (
-            "one side of each is wrong, unless what tells them apart is not in the data"
-            if len(at) <= len(data) // 10
-            else "their features cannot tell them apart, or one side of each is wrong"
+        pair = " and ".join(
+            f"{one_line(data.ids[i], 40)} ({one_line(data.names[data.labels[i]], 30)!r})"
+            for i in (one, other)
         )
+        why = "one side of each is wrong, unless what tells them apart is not in the data"
+        if len(at) > len(data) // 10:
+            why = "their features cannot tell them apart, or one side of each is wrong"
+        groups_torn = "1 group" if torn.sum() == 1 else f"{torn.sum():,} groups"
         text = (
-            f"{_rows(len(at))} in {groups_torn:,} {'group' if groups_torn == 1 else 'groups'} "
-            f"have the same features and different labels, such as {one_line(pair[0], 40)} and "
-            f"{one_line(pair[1], 40)} ({one_line(names[0], 30)!r}, {one_line(names[1], 30)!r}): "
-            f"{why}"
+            f"{_rows(len(at))} in {groups_torn} have the same features and different labels, such "
+            f"as {pair}: {why}"
         )
         findings.append(LabelFinding("conflict", len(at), text, _where(torn[groups])))
     return findings

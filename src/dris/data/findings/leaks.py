@@ -25,12 +25,10 @@ _BINS = 64
 def determined_share(codes: NDArray[np.integer], labels: NDArray[np.int64], classes: int) -> float:
     """How much of the label a list of values tells: 0 as much as the commonest class, 1 all.
 
-    Each row is told by the other rows of its value, so that a value of its own tells nothing.
+    Each row is judged by the other rows of its value, so that a value of its own says nothing.
 
     >>> determined_share(np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 0, 1, 1, 1]), 2)
     1.0
-    >>> determined_share(np.arange(6), np.array([0, 0, 0, 1, 1, 1]), 2) < 0
-    True
     """
     n = len(labels)
     _, dense = np.unique(codes, return_inverse=True)
@@ -101,8 +99,6 @@ def one_hot_label(
     >>> y = np.arange(9) % 3
     >>> one_hot_label({"a": y == 0, "b": y == 1, "c": np.arange(9) < 4}, y, 3)
     ['a', 'b']
-    >>> one_hot_label({"a": y == 0, "c": np.arange(9) < 4}, y, 3)
-    []
     """
     told: dict[int, str] = {}
     if len(pairs) < classes - 1:

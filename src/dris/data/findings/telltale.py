@@ -31,8 +31,6 @@ def telltale_words(
     >>> texts = pa.array(["[Red] a b", "[blue] b c", "[red] c", "[blue] a"] * 15)
     >>> telltale_words(texts, np.arange(60) % 2, 2, np.arange(60, dtype=np.uint64))
     ['blue', 'red']
-    >>> telltale_words(texts, np.arange(60) % 3, 3, np.arange(60, dtype=np.uint64))
-    []
     """
     drawn = np.flatnonzero(labels >= 0)
     drawn = np.sort(drawn[np.argsort(keys[drawn], kind="stable")[:_SAMPLE]])
@@ -51,16 +49,16 @@ def telltale_words(
     close = np.zeros(BUCKETS, dtype=np.bool_)
     for size, most in zip(sizes[counted], allowed[counted], strict=True):
         close |= np.abs(within - size) <= most
-    told, words = set(), []
+    named, words = set(), []
     for candidate in np.flatnonzero(close).tolist():
         begin, end = np.searchsorted(bucket, [candidate, candidate + 1])
         hits = np.bincount(given[owner[begin:end]], minlength=classes)
         label = int(hits.argmax())
         missed = sizes[label] + (end - begin) - 2 * hits[label]
         if counted[label] and missed <= allowed[label]:
-            told.add(label)
-            words += _spelled(str(texts[int(owner[begin])]), candidate)
-    return sorted(set(words)) if len(told) >= counted.sum() - 1 else []
+            named.add(label)
+            words += _words_in(str(texts[int(owner[begin])]), candidate)
+    return sorted(set(words)) if len(named) >= counted.sum() - 1 else []
 
 
 def remove_words(cells: Any, words: Sequence[str]) -> Any:
@@ -70,13 +68,13 @@ def remove_words(cells: Any, words: Sequence[str]) -> Any:
     ['__label__ a redder b', None]
     """
     spelled = "|".join(map(re.escape, words))
-    found = re.compile(rf"(?<![^\W_])(?:{spelled})(?![^\W_])", re.IGNORECASE)
-    texts = (None if text is None else found.sub("", text) for text in cells.to_pylist())
+    pattern = re.compile(rf"(?<![^\W_])(?:{spelled})(?![^\W_])", re.IGNORECASE)
+    texts = (None if text is None else pattern.sub("", text) for text in cells.to_pylist())
     return pa.array(texts, pa.large_string())
 
 
-def _spelled(text: str, bucket: int) -> list[str]:
+def _words_in(text: str, bucket: int) -> list[str]:
     """The word of a text that falls into a bucket; none where a pair of words does."""
     words = list(dict.fromkeys(_WORD.findall(text)))
-    at, found = hashed_words(pa.array(words, pa.large_string()))
-    return [words[i] for i in at[found == bucket]]
+    at, buckets = hashed_words(pa.array(words, pa.large_string()))
+    return [words[i] for i in at[buckets == bucket]]

@@ -36,7 +36,7 @@ csv.field_size_limit(max(csv.field_size_limit(), _BLOCK))  # else 131,072 charac
 
 
 def open_csv(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
-    """The rows of one or several files with the same header; columns in `as_text` stay text.
+    """The rows of files with the same header; columns in `as_text` stay text.
 
     Columns are numbers (float64), booleans, dates or times where every cell is one, else text
     with empty cells missing.
@@ -49,8 +49,6 @@ def open_csv(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
     if differ:  # numbers in one file and text in another: text
         tables = [layout.table(path, [*as_text, *differ]) for path in layout.files]
     counts = tuple(map(len, tables))
-    if not sum(counts):
-        raise InputError(f"{files[0]} has a header and no rows; at least two rows are needed")
 
     def locate(row: int) -> str:
         for path, count in zip(layout.files, counts, strict=True):
@@ -129,8 +127,7 @@ class CsvLayout:
                 yield
             return
         except pa.ArrowException as error:
-            whole = "check that it is a whole CSV file in UTF-8"
-            why = f"{path} cannot be read ({one_line(error)}); {whole}"
+            why = f"{path} cannot be read ({one_line(error)}); check that it is a whole {_KIND}"
         try:
             with reading(path, _KIND):
                 _refuse_ragged(path, self.separator, len(self.columns))
@@ -184,10 +181,8 @@ class CsvLayout:
         if len(tidy) and pa.types.is_string(last.type):
             cell = last[-1].as_py() or ""
             if "\n" in cell and not _ends_quoted(path):
-                raise InputError(
-                    f"{path} has a quote in line {self.line(path, len(tidy) - 1)} or later that "
-                    "is never closed; close it"
-                )
+                line = self.line(path, len(tidy) - 1)
+                raise InputError(f"{path} has an open quote in line {line} or later; close it")
         return tidy
 
 
@@ -207,16 +202,14 @@ def csv_layout(files: Sequence[Path], named: Sequence[str] = ()) -> CsvLayout:
         columns = counted
     twice = [name for name, times in Counter(columns).items() if times > 1]
     if twice:
-        raise InputError(
-            f"{files[0]} has several columns named {listed(list(map(repr, twice)))}; give each a "
-            "name of its own in the first line"
-        )
+        names = listed(list(map(repr, twice)))
+        raise InputError(f"{files[0]} has several columns named {names}; rename some")
     for path in files[1:]:
         own, _ = _first_record(path)
         if own != columns if header else len(own) != len(columns):
             raise InputError(
                 f"{path} has the columns {listed(own)}, and {files[0]} has {listed(columns)}; "
-                "files read together need the same header"
+                "files read together need one header"
             )
     return CsvLayout(tuple(files), separator, tuple(columns), header)
 
@@ -249,8 +242,7 @@ def records(path: Path, separator: str) -> Iterator[tuple[bytes, list[str], int]
 def _first_record(path: Path) -> tuple[list[str], str]:
     """The cells of the first line, and what separates them.
 
-    That is whatever splits the first lines into the most cells, as many in each of them; where
-    nothing does, what splits the very first into the most.
+    That is what splits the first lines into the most cells, as many in each; else the first line.
     """
     if path.is_dir():
         raise InputError(f"{path} is a folder, and a CSV file is expected; name the file")
@@ -285,22 +277,18 @@ def _refuse_other_encoding(path: Path) -> None:
         begins = file.read(2)
         rest = b"" if begins in (b"PK", b"PA") else file.readline(1 << 16)
     if begins in (b"\xff\xfe", b"\xfe\xff"):
-        raise InputError(
-            f"{path} is text in UTF-16; save it as UTF-8 (iconv -f UTF-16 -t UTF-8 converts it)"
-        )
+        raise _other_encoding(path, "is text in UTF-16", "UTF-16")
     if b"\0" in rest:
         return  # no text at all, which is said elsewhere
     try:
         codecs.getincrementaldecoder("utf-8")().decode(begins + rest)
     except UnicodeDecodeError:
-        raise _not_utf8(path, 1) from None
+        raise _other_encoding(path, "is not text in UTF-8 near line 1") from None
 
 
-def _not_utf8(path: Path, line: int) -> InputError:
-    return InputError(
-        f"{path} is not text in UTF-8 near line {line}; save it as UTF-8 "
-        "(iconv -f LATIN1 -t UTF-8 converts it)"
-    )
+def _other_encoding(path: Path, what: str, encoding: str = "LATIN1") -> InputError:
+    convert = f"iconv -f {encoding} -t UTF-8 converts it"
+    return InputError(f"{path} {what}; save it as UTF-8 ({convert})")
 
 
 def _ends_quoted(path: Path) -> bool:
@@ -312,9 +300,9 @@ def _ends_quoted(path: Path) -> bool:
 
 
 def _not_numbers(batch: Any, names: Sequence[str]) -> list[str]:
-    """Which of the columns are not numbers throughout; all at once where that is none.
+    """Which of the columns are not numbers throughout.
 
-    They are read as one long column: a call for each of a hundred thousand would take minutes.
+    They are cast as one long column: a call for each of a hundred thousand would take minutes.
     """
     if not names:
         return []
@@ -334,18 +322,16 @@ def _refuse_ragged(path: Path, separator: str, width: int) -> None:
     line = 1
     try:
         for _, cells, line in records(path, separator):
+            if len(cells) == width:
+                continue
+            remedy = f"correct the line, or quote cells that hold the separator {separator!r}"
             if width == 1 and len(cells) > 2:
-                raise InputError(
-                    f"line {line} of {path} has {len(cells)} cells and the first line has one; "
-                    "remove what stands above the names of the columns"
-                )
-            if len(cells) != width:
-                raise InputError(
-                    f"line {line} of {path} has {len(cells)} cells and the header has {width}; "
-                    f"correct the line, or quote cells that hold the separator {separator!r}"
-                )
+                remedy = "remove what stands above the names of the columns"
+            raise InputError(
+                f"line {line} of {path} has {len(cells)} cells and the header has {width}; {remedy}"
+            )
     except UnicodeDecodeError:
-        raise _not_utf8(path, line + 1) from None
+        raise _other_encoding(path, f"is not text in UTF-8 near line {line + 1}") from None
 
 
 def write_csv(data: LabelledData, change: Change, path: Path) -> None:

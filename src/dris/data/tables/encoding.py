@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,7 @@ def encode(
     asked = options.features is not None
     kinds = {name: rows.schema.field(name).type for name in names}
     survey = survey_numbers(rows, [name for name, kind in kinds.items() if is_number(kind)])
-    left_out = survey.left_out() if not asked else []
+    left_out = [] if asked else _left_out_numbers(survey, rows.count)
     encoders: dict[str, Encoder] = {}
     for name, kind in kinds.items():
         if is_number(kind):
@@ -81,8 +81,7 @@ def encode(
     elif left_out:
         reasons = "; ".join(f"column {one_line(o.column)!r} {o.why}" for o in left_out[:6])
         raise InputError(
-            f"{rows.where} cannot be learned from as asked: {reasons}; "
-            "name other columns with `features`"
+            f"{rows.where} cannot be learned from as asked: {reasons}; name others with `features`"
         )
     gone = {one.column for one in left_out}
     used = [name for name in names if name not in gone]
@@ -93,15 +92,16 @@ def encode(
             "name columns with `features` to use them all the same"
         )
     if options.missing == "refuse":
-        others = {n: (e.gaps, e.first_gap) for n, e in encoders.items() if e.gaps}
-        survey.refuse_gaps(rows, used, others)
+        gaps = {n: (survey[n].gaps, survey[n].first_gap) for n in used if n in survey}
+        gaps |= {name: (encoder.gaps, encoder.first_gap) for name, encoder in encoders.items()}
+        _refuse_gaps(rows, {name: gap for name, gap in gaps.items() if gap[0]})
     marked = options.missing == "mark"
     x, features = _fill(rows, used, survey, encoders, marked=marked, without=without)
     keys = row_keys(x)
     for encoder in encoders.values():
         if encoder.keys is not None:
             keys = keys * _ODD + encoder.keys
-    notes = [*survey.notes(used, marked=marked), *notes]
+    notes = [*_gap_notes(survey, used, marked=marked), *notes]
     notes += _left_out_note(left_out, named=options.id is not None or asked)
     return Encoded(x, features, tuple(notes), codes, keys)
 
@@ -109,7 +109,7 @@ def encode(
 def _fill(
     rows: Rows,
     used: Sequence[str],
-    survey: "NumberSurvey",
+    survey: "Survey",
     encoders: Mapping[str, Encoder],
     *,
     marked: bool,
@@ -125,7 +125,7 @@ def _fill(
             own = encoders[name].features
         else:
             how: How = "yes/no" if pa.types.is_boolean(rows.schema.field(name).type) else "number"
-            gap = marked and survey.gaps[name]
+            gap = marked and survey[name].gaps
             own = (Feature(name, how), *[Feature(name, "gap")] * bool(gap))
         features += own
         at += sum(f.width for f in own)
@@ -133,14 +133,14 @@ def _fill(
     x = roomy((rows.count, at), np.float32)
     numbers = [name for name in used if name not in encoders]
     places = np.array([begins[name] for name in numbers], dtype=np.int64)
-    gaps = np.array([marked and survey.gaps[name] > 0 for name in numbers], dtype=np.bool_)
+    gaps = np.array([marked and survey[name].gaps > 0 for name in numbers], dtype=np.bool_)
     for begin, block in number_blocks(rows, numbers):
         part = x[begin : begin + len(block)]
         part[:, places] = block
         if gaps.any():
             part[:, places[gaps] + 1] = ~np.isfinite(block[:, gaps])
     for name in numbers:
-        if survey.gaps[name]:
+        if survey[name].gaps:
             fill_with_median(x[:, begins[name]])
     for name, encoder in encoders.items():
         width = sum(f.width for f in encoder.features)
@@ -226,76 +226,71 @@ def _left_out_note(left_out: Sequence[LeftOut], *, named: bool) -> list[str]:
     return [f"not learned from: {'; '.join(reasons[:12])}{more}{hint}"]
 
 
-@dataclass(slots=True)
-class NumberSurvey:
-    """What each column of numbers holds; `hash` tells columns apart that are no copies."""
+@dataclass(frozen=True, slots=True)
+class NumberColumn:
+    """What a column of numbers holds; `hash` tells columns apart that are no copies."""
 
-    names: Sequence[str]
-    rows: int
-    gaps: dict[str, int] = field(default_factory=dict)
-    infinite: dict[str, int] = field(default_factory=dict)
-    first_gap: dict[str, int] = field(default_factory=dict)
-    low: dict[str, float] = field(default_factory=dict)
-    high: dict[str, float] = field(default_factory=dict)
-    ids: dict[str, bool] = field(default_factory=dict)
-    shared_ids: dict[str, bool] = field(default_factory=dict)
-    hash: dict[str, int] = field(default_factory=dict)
-
-    def left_out(self) -> list[LeftOut]:
-        """Uninformative columns: constants, ids, copies of one before."""
-        out: list[LeftOut] = []
-        seen: dict[int, str] = {}
-        for name in self.names:
-            if self.gaps[name] == self.rows:
-                out.append(LeftOut(name, "is empty in every row"))
-            elif self.low[name] == self.high[name] and not self.gaps[name]:
-                out.append(LeftOut(name, f"is {self.low[name]:g} in every row"))
-            elif self.ids[name]:
-                out.append(LeftOut(name, "is an id", names_rows=True))
-            elif self.shared_ids[name]:
-                out.append(LeftOut(name, "is an id that several rows share"))
-            elif self.hash[name] in seen:
-                out.append(LeftOut(name, f"is a copy of {seen[self.hash[name]]!r}"))
-            else:
-                seen[self.hash[name]] = name
-        return out if len(out) < len(self.names) or self.rows >= MIN_ID_ROWS else []
-
-    def refuse_gaps(
-        self, rows: Rows, used: Sequence[str], others: Mapping[str, tuple[int, int]]
-    ) -> None:
-        """Name every column with gaps, these and `others`, and the first row of each."""
-        gaps = {n: (self.gaps[n], self.first_gap[n]) for n in used if self.gaps.get(n)} | {**others}
-        if not gaps:
-            return
-        each = [
-            f"{count:,} in column {one_line(name)!r}, the first in {rows.place(row)}"
-            for name, (count, row) in list(gaps.items())[:6]
-        ]
-        more = f" and in {len(gaps) - 6} more columns" if len(gaps) > 6 else ""
-        raise InputError(
-            f"numbers are missing or not finite: {'; '.join(each)}{more}; fill them in, leave the "
-            "columns out with `without`, or let them be filled and marked with `missing='mark'`"
-        )
-
-    def notes(self, used: Sequence[str], *, marked: bool) -> list[str]:
-        """What was filled in, a sentence a column; a sum of the rest when there are many."""
-        bad = [name for name in used if self.gaps.get(name)]
-        if len(bad) <= MAX_GAP_NOTES:
-            return [
-                f"{name}: {describe_gaps(self.gaps[name], marked, self.infinite[name])}"
-                for name in bad
-            ]
-        each = [f"{self.gaps[name]:,} in {name}" for name in bad[:8]]
-        more = f" and in {len(bad) - 8} more columns" if len(bad) > 8 else ""
-        total, infinite = (sum(of[name] for name in bad) for of in (self.gaps, self.infinite))
-        return [f"{describe_gaps(total, marked, infinite)}: {', '.join(each)}{more}"]
+    gaps: int
+    infinite: int
+    first_gap: int
+    low: float
+    high: float
+    hash: int
+    is_id: bool
+    is_shared_id: bool
 
 
-def survey_numbers(rows: Rows, names: Sequence[str]) -> NumberSurvey:
+Survey = Mapping[str, NumberColumn]
+
+
+def _left_out_numbers(survey: Survey, rows: int) -> list[LeftOut]:
+    """Uninformative columns: constants, ids, copies of one before."""
+    out: list[LeftOut] = []
+    seen: dict[int, str] = {}
+    for name, column in survey.items():
+        if column.gaps == rows:
+            out.append(LeftOut(name, "is empty in every row"))
+        elif column.low == column.high and not column.gaps:
+            out.append(LeftOut(name, f"is {column.low:g} in every row"))
+        elif column.is_id:
+            out.append(LeftOut(name, "is an id", names_rows=True))
+        elif column.is_shared_id:
+            out.append(LeftOut(name, "is an id that several rows share"))
+        elif column.hash in seen:
+            out.append(LeftOut(name, f"is a copy of {seen[column.hash]!r}"))
+        else:
+            seen[column.hash] = name
+    return out if len(out) < len(survey) or rows >= MIN_ID_ROWS else []
+
+
+def _refuse_gaps(rows: Rows, gaps: Mapping[str, tuple[int, int]]) -> None:
+    """Name every column with gaps: how many, and the first row."""
+    if not gaps:
+        return
+    each = [
+        f"{count:,} in column {one_line(name)!r}, the first in {rows.place(row)}"
+        for name, (count, row) in list(gaps.items())[:6]
+    ]
+    more = f" and in {len(gaps) - 6} more columns" if len(gaps) > 6 else ""
+    raise InputError(
+        f"numbers are missing or not finite: {'; '.join(each)}{more}; fill them in, leave the "
+        "columns out with `without`, or let them be filled and marked with `missing='mark'`"
+    )
+
+
+def _gap_notes(survey: Survey, used: Sequence[str], *, marked: bool) -> list[str]:
+    """What was filled in, a sentence a column; one for all when there are many."""
+    bad = {name: survey[name] for name in used if name in survey and survey[name].gaps}
+    if len(bad) <= MAX_GAP_NOTES:
+        return [f"{n}: {describe_gaps(c.gaps, marked, c.infinite)}" for n, c in bad.items()]
+    each = [f"{column.gaps:,} in {name}" for name, column in bad.items()]
+    more = f" and in {len(bad) - 8} more columns" if len(bad) > 8 else ""
+    total, infinite = sum(c.gaps for c in bad.values()), sum(c.infinite for c in bad.values())
+    return [f"{describe_gaps(total, marked, infinite)}: {', '.join(each[:8])}{more}"]
+
+
+def survey_numbers(rows: Rows, names: Sequence[str]) -> Survey:
     """Look at every column of numbers once, a block at a time."""
-    survey = NumberSurvey(names, rows.count)
-    if not names:
-        return survey
     width = len(names)
     gaps, infinite = np.zeros(width, np.int64), np.zeros(width, np.int64)
     low, high = np.full(width, np.inf), np.full(width, -np.inf)
@@ -319,18 +314,20 @@ def survey_numbers(rows: Rows, names: Sequence[str]) -> NumberSurvey:
         mixed = (bits ^ (bits >> np.uint64(29))) * _ODD
         digest += (mixed * (each ^ (each >> np.uint64(31)))[:, None]).sum(axis=0, dtype=np.uint64)
         begin += len(block)
-    if begin != rows.count:
+    if names and begin != rows.count:
         raise InputError(f"{rows.where} says {rows.count} rows and holds {begin}; get it again")
+    survey = {}
     for i, name in enumerate(names):
-        survey.gaps[name], survey.infinite[name] = int(gaps[i]), int(infinite[i])
-        survey.first_gap[name] = int(first[i])
-        survey.low[name], survey.high[name] = float(low[i]), float(high[i])
-        survey.hash[name] = int(digest[i])
         like_id = high[i] - low[i] + 1 == rows.count or bool(_ID_NAME.search(name))
         candidate = bool(whole[i]) and not gaps[i] and rows.count >= MIN_ID_ROWS and like_id
-        survey.ids[name] = candidate and _different(rows, name) == rows.count
-        again = bool(whole[i]) and not survey.ids[name] and bool(_OF_OTHERS.search(name))
-        survey.shared_ids[name] = again and _different(rows, name) > MIN_SHARED_IDS
+        is_id = candidate and _different(rows, name) == rows.count
+        again = bool(whole[i]) and not is_id and bool(_OF_OTHERS.search(name))
+        survey[name] = NumberColumn(
+            *(int(gaps[i]), int(infinite[i]), int(first[i])),
+            *(float(low[i]), float(high[i]), int(digest[i])),
+            is_id=is_id,
+            is_shared_id=again and _different(rows, name) > MIN_SHARED_IDS,
+        )
     return survey
 
 

@@ -19,6 +19,8 @@ from dris.data.tables.rows import is_text, plain
 
 Place = Callable[[int], str]  # where a row stands, in words: "line 7 of a.csv"
 
+_LABEL = "a whole number or text; name another column with `label`"
+_RANGES = "put numbers into a few ranges, or name another column with `label`"
 _YES, _NO = {"1", "true", "yes", "t", "y"}, {"0", "false", "no", "f", "n", ""}
 
 
@@ -85,14 +87,11 @@ def labels_of(
 ) -> tuple[NDArray[np.int64], tuple[Value, ...], tuple[str, ...]]:
     """Labels as positions in the sorted tuple of their values, -1 where there is none; notes.
 
-    There is none where a cell is empty, blank or no number, and where `no_label` says so. At least
-    two classes are needed. `written` are the cells of a CSV file, whose numbers must each be
-    written in one way.
+    There is none where a cell is empty, blank or no number, and where `no_label` says so. `written`
+    are the cells of a CSV file, whose numbers must each be written in one way.
 
     >>> labels_of(pa.array(["b", "a", " ", "b", None]), "y", str, ReadOptions())
     (array([ 1,  0, -1,  1, -1]), ('a', 'b'), ())
-    >>> labels_of(pa.array(["b", "a", "?"]), "y", str, ReadOptions(no_label=("?",)))[0].tolist()
-    [1, 0, -1]
     """
     merge = options.merge_spellings
     array = _drop_blanks(plain(column), name, options.no_label)
@@ -124,10 +123,7 @@ def _drop_blanks(array: Any, name: str, no_label: Sequence[str]) -> Any:
             none = pc.is_in(array, value_set=pa.array(gone, array.type))
             array = pc.if_else(none, pa.scalar(None, array.type), array)
     if array.null_count == len(array):
-        raise InputError(
-            f"column {one_line(name)!r} has a label in none of its {len(array)} rows; name "
-            "another column with `label`"
-        )
+        raise InputError(f"column {one_line(name)!r} has no label in any row; check `label`")
     return array
 
 
@@ -138,23 +134,21 @@ def _classes_of(array: Any, name: str, place: Place) -> tuple[NDArray[np.int64],
         array = _whole(array, name, place)
     elif not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
         raise InputError(
-            f"column {one_line(name)!r} holds {one_line(kind)}, and a label is a whole number or "
-            "text; name another column with `label`"
+            f"column {one_line(name)!r} holds {one_line(kind)}, and a label is {_LABEL}"
         )
     encoded = pc.dictionary_encode(array)
     values = encoded.dictionary.to_pylist()
     _refuse_one_class(values, there, name)
     if len(values) == there > 2:
         raise InputError(
-            f"column {one_line(name)!r} has a label of its own in each of the {there} rows, "
-            "as an id has; name the column of classes with `label`"
+            f"column {one_line(name)!r} differs in each of the {there} rows, as an id does; name "
+            "the column of classes with `label`"
         )
     # More than twenty numbers, each in fewer than ten rows, are no classes to learn.
     if pa.types.is_integer(array.type) and len(values) > 20 and there < 10 * len(values):
         raise InputError(
-            f"column {one_line(name)!r} holds {len(values)} different numbers in {there} "
-            "rows, as a quantity does, and a label is a class; put them into a few ranges, write "
-            "them as text if they are classes, or name another column with `label`"
+            f"column {one_line(name)!r} holds {len(values)} different numbers in {there} rows, as "
+            f"a quantity does, and a label is a class; {_RANGES}"
         )
     order = sorted(range(len(values)), key=values.__getitem__)
     rank = np.full(len(values) + 1, -1, dtype=np.int64)  # the last is that of null
@@ -172,17 +166,13 @@ def _refuse_one_class(values: Sequence[Any], n: int, name: str) -> None:
 
 
 def ids_of(column: Any, name: str, place: Place) -> NDArray[Any]:
-    """Ids as int64 or text, each of them once.
-
-    >>> ids_of(pa.array(["a", "b"]), "id", str).tolist()
-    ['a', 'b']
-    """
+    """Ids as int64 or text, each of them once."""
     array = plain(column)
-    _refuse_missing(array, f"the id in column {one_line(name)!r}", place)
+    _refuse_missing(array, name, place)
     if not (is_text(array.type) or pa.types.is_integer(array.type)):
         raise InputError(
             f"column {one_line(name)!r} holds {one_line(array.type)}, and an id is a whole number "
-            "or text; name another column with `id`, or none"
+            "or text; name another column with `id`"
         )
     if pa.types.is_integer(array.type):
         try:
@@ -194,9 +184,7 @@ def ids_of(column: Any, name: str, place: Place) -> NDArray[Any]:
     codes = pc.dictionary_encode(array).indices.to_numpy()
     _, first = np.unique(codes, return_index=True)
     if len(first) < len(codes):
-        again = np.ones(len(codes), dtype=bool)
-        again[first] = False
-        row = int(np.flatnonzero(again)[0])
+        row = int(np.setdiff1d(np.arange(len(codes)), first)[0])
         before = int(np.flatnonzero(codes == codes[row])[0])
         raise InputError(
             f"the id {one_line(repr(array[row].as_py()))} is in {place(before)} and again in "
@@ -212,11 +200,7 @@ def ids_of(column: Any, name: str, place: Place) -> NDArray[Any]:
 
 
 def trusted_of(column: Any, name: str, place: Place) -> NDArray[np.bool_]:
-    """Yes or no for each row; an empty cell is a no.
-
-    >>> trusted_of(pa.array([1, 0, None]), "checked", str)
-    array([ True, False, False])
-    """
+    """Yes or no for each row; an empty cell is a no."""
     array = plain(column)
     kind = array.type
     if not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
@@ -238,7 +222,7 @@ def trusted_of(column: Any, name: str, place: Place) -> NDArray[np.bool_]:
     return np.asarray(says[encoded.indices.fill_null(len(values)).to_numpy()])
 
 
-def _refuse_missing(array: Any, what: str, place: Place) -> None:
+def _refuse_missing(array: Any, name: str, place: Place) -> None:
     empty = pc.is_null(array, nan_is_null=True)
     if is_text(array.type):
         empty = pc.or_kleene(empty, pc.equal(array, "")).fill_null(True)
@@ -247,8 +231,8 @@ def _refuse_missing(array: Any, what: str, place: Place) -> None:
         count = pc.sum(empty).as_py()
         more = f" and in {count - 1:,} more rows" if count > 1 else ""
         raise InputError(
-            f"{what} is missing in {place(row)}{more}; fill it in or remove the "
-            f"row{'s' * (count > 1)}"
+            f"the id in column {one_line(name)!r} is missing in {place(row)}{more}; fill it in or "
+            f"remove the row{'s' * (count > 1)}"
         )
 
 
@@ -288,6 +272,5 @@ def _refuse_decimals(array: Any, name: str, place: Place) -> None:
 def _no_class(name: str, value: object, where: str) -> InputError:
     return InputError(
         f"column {one_line(name)!r} holds the decimal number {one_line(value)} in {where}, and a "
-        "label is a whole number or text; put numbers into a few ranges, or name another column "
-        "with `label`"
+        f"label is a class; {_RANGES}"
     )

@@ -66,9 +66,14 @@ class Stored:
         self.read_into(out)
         return out
 
+    @property
+    def where(self) -> str:
+        """What to call the array in a message."""
+        return f"{self.name} in {self.path}"
+
     def place(self, row: int) -> str:
-        """Where a row stands, in words."""
-        return f"row {row} (the first is 0) of {self.name} in {self.path}"
+        """Say where a row stands."""
+        return f"row {row} (the first is 0) of {self.where}"
 
 
 def stored_npz(path: Path) -> dict[str, Stored]:
@@ -105,9 +110,8 @@ def read_npz(files: Sequence[Path], options: ReadOptions) -> LabelledData:
         label, chosen = options.resolve(list(arrays), path)
         if not options.features:
             n = arrays[label].shape[:1]
-            chosen = [
-                c for c in chosen if arrays[c].shape[:1] == n and arrays[c].dtype.kind in "fiub"
-            ]
+            chosen = [c for c in chosen if arrays[c].shape[:1] == n]
+            chosen = [c for c in chosen if arrays[c].dtype.kind in "fiub"]
         return _read_arrays("npz", (path,), arrays, label, chosen, options)
 
 
@@ -115,17 +119,11 @@ def read_npy(files: Sequence[Path], options: ReadOptions) -> LabelledData:
     """Examples from an NPY file of features; label, id and trusted name further NPY files."""
     (path,) = files
     if options.label is None or options.features or options.without:
-        raise InputError(
-            f"{path} holds features only, all of which are used; name the NPY file of the labels "
-            "with `label`"
-        )
+        raise InputError(f"{path} holds features only; name the NPY file of labels with `label`")
     beside = options.special(options.label)
     for name in beside:
         if not Path(name).is_file():
-            raise InputError(
-                f"{one_line(name)} is no file; beside {path}, `label`, `id` and `trusted` name "
-                "NPY files"
-            )
+            raise InputError(f"{one_line(name)} is no file; beside {path} name NPY files")
     arrays = {name: stored_npy(Path(name)) for name in beside}
     arrays[path.stem] = stored_npy(path)
     every = (path, *(Path(name) for name in beside))
@@ -144,20 +142,18 @@ def _read_arrays(
     y = arrays[label]
     n = y.shape[0] if y.shape else 0
     if n < 1:
-        raise InputError(f"{label} in {y.path} has no rows; at least two labels are needed")
+        raise InputError(f"{y.where} has no rows; at least two labels are needed")
     if options.labels_only:
         chosen = []
     elif not chosen:
-        raise InputError(
-            f"{files[0]} has no array of numbers with {n} rows to learn from; its arrays are "
-            f"{listed(list(arrays))}"
-        )
+        names = listed(list(arrays))
+        raise InputError(f"{files[0]} has no features of {n} rows; its arrays are {names}")
     used = [*chosen, *options.special(label)]
     for name in used:
         if arrays[name].shape[:1] != (n,):
             raise InputError(
-                f"{name} in {arrays[name].path} has shape {arrays[name].shape} and {label} has "
-                f"{n} labels; all need one row for each example"
+                f"{arrays[name].where} has shape {arrays[name].shape} and {label} has {n} labels; "
+                "all need one row for each example"
             )
     problems = Problems(files[0])
     marks = read_labels(
@@ -197,19 +193,18 @@ def _features(chosen: list[Stored], n: int) -> tuple[NDArray[Any], tuple[Feature
     for array in chosen:
         if array.dtype.kind not in "fiub":
             raise InputError(
-                f"{array.name} in {array.path} holds {array.dtype}, and features are numbers; "
-                "name other arrays with `features`"
+                f"{array.where} holds {array.dtype}, and features are numbers; name others with "
+                "`features`"
             )
         images = array.dtype == np.uint8 and len(array.shape) in (3, 4)
         if (images and len(chosen) > 1) or (not images and len(array.shape) > 2):
             raise InputError(
-                f"{array.name} in {array.path} has shape {array.shape}; features are (N, D) beside "
-                "each other, or one array of images as bytes: flatten it, or name one array with "
-                "`features`"
+                f"{array.where} has shape {array.shape}; features are (N, D) beside each other, or "
+                "one array of images as bytes: flatten it, or name one array with `features`"
             )
     width = sum(int(np.prod(array.shape[1:])) for array in chosen)
     if not width:
-        raise InputError(f"{first.name} in {first.path} has rows of no numbers; add features")
+        raise InputError(f"{first.where} has rows of no numbers; add features")
     if len(first.shape) > 2:
         refuse_larger_than_memory(first.path, n * width)
         return channels_first(first.whole()), (Feature(first.name, "image", width),)
@@ -225,12 +220,7 @@ def _features(chosen: list[Stored], n: int) -> tuple[NDArray[Any], tuple[Feature
 
 
 def fill_gaps(x: NDArray[np.float32], missing: str, where: str) -> str:
-    """Put the column's median wherever a number is missing or not finite, and say so.
-
-    >>> x = np.array([[1.0, np.nan], [3.0, 4.0]], dtype=np.float32)
-    >>> fill_gaps(x, "mark", "x"), x.tolist()
-    ('1 missing number in 1 column became the median', [[1.0, 4.0], [3.0, 4.0]])
-    """
+    """Put the column's median wherever a number is missing or not finite, and say so."""
     if first_not_finite(x) is None:
         return ""
     gone = ~np.isfinite(x)
@@ -239,9 +229,8 @@ def fill_gaps(x: NDArray[np.float32], missing: str, where: str) -> str:
     if missing == "refuse":
         row, column = (int(i) for i in np.argwhere(gone)[0])
         raise InputError(
-            f"{count:,} numbers in {where} are missing or not finite, the first in column "
-            f"{column}, row {row} (the first is 0); fill them in, or allow them with "
-            "`missing='mark'`"
+            f"{count:,} numbers in {where} are missing or not finite, the first in row {row}, "
+            f"column {column} (counted from 0); fill them in, or pass `missing='mark'`"
         )
     for column in columns.tolist():
         fill_with_median(x[:, column])
@@ -263,8 +252,8 @@ def _column(array: Stored) -> Any:
     """One value for each row, as Arrow."""
     if array.dtype.kind not in "fiubUS" or int(np.prod(array.shape[1:])) != 1:
         raise InputError(
-            f"{array.name} in {array.path} holds {array.dtype} of shape {array.shape}, and one "
-            "whole number or text for each example is needed"
+            f"{array.where} holds {array.dtype} of shape {array.shape}, and one whole number or "
+            "text for each example is needed"
         )
     values = array.whole().reshape(-1)
     return pa.array(values.astype(np.str_) if values.dtype.kind == "S" else values)

@@ -27,16 +27,11 @@ def open_parquet(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
         with reading(path, "Parquet file"), parquet_file(path) as file:
             schemas.append(file.schema_arrow)
             counts.append(file.metadata.num_rows)
-        names = schemas[-1].names
-        if len(set(names)) < len(names):
-            raise InputError(f"{path} has two columns of one name; rename one of them")
         if not schemas[-1].equals(schemas[0]):
             raise InputError(
                 f"{path} has other columns or types than {files[0]}; files read together need "
                 "the same schema"
             )
-    if sum(counts) < 1:
-        raise InputError(f"{files[0]} has no rows; at least two are needed")
 
     def batches(columns: Sequence[str]) -> Iterator[Any]:
         for path in files:

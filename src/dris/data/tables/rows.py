@@ -1,5 +1,6 @@
 """A table of examples, from a file or from memory: typed columns, read a batch at a time."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ class Rows:
 
     Attributes:
         schema: The Arrow schema of all columns.
-        counts: How many rows each file has.
+        counts: How many rows each file has; none where nobody asks.
         batches: Yields record batches with the named columns, in order.
         files: The files in order; none for a table in memory.
         format: The format's name.
@@ -37,6 +38,14 @@ class Rows:
     class_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     locate: Callable[[int], str] | None = None
     semicolons: bool = False
+
+    def __post_init__(self) -> None:
+        twice = [name for name, times in Counter(self.schema.names).items() if times > 1]
+        if twice:
+            names = listed(list(map(repr, twice)))
+            raise InputError(f"{self.where} has several columns named {names}; rename some")
+        if self.counts and not self.count:
+            raise InputError(f"{self.where} has no rows; at least two are needed")
 
     @property
     def count(self) -> int:
@@ -76,14 +85,7 @@ def table_rows(table: Any, files: Sequence[Path] = (), **more: Any) -> Rows:
         yield from table.select(list(columns)).to_batches(_BATCH)
 
     counts = more.pop("counts", (len(table),))
-    rows = Rows(table.schema, counts, batches, tuple(files), **more)
-    names = table.schema.names
-    twice = sorted({n for n in names if names.count(n) > 1}) if len(names) < 5000 else []
-    if twice:
-        raise InputError(f"{rows.where} has several columns named {listed(twice)}; rename some")
-    if not len(table):
-        raise InputError(f"{rows.where} has no rows; at least two are needed")
-    return rows
+    return Rows(table.schema, counts, batches, tuple(files), **more)
 
 
 def plain(column: Any) -> Any:
@@ -97,11 +99,7 @@ def plain(column: Any) -> Any:
 
 
 def is_text(kind: Any) -> bool:
-    """True if an Arrow type is text of any form.
-
-    >>> is_text(pa.string()), is_text(pa.binary())
-    (True, False)
-    """
+    """True if an Arrow type is text of any form."""
     view = getattr(pa.types, "is_string_view", lambda _: False)
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or view(kind))
 
@@ -121,11 +119,7 @@ def is_vector(kind: Any) -> bool:
 
 
 def is_image_name(name: str) -> bool:
-    """True if a file name ends as images do.
-
-    >>> is_image_name("cat.JPG"), is_image_name("cat.txt")
-    (True, False)
-    """
+    """True if a file name ends as images do."""
     return name.lower().endswith(_IMAGES)
 
 

@@ -49,8 +49,6 @@ def open_saved(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
                 raise InputError(f"{folder} selects rows that it does not hold; save it again")
         names = _class_names(folder)
     count = len(table if picked is None else picked)
-    if not count:
-        raise InputError(f"{folder} has no rows; at least two are needed")
 
     def batches(columns: Sequence[str]) -> Iterator[Any]:
         some = table.select(list(columns))

@@ -6,6 +6,7 @@ No encoding looks at the label, and none depends on the order of the rows.
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -82,18 +83,12 @@ def encoder_of(
     if types.is_dictionary(kind):
         kind = kind.value_type
     if not is_text(kind):
-        return LeftOut(
-            name, f"holds {one_line(kind, 60)}, which is no number, date, text or vector"
-        )
+        return LeftOut(name, f"holds {one_line(kind, 60)}, no number, date, text or vector")
     return _words(name, trim(cells), rows, options)
 
 
 def trim(cells: Any) -> Any:
-    """Cells without spaces around them, missing where nothing is left.
-
-    >>> trim(pa.array([" a ", "  ", None])).to_pylist()
-    ['a', None, None]
-    """
+    """Cells without spaces around them, missing where nothing is left."""
     words = pc.utf8_trim_whitespace(cells.cast(pa.large_string()))
     return pc.if_else(pc.equal(words, ""), None, words)
 
@@ -117,7 +112,8 @@ def _words(name: str, cells: Any, rows: Rows, options: ReadOptions) -> Encoder |
     if different == 2 and not cells.null_count:
         yes = _yes(words.to_pylist())
         if yes is not None:
-            return Encoder((Feature(name, "yes/no"),), _yes_no(yes), codes=codes)
+            put = partial(_put_yes_no, yes)
+            return Encoder((Feature(name, "yes/no"),), put, codes=codes)
     if different <= min(MAX_ONE_HOT, max(there // 2, 2)):
         categories = (*sorted(words.to_pylist()), *[MISSING_CATEGORY] * (cells.null_count > 0))
         feature = Feature(name, "one-hot", len(categories), categories)
@@ -146,11 +142,7 @@ def _words(name: str, cells: Any, rows: Rows, options: ReadOptions) -> Encoder |
 
 
 def hashed_feature(name: str, values: Sequence[str], counts: Sequence[int]) -> Feature:
-    """How common the value is, a place for each of the commonest, and places for the others.
-
-    >>> hashed_feature("city", ["Rome", "Oslo"], [9, 2]).names()[:3]
-    ('city (log count)', 'city=Rome', 'city=Oslo')
-    """
+    """How common the value is, a place for each of the commonest, and places for the others."""
     order = sorted(range(len(values)), key=lambda i: (-counts[i], values[i]))
     own = COMMON if sum(counts) <= MANY_ROWS else FEWER_COMMON
     common = tuple(values[i] for i in order[:own])
@@ -255,14 +247,12 @@ def _with_gaps(
 def describe_gaps(count: int, marked: bool, infinite: int = 0) -> str:
     """What became of missing values.
 
-    >>> describe_gaps(1, True), describe_gaps(2, False, 1)
-    ('1 missing value became the median, and is marked', \
-'2 missing values (1 of them infinite) became the median')
+    >>> describe_gaps(2, False, 1)
+    '2 missing values (1 of them infinite) became the median'
     """
     wild = f" ({infinite:,} of them infinite)" if infinite else ""
-    if count == 1:
-        return f"1 missing value{wild} became the median{', and is marked' * marked}"
-    return f"{count:,} missing values{wild} became the median{', and are marked' * marked}"
+    marks = f", and {'is' if count == 1 else 'are'} marked" * marked
+    return f"{count:,} missing value{'s' * (count > 1)}{wild} became the median{marks}"
 
 
 def fill_with_median(column: NDArray[np.float32]) -> None:
@@ -313,8 +303,5 @@ def _yes(words: list[str]) -> str | None:
     return None if pair is None else low[pair[0]]
 
 
-def _yes_no(yes: str) -> Callable[[Any, NDArray[np.float32]], None]:
-    def put(cells: Any, out: NDArray[np.float32]) -> None:
-        out[:, 0] = pc.equal(trim(cells), yes).to_numpy(zero_copy_only=False)
-
-    return put
+def _put_yes_no(yes: str, cells: Any, out: NDArray[np.float32]) -> None:
+    out[:, 0] = pc.equal(trim(cells), yes).to_numpy(zero_copy_only=False)

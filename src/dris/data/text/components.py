@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dris.data.text.ngrams import BUCKETS, hashed_ngrams, normalize
 
-MOST = 256  # numbers a text becomes
+MAX_COMPONENTS = 256  # numbers a text becomes
 SAMPLE = 12_000  # different texts that the components are found on
 VOCABULARY = (20_000, 30_000)  # buckets kept: words and pairs of words, characters
 _CHUNK = 1 << 14  # texts at once
@@ -46,20 +46,13 @@ class TextComponents:
             out[begin : begin + len(part)] = counts @ self.axes
 
 
-def fit_components(cells: Any, keys: NDArray[np.uint64], most: int = MOST) -> TextComponents | None:
+def fit_components(
+    cells: Any, keys: NDArray[np.uint64], most: int = MAX_COMPONENTS
+) -> TextComponents | None:
     """Components of a column of texts; None when no word occurs twice.
 
     They are found on up to 12,000 different texts, drawn by their `keys`: the order of the rows
     changes nothing, not even a rounding.
-
-    >>> import pyarrow as pa
-    >>> from dris.data.text.ngrams import text_keys
-    >>> texts = pa.array(["red cat", "red dog", "blue cat", "blue dog"] * 2)
-    >>> found = fit_components(texts, text_keys(texts))
-    >>> out = np.zeros((8, found.width), dtype=np.float32)
-    >>> found.put(texts, out)
-    >>> bool((out[:4] == out[4:]).all())
-    True
     """
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
     texts = normalize(cells.take(first[:SAMPLE]))

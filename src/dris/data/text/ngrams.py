@@ -25,11 +25,7 @@ Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]  # text, bucket
 
 
 def normalize(cells: Any) -> Any:
-    """Texts in lower case and in one Unicode form, the missing ones empty.
-
-    >>> normalize(pa.array(["E\u0301t\u00e9", None])).to_pylist() == ["\u00e9t\u00e9", ""]
-    True
-    """
+    """Texts in lower case and in one Unicode form, the missing ones empty."""
     words = cells.cast(pa.large_string()).fill_null("")
     if isinstance(words, pa.ChunkedArray):
         words = words.combine_chunks()
@@ -60,8 +56,7 @@ def text_keys(cells: Any) -> NDArray[np.uint64]:
 def hashed_ngrams(texts: Any) -> tuple[Pairs, Pairs]:
     """(text, bucket) of every word and pair of words, and of every character n-gram.
 
-    Character n-grams are taken inside words with the space before and after, as they are the
-    same wherever a word stands.
+    Character n-grams are taken inside words with the space before and after.
 
     >>> words, characters = hashed_ngrams(pa.array(["red cat", "cat"], pa.large_string()))
     >>> words[0].tolist(), bool(words[1][1] == words[1][2])
@@ -77,12 +72,7 @@ def hashed_ngrams(texts: Any) -> tuple[Pairs, Pairs]:
 
 
 def hashed_words(texts: Any) -> Pairs:
-    """(text, bucket) of every word and pair of words alone.
-
-    >>> owner, bucket = hashed_words(pa.array(["cat", "red cat"], pa.large_string()))
-    >>> owner.tolist(), bool(bucket[0] == bucket[2])
-    ([0, 1, 1, 1], True)
-    """
+    """(text, bucket) of every word and pair of words alone."""
     return _joined(
         [_words(codes, _is_word(codes), starts, at) for at, _, codes, starts in _pieces(texts)]
     )
@@ -140,8 +130,8 @@ def _bucket(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 def _is_word(codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
     """Where a letter, a digit or a mark of any script stands."""
-    found, at = np.unique(codes, return_inverse=True)
-    letters = [chr(c).isalnum() or (c > 127 and not chr(c).isspace()) for c in found.tolist()]
+    known, at = np.unique(codes, return_inverse=True)
+    letters = [chr(c).isalnum() or (c > 127 and not chr(c).isspace()) for c in known.tolist()]
     return np.asarray(np.array(letters)[at])
 
 
@@ -171,7 +161,7 @@ def _characters(
     kept = ~again  # runs of spaces and marks count once
     clean, inside = clean[kept], inside[kept]
     owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[kept]
-    found = []
+    parts = []
     for n in CHARACTERS:
         if len(clean) < n:
             continue
@@ -184,8 +174,8 @@ def _characters(
         for i in range(1, n - 1):
             middle &= inside[i : i + count]  # a space only at either end
         fine = same & middle
-        found.append((owner[:count][fine] + begin, _bucket(key[fine])))
-    return found
+        parts.append((owner[:count][fine] + begin, _bucket(key[fine])))
+    return parts
 
 
 def _joined(parts: list[Pairs]) -> Pairs:
