@@ -1,4 +1,4 @@
-"""Train proxies on a Ray cluster, and see what ran where.
+"""Train proxies on a Ray cluster, with the bytes of one machine.
 
     python examples/ray_cluster.py                           # two nodes on this machine
     python examples/ray_cluster.py --address 10.0.0.1:6379   # nodes that are there
@@ -7,7 +7,6 @@ Needs `pip install "dris[ray]"`. The result is that of one machine, byte for byt
 """
 
 import argparse
-import logging
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,8 +25,6 @@ def main() -> None:
     parser.add_argument("--store", type=Path, help="Keeps finished proxies.")
     asked = parser.parse_args()
 
-    logging.basicConfig(format="%(message)s")
-    logging.getLogger("dris").setLevel(logging.INFO)  # says where each task runs
     x, y = load_digits(return_X_y=True)
     how = {"model": "sgd_log", "epochs": 6, "seed": 0}
 

@@ -239,13 +239,6 @@ def test_cross_fitted_losses_are_those_of_strangers():
 # -- boosting ----------------------------------------------------------------------------------
 
 
-def test_boosted_trees_become_better_from_epoch_to_epoch():
-    x, y = data()
-    d = train_proxies(x, y, proxies=2, epochs=4, model="boosted_trees", workers=1)
-    assert (np.diff(d.loss.mean(axis=2), axis=1) < 0).all()
-    assert d.loss.shape == (2, 4, 80)
-
-
 def test_histogram_boosting_needs_a_bag_and_works_with_one():
     x, y = data(classes=2)
     model = HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=5, max_leaf_nodes=4)

@@ -99,20 +99,6 @@ def test_the_target_learns_and_the_estimator_stays_unfitted(model):
     assert np.array_equal(logits_of(fitted, X), logits_of(again, X))
 
 
-def test_the_target_takes_as_many_steps_on_a_subset_as_on_everything():
-    small = train_target(SGDClassifier(), X, Y, np.arange(7), **PLAN).model
-    large = train_target(SGDClassifier(), X, Y, np.arange(60), **PLAN).model
-    assert small.t_ == large.t_ == 1 + 4 * 8 * 8
-
-
 def test_a_target_without_steps_is_refused():
     with pytest.raises(InputError, match="neither partial_fit"):
         train_target(LogisticRegression(), X, Y, np.arange(60), **PLAN)
-
-
-def test_labels_outside_the_subset_are_never_read():
-    kept, other = np.arange(30), Y.copy()
-    other[30:] = 1 - other[30:]
-    a = train_target(SGDClassifier(), X, Y, kept, **PLAN).model
-    b = train_target(SGDClassifier(), X, other, kept, **PLAN).model
-    assert np.array_equal(a.coef_, b.coef_)

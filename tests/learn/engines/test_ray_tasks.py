@@ -261,7 +261,7 @@ def test_cells_of_an_experiment_run_on_the_cluster_leave_the_records_they_leave_
 
 
 def test_a_killed_worker_process_costs_its_own_steps_only(
-    cluster, steps, whole, store, tmp_path, caplog, say
+    cluster, steps, whole, store, tmp_path, say
 ):
     kept, shared = store
     (steps / "hold-a").touch()
@@ -276,7 +276,6 @@ def test_a_killed_worker_process_costs_its_own_steps_only(
         f"killed worker process {place['pid']} after {before['a']} steps of proxy a; "
         f"steps before {before}, after {after}; the result is the same, byte for byte"
     )
-    assert f"task 1 of 3 was lost on node {place['node'][:8]}" in caplog.text
     from_disk = 2 * ray_training.PER_EPOCH if shared else 0
     assert after == {"a": before["a"] + ray_training.STEPS - from_disk, "b": 24, "c": 24}
 

@@ -2,7 +2,6 @@ import json
 import math
 import subprocess
 import sys
-import time
 import tracemalloc
 from collections.abc import Iterator
 from decimal import Decimal, localcontext
@@ -16,7 +15,6 @@ from hypothesis import strategies as st
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.dynamics.trajectories import margins_of, trajectories_of
 from dris.core.errors import InputError
-from dris.core.ids import Positions
 from dris.core.scores.formulas import SCORES
 from dris.learn.record.epoch_buffer import EpochBuffer
 from dris.learn.record.recorder import Recorder
@@ -219,13 +217,6 @@ def test_gradient_norm_is_that_of_the_gradient_written_out(record):
 # -- tensors, lists, ids --------------------------------------------------------------------
 
 
-def test_lists_of_ints_are_logits_too():
-    recorder = Recorder(1)
-    recorder.update((0,), [(1, 3)], [1])
-    recorder.end_epoch()
-    assert recorder.dynamics().margin.tolist() == [[[2.0]]]
-
-
 @pytest.mark.parametrize("precision", ["float16", "bfloat16", "float32", "float64"])
 def test_tensors_with_gradients_in_any_precision(precision):
     torch = pytest.importorskip("torch", reason="torch is an optional extra")
@@ -321,31 +312,6 @@ def test_unknown_ids_are_named(ids, asked, named):
     with pytest.raises(InputError, match=named):
         recorder.update(asked, np.zeros((2, 2)), [0, 1])
     assert len(recorder.missing()) == len(recorder.ids)
-
-
-def seconds_per_batch(kind: str, n: int) -> float:
-    """The fastest of twenty batches of 128."""
-    ids = np.arange(n)[::-1] * 3
-    recorder = Recorder({"range": n, "numbers": ids, "text": ids.astype(np.str_)}[kind])
-    spent = []
-    z, y = np.zeros((128, 10), dtype=np.float32), np.zeros(128, dtype=np.int64)
-    for b in np.random.default_rng(0).permutation(n)[: 20 * 128].reshape(20, 128):
-        start = time.perf_counter()
-        recorder.update(recorder.ids[b], z, y)
-        spent.append(time.perf_counter() - start)
-    return min(spent)
-
-
-@pytest.mark.parametrize("kind", ["range", "numbers", "text"])
-def test_a_batch_costs_little_more_among_a_million_ids(kind):
-    # Measured 2 to 4 times, for memory further away.
-    assert seconds_per_batch(kind, 1_000_000) < 12 * seconds_per_batch(kind, 10_000)
-
-
-def test_a_lookup_that_passes_over_all_ids_would_be_noticed(monkeypatch):
-    quick = Positions.of
-    monkeypatch.setattr(Positions, "of", lambda self, ids: quick(Positions(self._sorted), ids))
-    assert seconds_per_batch("range", 1_000_000) > 12 * seconds_per_batch("range", 10_000)
 
 
 # -- refusals -------------------------------------------------------------------------------

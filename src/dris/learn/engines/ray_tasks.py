@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,7 +25,6 @@ from dris.learn.engines.processes import Progress, settle
 from dris.learn.extras import require
 
 MAX_SECONDS_TO_ANSWER = 5.0  # Ray itself would try for minutes
-_POLL = 0.25  # seconds between two looks at the cluster
 _CLIENT = "ray://"
 _log = logging.getLogger("dris.run")
 
@@ -115,29 +114,6 @@ def mark_folder(folder: Path | None) -> Iterator[Mark | None]:
         mark.path.unlink(missing_ok=True)
 
 
-class Ticks:
-    """How far each task is, and where it began, maybe again: an actor beside the caller.
-
-    Counts are those of a whole task, so that one that is run again is not counted twice.
-    """
-
-    def __init__(self) -> None:
-        self._counts: dict[int, int] = {}
-        self._places: dict[int, list[str]] = {}
-
-    def begin(self, task: int, place: str) -> None:
-        """Note where a task begins."""
-        self._places.setdefault(task, []).append(place)
-
-    def note(self, task: int, count: int) -> None:
-        """Note how far a task is."""
-        self._counts[task] = max(count, self._counts.get(task, 0))
-
-    def read(self) -> tuple[dict[int, int], dict[int, list[str]]]:
-        """The ticks of each task, and the places where it began."""
-        return self._counts, self._places
-
-
 def run_on_ray(
     work: Callable[..., Any],
     tasks: Sequence[tuple[Any, ...]],
@@ -151,16 +127,12 @@ def run_on_ray(
 ) -> list[Any]:
     """`work(*task, tick)` for every task, on the cluster; the results in the order of the tasks.
 
-    At most `workers` tasks run at a time. A node that does not see the `mark` is an error.
+    Progress counts the ticks of tasks that have ended: nodes may share no disk to count on. At
+    most `workers` tasks run at a time. A node that does not see the `mark` is an error.
     `arrived(task, result)` is called here when a result comes; what it returns is kept instead.
     """
     ray = connect(engine)
     _warn_if_none_fits(ray, engine)
-    here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
-        ray.get_runtime_context().get_node_id(), soft=True
-    )
-    counter = ray.remote(Ticks).options(num_cpus=0, max_restarts=-1, scheduling_strategy=here)
-    ticks = counter.remote()
     run = ray.remote(_at_work).options(
         num_cpus=engine.cpus,
         num_gpus=engine.gpus,
@@ -171,71 +143,43 @@ def run_on_ray(
     waiting = iter(enumerate(tasks))
     running: dict[Any, int] = {}
     results: dict[int, Any] = {}
-    ended: dict[int, int] = {}
-    begun: Counter[int] = Counter()
     done = 0
     try:
         while len(results) < len(tasks):
             for i, task in islice(waiting, (workers or len(tasks)) - len(running)):
-                sent = [send(argument) for argument in task]
-                running[run.remote(i, ticks, sys.path, mark, work, *sent)] = i
-            for ref in ray.wait(list(running), timeout=_POLL)[0]:
-                i = running.pop(ref)
-                ended[i], result = _receive(ray, ref, f"task {i + 1} of {len(tasks)}", engine)
-                results[i] = result if arrived is None else arrived(i, result)
-            with suppress(ray.exceptions.RayError):  # the counter is being started, maybe again
-                counts, places = ray.get(ticks.read.remote(), timeout=10)
-                _log_beginnings(places, begun, len(tasks))
-                done = max(done, sum({**counts, **ended}.values()))
+                running[run.remote(sys.path, mark, work, *map(send, task))] = i
+            (ref,) = ray.wait(list(running))[0]
+            i = running.pop(ref)
+            ticks, result = _receive(ray, ref, f"task {i + 1} of {len(tasks)}", engine)
+            results[i] = result if arrived is None else arrived(i, result)
+            done += ticks
             if progress is not None:
                 progress(done, total)
     finally:
         for ref in running:
             ray.cancel(ref, force=True)
-        ray.kill(ticks)
     return [results[i] for i in range(len(tasks))]
 
 
 def _at_work(
-    task: int,
-    ticks: Any,
-    path: Sequence[str],
-    mark: Mark | None,
-    work: Callable[..., Any],
-    *arguments: Any,
+    path: Sequence[str], mark: Mark | None, work: Callable[..., Any], *arguments: Any
 ) -> tuple[int, Any]:
     """One task, in a process of some node: how often it ticked, and its result."""
     settle(path)
-    ray = require("ray", "ray")
-    node, host = ray.get_runtime_context().get_node_id(), ray.util.get_node_ip_address()
-    ticks.begin.remote(task, f"node {node[:8]} at {host}, process {os.getpid()}")
     if mark is not None and not mark.is_visible():
+        host = require("ray", "ray").util.get_node_ip_address()
         raise InputError(
             f"the node at {host} does not see {mark.path.parent}, where results are kept; "
             "name one on a disk that all nodes share, by its whole path"
         )
-    count = 0
+    ticks = 0
 
     def tick() -> None:
-        nonlocal count
-        count += 1
-        ticks.note.remote(task, count)
+        nonlocal ticks
+        ticks += 1
 
     result = work(*arguments, tick)
-    return count, result
-
-
-def _log_beginnings(places: dict[int, list[str]], begun: Counter[int], tasks: int) -> None:
-    for task, where in places.items():
-        for before, now in pairwise(["", *where][begun[task] :]):
-            if before:
-                _log.warning(
-                    "task %d of %d was lost on %s; it runs again on %s",
-                    *(task + 1, tasks, before, now),
-                )
-            else:
-                _log.info("task %d of %d runs on %s", task + 1, tasks, now)
-        begun[task] = len(where)
+    return ticks, result
 
 
 def _sender(ray: ModuleType, tasks: Sequence[tuple[Any, ...]]) -> Callable[[Any], Any]:

@@ -226,11 +226,6 @@ def test_a_second_call_maps_the_file_and_runs_nothing(tmp_path, monkeypatch):
         assert kept.base is not None  # a view of the mapped file
 
 
-def test_kept_features_are_those_computed_without_a_store(tmp_path):
-    x, net = images(), network()
-    assert np.array_equal(extract_features(net, x, store=tmp_path), extract_features(net, x))
-
-
 def changed_weight(net):
     with torch.no_grad():
         net[0].weight[0, 0, 0, 0] += 1e-3

@@ -5,8 +5,6 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from oracles_networks import images, sgd_on_a_linear_model, softmax, table
 
@@ -19,7 +17,7 @@ from torch.utils.data import TensorDataset  # noqa: E402
 from dris.core.errors import InputError  # noqa: E402
 from dris.learn.recipe import Recipe  # noqa: E402
 from dris.learn.trainers.networks import loop  # noqa: E402
-from dris.learn.trainers.networks.loop import Network, cosine  # noqa: E402
+from dris.learn.trainers.networks.loop import Network  # noqa: E402
 from dris.learn.trainers.networks.models import Classifier  # noqa: E402
 from dris.learn.trainers.networks.sources import DatasetSource, TensorSource  # noqa: E402
 from dris.learn.trainers.schedules import Passes  # noqa: E402
@@ -61,21 +59,6 @@ def bytes_of(trained):
 
 
 # --- batches
-
-
-@settings(max_examples=60, deadline=None)
-@given(n=st.integers(2, 90), batch=st.integers(1, 100))
-def test_an_epoch_is_every_example_once_in_nearly_equal_batches(n, batch):
-    x, y = table(n=n)
-    trained = network(data=(x, y), batch_size=batch)
-    (seen,) = watched(trained, 1)
-    sizes = [len(at) for at, _ in seen]
-    assert len(sizes) == trained.schedule.steps == math.ceil(n / batch)
-    assert max(sizes) <= batch
-    assert max(sizes) - min(sizes) <= 1
-    assert sorted(np.concatenate([at for at, _ in seen]).tolist()) == list(range(n))
-    if n > batch > 2:  # three examples in batches of at most two leave one alone
-        assert min(sizes) > 1
 
 
 def test_only_the_given_rows_are_trained_on():
@@ -122,10 +105,6 @@ def test_the_learning_rate_of_every_step_is_the_cosines(monkeypatch):
     wanted = [0.15 * (1 + math.cos(math.pi * t / steps)) for t in range(steps // 2)]
     assert rates == pytest.approx(wanted, rel=1e-12)
     assert rates[0] == 0.3
-
-
-def test_the_cosine_ends_at_zero():
-    assert cosine(Recipe(2, 1, 0.4), 8, 8) == pytest.approx(0, abs=1e-15)
 
 
 @pytest.mark.parametrize("wrong", [None, "momentum", "decay", "rate"])
@@ -299,15 +278,6 @@ def test_going_on_from_a_state_gives_the_bytes_of_no_interruption(model, cut):
     assert logits[0] == logits[1]
 
 
-def test_the_momentum_is_part_of_the_state():
-    whole, resumed = network(), network()
-    whole.train_epoch(1)
-    resumed.restore({n: a for n, a in whole.state().items() if n.startswith("model.")})
-    for trained in (whole, resumed):
-        trained.train_epoch(2)
-    assert bytes_of(resumed) != bytes_of(whole)  # the twin: without it the bytes differ
-
-
 # --- devices and formats
 
 
@@ -350,35 +320,6 @@ def test_logits_handed_on_several_at_once_are_those_of_every_step(monkeypatch, s
             assert np.array_equal(at, again)
             assert z.tobytes() == same.tobytes()
     assert handed == {1: [1] * 20, 3: [3, 3, 3, 1] * 2, 100: [10, 10]}[steps]
-
-
-def test_convolutions_are_held_channels_last():
-    model = network("small_cnn", images()).model
-    (first, *_) = [m for m in model.modules() if isinstance(m, nn.Conv2d)]
-    assert first.weight.is_contiguous(memory_format=torch.channels_last)
-
-
-@pytest.mark.parametrize(
-    ("model", "data"),
-    [
-        ("fc", images()),
-        (with_dropout, images()),
-        ("small_cnn", images()),
-        ("fc", table()),
-        (with_dropout, table()),
-    ],
-)
-def test_a_data_set_gives_the_same_training_as_its_tensor(model, data):
-    x, y = data
-    small = (x / 255).astype(np.float32) if x.ndim == 4 else x.astype(np.float32)
-    tensor = TensorSource(small, CPU, normalize=False)
-    user = DatasetSource(TensorDataset(torch.from_numpy(small), torch.from_numpy(y)), CPU)
-    results = []
-    for source in (tensor, user):
-        trained = network(model, (small, y), source=source)
-        trained.train_epoch(1)
-        results.append((bytes_of(trained), trained.measure(np.arange(len(y)))[0].tobytes()))
-    assert results[0] == results[1]
 
 
 # --- what goes wrong

