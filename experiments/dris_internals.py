@@ -31,7 +31,7 @@ from dris.core.scores.formulas import rank_variance as rank_variance_of
 # Rules by the names that the paper's tables have, and those that the product withdrew.
 from dris.core.select.draws import draw
 from dris.core.select.gate import NothingPassesError, canaries_needed
-from dris.core.select.gate_scores import CHOOSERS
+from dris.core.select.gate_scores import CHOOSERS, DETECTORS
 from dris.core.select.importance import Importance
 from dris.core.select.rules import RECOMMENDED, choose
 

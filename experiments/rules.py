@@ -8,12 +8,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dris import RULES as NAMED
-from dris import InputError, Rule
-from experiments.dris_internals import CHOOSERS, SMOOTHING
+from dris import SCORES, Dynamics, InputError, Rule, normalized_ranks
+from experiments.dris_internals import CHOOSERS, DETECTORS, SMOOTHING
 
 Ensemble = Literal["plain", "planted", "unseen", "product"]
 SHARES = (0.25, 0.5, 0.75)
+
+
+def margin_and_rank(dynamics: Dynamics) -> NDArray[np.float64]:
+    """The mean of an example's ranks by AUM and by mean rank, in (0, 1]; larger: looks right."""
+    by_margin, by_rank = SCORES["aum_mean"](dynamics), -SCORES["consensus"](dynamics)
+    return np.asarray((normalized_ranks(by_margin) + normalized_ranks(by_rank)) / 2)
+
+
+# Detectors that were tried beside the margin and not taken (docs/decisions/16-gated-default.md).
+DETECTORS["mean_rank"] = lambda dynamics: [-SCORES["consensus"](dynamics)]
+DETECTORS["margin_and_rank"] = lambda dynamics: [margin_and_rank(dynamics)]
 
 
 def _variant(title: str, **how: Any) -> Rule:

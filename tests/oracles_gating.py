@@ -27,17 +27,6 @@ def gated(detector, score, at, count, fill, ids, seed):
     return set(order[:count])
 
 
-def margin_and_rank(margin, mean_rank):
-    """The mean of two shares of examples at or below, ties counted half (plus half of oneself)."""
-
-    def rank(values, i):
-        below = sum(v < values[i] for v in values)
-        equal = sum(v == values[i] for v in values)
-        return (below + (equal + 1) / 2) / len(values)
-
-    return [(rank(margin, i) + rank(mean_rank, i)) / 2 for i in range(len(margin))]
-
-
 def class_balanced_counts(sizes, count):
     """One example from every class that has one left, over and over."""
     taken = [0] * len(sizes)

@@ -247,12 +247,6 @@ def test_every_detector_puts_a_wrong_label_below_a_right_one(name):
         assert (np.delete(score, 5) > score[5]).all()
 
 
-def test_the_combined_detector_equals_its_slow_version():
-    d = toy()
-    margin, rank, both = (DETECTORS[n](d)[0] for n in ("margin", "mean_rank", "margin_and_rank"))
-    assert both == pytest.approx(oracle.margin_and_rank(margin.tolist(), rank.tolist()))
-
-
 def test_early_margins_are_of_the_first_epochs_and_a_summary_has_but_the_sum():
     rng = np.random.default_rng(0)
     d = Dynamics.from_logits(rng.normal(size=(2, 9, 5, 3)), [0, 1, 2, 0, 1])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.scores.formulas import Score, aum_mean, consensus, el2n, random, rank_variance
+from dris.core.scores.formulas import Score, aum_mean, el2n, random, rank_variance
 from dris.core.scores.ranks import normalized_ranks
 from dris.core.streams import hashed_order, seed_for
 
@@ -39,22 +39,9 @@ def _first(dynamics: Dynamics, epochs: int) -> Dynamics:
     )
 
 
-def mean_rank(dynamics: Dynamics) -> Score:
-    """The negated consensus; larger: all proxies find the given label easy."""
-    return -consensus(dynamics)
-
-
-def margin_and_rank(dynamics: Dynamics) -> Score:
-    """The mean of an example's ranks by AUM and by mean rank, in (0, 1]; larger: looks right."""
-    by_margin = normalized_ranks(aum_mean(dynamics))
-    return np.asarray((by_margin + normalized_ranks(mean_rank(dynamics))) / 2)
-
-
 DETECTORS: dict[str, Callable[[Dynamics], list[Score]]] = {
     "early_margin": early_margins,
     "margin": lambda dynamics: [aum_mean(dynamics)],
-    "mean_rank": lambda dynamics: [mean_rank(dynamics)],
-    "margin_and_rank": lambda dynamics: [margin_and_rank(dynamics)],
 }
 """Larger = cleaner. A detector may come in several variants; the canaries pick the best."""
 
