@@ -45,7 +45,7 @@ $(FRAMEWORKS): $(STAMP)
 	@touch $@
 
 test-all: test $(BROWSER) $(FRAMEWORKS) ## the default suite, then slow tests, a real Chromium, the frameworks
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m slow tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m slow tests experiments
 	$(BIN)/python -m pytest -m browser tests/browser
 	$(BIN)/python -m pytest -m frameworks tests
 

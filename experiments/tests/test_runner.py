@@ -228,6 +228,7 @@ def test_one_worker_keeps_its_memory_as_each_of_many_does(tmp_path, monkeypatch)
     assert kept == [os.getpid()]
 
 
+@pytest.mark.slow
 def test_two_workers_write_the_same_bytes_as_one(finished, tmp_path):
     run(cells(), out=tmp_path, workspace=Workspace(tmp_path / "runs"), workers=2)
     assert record_bytes(tmp_path) == record_bytes(finished)

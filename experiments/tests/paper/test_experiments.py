@@ -16,11 +16,14 @@ from experiments.scales import SCALES
 
 pytest.importorskip("torch")
 OFF_THE_GRID = ("food", "online", "proxytypes", "smoothing", "synthetic")
+SLOW = ("beyond", "breakdown", "hybrid")  # seconds each; their like runs by default
+FAST = [name for name in EXPERIMENTS if name not in SLOW]
+RUN = [*FAST, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
 UNTESTED = {"waiting for seeds", "not testable at this scale"}
 OUTCOMES = {"reproduced", "contradicted", "undecided", *UNTESTED}
 
 
-@pytest.fixture(scope="module", params=EXPERIMENTS)
+@pytest.fixture(scope="module", params=RUN)
 def done(request, smoke):
     """An experiment and its records at smoke; cells that another has run are read back."""
     return experiment_of(request.param), smoke(request.param)
@@ -110,7 +113,7 @@ def test_claims_come_out_with_one_of_five_outcomes_and_evidence(done):
     assert len({claim.text for claim in claims}) == len(claims)
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", RUN)
 def test_no_claim_reads_the_accuracy_of_a_target_that_was_imputed(smoke, name):
     """Accuracies that would decide anything, of rows that all say they are guesses."""
     records, experiment = smoke(name), experiment_of(name)
@@ -156,7 +159,7 @@ def test_with_one_seed_no_claim_of_the_paper_is_decided(done):
 
 
 def test_tables_are_made_without_torch(smoke, tmp_path):
-    for name in EXPERIMENTS:
+    for name in FAST:
         write_records(smoke(name), tmp_path / f"{name}.json")
     code = (
         "import sys; sys.modules['torch'] = None\n"
@@ -168,10 +171,10 @@ def test_tables_are_made_without_torch(smoke, tmp_path):
         "    print(name, len(experiment_of(name).tables(records)))\n"
     )
     told = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path), *EXPERIMENTS],
+        [sys.executable, "-c", code, str(tmp_path), *FAST],
         capture_output=True,
         text=True,
         check=True,
         encoding="utf-8",
     )
-    assert told.stdout.split()[::2] == list(EXPERIMENTS)
+    assert told.stdout.split()[::2] == FAST

@@ -42,6 +42,9 @@ REAL = {
 }
 
 
+TRIED = [pytest.param(name, marks=pytest.mark.slow) if name == "keep" else name for name in REAL]
+
+
 @pytest.fixture(scope="module")
 def scale():
     proxies = Ensemble(("linear",), 3, SHALLOW, "linear", replace(SHALLOW, scored_epoch=8))
@@ -69,12 +72,12 @@ def honest(tmp_path_factory):
     return tmp_path_factory.mktemp("honest")
 
 
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("name", TRIED)
 def test_claims_reproduce_where_the_signal_is_real(name, scale, store, honest):
     assert reproduced(name, scale, honest, store) >= REAL[name]
 
 
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("name", TRIED)
 def test_shuffled_scores_take_the_claims_away(name, scale, store, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     for rule, score in list(SCORES.items()):
