@@ -10,14 +10,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from dris.core.errors import InputError
+from dris.core.files import write_atomically
 from dris.core.sanitize import from_json
-from dris.core.temporaries import remove_left, temporary_for
+from dris.core.temporaries import remove_left
 from dris.data.files import refuse_endless, writing
-from dris.data.writer import place_new
 from dris.review_app.worklist import FORMAT, Worklist
 
 MARK = "dris review"
@@ -71,12 +70,7 @@ class Journal:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -154,21 +148,9 @@ def _write_whole(handle: int, line: bytes) -> None:
 def _begin(path: Path, worklist: Worklist) -> None:
     """Create the file with its first line, whole or not at all."""
     target = Path(os.path.realpath(path))
-    temporary = temporary_for(target)
     with writing(path):
         remove_left(target.parent)
-        try:
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _AS_IS, 0o644)
-            try:
-                _write_whole(handle, _line({"file": MARK, "worklist": worklist.to_dict()}))
-            finally:
-                os.close(handle)
-            if os.path.lexists(target):  # an empty file, such as mktemp makes
-                temporary.replace(target)
-            else:
-                place_new(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_atomically(target, [_line({"file": MARK, "worklist": worklist.to_dict()})])
 
 
 def check_place(path: Path) -> None:

@@ -30,14 +30,9 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class ReviewResult:
-    """What came of a review.
+    """What came of a review: open cards `left`, new answers `imported`, and the files written.
 
-    Attributes:
-        answers: The file of answers.
-        left: Cards that nobody has answered.
-        imported: Answers of the imported file that were new.
-        corrections: What was changed in the corrected data; None where none was written.
-        files: The files that were written, the corrected data first.
+    `corrections` says what was changed in the corrected data, which is the first of the files.
     """
 
     answers: Path
@@ -208,8 +203,8 @@ def serve_review(
     title: str,
     who: str,
     finish: Finish,
-    port: int = 0,
-    open_browser: bool = True,
+    port: int,
+    open_browser: bool,
     tell: Callable[[str], None],
 ) -> None:
     """Serve until the process is ended; `tell` is called with the address once it is open."""

@@ -41,16 +41,11 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class RestLimit:
-    """How many of the labels that nobody has settled may be wrong, at most.
+    """How many of the labels that nobody has settled are wrong: `most`, with probability 1 - δ.
 
-    Attributes:
-        unsettled: Labels that nobody has settled: open suspects, and all that never looked wrong.
-        most: Upper limit on the wrong ones, with probability 1 - δ; open cards of the random
-            sample count as wrong.
-        hoped: The limit if the open cards of the sample turn out right.
-        checked: Cards of the sample that were answered.
-        sample: Cards of the sample in all.
-        wrong: Answered cards of the sample that were not called right.
+    Unsettled are open suspects and all labels that never looked wrong. Of the random `sample` some
+    were `checked`, of which `wrong` were not called right. Its open cards count as wrong; `hoped`
+    is the limit if they turn out right.
     """
 
     unsettled: int
@@ -246,13 +241,8 @@ class Cell:
 class CellState:
     """How far a cell is checked, and how many errors accepting the rest would make at most.
 
-    Attributes:
-        size: Suspects in the cell.
-        sample: How many of them have to be checked.
-        checked: How many of the sample are answered.
-        other: How many of these should have another label than the suggested one.
-        open: Members without an answer: those that would be accepted.
-        most: Upper limit on the open ones that would get a wrong label, with probability 1 - δ.
+    Of `size` suspects `sample` have to be `checked`; `other` should have another label than the
+    suggested one. Accepting the `open` ones makes at most `most` wrong, with probability 1 - δ.
     """
 
     size: int

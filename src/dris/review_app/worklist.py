@@ -93,9 +93,9 @@ class Worklist:
         sampled = np.zeros(len(held["positions"]), dtype=np.bool_)
         sampled[np.asarray(held["sampled"], dtype=np.int64)] = True
         arrays: dict[str, Any] = {name: np.asarray(held[name]) for name in _ARRAYS}
-        whole = [values for name, values in arrays.items() if _ARRAYS[name] is np.int64]
-        if any(values.size and values.dtype.kind not in "iu" for values in whole):
-            raise ValueError("the worklist counts with fractions")
+        for name, values in arrays.items():
+            if _ARRAYS[name] is np.int64 and values.size and values.dtype.kind not in "iu":
+                raise ValueError("the worklist counts with fractions")
         worklist = cls(
             **{**arrays, "sampled": sampled},
             rest=int(held["rest"]),

@@ -66,7 +66,7 @@ def _naming_killed(workers: int) -> Iterator[None]:
     try:
         yield
     except BrokenProcessPool:
-        fewer = "workers 1" if workers == 2 else f"fewer than {workers}, such as workers 1"
+        fewer = "`workers=1`" if workers == 2 else f"fewer than {workers}, such as `workers=1`"
         raise InputError(
             f"one of {workers} worker processes was killed, most likely since the memory of this "
             f"machine ran out; what is finished is kept, so do the same again with fewer workers "
