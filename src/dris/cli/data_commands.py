@@ -53,27 +53,11 @@ def clean(
     Example: dris clean people.csv --label income --id person
     """
     from dris.pipeline.verbs import clean as decide
-    from dris.report_page.outputs import output_names, write_outputs
 
-    data, shown = options.read(), names_in(columns)
-    options.check_files(
-        output_names(data, "clean", report=not no_report, scores=scores, columns=shown)
-    )
-    decision, proxies = options.decide(decide, data, fix=fix)
-    with options.writing() as writer:
-        files = write_outputs(
-            decision,
-            options.out,
-            report=not no_report,
-            scores=scores,
-            columns=shown,
-            title=options.title,
-            recipe=options.how_it_was_done(decision),
-            writer=writer,
-        )
-    _print_decision(options, decision, files[0])
-    options.output.say(f"wrote {_listed(files)}")
-    options.print_result(decision, proxies, files)
+    outputs = {"scores": scores, "report": not no_report, "columns": names_in(columns)}
+    run = options.run(decide, options.read(), outputs, fix=fix)
+    _print_decision(options, run.decision, run.files[0])
+    options.print_files(run)
 
 
 def _parameter(name: str, metavar: str | None = "X") -> object:
@@ -106,7 +90,6 @@ def prune(
     """
     from dris.pipeline.choice import check_rule
     from dris.pipeline.verbs import prune as decide
-    from dris.report_page.outputs import output_names, write_outputs
 
     if keep is None:
         raise InputError(
@@ -114,36 +97,15 @@ def prune(
             "dris clean drops only what looks wrong"
         )
     check_share(keep)
-    made = _rule(
-        rule,
-        beta=beta,
-        scaled=scaled,
-        epoch=epoch,
-        share=share,
-        detector=detector,
-        recall=recall,
-        chooser=chooser,
-        fill=fill,
-    )
+    parameters = (beta, scaled, epoch, share, detector, recall, chooser, fill)
+    made = _rule(rule, **dict(zip(PARAMETERS, parameters, strict=True)))
     data = options.read()
     planted = not options.records and options.canaries != "none"
     check_rule(made, keep, canaries=planted, n=len(data))
-    options.check_files(output_names(data, "prune", form=form, report=not no_report, scores=scores))
-    decision, proxies = options.decide(decide, data, keep=keep, rule=made)
-    with options.writing() as writer:
-        files = write_outputs(
-            decision,
-            options.out,
-            form=form,
-            report=not no_report,
-            scores=scores,
-            title=options.title,
-            recipe=options.how_it_was_done(decision),
-            writer=writer,
-        )
-    _print_decision(options, decision, files[0] if form == "data" else None)
-    options.output.say(f"wrote {_listed(files)}")
-    options.print_result(decision, proxies, files)
+    outputs = {"form": form, "scores": scores, "report": not no_report}
+    run = options.run(decide, data, outputs, keep=keep, rule=made)
+    _print_decision(options, run.decision, run.files[0] if form == "data" else None)
+    options.print_files(run)
 
 
 def weights(
@@ -161,27 +123,20 @@ def weights(
     """
     from dris.pipeline.decision import check_weighting
     from dris.pipeline.verbs import weights as decide
-    from dris.report_page.outputs import output_names, write_outputs
 
     check_weighting(rule, smoothing=smoothing, exponent=exponent)
-    data = options.read()
-    options.check_files(output_names(data, "weights", form=form))
     how = {"score": rule, "smoothing": smoothing, "exponent": exponent}
-    decision, proxies = options.decide(decide, data, **how)
-    with options.writing() as writer:
-        files = write_outputs(decision, options.out, form=form, writer=writer)
-    weighting = decision.weighting
+    run = options.run(decide, options.read(), {"form": form}, **how)
+    weighting, say = run.decision.weighting, options.output.say
     if weighting is None:
         raise InputError("nothing was weighted")
-    plan, say, drawn = weighting.importance, options.output.say, weighting.positions.size
-    say(f"{drawn:,} examples weighted by {rule}, {len(data) - drawn:,} canaries get 0")
+    plan, drawn = weighting.importance, weighting.positions.size
+    say(f"{drawn:,} examples weighted by {rule}, {len(run.decision) - drawn:,} canaries get 0")
     say(f"  effective size      {plan.effective_size:,.0f} (a full pass is worth as many)")
     say(f"  concentration size  {plan.concentration_size:,.0f} (carry the draws)")
     say(f"  largest weight      {plan.largest_weight:.3g}")
-    say(f"wrote {_listed(files)}")
     sizes = ("effective_size", "concentration_size", "largest_weight")
-    more = {"weighted_by": rule, **{name: getattr(plan, name) for name in sizes}}
-    options.print_result(decision, proxies, files, **more)
+    options.print_files(run, weighted_by=rule, **{name: getattr(plan, name) for name in sizes})
 
 
 def rules() -> None:
@@ -234,8 +189,3 @@ def _print_decision(options: DataOptions, decision: "Decision", kept: Path | Non
     elif decision.limit_says == "nothing":
         less = "" if decision.keep is None else "keep less, or "
         say(f"so     {less}{sample}")
-
-
-def _listed(files: list[Path]) -> str:
-    *first, last = map(str, files)
-    return f"{', '.join(first)} and {last}" if first else last

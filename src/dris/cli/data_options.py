@@ -5,8 +5,7 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
@@ -320,23 +319,37 @@ class DataOptions:
         named += [self.config] if self.config != self.out / f"{self.command}.toml" else []
         return Writer(force=self.force).reading(*named)
 
-    def check_files(self, names: list[str]) -> None:
-        """Refuse files that are there, before anything trains; make the folder."""
+    def run(
+        self,
+        verb: "Callable[..., Decision]",
+        data: "LabelledData",
+        outputs: Mapping[str, Any],
+        **how: Any,
+    ) -> "Run":
+        """Decide by a verb and write all outputs atomically, the recipe last.
+
+        Files that are there are refused before anything trains. A recipe that a person edited
+        stays; the last run's is replaced.
+        """
         from dris.core.files import make_folder
+        from dris.report_page.outputs import output_names, write_outputs
 
+        path, text = self.out / f"{self.command}.toml", self.recipe.encode()
+        names = output_names(data, self.command, **outputs)
         self.writer().refuse(*(self.out / name for name in names))
-        replace(self.writer(), force=True).refuse(self.out / f"{self.command}.toml")
+        own = replace(self.writer(), force=True)
+        own.refuse(path)
         make_folder(self.out)
-
-    @contextmanager
-    def writing(self) -> Iterator["Writer"]:
-        """Write all outputs atomically, the recipe last; one that a person edited stays."""
+        decision, proxies = self.decide(verb, data, **how)
+        recipe = self.how_it_was_done(decision)
         with self.writer().together() as writer:
-            yield writer
-            path, text = self.out / f"{self.command}.toml", self.recipe.encode()
+            files = write_outputs(
+                decision, self.out, title=self.title, recipe=recipe, writer=writer, **outputs
+            )
             # Killed here, a command that is done leaves nothing new.
             if not (path.is_file() and path.read_bytes() == text):
-                replace(self.writer(), force=True).write(path, [text])
+                own.write(path, [text])
+        return Run(decision, proxies, files)
 
     def how_it_was_done(self, decision: "Decision") -> dict[str, Any]:
         """How to do it again: what was read how, the settings, and what came of them."""
@@ -344,12 +357,21 @@ class DataOptions:
         imported = [str(path) for path in self.records or []]
         return {**decision.recipe(), "reading": asked, "imported": imported}
 
-    def print_result(
-        self, decision: "Decision", proxies: Mapping[str, int], files: list[Path], **more: Any
-    ) -> None:
-        """The decision and what was written, as JSON if that was asked for."""
-        values = {"command": self.command, **decision.to_dict(), **more}
-        self.output.result({**values, "proxies": proxies, "files": [str(path) for path in files]})
+    def print_files(self, run: "Run", **more: Any) -> None:
+        """Which files were written; as JSON, if that was asked for, the decision as well."""
+        files = [str(path) for path in run.files]
+        self.output.say(f"wrote {' and '.join(filter(None, (', '.join(files[:-1]), files[-1])))}")
+        values = {"command": self.command, **run.decision.to_dict(), **more}
+        self.output.result({**values, "proxies": run.proxies, "files": files})
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a command came to: the decision, how many proxies it took, the files written."""
+
+    decision: "Decision"
+    proxies: dict[str, int]
+    files: list[Path]
 
 
 def again() -> str:
