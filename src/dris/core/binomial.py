@@ -1,11 +1,11 @@
-"""Exact chances of the binomial distribution, without SciPy, which takes longer to import."""
+"""Exact binomial probabilities without SciPy, which is slow to import."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 
 def chances_of(trials: int, p: float) -> NDArray[np.float64]:
-    """P(X = k) for k = 0..trials, X hits in `trials` at chance p in (0, 1), to about 1e-12.
+    """P(X = k) for k = 0..trials, where X ~ Binomial(trials, p), 0 < p < 1; exact to about 1e-12.
 
     Built up from exact ratios of neighbours and normalised by their sum.
     """
@@ -21,5 +21,5 @@ def at_most(trials: int, p: float) -> NDArray[np.float64]:
 
 
 def at_least(trials: int, p: float) -> NDArray[np.float64]:
-    """P(X ≥ k) for k = 0..trials: small ones from their own terms, not as a rest of 1."""
+    """P(X ≥ k) for k = 0..trials, small ones summed from their own terms."""
     return at_most(trials, 1 - p)[::-1]

@@ -1,4 +1,4 @@
-"""How a value shows itself in a notebook: a few plain lines of HTML, every text escaped."""
+"""How a value shows itself in a notebook: a few lines of HTML, all text escaped."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -11,7 +11,7 @@ def plain_html(
     header: Sequence[str] = (),
     rows: Iterable[Sequence[str]] = (),
 ) -> str:
-    """A title, names with their values, and below them a small table where there is one."""
+    """A title, names with values, and optionally a small table below."""
     lines = "".join(f"<tr><th>{escape(n)}</th><td>{escape(v)}</td></tr>" for n, v in pairs)
     text = f"<b>{escape(title)}</b><table>{lines}</table>"
     if header:

@@ -1,4 +1,4 @@
-"""What others wrote, as it is shown: nothing that a terminal would act on comes through.
+"""Foreign text made safe to show: nothing that a terminal or a spreadsheet would act on.
 
 File names, labels, columns and stores are foreign; a line break, a colour or a mark that turns the
 reading direction in one of them must not pass for what dris says.
@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 
 def from_json(text: str | bytes) -> Any:
-    """What JSON holds; brackets within brackets past all use are an error like any other damage.
+    """Parse JSON; nesting that is too deep is a `ValueError` like any other damage.
 
     >>> from_json('{"a": 1}')
     {'a': 1}
@@ -26,7 +26,7 @@ def from_json(text: str | bytes) -> Any:
 
 
 def printable(text: object, *, lines: bool = False) -> str:
-    r"""The text with all that is not plainly seen as an escape; with `lines` breaks may stay.
+    r"""The text with everything unprintable escaped; `lines` keeps line breaks.
 
     >>> printable("a\x1b[31mb\nc"), printable("a\nb", lines=True)
     ('a\\x1b[31mb\\nc', 'a\nb')
@@ -44,12 +44,12 @@ _FORMULA = ("=", "+", "-", "@", "'", "\t", "\r", "\n")  # how a cell that is com
 
 
 def guarded(text: str) -> str:
-    """With an apostrophe in front where a spreadsheet could see a formula, as the page does."""
+    """The text, with an apostrophe in front where a spreadsheet could see a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def guarded_cell(text: str) -> str:
-    """A cell of somebody's data, guarded unless it is a plain number, which nothing computes.
+    """A cell of somebody's data, guarded unless it is a plain number.
 
     >>> guarded_cell("-0.25"), guarded_cell("-1+1"), guarded_cell("+3,5e2")
     ('-0.25', "'-1+1", '+3,5e2')
@@ -75,5 +75,5 @@ class Printable:
 
 
 def under(stream: Any) -> Any:
-    """The stream itself, for what draws with escapes of its own."""
+    """The stream below `Printable`, for what writes its own escapes."""
     return stream.under if isinstance(stream, Printable) else stream

@@ -1,4 +1,4 @@
-"""Named random streams and order-free tie-breaking: no draw depends on another's presence."""
+"""Named random streams and order-free tie-breaking: no draw depends on another."""
 
 import hashlib
 
@@ -32,9 +32,9 @@ def seed_for(seed: int, *names: str | int) -> int:
 
 
 def hashed_order(ids: NDArray[np.generic], seed: int) -> NDArray[np.uint64]:
-    """One 64-bit hash of (seed, id) per example: random-looking, the same wherever it stands.
+    """One 64-bit hash of (seed, id) per example, whatever its position.
 
-    Ties between scores are broken by this, so the order of a file never decides.
+    It breaks ties between scores, so that the order of a file never decides.
 
     >>> a, b = hashed_order(np.array([7, 8]), seed=0), hashed_order(np.array([8, 7]), seed=0)
     >>> bool((a == b[::-1]).all())

@@ -21,7 +21,7 @@ _PREFIX = "dris-"
 
 
 def temporary_for(path: Path) -> Path:
-    """A hidden name beside `path` that nothing has."""
+    """An unused hidden name beside `path`."""
     return path.with_name(f".{path.name}.{_drawn()}.tmp")
 
 
@@ -35,7 +35,7 @@ def temporary_folder(where: Path | None = None, prefix: str = _PREFIX) -> Iterat
 
 @contextmanager
 def temporary_place(where: Path | None = None, prefix: str = _PREFIX) -> Iterator[Path]:
-    """A name for a file or a folder that goes at the end, as does what killed processes left."""
+    """An unused name, removed at the end together with what killed processes left."""
     parent = Path(tempfile.gettempdir()) if where is None else where
     remove_left(parent, prefix)
     path = parent / f"{prefix}{_drawn()}"
@@ -46,7 +46,7 @@ def temporary_place(where: Path | None = None, prefix: str = _PREFIX) -> Iterato
 
 
 def remove_left(folder: Path, prefix: str = ".") -> None:
-    """Remove what begins so, has a name drawn here, and is of a process that is no more."""
+    """Remove what has this prefix, a name drawn here, and a process that has ended."""
     with suppress(OSError):  # a folder that cannot be listed has nothing for us
         for name in os.listdir(folder):
             if name.startswith(prefix) and is_left(name):
@@ -54,7 +54,7 @@ def remove_left(folder: Path, prefix: str = ".") -> None:
 
 
 def is_left(name: str) -> bool:
-    """Whether a process of this machine that is no more drew this name."""
+    """True if the name was drawn by a process of this machine that has ended."""
     match = _LEFT.fullmatch(name)
     return match is not None and match[1] == _machine() and not _lives(int(match[2], 16))
 
@@ -69,7 +69,7 @@ def _machine() -> str:
 
 
 def _lives(pid: int) -> bool:
-    """Whether there is such a process; where the system cannot be asked harmlessly, yes."""
+    """True if the process exists, or if the system cannot be asked."""
     if os.name != "posix" or pid == os.getpid():
         return True
     try:

@@ -122,7 +122,7 @@ def count_of(fraction: Any, n: int, name: str = "fraction") -> int:
 
 
 def part_of(share: Any, n: int, name: str) -> int:
-    """⌊share · n⌋ exactly as written, where none and all are fine answers too."""
+    """⌊share · n⌋ exactly as written; none and all are allowed."""
     value = exact(share, name)
     if not 0 <= value <= 1:
         raise InputError(f"{name} must be in [0, 1], got {share}")
@@ -130,7 +130,7 @@ def part_of(share: Any, n: int, name: str) -> int:
 
 
 def check_count(value: Any, name: str, at_least: int, at_most: int | None = None) -> int:
-    """A whole number that is not too small, nor too large; True and 3.0 are not counts."""
+    """A whole number within limits; True and 3.0 are not counts."""
     if isinstance(value, bool | np.bool_):
         raise InputError(f"{name} must be a whole number, got {value}")
     try:

@@ -1,4 +1,4 @@
-"""Canaries that fell on wrong labels: how many of them do not count, at most.
+"""An upper limit on the canaries that do not count because they fell on wrong labels.
 
 A canary on a label that was already wrong may have been given its true label back. It is then a
 clean example: it must not be counted among the corrupted that were seen to be kept out.
@@ -13,7 +13,7 @@ from dris.core.noise.canaries import Canaries, Certifying
 
 
 def most_uncounted(part: Certifying, corrupted: int, delta: float) -> int:
-    """The most certifying canaries that do not count, when `corrupted` given labels are wrong.
+    """Largest plausible number of certifying canaries that do not count.
 
     >>> from dris.core.noise.canaries import plant_canaries
     >>> labels = np.arange(10_000) % 2
@@ -26,7 +26,7 @@ def most_uncounted(part: Certifying, corrupted: int, delta: float) -> int:
 
 
 def most_covered(canaries: Canaries, corrupted: int, delta: float) -> int:
-    """The most wrong given labels, of `corrupted`, on which a canary was planted."""
+    """Largest plausible number of the `corrupted` labels on which a canary was planted."""
     return _landed_limit(canaries, canaries.positions, corrupted, 1.0, delta)
 
 

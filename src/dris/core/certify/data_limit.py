@@ -1,4 +1,4 @@
-"""How many given labels are wrong, at most: from how low a detector scores the canaries.
+"""An upper limit on the wrong labels in the data, from how low a detector scores the canaries.
 
 Take any cut. Wrong labels below it are at most the A examples there. Wrong labels above it can
 be limited as in a subset: by the canaries above it. Both together limit them all, at each cut;
@@ -44,7 +44,7 @@ class CorruptionLimit:
 
     @property
     def vacuous(self) -> bool:
-        """Whether nothing was learned beyond the assumption."""
+        """True if nothing was learned beyond the assumption."""
         return bool(np.isnan(self.cut))
 
     def to_dict(self) -> dict[str, Any]:

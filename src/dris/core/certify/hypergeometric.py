@@ -1,4 +1,4 @@
-"""How many marked items a sample without replacement leaves unseen: one exact upper limit.
+"""An exact upper limit on the marked items in a population, from a sample without replacement.
 
 An audit checks n of a subset's examples; canaries are a known sample of all corrupted labels.
 Both ask the same: from what a random sample shows, how many are there in all?
@@ -15,7 +15,7 @@ _ROUNDING = 1 - 1e-9  # a chance that equals δ must not fall below it by roundi
 
 @lru_cache(maxsize=100_000)
 def chance_of_at_most(seen: int, *, total: int, marked: int, drawn: int) -> float:
-    """P(X ≤ seen) when `drawn` of `total` items are drawn blindly and X of `marked` are hit.
+    """P(X ≤ seen), where X is how many of the `marked` items are among `drawn` of `total`.
 
     Exact to about 1e-12, relative, for totals up to 10^8: probabilities are built up from exact
     ratios of neighbours and normalised by their sum, so that no large factorials cancel.
@@ -43,13 +43,13 @@ def chance_of_at_most(seen: int, *, total: int, marked: int, drawn: int) -> floa
 
 
 def plausible(seen: int, *, total: int, marked: int, drawn: int, delta: float) -> bool:
-    """Whether so few marked items seen, or fewer, had a chance of at least δ."""
+    """True if seeing at most this many marked items had a probability of at least δ."""
     chance = chance_of_at_most(seen, total=total, marked=marked, drawn=drawn)
     return chance >= delta * _ROUNDING
 
 
 def most_marked(seen: int, *, total: int, drawn: int, delta: float) -> int:
-    """The largest number of marked items that would show at most `seen` with chance ≥ δ.
+    """The largest number of marked items for which P(X ≤ seen) ≥ δ.
 
     The number truly marked exceeds it with probability at most δ: were there more, a sample
     this poor would have had a chance below δ. Bisection, for P(X ≤ seen) falls as more items

@@ -1,4 +1,4 @@
-"""The certificate protocol, once: from a subset as it was chosen to the limits on what is used.
+"""The certificate protocol: from the subset as chosen to the limits on what is used.
 
 Whoever chooses is blind to the certifying canaries; what is used are the chosen without canaries,
 and maybe some of the canaries' own rows. The chance δ that a limit fails is split here, nowhere

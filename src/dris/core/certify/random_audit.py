@@ -1,4 +1,4 @@
-"""A person checks a few random examples; an exact limit on all of them follows, unconditionally."""
+"""A person checks a random sample; the limit on all labels that follows needs no assumption."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -29,7 +29,7 @@ class AuditLimit:
 
     @property
     def share_after(self) -> float:
-        """The same once the wrong ones found are dropped (0 when nothing else is left)."""
+        """The same after the wrong ones have been dropped; 0 if nothing is left."""
         return (self.limit - self.wrong) / max(1, self.size - self.wrong)
 
     def to_dict(self) -> dict[str, Any]:
@@ -44,10 +44,9 @@ class AuditLimit:
 
 
 def draw_audit(subset: Subset, n: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw n positions of the subset to check, all alike, in random order.
+    """Draw n positions of the subset uniformly, in random order.
 
-    How many to check has to be settled before the first is seen: who stops when the verdicts
-    look good has no limit.
+    Fix n before looking at the first: stopping when the answers look good voids the limit.
     """
     count = check_count(n, "n", at_least=1)
     if count > len(subset):
@@ -80,9 +79,9 @@ def audit_limit(*, size: int, checked: int, wrong: int, delta: float = 0.05) -> 
 def audit_size(
     *, size: int, share: float, delta: float = 0.05, expected_wrong: int = 0
 ) -> int | None:
-    """How many to check for a limit of at most `share`, if so many turn out wrong.
+    """How many to check for a limit of at most `share`, if `expected_wrong` turn out wrong.
 
-    None when even checking every example would not do, for too many are wrong.
+    None if too many are wrong even when every example is checked.
 
     >>> audit_size(size=12_500, share=0.02)
     147

@@ -59,7 +59,7 @@ class Certificate:
 
     @property
     def vacuous(self) -> bool:
-        """Whether nothing at all is certified (the tighter bound decides: it is never weaker)."""
+        """True if nothing is certified, even by the tighter bound."""
         return self.tight.threshold_vacuous and self.tight.floor_vacuous
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How many wrong labels are left in a subset, from how many canaries got into it."""
+"""An upper limit on the wrong labels in a subset, from how many canaries got into it."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -40,7 +40,7 @@ class ContaminationLimit:
 
     @property
     def vacuous(self) -> bool:
-        """Whether this was known without any canary: all that are wrong may be in the subset."""
+        """True if it says no more than was known without canaries."""
         return self.wrong >= min(self.corrupted, self.left) > 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def widest(limits: Iterable[ContaminationLimit]) -> ContaminationLimit:
 
 
 def _both(passed: int, canaries: int, corrupted: int, delta: float) -> int:
-    """r_U: wrong labels of both kinds in the subset; all of them if no canary is left to tell."""
+    """r_U, wrong labels in the subset, canaries included; all of them if no canary counts."""
     if canaries <= passed:
         return passed + corrupted
     return most_marked(passed, total=canaries + corrupted, drawn=canaries, delta=delta)

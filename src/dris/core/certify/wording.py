@@ -1,4 +1,4 @@
-"""A certificate in words: a verdict, a table of both radii, and what else is to be said."""
+"""A certificate in words: the verdict, a table of both radii, and the conditions."""
 
 from collections.abc import Callable
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""What each proxy thought of each example, epoch by epoch: where training and deciding meet.
+"""What each proxy thought of each example, epoch by epoch: training makes it, deciding reads it.
 
 In reading order: `dynamics` (the noun `Dynamics`), `columns` (what is recorded), `trajectories`
 (from logits to columns), `merge` (proxies trained apart), `best_epoch` (which to score),

@@ -95,7 +95,7 @@ def read_arrays(
 
 
 def is_sealed(path: Path) -> bool:
-    """Whether a file begins as those that `write_arrays` writes; it may be damaged all the same."""
+    """True if a file begins like one of `write_arrays`; it may still be damaged."""
     if not path.is_file():
         return False
     try:

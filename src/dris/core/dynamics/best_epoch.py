@@ -1,4 +1,4 @@
-"""The epoch that scores should look at: where examples that nobody trained on are judged best."""
+"""The epoch to score: the one with the best out-of-fold loss."""
 
 from dataclasses import replace
 
@@ -10,10 +10,10 @@ from dris.core.errors import InputError
 
 
 def best_epoch(dynamics: Dynamics) -> int:
-    """The epoch of the smallest mean loss out of fold, over all proxies and examples.
+    """The epoch with the smallest mean out-of-fold loss over all proxies and examples.
 
-    Later epochs learn wrong labels by heart; earlier ones have not learned the right ones. Of
-    equal epochs the first. Needs values out of fold at every epoch.
+    Later epochs memorise wrong labels; earlier ones have not learned the right ones. Of equal
+    epochs the first. Needs out-of-fold values at every epoch.
 
     >>> outside = Dynamics.from_arrays(loss=[[[2.0, 2.0], [1.0, 1.0], [3.0, 0.0]]])
     >>> best_epoch(Dynamics(outside.columns, outside.ids, outside.epochs, 1, out_of_fold=outside))
@@ -30,9 +30,9 @@ def best_epoch(dynamics: Dynamics) -> int:
 
 
 def held_from(dynamics: Dynamics, epoch: int, last: int) -> Dynamics:
-    """As if nothing had been trained after an epoch: it stands for all later ones up to `last`.
+    """Repeat an epoch for all later ones up to `last`, as if training had stopped there.
 
-    So proxies that are each at their best at another epoch can be looked at together.
+    Proxies with different best epochs can then be merged.
 
     >>> d = Dynamics.from_arrays(loss=[[[3.0], [1.0], [2.0]]])
     >>> held_from(d, 2, 4).loss.tolist(), held_from(d, 2, 4).scored_epoch

@@ -63,7 +63,7 @@ def checked_column(name: str, value: ArrayLike) -> Column:
 
 
 def refuse_not_finite(a: Column, name: str) -> None:
-    """Stop at the first NaN or infinity and say where it stands."""
+    """Raise at the first NaN or infinity, naming its place."""
     bad = first_not_finite(a)
     if bad is None:
         return

@@ -1,4 +1,4 @@
-"""What each proxy thought of each example, epoch by epoch: where training and deciding meet.
+"""What each proxy thought of each example, epoch by epoch: training makes it, deciding reads it.
 
 Whatever trains makes a `Dynamics`, whatever decides reads one. Axes everywhere: proxy, epoch,
 example. A score asks for two things only: `snapshot(column)`, the (K, N) values at the scored
@@ -215,7 +215,7 @@ class Dynamics:
 
     @property
     def correct(self) -> Column:
-        """Whether the prediction was the given label, as (proxy, epoch, example)."""
+        """True where the prediction was the given label, as (proxy, epoch, example)."""
         return self.column("correct")
 
     @property
@@ -225,7 +225,7 @@ class Dynamics:
 
     @property
     def is_summary(self) -> bool:
-        """Whether only the scored epoch and the totals are held."""
+        """True if only the scored epoch and the totals are held."""
         return self.stored_totals is not None
 
     def column(self, name: str) -> Column:
@@ -243,7 +243,7 @@ build the Dynamics from logits or probabilities, or pass margin=
         return self.columns[name]
 
     def unseen(self) -> "Dynamics":
-        """The values out of fold, or an error saying how to get them.
+        """The out-of-fold values, or an error saying how to get them.
 
         >>> Dynamics.from_losses(np.eye(2)).unseen()
         Traceback (most recent call last):

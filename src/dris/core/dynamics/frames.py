@@ -1,4 +1,4 @@
-"""Columns as a frame of pandas or polars, whichever is asked for and installed."""
+"""Columns as a pandas or polars frame."""
 
 import importlib
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ FrameKind = Literal["pandas", "polars"]
 
 
 def frame_of(columns: Mapping[str, NDArray[Any]], kind: FrameKind = "pandas") -> Any:
-    """Columns of equal length as a `DataFrame` of the library that is named."""
+    """Columns of equal length as a `DataFrame` of pandas or polars."""
     if kind not in ("pandas", "polars"):
         raise InputError(f"kind must be pandas or polars, got {kind!r}")
     try:
@@ -24,7 +24,7 @@ def frame_of(columns: Mapping[str, NDArray[Any]], kind: FrameKind = "pandas") ->
 
 
 def long_columns(columns: Mapping[str, NDArray[Any]], **marks: NDArray[Any]) -> dict[str, Any]:
-    """(proxy, epoch, example) values as columns of K·E·N rows beside what marks them.
+    """(proxy, epoch, example) values as columns of K·E·N rows, beside the names along each axis.
 
     Each mark lies along one axis, in their order.
     """

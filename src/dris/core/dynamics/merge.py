@@ -1,4 +1,4 @@
-"""Joining proxies that were trained apart into one `Dynamics`."""
+"""Join proxies that were trained separately into one `Dynamics`."""
 
 from collections.abc import Sequence
 from dataclasses import replace

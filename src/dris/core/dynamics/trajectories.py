@@ -1,4 +1,4 @@
-"""From logits to what is recorded of them, and the running sums over epochs."""
+"""From logits to the recorded columns, and running sums over epochs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Column = NDArray[Any]
 def trajectories_of(logits: NDArray[Any], labels: NDArray[np.int64]) -> dict[str, Column]:
     """Loss, margin, correctness and error norm from logits (..., N, C) and labels (N,).
 
-    Worked out in float64 and kept in the precision of the logits.
+    Computed in float64, kept in the precision of the logits.
 
     >>> out = trajectories_of(np.array([[0.0, 0.0]]), np.array([1]))
     >>> float(out["loss"][0].round(4)), float(out["error_norm"][0].round(4))

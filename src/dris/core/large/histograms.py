@@ -1,4 +1,4 @@
-"""Histograms of keys that add: counted shard by shard, merged in any order, refined where heavy.
+"""Histograms that add up: counted shard by shard, merged in any order, refined where heavy.
 
 A `Grid` cuts ranges of keys into cells, a `Histogram` says for each cell that is not empty how
 many keys fell into it and which were the smallest and the largest. A cell whose smallest is its
@@ -114,7 +114,7 @@ class Counter:
         self._low, self._high = np.empty(size, dtype=dtype), np.empty(size, dtype=dtype)
 
     def add(self, keys: Keys) -> None:
-        """Count the keys that lie in the grid, and pass over the others."""
+        """Count the keys that lie in the grid; ignore the others."""
         if keys.dtype != self._grid.low.dtype:
             raise InputError(f"keys must be {self._grid.low.dtype}, got {keys.dtype}")
         ordered = self._grid.inside(np.sort(keys))
@@ -136,7 +136,7 @@ class Counter:
 
 
 def merge_histograms(*histograms: Histogram) -> Histogram:
-    """The histogram of all keys together, of histograms on one grid; no order of them matters."""
+    """The histogram of all keys, from histograms on one grid in any order."""
     cells = np.concatenate([h.cells for h in histograms])
     order = np.argsort(cells, kind="stable")
     cells = cells[order]

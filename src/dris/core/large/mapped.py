@@ -1,4 +1,4 @@
-"""Large arrays in a file without a name, whose memory can be handed back and read again.
+"""Large arrays in unnamed files, whose memory can be released and read again.
 
 What a training does not look at need not be held beside what it does: a million rows of features
 that were read are not touched again while proxies learn from standardised ones.
@@ -18,11 +18,11 @@ _SPARE = 3  # times the size that must be free on the disk
 
 
 class _Own(mmap.mmap):
-    """A file of ours: what is written to it stays when its pages are let go."""
+    """A file of ours: what was written stays when its pages are released."""
 
 
 def roomy(shape: tuple[int, ...], dtype: Any, *, large: int | None = None) -> NDArray[Any]:
-    """An array to be filled: in memory, or, where large, in a file that goes with it.
+    """An array to be filled: in memory, or in an unnamed file if it is large.
 
     In memory too where the temporary folder has no room, or the system cannot promise it any.
     `large` is the bytes from which it goes into a file, if others than usual.
@@ -42,7 +42,7 @@ def roomy(shape: tuple[int, ...], dtype: Any, *, large: int | None = None) -> ND
 
 
 def let_go(x: Any) -> None:
-    """Hand back the memory of an array in a file of ours; its values are read again when asked for.
+    """Release the memory of an array in a file; its values are read again when needed.
 
     That is what `roomy` made, and files mapped to be read only, of which nothing can be lost.
     Nothing happens to any other array.

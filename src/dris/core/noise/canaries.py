@@ -25,7 +25,7 @@ DROPPED = "canaries_dropped"  # the parameter that names the kinds no longer in 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Canaries:
-    """Planted labels, and the record of what was planted where; show the proxies `planted` only."""
+    """Labels with canaries, and the record of which were planted; proxies train on `planted`."""
 
     planted: Labels  # the labels to train proxies on, read-only
     given: Labels  # the labels as they were, read-only
@@ -86,7 +86,7 @@ class Canaries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choosing:
-    """The canaries by which things are chosen. No certificate accepts them."""
+    """The canaries to choose by. No certificate accepts them."""
 
     positions: Labels
     canaries: Canaries
@@ -101,7 +101,7 @@ class Certifying:
 
 
 def check_certifying(part: object) -> Certifying:
-    """The certifying part itself; canaries that may have been chosen by are refused."""
+    """The certifying part itself; any other canaries are refused."""
     if not isinstance(part, Certifying):
         raise InputError(
             f"certificates need the certifying canaries, got {type(part).__name__}: what chose "
@@ -113,7 +113,7 @@ def check_certifying(part: object) -> Certifying:
 
 
 def without_canaries(subset: Subset, canaries: Canaries) -> Subset:
-    """The subset less every canary, choosing and certifying: what may be trained on."""
+    """The subset without any canary: what may be trained on."""
     if subset.total != canaries.given.size:
         raise InputError(
             f"subset and canaries must be of one data set, got {subset.total} and "
@@ -242,7 +242,7 @@ class _Task:
         return count
 
     def draw(self, places: Mask) -> Labels:
-        """As many of the places as there are canaries to plant, all alike."""
+        """Draw the canaries' places uniformly among these."""
         count = self.count()
         if places.sum() < count:
             raise InputError(
@@ -353,7 +353,7 @@ ATTACKERS: dict[str, str] = {
 
 
 def conditions(part: Certifying) -> tuple[str, ...]:
-    """What every statement from these canaries rests on, as sentences."""
+    """What every statement from these canaries assumes, as sentences."""
     kind = part.canaries.kind
     return (
         f"the {kind} attacker is the true one ({ATTACKERS[kind]}), or wrong labels get past the "

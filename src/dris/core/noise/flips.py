@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyLabels:
-    """Labels as given and as they truly are; only evaluation may look at the true ones.
+    """Given and true labels; only evaluation may look at the true ones.
 
     >>> noisy = NoisyLabels(np.array([0, 1, 1]), np.array([0, 1, 0]), {"kind": "by hand"})
     >>> noisy.flipped.tolist(), round(noisy.rate, 3)

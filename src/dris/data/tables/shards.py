@@ -94,9 +94,9 @@ def open_shards(
     id: str | None = None,
     losses: Sequence[str] = (),
 ) -> tuple[Shard, ...]:
-    """The shards that are meant: files, patterns such as "part-*.parquet", or a folder of them.
+    """Open the shards: files, patterns such as "part-*.parquet", or a folder of them.
 
-    All must have one schema. `id` is the column "id" when there is one and nothing was said;
+    All must have one schema. `id` is the column "id" by default, if there is one;
     `losses` are loss_0, loss_1, ... or else the column of vectors "losses".
     """
     files = files_of(paths)
@@ -179,7 +179,7 @@ def _is_vector(kind: Any) -> bool:
 
 
 def _width(files: Sequence[Path], name: str) -> int:
-    """The length of the first vector; every other is held against it while it is read."""
+    """The length of the first vector; the others are checked against it as they are read."""
     for path in files:
         for piece in read_pieces(path, [name]):
             if len(piece[name]):

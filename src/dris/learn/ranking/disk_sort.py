@@ -41,7 +41,7 @@ class Buckets:
 
 
 def make_buckets(table: RankTable, proxy: int = 0, most: int = BUCKET) -> Buckets:
-    """Cells gathered into buckets of at most `most` losses and one cell, or of one value."""
+    """Gather cells into buckets of at most `most` losses and one cell, or of one value."""
     leaves = table.leaves()
     alone = ~leaves.mixed & (leaves.counts > most)
     group = np.cumsum(np.where(alone, 0, leaves.counts)) // most

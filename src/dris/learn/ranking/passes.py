@@ -1,4 +1,4 @@
-"""Passes over shards: tasks run anywhere, each leaving a file; histograms counted and merged."""
+"""Passes over shards: tasks that run anywhere and leave a file each; histograms, merged."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ Histograms = dict[int, Histogram]  # by proxy
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """Where a job keeps what its passes leave, and how their tasks are run.
+    """Where the passes keep their files, and how their tasks are run.
 
     Tasks hand results over through files in `work` alone: any process that sees the folder and
     the shards may run one, and one whose file is there already need not run again.
@@ -66,7 +66,7 @@ class Passes:
 
 
 def count_levels(passes: Passes, *, bits: int) -> int:
-    """Count all losses, then those in heavy cells again and again until none is; how often."""
+    """Count all losses, then refine the heavy cells until none is left; how many levels it took."""
     shards = passes.shards
     key = np.dtype(f"u{np.dtype(shards[0].kind).itemsize}")
     grids = dict.fromkeys(range(shards[0].proxies), Grid.whole(key, bits=bits))

@@ -90,7 +90,7 @@ def rank_shards(
     engine: Engine | str = "local",
     progress: Progress | None = None,
 ) -> Ranked:
-    """Rank variance and mean rank of Parquet shards of losses, in memory that N does not change.
+    """Rank variance and mean rank of losses in Parquet shards, in memory independent of N.
 
     Larger rank variance: the proxies disagree more. Ranks come from histograms, and how far they
     may be off is read off these and written into every shard; with `exact` they come from a sort
@@ -224,7 +224,7 @@ def _refuse_others(folder: Path, plan: bytes, writer: Writer, *, force: bool) ->
 
 
 def _begin(folder: Path, plan: bytes, writer: Writer, *, force: bool) -> None:
-    """Go on with this plan, or begin anew; what a killed process left goes."""
+    """Continue with this plan, or begin anew; what a killed process left is removed."""
     remove_left(folder)
     if force or not _is_known(folder, plan):
         empty_scratch(folder / WORK)
