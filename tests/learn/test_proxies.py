@@ -272,7 +272,7 @@ def test_naive_bayes_ignores_its_seed_and_is_sent_away_with_the_remedy(n):
 
 
 def test_linear_models_that_converged_to_one_solution_are_sent_to_the_bag_too():
-    x, y = data(600, apart=8)
+    x, y = data(300, apart=8)
     more = {"proxies": 2, "epochs": 40, "model": "sgd_log", "workers": 1}
     with pytest.raises(InputError, match=r"ranks the losses alike .* bag it"):
         train_proxies(x, y, **more)

@@ -19,7 +19,7 @@ from dris.learn.recipe import PAPER_RHO_REFERENCE, Recipe
 from dris.learn.sampling.feeds import Draws, Fixed, Online, losses_of
 from dris.learn.sampling.plans import Plan, Score, Seen, plan_named
 from dris.learn.store.run_store import Store, fingerprint
-from dris.learn.targets import checked_job, counted
+from dris.learn.targets import counter, make_job
 from dris.learn.trainers.job import Data, Job
 from dris.learn.trainers.registry import check_model, describe_model, one_thread, trainer_of
 from dris.learn.trainers.schedules import Passes, Positions
@@ -100,7 +100,7 @@ def train_online(
     >>> run.status, run.log[0].sampled.concentration_size < 64
     ('finished', True)
     """
-    job, data = checked_job(
+    job, data = make_job(
         check_network(model),
         x,
         y,
@@ -151,7 +151,7 @@ def train_online(
     }
     draws = Draws(name, kind, exponent, clip, every, job.recipe.batch_size, job.seed, alarm, rescue)
     feed = Online(draws, seen, pool, data.y, marked, how)
-    return follow(job, data, feed, store, counted(progress, job.recipe.stop))
+    return follow(job, data, feed, store, counter(progress, job.recipe.stop))
 
 
 def _leave_out(held: Positions, n: int) -> Positions:

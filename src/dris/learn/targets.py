@@ -76,7 +76,7 @@ def train_target(
     >>> train_target(SGDClassifier(), x, y, [0, 1], epochs=5, batch_size=2, test=(x, y))
     TargetRun(finished after 5 epochs, accuracy 100.0 %)
     """
-    job, data = checked_job(
+    job, data = make_job(
         model, x, y, epochs, batch_size, recipe, seed, classes, test, standardize, device
     )
     trainer_of(job.model).refuse_steps(job.model)
@@ -100,7 +100,7 @@ def train_target(
     }
     sampled = Sampled(None, float(size), 1.0, size, mass, unbiased=size == len(data.y))
     feed = Fixed(parity, sampled, how)
-    return follow(job, data, feed, store, counted(progress, job.recipe.stop), course=course)
+    return follow(job, data, feed, store, counter(progress, job.recipe.stop), course=course)
 
 
 def step_batches(
@@ -117,7 +117,7 @@ def step_batches(
         yield from parity.batches(epoch)
 
 
-def checked_job(
+def make_job(
     model: Any,
     x: Any,
     y: ArrayLike,
@@ -146,7 +146,7 @@ def checked_job(
     return job, Data(inputs, labels, *check_test(test, inputs))
 
 
-def counted(progress: Progress | None, total: int) -> Callable[[], None]:
+def counter(progress: Progress | None, total: int) -> Callable[[], None]:
     """A tick that tells `progress` how many of `total` epochs are done."""
     done = 0
 

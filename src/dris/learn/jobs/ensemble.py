@@ -45,7 +45,7 @@ def join_proxies(jobs: Sequence[Job], results: Sequence[Trained], data: Data) ->
     if missing:
         warnings.warn(
             f"{len(parts)} of {len(parts) + len(missing)} proxies finished; {'; '.join(told)}",
-            stacklevel=3,
+            stacklevel=4,
         )
         dynamics = replace(dynamics, provenance={**dynamics.provenance, "missing": told})
     return dynamics

@@ -21,7 +21,7 @@ def check_inputs(x: Any) -> Any:
             )
         return x
     if hasattr(x, "tocsr"):
-        return _checked_sparse(x)
+        return _check_sparse(x)
     a = np.asarray(x)
     if a.dtype.kind not in "fiub":
         raise InputError(f"x must be numbers, got {a.dtype}; encode text and categories first")
@@ -40,7 +40,7 @@ def check_inputs(x: Any) -> Any:
     return a
 
 
-def _checked_sparse(x: Any) -> Any:
+def _check_sparse(x: Any) -> Any:
     rows = x.tocsr()
     if rows.dtype.kind not in "fiub":
         raise InputError(f"x must be numbers, got {rows.dtype}; encode text and categories first")

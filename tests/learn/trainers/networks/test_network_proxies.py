@@ -298,6 +298,12 @@ def test_a_model_that_ignores_its_seed_is_refused_as_copies():
         proxies(model=same, recipe=whole)
 
 
+def test_the_warning_points_at_the_call():
+    with pytest.warns(UserWarning, match="finished") as warned:
+        train_proxies(*table(), model=["linear", broken], recipe=RECIPE, workers=1)
+    assert warned[0].filename == __file__
+
+
 def test_when_all_diverge_there_is_one_error():
     hot = Recipe(epochs=2, batch_size=16, learning_rate=1e30)
     with pytest.raises(InputError) as caught:

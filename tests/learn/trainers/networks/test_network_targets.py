@@ -273,7 +273,9 @@ def test_a_resume_that_forgot_the_plan_would_be_seen(tmp_path):
     assert bytes_of(resumed) != bytes_of(killed_target.train("online"))
 
 
-@pytest.mark.parametrize(("kind", "at"), [("static", 6), ("online", 13)])
+@pytest.mark.parametrize(
+    ("kind", "at"), [pytest.param("static", 6, marks=pytest.mark.slow), ("online", 13)]
+)
 def test_a_killed_process_loses_no_bit(kind, at, tmp_path):
     count, out = tmp_path / "steps", tmp_path / "out"
     paths = [Path(dris.__file__).parents[1], Path(__file__).parents[3]]

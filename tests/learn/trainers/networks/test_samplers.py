@@ -133,10 +133,10 @@ def test_the_ranks_together_hold_the_draws_of_one_process_and_padding(n, world_s
 def test_padding_follows_q_and_does_not_repeat_the_first_draws():
     q = np.array([0.1, 0.2, 0.3, 0.4])
     sampler = ImportanceSampler(by_hand(*q), num_samples=1, rank=3999, world_size=4000)
-    padding = [int(sampler.draws(epoch)[0]) for epoch in range(1500)]
+    padding = [int(sampler.draws(epoch)[0]) for epoch in range(600)]
     assert follows(np.bincount(padding, minlength=4), q, cells=8)
     first = ImportanceSampler(by_hand(*q), num_samples=1)
-    assert padding != [int(first.draws(epoch)[0]) for epoch in range(1500)]
+    assert padding != [int(first.draws(epoch)[0]) for epoch in range(600)]
 
 
 # -- stopping and going on -----------------------------------------------------------------------

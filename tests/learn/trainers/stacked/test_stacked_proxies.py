@@ -253,7 +253,7 @@ def test_other_trainers_pick_their_epoch_by_strangers_too():
 
 def test_other_models_stop_by_their_own_folds_and_keep_the_epochs_that_all_have():
     x, y = toy(n=200, width=30)
-    how = {"model": "sgd_log", "recipe": Recipe(12, 16, 0.3), "cross_fit": 3}
+    how = {"model": "sgd_log", "recipe": Recipe(12, 16, 0.3), "cross_fit": 3, "workers": 1}
     whole = train(x, y, scored_epoch="held_out", **how)
     seen = []
     how |= {"scored_epoch": "held_out", "patience": 2}
