@@ -117,8 +117,9 @@ def asked(case, keep, **more):
 # -- doors: each returns what it shows, and its rows where it shows them ---------------------------
 
 
-def by_command(dris, case, out, command, keep):
+def by_command(dris, case, out, command, keep, *more):
     words = [] if keep is None else ["--keep", keep]
+    words += [] if command == "weights" else more
     shared = [*case.flags, *FAST, "--store", case.store, "--out", out]
     code, said, told = dris(command, case.path, *shared, *words, "--json", "--force")
     assert code == 0, told
@@ -170,7 +171,7 @@ def check_issues(path, found):
 
 
 def through_command(dris, case, out, command, keep, found):
-    values = by_command(dris, case, out, command, keep)
+    values = by_command(dris, case, out, command, keep, "--scores")
     check_values(values, found)
     assert values["command"] == command
     if command == "clean":
@@ -180,13 +181,12 @@ def through_command(dris, case, out, command, keep, found):
     if command == "prune":
         rows = found.data.rows[found.kept].tolist()
         assert rows_in(out / "kept.csv", case.path) == rows
-    if command in ("clean", "prune", "report"):
+    if command != "weights":
         check_page(out / "report.html", found)
-    if command == "score":
         scores = read_scores(out / "scores.parquet")
         assert (scores.scores["suspicion"] == found.suspicion).all()
         assert (scores.flags["canary"] == found.ensemble.planted).all()
-    if command == "weights":
+    else:
         with (out / "weights.csv").open(newline="", encoding="utf-8") as file:
             drawn = [float(row["probability"]) > 0 for row in csv.DictReader(file)]
         assert drawn == (~found.ensemble.planted).tolist()
@@ -210,23 +210,27 @@ def through_sklearn(case, keep, found):
 
 # -- the contract ----------------------------------------------------------------------------------
 
-DOORS = {
-    "clean": (None,),
-    "prune": (0.25,),
-    "score": (None,),
-    "weights": (None,),
-    "judge": (0.25,),
-    "report": KEEPS,
-}
+DOORS = {"clean": None, "prune": 0.25, "weights": None}
 
 
-@pytest.mark.parametrize(
-    ("command", "keep"), [(name, keep) for name, keeps in DOORS.items() for keep in keeps]
-)
+@pytest.mark.parametrize(("command", "keep"), DOORS.items())
 def test_every_command_shows_the_decision(dris, case, tmp_path, command, keep):
-    if command == "judge" and not case.settings.canaries:
-        pytest.skip("a judgement needs canaries, and says so")
     through_command(dris, case, tmp_path, command, keep, asked(case, keep))
+
+
+@pytest.mark.parametrize(("verb", "keep"), DOORS.items())
+def test_a_verb_of_python_makes_and_writes_what_the_command_does_to_the_byte(
+    dris, case, tmp_path, verb, keep
+):
+    by_command(dris, case, tmp_path / "command", verb, keep, "--scores")
+    share = {} if keep is None else {"keep": keep}
+    how = {"settings": case.settings, "store": case.store, "workers": 1}
+    decision = getattr(package, verb)(case.path, **case.reading, **share, **how)
+    assert decision.to_dict() == asked(case, keep).to_dict()
+    paths = decision.write(tmp_path / "python", scores=True)
+    for path in paths:
+        assert path.read_bytes() == (tmp_path / "command" / path.name).read_bytes(), path.name
+    assert len(paths) == {"clean": 5, "prune": 4, "weights": 1}[verb]
 
 
 @pytest.mark.parametrize("keep", KEEPS)
@@ -248,13 +252,11 @@ def test_the_page_by_itself_shows_the_decision(case, keep, tmp_path):
 def test_a_rule_by_name_is_the_same_rule_through_every_door(dris, folder, tmp_path, rule):
     case = made_case("noisy", folder)
     found = asked(case, 0.5, rule=rule)
-    for command, name in (("prune", "kept.csv"), ("report", None)):
-        words = ["--keep", 0.5, "--rule", rule, *case.flags, *FAST, "--store", case.store]
-        code, said, told = dris(command, case.path, *words, "--out", tmp_path, "--json", "--force")
-        assert code == 0, told
-        check_values(json.loads(said), found)
-        if name:
-            assert rows_in(tmp_path / name, case.path) == found.kept.tolist()
+    words = ["--keep", 0.5, "--rule", rule, *case.flags, *FAST, "--store", case.store]
+    code, said, told = dris("prune", case.path, *words, "--out", tmp_path, "--json", "--force")
+    assert code == 0, told
+    check_values(json.loads(said), found)
+    assert rows_in(tmp_path / "kept.csv", case.path) == found.kept.tolist()
     data = case.data()
     selector = RobustSelector(keep=0.5, rule=rule, model="sgd_log", epochs=4, store=case.store)
     assert selector.fit(data.x, data.given()).decision_.to_dict() == found.to_dict()
@@ -290,12 +292,7 @@ def test_the_cases_differ_in_what_they_ask_of_a_door(folder):
 def test_where_no_rule_is_safe_every_door_says_the_same_sentence(dris, folder, tmp_path):
     case = made_case("no rule is safe", folder)
     (note,) = asked(case, 0.25).notes
-    for command, words in (
-        ("clean", []),
-        ("prune", ["--keep", 0.25]),
-        ("report", []),
-        ("judge", []),
-    ):
+    for command, words in (("clean", []), ("prune", ["--keep", 0.25])):
         shared = [*case.flags, *FAST, "--store", case.store, "--out", tmp_path / command]
         code, said, _ = dris(command, case.path, *shared, *words)
         assert code == 0
@@ -348,9 +345,9 @@ def without_notes(data, *, keep=None, rule="recommended", **how):
 def test_a_command_that_composes_for_itself_is_caught(
     dris, folder, tmp_path, monkeypatch, command, wrong
 ):
-    case, keep = made_case("noisy", folder), DOORS[command][0]
+    case, keep = made_case("noisy", folder), DOORS[command]
     found = asked(case, keep)
-    monkeypatch.setattr("dris.pipeline.route.decide", wrong)  # what the commands import
+    monkeypatch.setattr("dris.pipeline.verbs.decide", wrong)  # what the commands call
     with pytest.raises(AssertionError):
         through_command(dris, case, tmp_path, command, keep, found)
 
@@ -366,7 +363,7 @@ def test_an_estimator_that_composes_for_itself_is_caught(folder, monkeypatch, wr
 def test_a_door_that_keeps_a_note_to_itself_is_caught(dris, folder, tmp_path, monkeypatch):
     case = made_case("no rule is safe", folder)
     found = asked(case, 0.25)
-    monkeypatch.setattr("dris.pipeline.route.decide", without_notes)
+    monkeypatch.setattr("dris.pipeline.verbs.decide", without_notes)
     monkeypatch.setattr("dris.integrations.sklearn.decide", without_notes)
     with pytest.raises(AssertionError):
         through_command(dris, case, tmp_path, "prune", 0.25, found)

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import shlex
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -127,7 +128,8 @@ def test_the_page_says_how_to_look_on_with_what_it_takes_to_read_the_file(tmp_pa
     words = shlex.split(advice(decision, path.name).rpartition(": ")[2].removesuffix("."))
     assert words == ["dris", "review", "my pets.csv", "--label", "given label", "--id", "the id"]
     asked = {"label": "given label", "without": ["=note", "a"], "missing": "mark"}
-    said = advice(decision, path.name, asked)
+    other = replace(decision.data, origin=replace(decision.data.origin, reading=asked))
+    said = advice(replace(decision, data=other), path.name)
     assert shlex.split(said.rpartition(": ")[2].removesuffix("."))[3:] == [
         *("--label", "given label", "--without", "=note,a"),
     ]

@@ -4,8 +4,6 @@ import numpy as np
 
 from dris.core.dynamics.dynamics import Dynamics
 from dris.data.labelled import LabelledData
-from dris.pipeline.route import decide_by
-from made_ensemble import made_ensemble
 from made_review import made_decision
 
 EVIL = ("<script>x</script>", "<img src=y onerror=z>", "& dog")
@@ -24,10 +22,7 @@ def test_a_decision_shows_what_was_found_and_its_first_suspects_as_text():
     assert "&lt;script&gt;" in text
 
 
-def test_a_judgement_and_dynamics_show_themselves():
-    judgement = decide_by(made_ensemble()[0], keep=0.25).judgement
-    assert "<th>regime</th>" in judgement._repr_html_()
-    assert "holds" in judgement._repr_html_()
+def test_dynamics_show_themselves():
     text = Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]])._repr_html_()
     assert "<td>2</td>" in text
     assert "<th>examples</th>" in text

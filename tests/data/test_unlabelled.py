@@ -13,9 +13,9 @@ from dris.data.display import show_rows, show_unlabelled
 from dris.data.labelled import LabelledData
 from dris.data.outputs import write_data
 from dris.data.reader import read_data
-from dris.pipeline.issues import issues_text
 from dris.pipeline.route import decide
 from dris.pipeline.settings import Settings
+from dris.pipeline.tables import issues_text
 from dris.review_app.session import write_corrected
 from dris.review_app.state import Answer
 

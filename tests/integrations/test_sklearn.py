@@ -93,7 +93,7 @@ def test_the_estimator_is_fitted_on_what_is_kept_and_on_nothing_else(table):
     assert model.classes_.tolist() == ["cat", "dog", "owl"]
     assert model.n_features_in_ == 4
     assert not hasattr(model, "feature_names_in_")
-    assert model.decision_.scored.scores()["rank_variance"].shape == (N,)
+    assert dris.SCORES["rank_variance"](model.decision_.ensemble.dynamics).shape == (N,)
     assert model.decision_.judgement.keep == 0.5
     assert model.decision_.kept.tolist() == kept.tolist()
     assert model.decision_.limits[0].left == kept.size  # a limit on what it was fitted on
@@ -173,7 +173,7 @@ def test_proxies_may_be_given(table):
     mine = [SGDClassifier(loss="log_loss", alpha=1e-2), "mlp"]
     selector = RobustSelector(**{**SOME, "model": mine}).fit(x, y)
     one = RobustSelector(**{**SOME, "model": SGDClassifier(loss="log_loss", alpha=1e-2)}).fit(x, y)
-    scores = [s.decision_.scored.scores()["rank_variance"] for s in (selector, one)]
+    scores = [dris.SCORES["rank_variance"](s.decision_.ensemble.dynamics) for s in (selector, one)]
     assert (scores[0] != scores[1]).any()
 
 

@@ -80,12 +80,10 @@ def test_above_so_many_rows_proxies_have_two_folds_unless_somebody_named_them(as
 
 def test_canaries_that_need_a_pilot_get_one_and_each_is_half_of_the_work(asked):
     said = []
-    found, calls = asked(400, lambda *pair: said.append(pair), canaries=("confusable",), seed=7)
+    _, calls = asked(400, lambda *pair: said.append(pair), canaries=("confusable",), seed=7)
     assert [how["seed"] for how in calls] == [8, 7]
     assert said == [(5, 20), (15, 20)]
-    assert found.trained == found.dynamics.proxies + 3
     said.clear()
-    found, calls = asked(400, lambda *pair: said.append(pair), seed=7)
+    _, calls = asked(400, lambda *pair: said.append(pair), seed=7)
     assert [how["seed"] for how in calls] == [7]
     assert said == [(5, 10)]
-    assert found.trained == found.dynamics.proxies

@@ -8,7 +8,7 @@ import pytest
 from dris.core.certify.protocol import data_limits, subset_limits
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.scores.formulas import aum_mean, rank_variance
+from dris.core.scores.formulas import SCORES, aum_mean, rank_variance
 from dris.core.select.importance import importance
 from dris.core.select.rules import RULES, choose
 from dris.data.labelled import LabelledData, Leak
@@ -440,7 +440,7 @@ def test_weights_are_the_papers_probabilities_among_those_kept_or_all_but_canari
     assert (weighting.weights[at] == plan.weights).all()
     assert not weighting.probabilities[scored.planted].any()
     assert at.tolist() == np.flatnonzero(~scored.planted).tolist()
-    by_hand = importance(scored.scores()["loss"][at], smoothing=0.3, weight_exponent=0.5)
+    by_hand = importance(SCORES["loss"](scored.dynamics)[at], smoothing=0.3, weight_exponent=0.5)
     assert (plan.weights == by_hand.weights).all()
     with pytest.raises(InputError, match=r"weights need a score, one of .*, got 'gated'"):
         found.weigh("gated")

@@ -56,7 +56,6 @@ def test_canaries_of_all_kinds_are_apart_planted_where_nobody_vouches(world):
     assert not (scored.planted & scored.data.trusted).any()
     changed = scored.dynamics.labels != scored.data.labels
     assert np.array_equal(changed, scored.planted)
-    assert scored.trained == 6  # a pilot for the confusable ones
 
 
 @pytest.mark.parametrize("rule", ["gated", "gated_per_class", "rank_variance", "aum_mean", "loss"])

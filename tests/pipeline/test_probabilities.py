@@ -10,6 +10,7 @@ import pytest
 
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
+from dris.pipeline.ensemble import scores_of
 from dris.pipeline.probabilities import (
     Probabilities,
     as_probabilities,
@@ -37,7 +38,7 @@ def test_a_models_probabilities_give_suspects_and_no_limit():
     assert sorted(found.suspects.positions.tolist()) == list(range(30))
     assert (found.rule, found.kept.size, found.limit) == ("clean", 270, None)
     assert found.suspects.suggested.tolist() == (found.suspects.positions % 3).tolist()
-    assert "rank_variance" not in found.ensemble.scores()
+    assert "rank_variance" not in scores_of(found.ensemble.dynamics)
     assert any("no limit and no rank variance" in note for note in found.notes)
 
 

@@ -353,9 +353,8 @@ class DataOptions:
 
     def how_it_was_done(self, decision: "Decision") -> dict[str, Any]:
         """How to do it again: what was read how, the settings, and what came of them."""
-        asked = {name: getattr(self, name) for name in READING[1:]}
         imported = [str(path) for path in self.records or []]
-        return {**decision.recipe(), "reading": asked, "imported": imported}
+        return {**decision.recipe(), **({"imported": imported} if imported else {})}
 
     def print_files(self, run: "Run", **more: Any) -> None:
         """Which files were written; as JSON, if that was asked for, the decision as well."""

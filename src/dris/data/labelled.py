@@ -1,7 +1,7 @@
 """Examples with labels that may be wrong, as every reader hands them over."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -60,7 +60,7 @@ class Origin:
     """What was read, and a fingerprint of every byte of it.
 
     `format` is the name of a format or "memory"; `label` and `id` are the names of those columns,
-    `columns` those of all.
+    `columns` those of all; `reading` holds the options by which it was read.
     """
 
     format: str
@@ -69,6 +69,7 @@ class Origin:
     label: str
     id: str | None = None
     columns: tuple[str, ...] = ()
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The origin as values that JSON can hold, for a recipe."""

@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -67,8 +68,10 @@ def read_with(options: ReadOptions, data: Any, y: Any = None) -> LabelledData:
     if isinstance(data, LabelledData):
         return data
     if _are_paths(data, y):
-        return _read_files(data, options)
-    return add_findings(set_unlabelled_aside(read_source(data, y, options)))
+        found = _read_files(data, options)
+    else:
+        found = add_findings(set_unlabelled_aside(read_source(data, y, options)))
+    return replace(found, origin=replace(found.origin, reading=asdict(options)))
 
 
 def _are_paths(data: Any, y: Any) -> bool:

@@ -5,6 +5,6 @@ trained on the data, and the canaries), `probabilities` (somebody else's model i
 `suspects` (the labels to look at), `wording` (every sentence about a decision), `choice` (which
 rows, and the limits on exactly those), `harm` (whether following the decision helps), `unlabelled`
 (a label to consider where there is none), `decision` (the noun), `route` (`decide`: all of that in
-its order), `verbs` (its public names), `score_columns` and `issues` (every example and the suspects
-as tables), `audit` and `answers` (what a person checks).
+its order), `verbs` (its public names), `tables` (the suspects, and every example), `audit` and
+`answers` (what a person checks).
 """

@@ -1,6 +1,6 @@
 """What to do about each example and why: the noun that every door shows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import islice
@@ -256,11 +256,37 @@ class Decision:
         suggested = labels_to_consider(self).tolist()
         return {"id": ids, "suggested": [names[label] for label in suggested]}
 
-    def write(self, folder: str | Path, **how: Any) -> list[Path]:
-        """Write the data, the issues or weights, and the page: `dris.report_page.outputs`."""
-        write_outputs = import_module("dris.report_page.outputs").write_outputs  # a layer above
-        files: list[Path] = write_outputs(self, folder, **how)
-        return files
+    def write(
+        self,
+        folder: str | Path,
+        *,
+        form: str | None = None,
+        report: bool = True,
+        scores: bool = False,
+        columns: Sequence[str] = (),
+        force: bool = False,
+    ) -> list[Path]:
+        """Write what the command of the same name writes, to the byte, and return the paths.
+
+        Args:
+            folder: Made where it is not there.
+            form: "data" (in its own format), "ids" or "column"; for weights "csv" or "parquet".
+            report: Write report.html.
+            scores: Write scores.parquet and recipe.json too.
+            columns: Of the data, to show in issues.csv; ["all"] for every one.
+            force: Replace what dris wrote there before; nothing else is ever replaced.
+        """
+        outputs = import_module("dris.report_page.outputs")  # it draws the page, a layer above
+        paths: list[Path] = outputs.write_outputs(
+            self,
+            folder,
+            form=form,
+            report=report,
+            scores=scores,
+            columns=columns,
+            force=force,
+        )
+        return paths
 
     def to_frame(self, kind: FrameKind = "pandas") -> Any:
         """A row per example: id, given label, the suggested one, suspicion, suspect and kept."""
@@ -283,7 +309,8 @@ class Decision:
     def recipe(self) -> dict[str, Any]:
         """Everything needed to do it again, as values that JSON can hold."""
         made: Mapping[str, Any] = {} if self.ensemble is None else self.ensemble.recipe()
-        return {**made, "keep": self.keep, "rule": self.rule}
+        reading = dict(self.data.origin.reading)
+        return {**made, "reading": reading, "keep": self.keep, "rule": self.rule}
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

@@ -111,13 +111,6 @@ class Ensemble:
         models = self.settings.models
         return x.reshape(len(x), -1) if x.ndim == 4 and models and _are_stacked(models) else x
 
-    @property
-    def trained(self) -> int:
-        """How many proxies finished for this, those of a pilot included."""
-        kinds = [kind.kind for kind in self.canaries]
-        pilots = self.settings.proxies if any(kind in _PILOTED for kind in kinds) else 0
-        return self.dynamics.proxies + pilots
-
     @cached_property
     def planted(self) -> NDArray[np.bool_]:
         """True for every canary of any kind."""
@@ -139,10 +132,6 @@ class Ensemble:
         if side is None or "correct" not in side.columns:
             return None
         return float(side.snapshot("correct").mean())
-
-    def scores(self) -> dict[str, NDArray[np.float64]]:
-        """Every score that these dynamics can give, by name."""
-        return scores_of(self.dynamics)
 
     def recipe(self) -> dict[str, Any]:
         """Everything needed to do it again, as values that JSON can hold."""

@@ -1,9 +1,8 @@
 """Every sentence about a decision, worded once: for the terminal, the page and JSON."""
 
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dris.core.noise.noise_rate import NoiseRate
 from dris.core.parameters import command_words
@@ -122,12 +121,10 @@ class Sentences:
     promise: str
 
 
-def sentences(
-    decision: "Decision", name: str = "DATA", asked: Mapping[str, Any] | None = None
-) -> Sentences:
-    """The four sentences; `name` is what the data are called, `asked` how they were read."""
+def sentences(decision: "Decision", name: str = "DATA") -> Sentences:
+    """The four sentences; `name` is what the data are called."""
     return Sentences(
-        headline(decision), advice(decision, name, asked), change(decision), promise(decision)
+        headline(decision), advice(decision, name), change(decision), promise(decision)
     )
 
 
@@ -145,16 +142,10 @@ def headline(decision: "Decision") -> str:
     return f"{text}, {often} {most[1]} labelled {most[0]}."
 
 
-def advice(decision: "Decision", name: str = "DATA", asked: Mapping[str, Any] | None = None) -> str:
-    """What to do about it, in one sentence with the command to type.
-
-    `asked` are the options by which the data were read; label and id of the file unless given.
-    """
+def advice(decision: "Decision", name: str = "DATA") -> str:
+    """What to do about it, in one sentence with the command to type."""
     kept, n = decision.kept.size, len(decision)
-    origin = decision.data.origin
-    if asked is None and origin.files and origin.format != "images":
-        asked = {"label": origin.label, "id": origin.id}
-    words = shlex.join(["dris", "review", name, *command_words(asked or {})])
+    words = shlex.join(["dris", "review", name, *command_words(decision.data.origin.reading)])
     look = f"look at those that look wrong: {words}"
     if decision.rule == EVERYTHING:
         why = decision.notes[-1] if decision.notes else "nothing else is safer"

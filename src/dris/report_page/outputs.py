@@ -15,8 +15,7 @@ from dris.data.outputs import write_data, write_ids
 from dris.data.scorefile import ScoreFile, write_scores
 from dris.data.writer import Writer
 from dris.pipeline.decision import Decision, Weighting
-from dris.pipeline.issues import write_issues
-from dris.pipeline.score_columns import fixed_columns, kept_columns, score_file
+from dris.pipeline.tables import kept_columns, score_file, write_issues
 from dris.report_page.page import write_page
 
 # What each verb can write, the default first.
@@ -133,7 +132,7 @@ def _form(data: LabelledData, verb: str, form: str | None) -> str:
 
 
 def _write_rows(decision: Decision, path: Path, form: str, writer: Writer) -> None:
-    fixed = {} if decision.fixed is None else fixed_columns(decision)
+    fixed = {} if decision.fixed is None else {"dris_fixed": decision.changed}
     if form == "ids":
         write_ids(decision.data, path, positions=decision.kept, columns=fixed, writer=writer)
         return

@@ -124,7 +124,7 @@ def render(page: Page) -> str:
         n=len(page.data),
         decision=page.decision,
         checks=[] if judgement is None else list(judgement.checks.values()),
-        text=sentences(page.decision, page.title, page.recipe.get("reading")),
+        text=sentences(page.decision, page.title),
         counts=dict(zip(OUTCOMES, _outcome_counts(page.outcomes()), strict=True)),
         regions=_regions(page),
         histogram=charts.histogram(page),
@@ -195,7 +195,7 @@ def _flatten(values: Mapping[str, Any], before: str = "") -> list[tuple[str, str
             continue
         text = value
         if not isinstance(value, str):
-            text = json.dumps(_shorten(value), default=str, ensure_ascii=False)
+            text = json.dumps(_shorten(value), default=str, ensure_ascii=False, sort_keys=True)
         pairs.append((f"{before}{name}", text))
     return pairs
 

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.certify.protocol import canary_mask
 from dris.core.checks.assumption_checks import Mask
-from dris.core.checks.diagnostics import Check, Outcome
+from dris.core.checks.diagnostics import Check
 from dris.core.checks.noise_checks import (
     FAR_MORE_PLAUSIBLE,
     HIDING,
@@ -32,7 +32,6 @@ from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.noise.assessment import Assessment, assess
 from dris.core.noise.canaries import Canaries
-from dris.core.notebook import plain_html
 from dris.core.scores.suspicion import contradicted_by_most
 from dris.core.select.gate import NothingPassesError, canaries_needed
 from dris.core.select.rules import CLEAN_THEN_HARD, choose
@@ -113,19 +112,6 @@ class Judgement:
             "keep": self.keep,
             "checks": {name: _plain(check) for name, check in self.checks.items()},
         }
-
-    def _repr_html_(self) -> str:
-        outcomes = [check.outcome for check in self.checks.values()]
-        counts = [f"{outcomes.count(one)} {one}" for one in get_args(Outcome)]
-        pairs = [
-            ("regime", self.looks),
-            ("rule", self.rule),
-            ("why", self.reason),
-            ("checks", ", ".join(counts)),
-        ]
-        rows = [(check.name, check.outcome, check.reason) for check in self.failed]
-        header = ("check that fails", "", "why") if rows else ()
-        return plain_html("Judgement", pairs, header=header, rows=rows)
 
 
 def judge(

@@ -1,22 +1,26 @@
-"""The labels to look at as a table for a spreadsheet, the most suspicious first."""
+"""A decision as tables: the labels to look at, and what it says of every example."""
 
 import csv
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from dris.core.errors import InputError
 from dris.core.sanitize import guarded, guarded_cell
 from dris.data.display import show_rows, show_unlabelled
+from dris.data.scorefile import ScoreFile
 from dris.data.writer import Writer
 from dris.pipeline.decision import Decision
+from dris.pipeline.ensemble import scores_of
 
 COLUMNS = ("id", "given", "suggested", "suspicion", "dropped", "reason")
 
 
 def issues_text(decision: Decision, columns: Sequence[str] = ()) -> str:
-    """Every suspect, dropped or only to be looked at, a line each; `columns` of the data beside.
+    """Every suspect, a line each, the most suspicious first; `columns` of the data beside.
 
     Behind them the rows that have no label, each with one to consider.
     """
@@ -56,3 +60,27 @@ def write_issues(
 def _apart(name: str) -> str:
     """A column of the data under another heading than ours."""
     return f"{name} (data)" if name in COLUMNS else name
+
+
+def score_file(decision: Decision) -> ScoreFile:
+    """Every score, mark and label that there is: what scores.parquet holds."""
+    data, ensemble = decision.data, decision.ensemble
+    if ensemble is None:
+        raise InputError(f"there is nothing to score: {decision.notes[0]}")
+    flags = {"canary": ensemble.planted, "trusted": data.trusted}
+    flags |= {f"canary_{kind.kind}": kind.mask() for kind in ensemble.canaries}
+    texts = {"given": data.written()}
+    if "rival" in ensemble.dynamics.columns:
+        texts["suggested"] = data.written(ensemble.assessment.suggested)
+    scores = {**scores_of(ensemble.dynamics), "suspicion": decision.suspicion}
+    note = {"fingerprint": data.origin.fingerprint, "seed": ensemble.settings.seed}
+    return ScoreFile(data.ids, scores, flags, note, texts)
+
+
+def kept_columns(decision: Decision) -> dict[str, Any]:
+    """Whether each example is kept, and its score where the rule has one."""
+    columns: dict[str, Any] = {"dris_kept": decision.mask}
+    scores = {} if decision.ensemble is None else scores_of(decision.ensemble.dynamics)
+    if decision.rule in scores:
+        columns[f"dris_{decision.rule}"] = scores[decision.rule]
+    return columns
