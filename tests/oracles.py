@@ -161,8 +161,8 @@ def _apart(a, b):
 
 
 def _starting_centres(rows, count):
-    found, _ = kmeans_plusplus(np.array(rows), count, random_state=seed_for(0, "prototypes"))
-    return found.tolist()
+    result, _ = kmeans_plusplus(np.array(rows), count, random_state=seed_for(0, "prototypes"))
+    return result.tolist()
 
 
 def random(d):

@@ -155,16 +155,16 @@ def limits_of(dynamics, kinds: Sequence[Canaries], subset):
 def row(name: str, seed: int, build: Callable[[int], Case]) -> str:
     """One line of the table: a mark and a number for every check."""
     case = build(seed)
-    found = judge(case.dynamics, case.canaries, keep=KEEP)
+    result = judge(case.dynamics, case.canaries, keep=KEEP)
     mark = {"holds": "", "fails": " ✗", "cannot tell": " ?"}
-    numbers = [f"{c.number:.3g}{mark[c.outcome]}" for c in found.checks.values()]
+    numbers = [f"{c.number:.3g}{mark[c.outcome]}" for c in result.checks.values()]
     wrong = case.dynamics.labels != case.true
     left = limit = most = ""
-    if found.subset is not None:
-        limits, corruption = limits_of(case.dynamics, (case.canaries,), found.subset)
-        left = f"{wrong[without_canaries(found.subset, case.canaries).indices].mean():.3f}"
+    if result.subset is not None:
+        limits, corruption = limits_of(case.dynamics, (case.canaries,), result.subset)
+        left = f"{wrong[without_canaries(result.subset, case.canaries).indices].mean():.3f}"
         limit, most = f"{limits[0].share:.3f}", f"{corruption[0].share:.2f}"
-    cells = [name, seed, found.regime, found.rule, f"{found.suspect_share:.3f}", *numbers]
+    cells = [name, seed, result.regime, result.rule, f"{result.suspect_share:.3f}", *numbers]
     return "| " + " | ".join(map(str, [*cells, left, limit, most])) + " |"
 
 

@@ -44,10 +44,10 @@ def test_a_dependency_without_a_bound_is_noticed():
 
 def test_the_conda_recipe_has_the_bounds_of_the_package():
     recipe = text("packaging/conda/recipe.yaml").partition("  run:\n")[2].partition("tests:")[0]
-    found = dict(re.findall(r"- ([\w-]+) >=([\d.]+)", recipe))
-    assert found.pop("python") == PROJECT["project"]["requires-python"].removeprefix(">=")
+    result = dict(re.findall(r"- ([\w-]+) >=([\d.]+)", recipe))
+    assert result.pop("python") == PROJECT["project"]["requires-python"].removeprefix(">=")
     wanted = dict(pin.split("==") for pin in lowest(PROJECT["project"]["dependencies"]))
-    assert found == wanted
+    assert result == wanted
 
 
 def test_no_address_is_invented_and_one_setting_makes_all_of_them():

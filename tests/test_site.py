@@ -36,9 +36,9 @@ def test_the_examples_of_a_guide_print_what_it_says(name, tmp_path):
     if name.startswith("distributed"):
         pytest.importorskip("torch")
     text = (DOCS / name).read_text(encoding="utf-8")
-    found = SHOWN.findall(text)
-    assert len(found) == text.count("```python")
-    for code, printed in found:
+    result = SHOWN.findall(text)
+    assert len(result) == text.count("```python")
+    for code, printed in result:
         assert run(tmp_path, "-c", code) == printed
 
 
@@ -74,13 +74,13 @@ def test_a_page_that_says_something_else_is_noticed(tmp_path):
 
 
 def test_the_first_page_has_five_steps_the_last_of_them_in_python():
-    found = steps((DOCS / "index.md").read_text(encoding="utf-8"))
-    assert [step.command.split()[0] for step in found] == [
+    result = steps((DOCS / "index.md").read_text(encoding="utf-8"))
+    assert [step.command.split()[0] for step in result] == [
         "make_data.py",
         *3 * ["dris"],
         "example.py",
     ]
-    assert all(step.shown for step in found[1:])
+    assert all(step.shown for step in result[1:])
 
 
 def test_the_reference_has_every_public_name_once_and_each_has_an_example():

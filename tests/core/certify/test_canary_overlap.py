@@ -128,5 +128,5 @@ def test_wrong_labels_are_put_where_canaries_are_densest():
         parameters={},
     )
     for wrong, expected in ((0, 0.0), (1, 1.0), (2, 1.5), (5, 3.0), (8, 3.0)):
-        found = most_covered(canaries, wrong, 0.2)
-        assert found == binomial_limit(3, expected / 3, 0.2), wrong
+        result = most_covered(canaries, wrong, 0.2)
+        assert result == binomial_limit(3, expected / 3, 0.2), wrong

@@ -103,14 +103,14 @@ def test_scores_of_inexact_ranks_keep_the_promise_that_exact_ones_do():
     errors = np.array([0.01, 0.03, 0.0, 0.02])
     ranks = rng.random((4, 5000))
     moved = ranks + errors[:, None] * rng.uniform(-1, 1, ranks.shape)
-    true, found = ranks.var(axis=0), moved.var(axis=0)
+    true, result = ranks.var(axis=0), moved.var(axis=0)
     e = float(np.sqrt((errors**2).mean()))
     for cut in (0.01, 0.05, 0.1):
         raised, lowered = (math.sqrt(cut) + e) ** 2, (math.sqrt(cut) - e) ** 2
-        assert (found[true <= cut] <= raised).all()
-        assert (found[true >= cut] >= lowered).all()
-        assert (found[true <= cut] > cut).any()  # the exact bounds would have been broken
-        assert (found[true >= cut] < cut).any()
+        assert (result[true <= cut] <= raised).all()
+        assert (result[true >= cut] >= lowered).all()
+        assert (result[true <= cut] > cut).any()  # the exact bounds would have been broken
+        assert (result[true >= cut] < cut).any()
 
 
 @pytest.mark.parametrize("wrong", [-0.01, 0.25, 1, float("nan")])

@@ -90,9 +90,9 @@ def failures(world, runs):
     failed = np.zeros(2, int)
     for seed in range(runs):
         truth, canaries, score, subset = world.make(np.random.default_rng([seed, world.n]))
-        found = corruption_limit(score, canaries.certifying, delta=0.025)
-        whole = contamination_limit(subset, canaries.certifying, found, delta=0.05)
-        failed[0] += world.wrong > found.corrupted
+        result = corruption_limit(score, canaries.certifying, delta=0.025)
+        whole = contamination_limit(subset, canaries.certifying, result, delta=0.05)
+        failed[0] += world.wrong > result.corrupted
         failed[1] += left_wrong(truth, canaries, subset) > whole.wrong
     return failed
 
@@ -161,8 +161,8 @@ def by_hand(score, part, delta, at_most):
         for cut in cuts:
             below = sum(score[i] <= cut and i not in planted for i in open_)
             above = sum(score[i] > cut for i in own)
-            found = _outside_limit(outside, below, above, counted, 0.8 * delta / len(cuts))
-            outside = min(outside, found)
+            result = _outside_limit(outside, below, above, counted, 0.8 * delta / len(cuts))
+            outside = min(outside, result)
         before, most = most, min(most, outside + covered)
         if before - most <= len(open_) // 1000:
             return most, outside
@@ -180,13 +180,13 @@ def test_the_limit_is_that_of_the_plain_loop_to_the_last_label(seed, strata):
     score = rng.normal(size=1_203) - 4.0 * (canaries.planted != truth)
     score = np.round(score, 1)  # with ties
     for delta, at_most in ((0.025, 0.5), (0.1, 0.4), (0.002, 0.5)):
-        found = corruption_limit(score, part, delta=delta, at_most=at_most)
-        assert (found.corrupted, found.outside) == by_hand(score, part, delta, at_most)
-        assert found.corrupted < at_most * found.total
+        result = corruption_limit(score, part, delta=delta, at_most=at_most)
+        assert (result.corrupted, result.outside) == by_hand(score, part, delta, at_most)
+        assert result.corrupted < at_most * result.total
     assert corruption_limit(score, part) == corruption_limit(score, part, delta=0.025, at_most=0.5)
 
 
 def test_where_nothing_is_learned_canaries_are_not_outside_themselves():
     _, canaries, score, _ = World(quality=0.0, share=0.6).make(np.random.default_rng(0))
-    found = corruption_limit(score, canaries.certifying, at_most=0.5)
-    assert found.outside <= found.total - len(canaries) == 400 < 500
+    result = corruption_limit(score, canaries.certifying, at_most=0.5)
+    assert result.outside <= result.total - len(canaries) == 400 < 500

@@ -44,23 +44,23 @@ def two(made):
 def test_the_limit_on_the_data_spends_half_of_delta(made):
     _, canaries, score, _ = made
     for delta in (0.05, 0.2):
-        (found,) = data_limits(score, [canaries], delta=delta)
-        assert found == corruption_limit(score, canaries.certifying, delta=delta / 2)
-        assert found.delta == delta / 2
+        (result,) = data_limits(score, [canaries], delta=delta)
+        assert result == corruption_limit(score, canaries.certifying, delta=delta / 2)
+        assert result.delta == delta / 2
     (usual,) = data_limits(score, [canaries])
     assert (usual.delta, usual.at_most) == (0.025, 0.5)
-    (told,) = data_limits(score, [canaries], at_most=0.3)
-    assert told == corruption_limit(score, canaries.certifying, delta=0.025, at_most=0.3)
+    (capped,) = data_limits(score, [canaries], at_most=0.3)
+    assert capped == corruption_limit(score, canaries.certifying, delta=0.025, at_most=0.3)
 
 
 def test_the_limit_on_a_subset_spends_the_other_half(made):
     _, canaries, score, subset = made
     for delta in (0.05, 0.2):
         most = data_limits(score, [canaries], delta=delta)
-        (found,) = subset_limits(subset, [canaries], most, delta=delta)
-        assert found == contamination_limit(subset, canaries.certifying, most[0], delta=delta)
-        assert (found.delta, found.delta_corrupted) == (delta, delta / 2)
-        assert found.delta_count == pytest.approx(delta / 2)
+        (result,) = subset_limits(subset, [canaries], most, delta=delta)
+        assert result == contamination_limit(subset, canaries.certifying, most[0], delta=delta)
+        assert (result.delta, result.delta_corrupted) == (delta, delta / 2)
+        assert result.delta_count == pytest.approx(delta / 2)
     most = data_limits(score, [canaries])
     assert subset_limits(subset, [canaries], most)[0].delta == DELTA
 
@@ -68,16 +68,16 @@ def test_the_limit_on_a_subset_spends_the_other_half(made):
 def test_a_kind_counts_its_own_canaries_and_those_of_other_kinds_are_in_nobodys_data(two):
     kinds, score, subset = two
     most = data_limits(score, kinds)
-    found = subset_limits(subset, kinds, most)
-    assert [limit.kind for limit in found] == ["uniform", "hard"]
+    result = subset_limits(subset, kinds, most)
+    assert [limit.kind for limit in result] == ["uniform", "hard"]
     free = int((subset.mask() & ~canary_mask(kinds, 2_000)).sum())
-    assert [limit.left for limit in found] == [free, free]
-    for limit, own, other, data in zip(found, kinds, kinds[::-1], most, strict=True):
+    assert [limit.left for limit in result] == [free, free]
+    for limit, own, other, data in zip(result, kinds, kinds[::-1], most, strict=True):
         rest = without_canaries(subset, other)
         assert limit == contamination_limit(rest, own.certifying, data)
     # The twin: with the others left in, the same number of wrong ones is a smaller share.
     left_in = contamination_limit(subset, kinds[0].certifying, most[0])
-    assert left_in.share < found[0].share
+    assert left_in.share < result[0].share
 
 
 def test_a_kind_without_certifying_canaries_has_no_limit_but_its_canaries_leave(two):
@@ -85,9 +85,9 @@ def test_a_kind_without_certifying_canaries_has_no_limit_but_its_canaries_leave(
     silent = replace(kinds[0], certifies=np.zeros(len(kinds[0]), dtype=bool))
     most = data_limits(score, [silent, kinds[1]])
     assert [limit.kind for limit in most] == ["hard"]
-    (found,) = subset_limits(subset, [silent, kinds[1]], most)
+    (result,) = subset_limits(subset, [silent, kinds[1]], most)
     free = int((subset.mask() & ~canary_mask(kinds, 2_000)).sum())
-    assert (found.kind, found.left) == ("hard", free)
+    assert (result.kind, result.left) == ("hard", free)
 
 
 def test_the_canary_mask_is_every_canary_of_any_kind(two):
@@ -107,9 +107,9 @@ def test_rows_of_canaries_are_counted_and_paid_for(two):
     back = canary_mask(kinds, 2_000)
     back[np.flatnonzero(back)[::2]] = False
     bare = subset_limits(subset, kinds, most, delta=DELTA)
-    found = subset_limits(subset, kinds, most, delta=DELTA, rows=back)
+    result = subset_limits(subset, kinds, most, delta=DELTA, rows=back)
     spent = 0.1 * DELTA / 2
-    for limit, before, own, other, data in zip(found, bare, kinds, kinds[::-1], most, strict=True):
+    for limit, before, own, other, data in zip(result, bare, kinds, kinds[::-1], most, strict=True):
         rest = without_canaries(subset, other)
         own_limit = contamination_limit(rest, own.certifying, data, delta=DELTA - spent)
         wrong = sum(
@@ -132,9 +132,9 @@ def test_no_more_rows_can_be_wrong_than_there_are(made):
     for count in (0, 1, 2):
         back = np.zeros(2_000, dtype=bool)
         back[canaries.positions[:count]] = True
-        found = subset_limits(subset, [canaries], most, rows=back)[0]
-        assert bare.wrong + count <= found.wrong <= bare.wrong + count + 3
-        assert found.left == bare.left + count
+        result = subset_limits(subset, [canaries], most, rows=back)[0]
+        assert bare.wrong + count <= result.wrong <= bare.wrong + count + 3
+        assert result.left == bare.left + count
     assert subset_limits(subset, [canaries], most, rows=np.zeros(2_000, bool))[0] == bare
 
 
@@ -144,8 +144,8 @@ def test_a_limit_is_never_above_what_is_left(made):
     one = Subset(np.array([int(np.flatnonzero(~canaries.mask())[0])]), "s", {}, 2_000)
     back = np.zeros(2_000, dtype=bool)
     back[canaries.positions[:2]] = True
-    (found,) = subset_limits(one, [canaries], [most], rows=back)
-    assert (found.wrong, found.left) == (3, 3)
+    (result,) = subset_limits(one, [canaries], [most], rows=back)
+    assert (result.wrong, result.left) == (3, 3)
 
 
 def test_rows_must_be_canaries(made):

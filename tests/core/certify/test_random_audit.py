@@ -20,8 +20,8 @@ def test_by_hand():
     limit = audit_limit(size=10, checked=5, wrong=0, delta=0.05)
     assert limit.limit == 3  # 3 would be missed in 21 of 252 ways, 4 in 6 of 252
     assert limit.share == 0.3
-    found = audit_limit(size=10, checked=10, wrong=2)
-    assert (found.limit, found.share, found.share_after) == (2, 0.2, 0.0)
+    result = audit_limit(size=10, checked=10, wrong=2)
+    assert (result.limit, result.share, result.share_after) == (2, 0.2, 0.0)
     assert AuditLimit(limit=5, size=10, checked=4, wrong=2, delta=0.05).share_after == 3 / 8
     assert AuditLimit(limit=2, size=2, checked=1, wrong=1, delta=0.05).share_after == 1.0
     assert audit_limit(size=10, checked=0, wrong=0).share == 1.0
@@ -50,14 +50,14 @@ def test_the_size_is_enough_and_one_less_is_not():
 @pytest.mark.parametrize(("size", "wrong", "n"), [(1000, 20, 100), (300, 30, 150), (5000, 5, 60)])
 def test_the_limit_covers_the_truth_and_guessing_the_rate_does_not(size, wrong, n):
     rng, runs, delta = np.random.default_rng(1), 5_000, 0.05
-    found = rng.hypergeometric(wrong, size - wrong, n, size=runs)
+    result = rng.hypergeometric(wrong, size - wrong, n, size=runs)
     limits = {
         k: audit_limit(size=size, checked=n, wrong=k, delta=delta).limit
-        for k in set(found.tolist())
+        for k in set(result.tolist())
     }
-    failed = int((np.array([limits[k] for k in found.tolist()]) < wrong).sum())
+    failed = int((np.array([limits[k] for k in result.tolist()]) < wrong).sum())
     assert failed <= binom.isf(1e-6, runs, delta)  # chance of a false alarm: 1e-6
-    assert (found / n * size < wrong).mean() > 0.3  # the twin: the observed rate as a limit
+    assert (result / n * size < wrong).mean() > 0.3  # the twin: the observed rate as a limit
 
 
 def test_the_audit_draws_every_example_alike_and_none_twice():

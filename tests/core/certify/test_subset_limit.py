@@ -44,12 +44,14 @@ def test_a_tenth_of_delta_is_for_canaries_that_do_not_count():
     part = canaries.certifying
     known = contamination_limit(subset, part, 200, delta=DELTA)
     assert known.uncounted == most_uncounted(part, 200, 0.1 * DELTA)
-    found = corruption_limit(score, part, delta=0.02)
-    assert found.outside < found.corrupted
-    limit = contamination_limit(subset, part, found, delta=DELTA)
-    assert limit.uncounted == most_uncounted(part, found.corrupted, 0.1 * 0.03)
+    result = corruption_limit(score, part, delta=0.02)
+    assert result.outside < result.corrupted
+    limit = contamination_limit(subset, part, result, delta=DELTA)
+    assert limit.uncounted == most_uncounted(part, result.corrupted, 0.1 * 0.03)
     counted = limit.canaries - limit.uncounted
-    both = most_marked(limit.passed, total=counted + found.outside, drawn=counted, delta=0.9 * 0.03)
+    both = most_marked(
+        limit.passed, total=counted + result.outside, drawn=counted, delta=0.9 * 0.03
+    )
     assert (limit.both, limit.wrong) == (both, both - limit.passed)
 
 
@@ -65,13 +67,13 @@ def test_a_limit_is_vacuous_when_all_that_is_wrong_may_be_left():
 
 def test_the_limit_on_the_corruption_takes_its_part_of_delta():
     _, canaries, score, subset = World().make(np.random.default_rng(1))
-    found = corruption_limit(score, canaries.certifying, delta=0.02)
-    limit = contamination_limit(subset, canaries.certifying, found, delta=0.05)
+    result = corruption_limit(score, canaries.certifying, delta=0.02)
+    limit = contamination_limit(subset, canaries.certifying, result, delta=0.05)
     assert (limit.delta_count, limit.delta_corrupted) == (0.03, 0.02)
-    assert limit.corrupted == found.outside
-    assert set(found.conditions) <= set(limit.conditions)
+    assert limit.corrupted == result.outside
+    assert set(result.conditions) <= set(limit.conditions)
     with pytest.raises(InputError, match=r"more than the 0\.02 spent"):
-        contamination_limit(subset, canaries.certifying, found, delta=0.02)
+        contamination_limit(subset, canaries.certifying, result, delta=0.02)
 
 
 def test_more_passing_canaries_or_more_wrong_labels_never_tighten_the_limit():
@@ -102,9 +104,9 @@ def test_no_canary_that_counts_certifies_nothing():
 
 def test_every_assumption_is_written_down():
     _, canaries, _, subset = World().make(np.random.default_rng(0))
-    said = " | ".join(contamination_limit(subset, canaries.certifying, 200).conditions)
+    output = " | ".join(contamination_limit(subset, canaries.certifying, 200).conditions)
     for word in ("uniform attacker", "random other class", "certifying", "avoid", "than stated"):
-        assert word in said
+        assert word in output
 
 
 # -- coverage ----------------------------------------------------------------------------------

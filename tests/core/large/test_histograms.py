@@ -41,13 +41,13 @@ def test_counting_by_hand():
 
 @given(crowded)
 def test_a_histogram_is_what_looking_at_every_key_gives(keys):
-    found = counted(keys)
+    result = counted(keys)
     cells = sorted({key >> (32 - BITS) for key in keys})
     inside = [[key for key in keys if key >> (32 - BITS) == cell] for cell in cells]
-    assert found.cells.tolist() == cells
-    assert found.counts.tolist() == [len(held) for held in inside]
-    assert found.low.tolist() == [min(held) for held in inside]
-    assert found.high.tolist() == [max(held) for held in inside]
+    assert result.cells.tolist() == cells
+    assert result.counts.tolist() == [len(held) for held in inside]
+    assert result.low.tolist() == [min(held) for held in inside]
+    assert result.high.tolist() == [max(held) for held in inside]
 
 
 @settings(max_examples=50)
@@ -80,26 +80,26 @@ def test_pieces_do_not_matter(pieces):
 
 @given(crowded.filter(lambda keys: len(keys) > 1))
 def test_a_refined_grid_counts_exactly_what_lies_in_heavy_cells_and_no_larger(keys):
-    found = counted(keys)
-    heavy = found.heavy(len(keys), BITS)
-    grid = found.refine(len(keys), BITS)
+    result = counted(keys)
+    heavy = result.heavy(len(keys), BITS)
+    grid = result.refine(len(keys), BITS)
     assert (grid is None) == (not heavy.any())
     if grid is not None:
         finer = counted(keys, grid)
-        assert finer.total == found.counts[heavy].sum()
+        assert finer.total == result.counts[heavy].sum()
         assert grid.low.size < 2 ** (BITS - PIECES)
         assert (grid.shifts <= 32 - BITS - PIECES).all()
         cells = np.flatnonzero(heavy)
         for i, cell in enumerate(cells):
             mine = finer.cells >> grid.bits == i
-            assert finer.counts[mine].sum() == found.counts[cell]
-            assert finer.low[mine].min() == found.low[cell]
-            assert finer.high[mine].max() == found.high[cell]
+            assert finer.counts[mine].sum() == result.counts[cell]
+            assert finer.low[mine].min() == result.low[cell]
+            assert finer.high[mine].max() == result.high[cell]
 
 
 def test_a_heavy_pure_cell_is_left_alone():
-    found = counted([7] * 1000)
-    assert found.refine(1000, BITS) is None
+    result = counted([7] * 1000)
+    assert result.refine(1000, BITS) is None
     assert counted([7] * 1000 + [8]).refine(1001, BITS) is not None
 
 
@@ -114,11 +114,11 @@ def test_the_key_at_a_place_is_the_one_a_sort_puts_there(keys, data):
         looks.append(grid)
         return counted(keys, grid)
 
-    found = key_at(place, Grid.whole(np.dtype(np.uint64), bits=16), count)
+    result = key_at(place, Grid.whole(np.dtype(np.uint64), bits=16), count)
     wanted = sorted(keys)[place]
-    assert found.key == wanted
-    assert found.below == sum(key < wanted for key in keys)
-    assert found.equal == keys.count(wanted)
+    assert result.key == wanted
+    assert result.below == sum(key < wanted for key in keys)
+    assert result.equal == keys.count(wanted)
     assert len(looks) <= 4
 
 

@@ -36,8 +36,8 @@ def table_of(row, bits: int = 22) -> RankTable:
 def off_by(row, bits: int = 22) -> tuple[float, float]:
     """The largest error of a normalized rank, and the error that the table states."""
     table = table_of(row, bits)
-    found = table.doubled_ranks(ordered_keys(row)).astype(np.int64)
-    off = np.abs(found - doubled_ranks(row).astype(np.int64)).max() / (2 * row.size)
+    result = table.doubled_ranks(ordered_keys(row)).astype(np.int64)
+    off = np.abs(result - doubled_ranks(row).astype(np.int64)).max() / (2 * row.size)
     return float(off), table.rank_error
 
 
@@ -200,12 +200,12 @@ def test_exponential_losses_at_22_bits_keep_the_same_examples():
     losses = (shared * np.exp(rng.normal(size=(3, n)) / 2)).astype(np.float32)
     tables = [table_of(row) for row in losses]
     pairs = zip(tables, losses, strict=True)
-    found = variance_of_ranks(np.stack([t.doubled_ranks(ordered_keys(r)) for t, r in pairs]), n)
+    result = variance_of_ranks(np.stack([t.doubled_ranks(ordered_keys(r)) for t, r in pairs]), n)
     true = rank_variance(losses)
-    off = np.abs(found - true)
+    off = np.abs(result - true)
     assert off.max() < 1e-5
-    assert (off <= variance_error(found, [t.rank_error for t in tables])).all()
-    kept = [set(keep_top(score, fraction=0.3).indices.tolist()) for score in (found, true)]
+    assert (off <= variance_error(result, [t.rank_error for t in tables])).all()
+    kept = [set(keep_top(score, fraction=0.3).indices.tolist()) for score in (result, true)]
     assert len(kept[0] & kept[1]) >= 0.9999 * len(kept[0])
 
 
@@ -224,11 +224,11 @@ def test_past_two_to_the_32_variances_are_right_to_the_last_digits(data):
     n = 10**10
     doubled = [[data.draw(st.integers(2, 2 * n))] for _ in range(3)]
     doubled.append(doubled[0])
-    found = variance_of_ranks(np.array(doubled, dtype=np.uint64), n)[0]
+    result = variance_of_ranks(np.array(doubled, dtype=np.uint64), n)[0]
     exact = variance([Fraction(r[0], 2 * n) for r in doubled])
-    assert found == pytest.approx(float(exact), rel=1e-12, abs=1e-30)
+    assert result == pytest.approx(float(exact), rel=1e-12, abs=1e-30)
     again = variance_of_ranks(np.array(doubled[::-1], dtype=np.uint64), n)[0]
-    assert found == again
+    assert result == again
 
 
 def test_past_two_to_the_32_proxies_that_agree_have_none():

@@ -69,13 +69,13 @@ def run(seed):
     canaries = plant_canaries(labels, share=0.1, kind=kind, rng=rng, **more)
     score = mean_margin(canaries.planted, rng)
     subset = kept(score, 0.5)
-    found = corruption_limit(score, canaries.certifying, delta=0.025)
-    limit = contamination_limit(subset, canaries.certifying, found, delta=0.05)
+    result = corruption_limit(score, canaries.certifying, delta=0.025)
+    limit = contamination_limit(subset, canaries.certifying, result, delta=0.05)
     wrong = left_wrong(truth, canaries, subset)
     return (
-        (labels != truth).sum() > found.corrupted,
+        (labels != truth).sum() > result.corrupted,
         wrong > limit.wrong,
-        found.share,
+        result.share,
         wrong / limit.left,
         limit.share,
     )
@@ -106,7 +106,7 @@ def test_canaries_of_another_attacker_would_be_seen_to_fail():
         hidden = labels != digits()[1]
         score[hidden] = rng.choice(score[~hidden & ~canaries.mask()], hidden.sum())
         subset = kept(score, 0.5)
-        found = corruption_limit(score, canaries.certifying, delta=0.025)
-        limit = contamination_limit(subset, canaries.certifying, found, delta=0.05)
+        result = corruption_limit(score, canaries.certifying, delta=0.025)
+        limit = contamination_limit(subset, canaries.certifying, result, delta=0.05)
         failed += left_wrong(digits()[1], canaries, subset) > limit.wrong
     assert failed >= 10
