@@ -7,21 +7,23 @@ import sys
 import numpy as np
 import pytest
 
+from commands import SOURCE
+from commands import run_dris as dris
 from dris import train_proxies
 from made_people import write_people
-
-
-def dris(*arguments: str, cwd=None, **env: str) -> subprocess.CompletedProcess[str]:
-    code = "from dris.cli import main; main()"
-    words = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(
-        words, capture_output=True, text=True, cwd=cwd, env={**os.environ, **env}, encoding="utf-8"
-    )
 
 
 def test_help_and_version_answer():
     assert "clean" in dris("--help").stdout
     assert dris("--version").stdout.startswith("dris 0.")
+
+
+def test_python_runs_the_package_as_the_command(tmp_path):
+    words = [sys.executable, "-m", "dris", "--version"]
+    done = subprocess.run(
+        words, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": SOURCE}
+    )
+    assert done.stdout == dris("--version").stdout
 
 
 @pytest.mark.parametrize(

