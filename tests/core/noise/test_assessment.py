@@ -12,10 +12,6 @@ from dris.core.noise.assessment import (
     find_suspects,
     usual_confidence,
 )
-from dris.core.scores.formulas import el2n
-from dris.core.scores.ranks import normalized_ranks
-from dris.core.select import methods
-from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, choose
 from dris.pipeline.settings import Settings
 from made_ensemble import cross_fitted
 
@@ -50,41 +46,6 @@ def test_a_class_that_proxies_are_shy_of_is_not_blamed_for_it():
     labels = np.array([1, 1, 0, 0])  # class 1 never gets half
     assert not find_suspects(p, labels, labels).any()
     assert (p.argmax(axis=1) != labels).sum() == 2  # the twin: a plain comparison blames it
-
-
-def test_clean_drops_suspects_alone_and_never_fills_up():
-    dynamics, flipped = cross_fitted()
-    suspect = assess(dynamics).shown.suspects
-    assert flipped[suspect].mean() > 0.9
-    kept = choose(CLEAN, dynamics, keep=1.0)
-    assert kept.mask().tolist() == (~suspect).tolist()
-    assert len(choose(CLEAN, dynamics, keep=0.1)) == 60
-
-
-def test_clean_then_hard_keeps_its_size_fills_up_and_leans_to_the_hard():
-    dynamics, _ = cross_fitted()
-    quarter = choose(CLEAN_THEN_HARD, dynamics, keep=0.25)
-    assert len(quarter) == 150
-    assert not assess(dynamics).shown.suspects[quarter.indices].any()
-    hard, rest = el2n(dynamics), ~assess(dynamics).shown.suspects
-    assert hard[quarter.indices].mean() > hard[rest].mean()
-    most = choose(CLEAN_THEN_HARD, dynamics, keep=0.95)
-    assert len(most) == 570
-    assert most.parameters["filled"] == 570 - int(rest.sum())
-
-
-def test_there_is_no_lean_where_more_is_wrong_than_suspect(monkeypatch):
-    dynamics, _ = cross_fitted(classes=2, n=4000)
-    rest = ~assess(dynamics).shown.suspects
-    ranks = normalized_ranks(el2n(dynamics))
-
-    def leans():
-        chosen = choose(CLEAN_THEN_HARD, dynamics, keep=0.25).indices
-        return ranks[chosen].mean() - ranks[rest].mean()
-
-    assert leans() > 0.05
-    monkeypatch.setattr(methods, "surest_share", lambda *_: 0.5)
-    assert abs(leans()) < 0.02
 
 
 def three_classes():
