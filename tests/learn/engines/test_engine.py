@@ -89,7 +89,7 @@ def test_an_address_where_nobody_answers_is_said_soon(pretended, address):
 def test_the_command_line_says_it_in_a_sentence_before_it_reads_the_data(
     pretended, monkeypatch, capsys, tmp_path
 ):
-    words = ["score", "absent.csv", "--engine", "ray", "--address", NOBODY, "--out", str(tmp_path)]
+    words = ["clean", "absent.csv", "--engine", "ray", "--address", NOBODY, "--out", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", ["dris", *words])
     with pytest.raises(SystemExit) as end:
         main()

@@ -198,10 +198,10 @@ def test_tables_give_the_bytes_of_the_local_engine(cluster, how, model, tmp_path
         assert (store.tally.found, store.tally.trained) == (found, trained)
 
 
-def test_the_command_line_writes_the_scores_that_it_writes_here(cluster, tmp_path, monkeypatch):
+def test_the_command_line_writes_what_it_writes_here(cluster, tmp_path, monkeypatch):
     write_people(tmp_path / "people.csv", 400)
     columns = ["--label", "income", "--id", "person", "--trusted", "checked"]
-    asked = ["score", "people.csv", *columns, "--epochs", "2", "--model", "sgd_log"]
+    asked = ["clean", "people.csv", *columns, "--epochs", "2", "--model", "sgd_log"]
     monkeypatch.chdir(tmp_path)
     engines = {
         "here": ["--workers", "1"],
@@ -212,7 +212,7 @@ def test_the_command_line_writes_the_scores_that_it_writes_here(cluster, tmp_pat
         with pytest.raises(SystemExit) as end:
             main()
         assert not end.value.code
-    written = [Path(out, "scores.parquet").read_bytes() for out in engines]
+    written = [Path(out, "issues.csv").read_bytes() for out in engines]
     assert written[0] == written[1]
 
 
