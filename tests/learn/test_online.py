@@ -202,12 +202,6 @@ def test_the_two_exponents_and_clipping_differ_and_are_reported():
     assert bytes_of(trained("uniform")) == bytes_of(trained("uniform", weight_exponent=0))
 
 
-def test_flags_decide_nothing():
-    for plan in PLANS:
-        seen = trained(plan, flagged=np.arange(60) < 9)
-        assert bytes_of(seen) == bytes_of(trained(plan))
-
-
 def test_the_same_steps_for_every_plan(monkeypatch):
     seen, step = [], Network._step
 

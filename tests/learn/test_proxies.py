@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
@@ -207,23 +207,6 @@ def test_without_folds_the_spy_betrays_every_example():
     assert trained_on(d).all()  # the twin: the check above can fail
 
 
-def test_folds_differ_between_proxies():
-    x, y = numbered(40)
-    train_proxies(x, y, proxies=3, epochs=1, model=Spy(), cross_fit=2, standardize=False, workers=1)
-    assert len({tuple(sorted(ids)) for ids in fits()}) == 6
-
-
-def test_a_bag_is_drawn_anew_for_each_proxy_and_has_the_exact_size():
-    x, y = numbered(100)
-    d = train_proxies(
-        x, y, proxies=3, epochs=2, model=Spy(), bag=0.29, standardize=False, workers=1
-    )
-    assert (trained_on(d).sum(axis=2) == 29).all()
-    bags = trained_on(d)[:, 0]
-    assert np.array_equal(bags, trained_on(d)[:, 1])
-    assert len({b.tobytes() for b in bags}) == 3
-
-
 def test_cross_fitted_losses_are_those_of_strangers():
     # Trees that learn the noise by heart: perfect where they trained, honest where they did not.
     rng = np.random.default_rng(0)
@@ -237,15 +220,6 @@ def test_cross_fitted_losses_are_those_of_strangers():
 
 
 # -- boosting ----------------------------------------------------------------------------------
-
-
-def test_histogram_boosting_needs_a_bag_and_works_with_one():
-    x, y = data(classes=2)
-    model = HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=5, max_leaf_nodes=4)
-    with pytest.raises(InputError, match=r"copies: HistGradientBoosting.*bag it"):
-        train_proxies(x, y, proxies=2, epochs=2, model=model, workers=1)
-    d = train_proxies(x, y, proxies=2, epochs=2, model=model, bag=0.7, workers=1)
-    assert d.loss.shape == (2, 2, 80)
 
 
 def test_boosting_asks_for_every_class_in_every_part():
@@ -288,11 +262,6 @@ def test_proxies_that_are_alike_are_no_reason_to_stop_where_folds_differ():
     assert train_proxies(x, y, cross_fit=4, **how).proxies == 2
     with pytest.raises(InputError, match="proxies 0 and 1 are copies"):  # the twin
         train_proxies(x, y, **how)
-
-
-def test_one_naive_bayes_is_no_copy():
-    x, y = data()
-    assert train_proxies(x, y, proxies=1, epochs=1, model=GaussianNB(), workers=1).proxies == 1
 
 
 @pytest.mark.parametrize("scale", [1, 1e-7])

@@ -19,14 +19,12 @@ import pytest
 import dris
 from dris.cli import main
 from dris.core.errors import InputError
-from dris.data.labelled import LabelledData
 from dris.learn.engines.engine import Engine
 from dris.learn.engines.tasks import run_all
 from dris.learn.proxies import train_proxies
 from dris.learn.ranking.rank_shards import rank_shards
 from dris.learn.store.run_store import Store
 from dris.learn.trainers.job import DivergedError
-from experiments.own.trial import Trial, run_trial
 from experiments.runner import run
 from experiments.scales import scale_of
 from experiments.spec import CLEAN, Cell, Noise
@@ -214,18 +212,6 @@ def test_the_command_line_writes_what_it_writes_here(cluster, tmp_path, monkeypa
         assert not end.value.code
     written = [Path(out, "issues.csv").read_bytes() for out in engines]
     assert written[0] == written[1]
-
-
-def test_a_trial_finds_the_cells_that_it_finds_here(cluster, tmp_path):
-    rng = np.random.default_rng(0)
-    y = np.arange(240) % 3
-    data = LabelledData.of(rng.normal(size=(240, 4)) + 3 * np.eye(4)[y], y, classes=("a", "b", "c"))
-    tiny = Trial(epochs=1, examples=240, proxies=2)
-    here, _ = run_trial(data, tiny, store=tmp_path / "here", workers=1)
-    there, _ = run_trial(data, tiny, store=tmp_path / "there", engine=on(cluster))
-    assert [row | {"seconds": {}} for row in there.rows] == [
-        row | {"seconds": {}} for row in here.rows
-    ]
 
 
 def test_shards_ranked_on_the_cluster_are_those_ranked_here(cluster, tmp_path):

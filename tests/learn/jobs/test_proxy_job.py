@@ -316,26 +316,6 @@ def test_a_label_the_seed_or_the_recipe_makes_another_run_and_the_old_one_stays(
     assert len(folders(tmp_path)) == 8
 
 
-def test_more_proxies_reuse_those_that_are_there(tmp_path, monkeypatch):
-    x, y = table()
-    given = {"model": "linear", "recipe": RECIPE, "workers": 1, "store": tmp_path}
-    two = train_proxies(x, y, proxies=2, **given)
-    three = train_proxies(x, y, proxies=3, **given)
-    assert len(folders(tmp_path)) == 3
-    np.testing.assert_array_equal(three.loss[:2], two.loss)
-    monkeypatch.setattr("dris.learn.jobs.proxy_job._one_epoch", None)
-    train_proxies(x, y, proxies=3, **given)
-
-
-def test_numpy_numbers_for_seed_epochs_and_classes_find_the_same_run(tmp_path):
-    x, y = table()
-    given = {"proxies": 2, "model": "linear", "workers": 1, "store": tmp_path}
-    a = train_proxies(x, y, **given, seed=1, epochs=2, classes=3)
-    b = train_proxies(x, y, **given, seed=np.int64(1), epochs=np.int64(2), classes=np.int64(3))
-    assert len(folders(tmp_path)) == 2
-    assert saved(a, tmp_path) == saved(b, tmp_path)
-
-
 def test_scikit_learn_models_are_kept_whole_and_not_by_epoch(tmp_path, monkeypatch):
     x, y = table()
     given = {"proxies": 2, "model": ["sgd_log", "linear"], "epochs": 2, "workers": 1}

@@ -1,7 +1,6 @@
 """The store: killed anywhere, a run resumes and ends in the same bytes."""
 
 import itertools
-import json
 import logging
 import os
 import shutil
@@ -15,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dris.core.dynamics.array_file import read_arrays, write_arrays
+from dris.core.dynamics.array_file import write_arrays
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.learn.store import runs
@@ -140,16 +139,6 @@ def test_saving_epoch_one_again_starts_over_and_keeps_no_later_epoch(tmp_path):
             run.save_epoch(epoch, arrays(epoch), arrays(epoch))
         run.save_epoch(1, arrays(-1), arrays(-1))
         assert [r["x"].tolist() for r in run.checkpoint().records] == [[-1]]
-
-
-def test_the_note_of_a_run_says_in_plain_words_what_it_is(tmp_path):
-    run = Store(tmp_path).run(KEY)
-    with run.locked():
-        pass
-    assert json.loads((run.folder / "key.json").read_text(encoding="utf-8")) == {
-        "format": 1,
-        "key": KEY,
-    }
 
 
 # Keys, roots, fingerprints
@@ -484,16 +473,6 @@ def test_a_result_damaged_before_its_mark_was_written_is_recomputed(tmp_path, ca
     assert contents(tmp_path / "a") == undisturbed
 
 
-def test_damaged_timings_are_unknown_and_hurt_nothing(tmp_path):
-    train(tmp_path)
-    run = Store(tmp_path).run({**KEY, "width": 5})
-    assert run.seconds >= 0
-    for broken in (b"", b"{}", b"[]", b'{"seconds": null}', b"\xff"):
-        (run.folder / "timing.json").write_bytes(broken)
-        assert run.seconds is None
-        assert run.done
-
-
 def test_a_record_that_is_missing_or_of_another_epoch_or_run_is_recomputed(
     tmp_path, caplog, undisturbed
 ):
@@ -510,32 +489,6 @@ def test_a_record_that_is_missing_or_of_another_epoch_or_run_is_recomputed(
     (only_folder(tmp_path / "start") / first).unlink()
     train(tmp_path / "start")
     assert contents(tmp_path / "start") == undisturbed
-
-
-def test_a_changed_dtype_in_a_header_is_caught_by_its_seal(tmp_path):
-    run = Store(tmp_path).run(KEY)
-    with run.locked():
-        run.save_epoch(1, {}, {"x": np.ones(3)})
-        path = run.folder / "state.safetensors"
-        path.write_bytes(path.read_bytes().replace(b'"dtype":"F64"', b'"dtype":"I64"'))
-        with pytest.raises(InputError, match="its header is damaged"):
-            read_arrays(path, kind="", format=1)
-        assert run.checkpoint() is None
-
-
-def test_what_is_set_aside_twice_is_kept_twice(tmp_path):
-    run = Store(tmp_path).run(KEY)
-    for broken in (b"one", b"two", b"three"):
-        with run.locked():
-            run.save_epoch(1, {}, {})
-            (run.folder / runs.STATE).write_bytes(broken)
-            assert run.checkpoint() is None
-    kept = {p.name: p.read_bytes() for p in run.folder.glob("*.damaged")}
-    assert kept == {
-        "state.safetensors.damaged": b"one",
-        "state.safetensors.2.damaged": b"two",
-        "state.safetensors.3.damaged": b"three",
-    }
 
 
 # Listing and cleaning

@@ -9,14 +9,13 @@ from oracles_networks import images
 torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
 
 from torch import nn  # noqa: E402
-from torch._dynamo import config, reset  # noqa: E402
+from torch._dynamo import config  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from torch.utils._pytree import tree_leaves  # noqa: E402
 
 from dris.learn.recipe import Recipe  # noqa: E402
 from dris.learn.trainers.networks import loop  # noqa: E402
 from dris.learn.trainers.networks.loop import Network  # noqa: E402
-from dris.learn.trainers.networks.models import Classifier  # noqa: E402
 from dris.learn.trainers.networks.sources import TensorSource  # noqa: E402
 
 CPU = torch.device("cpu")
@@ -47,36 +46,6 @@ def test_networks_are_compiled_on_a_gpu_and_only_where_the_process_says_so(monke
     assert torch.backends.cudnn.benchmark
     assert loop.forward_of(model, device) == "compiled"
     assert loop.forward_of(model, CPU) is model
-
-
-@pytest.mark.parametrize("limits", ["ours", "torch's"])
-def test_the_ninth_network_of_a_process_is_compiled_too(monkeypatch, gpu, limits):
-    real, compiled = torch.compile, []
-
-    def backend(graph, inputs):
-        compiled.append(graph)
-        return graph.forward
-
-    monkeypatch.setattr(torch, "compile", lambda model: real(model, backend=backend))
-
-    def used(width):
-        body = nn.Sequential(nn.Linear(4, width), nn.ReLU())
-        built = Classifier(body, nn.Linear(width, 3))
-        loop.forward_of(built, torch.device("cuda"))(torch.zeros(5, 4))
-        return len(compiled)
-
-    reset()
-    with config.patch(cache_size_limit=8, accumulated_cache_size_limit=256):
-        loop.use_gpu_fully("cuda:0", compiled=True)
-        if limits == "torch's":  # the twin: what it comes with is eight
-            config.cache_size_limit = 8
-        counts = [used(width) for width in range(2, 12)]
-        if limits == "ours":
-            assert counts == list(range(1, 11))
-            assert used(2) == 10  # of the same layers: nothing is compiled again
-        else:
-            assert counts[8:] == [8, 8]
-    reset()
 
 
 class Copies(TorchDispatchMode):

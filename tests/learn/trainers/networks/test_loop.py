@@ -167,16 +167,6 @@ def test_what_is_measured_at_once_and_in_pieces_stands_in_the_order_asked_for(mo
     np.testing.assert_allclose(trained.measure(order)[0], whole, atol=1e-6)
 
 
-def test_logits_are_the_heads_of_the_hidden_features():
-    trained = network("small_cnn", images())
-    trained.train_epoch(1)
-    logits, hidden = trained.measure(np.arange(40), hidden=True)
-    head = trained.model.head
-    wanted = hidden @ head.weight.detach().numpy().T + head.bias.detach().numpy()
-    np.testing.assert_allclose(logits, wanted, atol=1e-5)
-    np.testing.assert_array_equal(logits, trained.measure(np.arange(40))[0])
-
-
 @pytest.mark.parametrize("model", ["linear", "fc", "small_cnn"])
 def test_the_gradient_norm_is_that_of_the_last_layer_by_autograd(model):
     x, y = images(n=12)

@@ -279,13 +279,6 @@ def test_a_proxy_that_diverges_is_named_and_the_others_go_on(workers, record):
     np.testing.assert_array_equal(found.snapshot("loss"), whole.snapshot("loss")[[0, 2]])
 
 
-def test_progress_ends_at_the_total_also_when_a_proxy_diverges():
-    seen = []
-    with pytest.warns(UserWarning, match="finished"):
-        proxies(model=["linear", broken], progress=lambda *at: seen.append(at))
-    assert seen[-1] == (8, 8)
-
-
 def test_a_model_that_ignores_its_seed_is_refused_as_copies():
     def same(shape, classes):
         made = linear(shape, classes)
@@ -341,24 +334,6 @@ def test_an_error_of_the_users_code_is_not_taken_for_divergence():
 
 
 # --- the attacker
-
-
-def test_the_attacker_shares_no_stream_with_a_proxy():
-    x, y = table()
-    recipe = Recipe(epochs=1, batch_size=60, learning_rate=0.1)
-    seen = []
-    for stream in [("attacker",), *(("proxy", k) for k in range(5))]:
-        one = Network("linear", TensorSource(x, CPU), y, 3, recipe, seed=0, stream=stream)
-        weights = one.model.head.weight.detach().numpy().tobytes()
-        one.train_epoch(1, lambda at, _, w=weights: seen.append((w, at.tobytes())))
-    assert len({w for w, _ in seen}) == len({order for _, order in seen}) == 6
-
-
-def test_the_attacker_is_scored_after_its_last_epoch_unless_the_recipe_says_otherwise():
-    x, y = table()
-    by_epochs = attacker_norms(x, y, model="linear", epochs=4)
-    recipe = Recipe(epochs=4, batch_size=128, learning_rate=0.05, scored_epoch=4)
-    np.testing.assert_array_equal(attacker_norms(x, y, model="linear", recipe=recipe), by_epochs)
 
 
 def test_an_attacker_that_diverges_says_so():

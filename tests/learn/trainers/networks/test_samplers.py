@@ -56,13 +56,6 @@ def test_the_exponent_of_the_plan_tempers_the_weights(replacement):
     assert weights(0.0).tolist() == [1.0] * 10
 
 
-def test_weights_are_found_by_a_batch_of_indices():
-    sampler = ImportanceSampler(plan_of())
-    batch = next(iter(DataLoader(range(10), batch_size=4, sampler=sampler)))
-    expected = sampler.plan.weights[batch.numpy()]
-    assert sampler.weights[batch].numpy() == pytest.approx(expected)
-
-
 # -- epochs --------------------------------------------------------------------------------------
 
 
@@ -95,20 +88,6 @@ def test_an_iteration_that_is_left_early_is_an_epoch_and_one_never_begun_is_none
     assert next(iter(sampler)) == sampler.draws(0)[0]
     assert sampler.epoch == 0
     assert list(sampler) == sampler.draws(1).tolist()
-
-
-def test_two_iterations_at_once_are_two_epochs():
-    sampler = ImportanceSampler(plan_of(50))
-    pairs = list(zip(sampler, sampler, strict=True))
-    assert [a for a, _ in pairs] == sampler.draws(0).tolist()
-    assert [b for _, b in pairs] == sampler.draws(1).tolist()
-    assert list(sampler) == sampler.draws(2).tolist()
-
-
-@pytest.mark.parametrize("count", [1, 7, 200])
-def test_the_number_of_draws_is_the_one_asked_for(count):
-    sampler = ImportanceSampler(plan_of(50), num_samples=count)
-    assert len(sampler) == len(list(sampler)) == count
 
 
 # -- many processes ------------------------------------------------------------------------------
@@ -164,16 +143,6 @@ def test_a_resumed_epoch_yields_the_same_remainder(arguments, used):
     remainder = sampler.draws(4)[used:].tolist()
     assert list(running) == list(again) == remainder
     assert list(again) == list(sampler) == sampler.draws(5).tolist()
-
-
-def test_an_epoch_can_be_interrupted_more_than_once():
-    sampler = ImportanceSampler(plan_of(50))
-    yielded = []
-    for _ in range(5):
-        sampler = resumed(sampler.state_dict())
-        running = iter(sampler)
-        yielded += [next(running) for _ in range(10)]
-    assert yielded == sampler.draws(0).tolist()
 
 
 def test_a_state_after_the_last_index_goes_on_with_the_next_epoch():
@@ -258,12 +227,6 @@ def test_draws_follow_q_through_the_sampler():
     counts = np.bincount(list(sampler), minlength=3000)
     assert follows(counts, plan.probabilities)
     assert not follows(counts, np.full(3000, 1 / 3000))
-
-
-def test_what_cannot_be_drawn_is_not_drawn():
-    q = np.r_[np.zeros(3), 0.5, np.zeros(6), 0.5, np.zeros(2)]
-    for arguments in ({"num_samples": 500}, {"num_samples": 2, "replacement": False}):
-        assert set(ImportanceSampler(by_hand(*q), **arguments)) == {3, 10}
 
 
 def off_by(sampler, weights, goes=400) -> float:
@@ -408,21 +371,6 @@ def test_any_vector_of_weights_draws_in_proportion(kind):
     assert share == pytest.approx([0, 0.25, 0.75], abs=0.013)
     plan = ImportanceSampler(proportional([0.0, 1.0, 3.0]), seed=0, num_samples=40_000)
     assert (plan.draws(0) == sampler.draws(0)).all()
-
-
-def test_weights_are_dealt_out_to_ranks_and_drawn_without_replacement():
-    weights = np.arange(1.0, 101.0)
-    one = ImportanceSampler(weights=weights, seed=3)
-    parts = [ImportanceSampler(weights=weights, seed=3, rank=r, world_size=4) for r in range(4)]
-    assert np.stack([p.draws(1) for p in parts], axis=1).ravel().tolist() == one.draws(1).tolist()
-    few = ImportanceSampler(weights=weights, seed=3, replacement=False, num_samples=30).draws(0)
-    assert len(set(few.tolist())) == 30
-
-
-def test_weights_of_more_than_two_to_the_24_examples_reach_the_last():
-    weights = np.zeros(2**24 + 3, dtype=np.float32)
-    weights[-1] = 1.0
-    assert set(ImportanceSampler(weights=weights, num_samples=5).draws(0)) == {2**24 + 2}
 
 
 @pytest.mark.parametrize(

@@ -316,13 +316,6 @@ def test_the_same_rows_in_another_order_give_the_same_values_bit_for_bit(how, mo
     assert bits(one.reordered(order)) != bits(unnamed)
 
 
-def test_a_bag_is_what_a_proxy_trains_on():
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(100, 40)), rng.permutation(np.arange(100) % 2)
-    got = train(x, y, model="mlp", bag=0.5, recipe=Recipe(40, 16, 0.1))
-    assert 0.6 < got.correct[:, -1].mean() < 0.9  # half of them by heart, half by chance
-
-
 @pytest.mark.parametrize("how", [{}, {"cross_fit": 3}], ids=str)
 def test_a_proxy_does_not_depend_on_its_company(how):
     x, y = toy(n=101)
