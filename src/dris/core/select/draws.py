@@ -1,13 +1,10 @@
 """Draws from q, exact to float64: with replacement, or without and with known inclusion.
 
-With replacement the draws are counted first and ordered afterwards. Examples stand in blocks; how
-many draws fall into each follows from binomials down a tree of halves, and inside a block the
-draws are found in its own cumulative sum, so that rounding does not grow with the number of
-examples. A uniform permutation then makes the draws independent again.
+With replacement, draws are counted block by block (binomials down a tree of halves, then a block's
+own cumulative sum), so that rounding does not grow with N; a permutation makes them independent.
 
-Drawing from q without replacement, one after the other, includes an example with a probability
-that nobody can write down. A systematic sample on a random order includes example i with
-probability π_i = min(1, c·q_i), exactly, so that weights can undo it.
+Without, drawing one after the other has inclusion probabilities that nobody can write down. A
+systematic sample on a random order includes i with π_i = min(1, c·q_i), so weights can undo it.
 """
 
 import numpy as np
@@ -22,8 +19,6 @@ _PART = 1 << 20
 
 def draw(probabilities: ArrayLike, count: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
     """Positions of `count` independent draws, each falling on i with probability q_i / Σq.
-
-    An example with q = 0 is never drawn. Takes up to 20 bytes per draw, of which 8 remain.
 
     >>> rng = np.random.default_rng(0)
     >>> (np.bincount(draw([0.6, 0.0, 0.4], 10_000, rng=rng)) / 10_000).round(1).tolist()
@@ -47,11 +42,7 @@ def draw(probabilities: ArrayLike, count: int, *, rng: np.random.Generator) -> N
 def split_counts(
     masses: NDArray[np.float64], count: int, *, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """How many of `count` draws fall on each mass: one multinomial draw, by halves of halves.
-
-    Each binomial compares two neighbouring sums, so that rounding does not add up along the
-    masses; a mass of 0 gets none.
-    """
+    """How many of `count` draws fall on each mass: one multinomial draw, by halves of halves."""
     levels = []
     level = masses
     while level.size > 1:
@@ -71,8 +62,7 @@ def split_counts(
 def shuffle(values: NDArray[np.int64], *, below: int, rng: np.random.Generator) -> None:
     """Put values in 0..below-1 into a uniformly random order, in place.
 
-    Sorts them by random keys: each word holds a value in its low bits and chance in the others.
-    Sorting walks through memory where a Fisher-Yates shuffle jumps, and takes half the time.
+    Sorts words with the value in the low bits and chance in the others: half of Fisher-Yates' time.
     """
     bits = np.uint64((below - 1).bit_length())
     words = values.view(np.uint64)
@@ -92,9 +82,7 @@ def shuffle(values: NDArray[np.int64], *, below: int, rng: np.random.Generator) 
 
 
 def inclusion_probabilities(probabilities: ArrayLike, count: int) -> NDArray[np.float64]:
-    """π = min(1, c·q) with the c that makes them sum to `count`; larger q is included more often.
-
-    The largest reach 1 and are in every sample; an example with q = 0 is in none.
+    """π = min(1, c·q) with the c that makes them sum to `count`.
 
     >>> inclusion_probabilities([0.5, 0.25, 0.25, 0.0], 2).tolist()
     [1.0, 0.5, 0.5, 0.0]
@@ -117,14 +105,10 @@ def inclusion_probabilities(probabilities: ArrayLike, count: int) -> NDArray[np.
 def draw_systematic(
     inclusion: NDArray[np.float64], *, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """A sample without replacement that includes i with probability π_i, in random order.
+    """A sample of Σπ examples without replacement that includes i with probability π_i.
 
-    Its size is Σπ, a whole number. Each place in the order falls on i with probability π_i / Σπ,
-    so a mini-batch of the sample is as unbiased as the whole.
-
-    >>> drawn = draw_systematic(np.array([1.0, 0.5, 0.5, 0.0]), rng=np.random.default_rng(0))
-    >>> drawn.size, 0 in drawn, 3 in drawn
-    (2, True, False)
+    Each place in its random order falls on i with probability π_i / Σπ, so a mini-batch of the
+    sample is as unbiased as the whole.
     """
     certain = np.flatnonzero(inclusion == 1)
     rest = np.flatnonzero((inclusion > 0) & (inclusion < 1))

@@ -62,10 +62,6 @@ def calibrate_gate(
     What equals the cut is rejected. Nothing is promised for corruption unlike the canaries; and
     canaries that got their true label back by chance raise the cut, past the clean if there are
     more than 1 − recall of them.
-
-    >>> detector = np.arange(100.0)
-    >>> calibrate_gate(detector, detector < 60).cut
-    59.0
     """
     inside = np.sort(detector[check_mask(canaries, detector.size, "canaries")])
     held = at_most(inside.size, recall)[:-1]
@@ -97,11 +93,7 @@ def pick_gate(
 
 
 def canaries_needed(recall: float | None = None, confidence: float = CONFIDENCE) -> int:
-    """How many canaries it takes for any cut: the smallest m with 1 − recall^m ≥ confidence.
-
-    >>> canaries_needed(0.95, 0.95)
-    59
-    """
+    """How many canaries it takes for any cut: the smallest m with 1 − recall^m ≥ confidence."""
     return math.ceil(
         math.log1p(-float(confidence)) / math.log(RECALL if recall is None else float(recall))
     )

@@ -18,8 +18,8 @@ class Importance:
 
     Attributes:
         probabilities: q, one per example, sums to 1, read-only.
-        rule: The name of the rule.
-        parameters: What the rule was given, as values that JSON can hold.
+        rule: What made them.
+        parameters: What that was given, as values that JSON can hold.
         exponent: Between 0 (draws count alike: a shifted objective) and 1 (unbiased).
         weights: (1 / (Nq)) ** exponent, 0 where q is 0; for batches take mean(weight · loss).
 
@@ -73,7 +73,7 @@ class Importance:
 
     @property
     def largest_weight(self) -> float:
-        """The largest weight: one draw of that example counts this many times."""
+        """How much one draw counts at most."""
         return float(self.weights.max())
 
     @property
@@ -115,11 +115,7 @@ def importance(
 
 
 def proportional(score: ArrayLike, *, weight_exponent: float = 1.0) -> Importance:
-    """Draw with q ∝ s (paper, eq. 1); an example that scores 0 is never drawn.
-
-    >>> proportional([0, 1, 3]).probabilities.tolist()
-    [0.0, 0.25, 0.75]
-    """
+    """Draw with q ∝ s (paper, eq. 1); an example that scores 0 is never drawn."""
     exponent = float(exact(weight_exponent, "weight_exponent"))
     q = _mixture(score, uniform=0.0, scored=1.0)
     return Importance(q, "proportional", {"weight_exponent": exponent}, exponent)

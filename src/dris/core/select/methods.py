@@ -15,14 +15,7 @@ from dris.core.errors import InputError
 from dris.core.noise.assessment import Assessment, assess, find_outmatched
 from dris.core.noise.noise_rate import surest_share
 from dris.core.scores.formulas import Score, random
-from dris.core.select.gate import (
-    CHOOSER,
-    DETECTOR,
-    RECALL,
-    canaries_needed,
-    keep_passed,
-    set_gate,
-)
+from dris.core.select.gate import CHOOSER, DETECTOR, RECALL, canaries_needed, keep_passed, set_gate
 from dris.core.select.gate_scores import CHOOSERS, half_el2n
 from dris.core.select.selection import (
     keep_top,
@@ -49,8 +42,7 @@ class Task:
         canaries: Those that may be looked at, which set a gate.
         parameters: The rule's, by name.
         how: fraction, seed and ids, as every function of `selection` takes them.
-        assessment: What the ensemble thinks of every label; computed where a method asks for it
-            and it was not given.
+        assessment: What the ensemble thinks of every label; computed if need be.
     """
 
     score: Score

@@ -2,10 +2,6 @@
 
 A rule is a score, a method that makes a subset of it, and their parameters. The commands, the
 estimators, the page and the experiments read `RULES`, and none has rules of its own.
-
-    Rule(score="hybrid", beta=0.25)             the highest hybrid scores, at that β
-    Rule(score="el2n", epoch=4)                 EL2N as it was after epoch 4
-    Rule(method="gated", recall=0.8)            the gate with another recall
 """
 
 from collections.abc import Callable, Mapping
