@@ -67,14 +67,6 @@ def npy_file(folder):
     return folder / "x.npy", {"label": str(folder / "y.npy")}
 
 
-def saved(folder):
-    return saved_dataset(folder / "set", pa.table(ROWS)), {"label": "y"}
-
-
-def images(folder):
-    return image_folder(folder / "set", ("yes", "no"), each=4), {}
-
-
 MADE = {
     "csv": csv_file,
     "parquet": parquet_file,
@@ -82,8 +74,8 @@ MADE = {
     "excel": sheet,
     "npz": npz_file,
     "npy": npy_file,
-    "huggingface": saved,
-    "images": images,
+    "huggingface": lambda to: (saved_dataset(to / "set", pa.table(ROWS)), {"label": "y"}),
+    "images": lambda to: (image_folder(to / "set", ("yes", "no"), each=4), {}),
 }
 
 
@@ -195,9 +187,6 @@ def test_packed_files_are_what_is_inside_and_kept_lines_keep_their_bytes(name, p
     [
         ("a.zip", zipped(CSV, ("a.csv", "b.csv")), "holds 2 files .a.csv, b.csv.*; unpack it"),
         ("a.zip", zipped(CSV, ()), "holds 0 files"),
-        ("a.zip", b"PK nothing", "cannot be read"),
-        ("a.csv.gz", b"nothing packed", "cannot be read"),
-        ("a.csv.gz", gzip.compress(CSV.encode())[:-20], "cannot be read"),
         ("a.jsonl", b'{"x": 1, "y": "a"}\n[3]\n', "line 2 of .* is no object"),
         ("a.jsonl", b'{"x": 1, "y": "a"}\n{"x": \n', "line 2 of .* is not JSON"),
         ("a.jsonl", b"", "cannot be read"),
@@ -260,9 +249,7 @@ def test_pictures_in_class_folders_with_a_table_beside_them(tmp_path):
 
 def test_an_address_of_this_machine_is_the_file_itself(tmp_path):
     (tmp_path / "a.csv").write_text(CSV, encoding="utf-8")
-    address = (tmp_path / "a.csv").as_uri()
-    assert address.startswith("file:///")
-    data = read_data(address, label="y", id="id")
+    data = read_data((tmp_path / "a.csv").as_uri(), label="y", id="id")
     assert data.origin.files == (tmp_path / "a.csv",)
 
 

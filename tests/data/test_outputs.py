@@ -1,6 +1,7 @@
 """What is written: the same rows, bytes and types, whole or not at all."""
 
 import csv
+import io
 
 import numpy as np
 import pyarrow as pa
@@ -10,9 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dris.core.errors import InputError
+from dris.data.formats import suffix_for
 from dris.data.labelled import LabelledData
 from dris.data.outputs import write_data, write_ids
 from dris.data.reader import read_data
+from dris.data.tables.csvfile import record_bytes, replace_cell
 from made_tables import (
     CSV,
     N,
@@ -218,3 +221,108 @@ def test_another_kind_of_file_is_refused(tmp_path, from_csv):
 def test_data_without_a_file_has_nothing_to_be_written_from(tmp_path):
     data = LabelledData.of(np.eye(2), [0, 1], classes=("a", "b"))
     refused(tmp_path, "was not read from a file", write_data, data, tmp_path / "b.csv")
+
+
+# -- one cell of a record -------------------------------------------------------------------------
+
+
+def read_back(body: bytes, separator: str = ",") -> list[list[str]]:
+    return [*csv.reader(io.StringIO(body.decode(), newline=""), delimiter=separator)]
+
+
+@pytest.mark.parametrize("cell", ["two\nlines", "two\r\nlines", 'a "quote"', "a,b", "\r", "plain"])
+def test_whatever_a_cell_holds_is_read_back(cell):
+    assert read_back(record_bytes([cell, "x"], ",") + b"\n") == [[cell, "x"]]
+
+
+@pytest.mark.parametrize(
+    ("body", "at", "expected"),
+    [
+        (b'"two\nlines",07,"no"', 2, b'"two\nlines",07,yes'),
+        (b'no,"007",1', 0, b'yes,"007",1'),
+        (b'"a ""b"", c",no', 1, b'"a ""b"", c",yes'),
+        (b"1,no,", 1, b"1,yes,"),
+    ],
+)
+def test_all_other_cells_keep_their_bytes(body, at, expected):
+    cells = read_back(body)[0]
+    cells[at] = "yes"
+    assert replace_cell(body, cells, at, ",") == expected
+
+
+def test_quotes_inside_a_cell_that_is_not_quoted_have_the_record_written_anew():
+    body = b'5" pipe,no'
+    cells = read_back(body)[0]
+    cells[1] = "yes"
+    assert read_back(replace_cell(body, cells, 1, ",")) == [['5" pipe', "yes"]]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_a_table_with_tabs_keeps_its_name(tmp_path, name):
+    tab = "\t" if name.endswith(".tsv") else ","
+    lines = [tab.join(row) for row in (("x", "label"), ("1", "a"), ("2", "b"), ("3", "a"))]
+    (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert suffix_for(read_data(tmp_path / name)) == name[1:]
+
+
+# -- columns of yes and no that are replaced ------------------------------------------------------
+
+OLD, NEW = np.array([True, False, False, True]), np.array([True, True, False, False])
+
+
+def marked_csv(folder):
+    text = "x,y,ok\n1,a,yes\n2,b,\n3,a,0\n4,b,true\n"
+    (folder / "d.csv").write_text(text, encoding="utf-8")
+    return folder / "d.csv"
+
+
+def marked_parquet(kind):
+    def write(folder):
+        marks = pa.array(OLD).cast(kind)
+        table = pa.table({"x": [1.0, 2, 3, 4], "y": list("abab"), "ok": marks})
+        pq.write_table(table, folder / "d.parquet")
+        return folder / "d.parquet"
+
+    return write
+
+
+def marked_npz(dtype):
+    def write(folder):
+        x = np.arange(8.0).reshape(4, 2)
+        words = np.where(OLD, "yes", "no") if dtype is str else OLD.astype(dtype)
+        np.savez(folder / "d.npz", x=x, y=np.array([0, 1, 0, 1]), ok=words)
+        return folder / "d.npz"
+
+    return write
+
+
+MARKED = {
+    "csv": marked_csv,
+    "parquet": marked_parquet(pa.bool_()),
+    "parquet of numbers": marked_parquet(pa.int8()),
+    "parquet of text": marked_parquet(pa.string()),
+    "npz": marked_npz(bool),
+    "npz of numbers": marked_npz(np.int64),
+    "npz of text": marked_npz(str),
+}
+
+
+@pytest.mark.parametrize("made", list(MARKED))
+def test_replaced_marks_are_read_back_and_all_else_stays(tmp_path, made):
+    path = MARKED[made](tmp_path)
+    data = read_data(path, label="y", trusted="ok")
+    assert data.trusted.tolist() == OLD.tolist()  # the twin: the file said otherwise before
+    out = write_data(
+        data, tmp_path / f"new{path.suffix}", replaced={"ok": NEW}, positions=[0, 1, 3]
+    )
+    new = read_data(out, label="y", trusted="ok")
+    assert new.trusted.tolist() == NEW[[0, 1, 3]].tolist()
+    assert np.array_equal(new.x, data.x[[0, 1, 3]])
+    assert new.given().tolist() == data.given()[[0, 1, 3]].tolist()
+
+
+@pytest.mark.parametrize("replaced", [{"no": NEW}, {"ok": NEW[:2]}, {"ok": NEW.astype(int)}])
+def test_what_is_no_column_or_no_mark_is_refused(tmp_path, replaced):
+    data = read_data(marked_csv(tmp_path), label="y", trusted="ok")
+    says = "must be a column of the data"
+    refused(tmp_path, says, write_data, data, tmp_path / "new.csv", replaced=replaced)

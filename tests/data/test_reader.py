@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_digits
 
 from dris.core.errors import InputError
 from dris.data.reader import read_data
@@ -33,7 +33,7 @@ SLOW = settings(
 )
 
 
-def written(folder, text, name="a.csv"):
+def put(folder, text, name="a.csv"):
     (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     return folder / name
 
@@ -48,7 +48,7 @@ def test_a_small_csv_by_hand(tmp_path):
 009,1e1,cook,no,no
 010,2,,1,no
 """
-    data = read_data(written(tmp_path, text), label="y", id="nr", trusted="ok")
+    data = read_data(put(tmp_path, text), label="y", id="nr", trusted="ok")
     assert data.ids.tolist() == ["007", "008", "009", "010"]
     assert data.classes == ("no", "yes")
     assert data.labels.tolist() == [0, 1, 0, 0]
@@ -75,8 +75,8 @@ def test_a_small_csv_by_hand(tmp_path):
     ],
 )
 def test_csv_in_any_of_its_forms_is_the_same_data(tmp_path, change):
-    plain = read_data(written(tmp_path, CSV), label="y", id="id")
-    other = read_data(written(tmp_path, change(CSV), "b.csv"), label="y", id="id")
+    plain = read_data(put(tmp_path, CSV), label="y", id="id")
+    other = read_data(put(tmp_path, change(CSV), "b.csv"), label="y", id="id")
     assert (other.x == plain.x).all()
     assert other.features == plain.features
     assert other.ids.tolist() == plain.ids.tolist()
@@ -87,10 +87,10 @@ def test_a_line_break_inside_quotes_is_part_of_a_cell_and_lines_are_counted_as_a
     tmp_path,
 ):
     good = 'x,t,y\n1,"a\nb",u\n2,"a\nb",v\n3,c,v\n4,c,u\n'
-    data = read_data(written(tmp_path, good), label="y")
+    data = read_data(put(tmp_path, good), label="y")
     assert data.feature_names == ("x", "t=a\nb", "t=c")
     with pytest.raises(InputError, match=r"1 in column 'x', the first in line 6 of"):
-        read_data(written(tmp_path, good.replace("3,c", ",c")), label="y", missing="refuse")
+        read_data(put(tmp_path, good.replace("3,c", ",c")), label="y", missing="refuse")
 
 
 @pytest.mark.parametrize(
@@ -104,31 +104,31 @@ def test_a_line_break_inside_quotes_is_part_of_a_cell_and_lines_are_counted_as_a
         (("true", "false", "x"), ("false", "true", "x")),
     ],
 )
-def test_csv_labels_are_whole_numbers_or_kept_as_written(tmp_path, cells, classes):
+def test_csv_labels_are_whole_numbers_or_kept_as_put(tmp_path, cells, classes):
     text = "x,y\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells * 2))
-    data = read_data(written(tmp_path, text), label="y")
+    data = read_data(put(tmp_path, text), label="y")
     assert data.classes == classes
     assert [str(v) for v in data.given().tolist()] == list(cells * 2)
 
 
 def test_a_column_called_label_needs_no_option(tmp_path):
-    assert read_data(written(tmp_path, "x,label\n1,2\n3,4\n")).classes == (2, 4)
+    assert read_data(put(tmp_path, "x,label\n1,2\n3,4\n")).classes == (2, 4)
 
 
 def test_pandas_index_is_left_out_and_said_so(tmp_path):
-    data = read_data(written(tmp_path, ",x,y\n0,5,a\n1,6,b\n"), label="y")
+    data = read_data(put(tmp_path, ",x,y\n0,5,a\n1,6,b\n"), label="y")
     assert data.feature_names == ("x",)
     assert "a column without a name is taken for an index and left out" in data.notes
 
 
 def test_features_and_without_choose_columns_in_the_order_given(tmp_path):
-    path = written(tmp_path, "a,b,c,y\n1,2,3,u\n4,5,6,v\n")
+    path = put(tmp_path, "a,b,c,y\n1,2,3,u\n4,5,6,v\n")
     assert read_data(path, label="y", features=["c", "a"]).x.tolist() == [[3, 1], [6, 4]]
     assert read_data(path, label="y", without=["b"]).feature_names == ("a", "c")
 
 
 def test_gaps_are_filled_and_marked_and_said_so_or_filled_alone_when_asked(tmp_path):
-    path = written(tmp_path, "a,y\n1,u\n,v\n5,u\nNA,v\n9,u\n")
+    path = put(tmp_path, "a,y\n1,u\n,v\n5,u\nNA,v\n9,u\n")
     data = read_data(path, label="y")
     assert data.x.tolist() == [[1, 0], [5, 1], [5, 0], [5, 1], [9, 0]]
     assert data.feature_names == ("a", "a=(missing)")
@@ -141,22 +141,22 @@ def test_gaps_are_filled_and_marked_and_said_so_or_filled_alone_when_asked(tmp_p
 def test_a_column_that_later_blocks_contradict_is_read_again(tmp_path, monkeypatch):
     monkeypatch.setattr("dris.data.tables.csvfile._BLOCK", 200)
     text = "x,y\n" + "".join(f"{i % 7},{i % 2}\n" for i in range(2000)) + "z,1\n"
-    data = read_data(written(tmp_path, text), label="y")
+    data = read_data(put(tmp_path, text), label="y")
     assert data.x[:9, 0].tolist() == [0, 1, 2, 3, 4, 5, 6, 0, 1]
     assert data.notes[0].startswith(
         "x: 1 cells are no numbers and count as missing, the first being 'z' in line 2002 of"
     )
     words = "x,y\n" + "".join(f"{i % 7},{i % 2}\n" for i in range(2000)) + "red,1\nblue,0\n" * 300
-    data = read_data(written(tmp_path, words), label="y")
+    data = read_data(put(tmp_path, words), label="y")
     assert data.feature_names == tuple(f"x={v}" for v in (*"0123456", "blue", "red"))
 
 
 def test_several_csv_files_follow_one_another(tmp_path):
     for i in (2, 10, 1):
-        written(tmp_path, f"x,y\n{i},a\n{i + 0.5},b\n", f"part-{i}.csv")
+        put(tmp_path, f"x,y\n{i},a\n{i + 0.5},b\n", f"part-{i}.csv")
     for paths in (tmp_path, str(tmp_path / "part-*.csv")):
         assert read_data(paths, label="y").x.ravel().tolist() == [1, 1.5, 2, 2.5, 10, 10.5]
-    written(tmp_path, "x,y\n1,a\n,b\n", "part-10.csv")
+    put(tmp_path, "x,y\n1,a\n,b\n", "part-10.csv")
     with pytest.raises(InputError, match=r"line 3 of .*part-10.csv"):
         read_data(tmp_path, label="y", missing="refuse")
 
@@ -166,7 +166,7 @@ def test_several_csv_files_follow_one_another(tmp_path):
 
 def test_every_kind_of_column_is_encoded_as_stated(tmp_path):
     data = read_data(
-        written(tmp_path, parquet_bytes(), "a.parquet"), label="y", id="id", trusted="checked"
+        put(tmp_path, parquet_bytes(), "a.parquet"), label="y", id="id", trusted="checked"
     )
     made = table()
     assert [(f.column, f.how, f.width) for f in data.features] == [
@@ -190,7 +190,7 @@ def test_every_kind_of_column_is_encoded_as_stated(tmp_path):
 def test_times_are_days_since_1970(tmp_path, unit):
     noon = datetime.datetime(1970, 1, 3, 12, tzinfo=datetime.UTC)
     times = pa.array([noon, noon], pa.timestamp(unit, "UTC"))
-    path = written(tmp_path, parquet_bytes(pa.table({"t": times, "y": [0, 1]})), "a.parquet")
+    path = put(tmp_path, parquet_bytes(pa.table({"t": times, "y": [0, 1]})), "a.parquet")
     data = read_data(path, label="y")
     assert data.x[:, 0].tolist() == [2.5, 2.5]
     assert data.feature_names[1:] == tuple(
@@ -207,13 +207,13 @@ def test_times_are_days_since_1970(tmp_path, unit):
 )
 def test_vectors_of_any_kind_are_embeddings(tmp_path, kind):
     content = pa.table({"v": pa.array([[1, 2], [3, 4], [5, 6]], kind), "y": ["a", "b", "a"]})
-    path = written(tmp_path, parquet_bytes(content.slice(1)), "a.parquet")
+    path = put(tmp_path, parquet_bytes(content.slice(1)), "a.parquet")
     assert read_data(path, label="y").x.tolist() == [[3, 4], [5, 6]]
 
 
 def test_float_labels_that_are_whole_are_whole_numbers_and_booleans_stay(tmp_path):
     content = pa.table({"x": [1, 2], "y": [2.0, 1.0], "b": [True, False]})
-    path = written(tmp_path, parquet_bytes(content), "a.parquet")
+    path = put(tmp_path, parquet_bytes(content), "a.parquet")
     assert read_data(path, label="y").classes == (1, 2)
     assert read_data(path, label="b").classes == (False, True)
 
@@ -223,7 +223,7 @@ def test_a_few_categories_get_a_place_each_and_many_share(tmp_path, monkeypatch)
 
     def reading(values):
         text = "x,y\n" + "".join(f"v{i % values},{i // values % 2}\n" for i in range(4 * limit))
-        return read_data(written(tmp_path, text), label="y")
+        return read_data(put(tmp_path, text), label="y")
 
     assert reading(limit).x.shape == (4 * limit, limit)
     assert (reading(limit).x.sum(axis=1) == 1).all()
@@ -231,9 +231,7 @@ def test_a_few_categories_get_a_place_each_and_many_share(tmp_path, monkeypatch)
     assert many.features[0].how == "hashed"
     assert many.x.shape == (4 * limit, 1 + limit + 10 + word_columns.SHARED)
     assert (many.x[:, 1:].sum(axis=1) == 1).all()
-    monkeypatch.setattr(
-        word_columns, "MANY_ROWS", 100
-    )  # of many rows, fewer places: each is a column
+    monkeypatch.setattr(word_columns, "MANY_ROWS", 100)  # past it fewer places: each is a column
     fewer = reading(limit + 10)
     assert fewer.x.shape == (4 * limit, 1 + word_columns.FEWER_COMMON + word_columns.SHARED)
     assert (fewer.x[:, 1:].sum(axis=1) == 1).all()
@@ -287,7 +285,7 @@ def test_npz_arrays_stand_side_by_side_and_others_are_named(tmp_path):
         other=np.zeros(5),
         id=np.array([30, 10, 20], ">i4"),
     )
-    data = read_data(written(tmp_path, blob, "a.npz"), label="y", id="id")
+    data = read_data(put(tmp_path, blob, "a.npz"), label="y", id="id")
     assert data.x.tolist() == [[0, 1, 7], [2, 3, 8], [4, 5, 9]]
     assert data.feature_names == ("x[0]", "x[1]", "w")
     assert data.given().tolist() == ["b", "a", "b"]
@@ -301,7 +299,7 @@ def test_npz_arrays_stand_side_by_side_and_others_are_named(tmp_path):
 )
 def test_bytes_with_height_and_width_are_images(tmp_path, shape, becomes):
     x = np.arange(np.prod(shape), dtype=np.int64).astype(np.uint8).reshape(shape)
-    path = written(tmp_path, npz_bytes(x=x, y=np.array([[0], [1], [0], [1]])), "a.npz")
+    path = put(tmp_path, npz_bytes(x=x, y=np.array([[0], [1], [0], [1]])), "a.npz")
     data = read_data(path, label="y")
     assert data.x.shape == becomes
     assert data.x.dtype == np.uint8
@@ -313,8 +311,8 @@ def test_bytes_with_height_and_width_are_images(tmp_path, shape, becomes):
 def test_npy_files_beside_each_other(tmp_path, monkeypatch):
     monkeypatch.setattr("dris.data.tables.numpy_files._PORTION", 24)
     x = np.random.default_rng(0).normal(size=(9, 2))
-    written(tmp_path, npy_bytes(np.arange(9) % 3), "y.npy")
-    data = read_data(written(tmp_path, npy_bytes(x), "x.npy"), label=str(tmp_path / "y.npy"))
+    put(tmp_path, npy_bytes(np.arange(9) % 3), "y.npy")
+    data = read_data(put(tmp_path, npy_bytes(x), "x.npy"), label=str(tmp_path / "y.npy"))
     assert (data.x == x.astype(np.float32)).all()
     assert data.classes == (0, 1, 2)
 
@@ -352,7 +350,7 @@ def test_images_of_many_sizes_become_squares_of_32_or_as_asked(tmp_path):
 def test_a_list_of_images_is_relative_to_its_own_folder(tmp_path):
     image_folder(tmp_path / "set")
     rows = "".join(f"set/{c}/{i}.png,{i},{c}!\n" for c in ("dog", "cat") for i in (2, 0))
-    data = read_data(written(tmp_path, "file,size,y\n" + rows), label="y")
+    data = read_data(put(tmp_path, "file,size,y\n" + rows), label="y")
     whole = read_data(tmp_path / "set")
     assert data.x.tolist() == whole.x[[5, 3, 2, 0]].tolist()
     assert data.given().tolist() == ["dog!", "dog!", "cat!", "cat!"]
@@ -404,34 +402,15 @@ def test_encoded_images_in_a_saved_data_set_are_decoded(tmp_path):
 # -- real sets, the object, its origin ------------------------------------------------------------
 
 
-def test_iris_is_the_same_from_csv_and_parquet(tmp_path):
-    iris = load_iris()
-    names = iris.target_names[iris.target]
-    content = pa.table(
-        {
-            **{n: iris.data[:, i] for i, n in enumerate(iris.feature_names)},
-            "species": names.tolist(),
-        }
-    )
-    pq.write_table(content, tmp_path / "iris.parquet")
-    content.to_pandas().to_csv(tmp_path / "iris.csv")
-    one = read_data(tmp_path / "iris.parquet", label="species")
-    two = read_data(tmp_path / "iris.csv", label="species")
-    assert (one.x == iris.data.astype(np.float32)).all()
-    assert (one.x == two.x).all()
-    assert (one.labels == iris.target).all()
-    assert one.classes == two.classes == tuple(iris.target_names)
-
-
 def test_the_fingerprint_is_of_the_bytes_and_not_of_the_place(tmp_path):
-    first = read_data(written(tmp_path, CSV), label="y", id="id")
-    moved = read_data(written(tmp_path, CSV, "b.csv"), label="y", id="id")
-    other = read_data(written(tmp_path, CSV.replace("20.5", "20.6"), "c.csv"), label="y", id="id")
+    first = read_data(put(tmp_path, CSV), label="y", id="id")
+    moved = read_data(put(tmp_path, CSV, "b.csv"), label="y", id="id")
+    other = read_data(put(tmp_path, CSV.replace("20.5", "20.6"), "c.csv"), label="y", id="id")
     assert first.origin.fingerprint == moved.origin.fingerprint != other.origin.fingerprint
 
 
 def test_the_data_says_what_it_is_as_json(tmp_path):
-    data = read_data(written(tmp_path, CSV), label="y", id="id")
+    data = read_data(put(tmp_path, CSV), label="y", id="id")
     about = json.loads(json.dumps(data.to_dict()))
     assert about["format"] == "csv"
     assert about["classes"] == ["no", "yes"]
