@@ -68,12 +68,8 @@ def test_scikit_learns_checks_pass(estimator, check):
 )
 def test_they_pass_when_tiny_data_is_chosen_from_as_well(estimator, check, monkeypatch):
     """Most of the checks have fewer examples than we choose from; here they are chosen from."""
-    for home in (
-        "choice",
-        "harm_fallback",
-        "route",
-    ):  # with fewer than 20 there is no choosing canary
-        monkeypatch.setattr(f"dris.pipeline.{home}.LITTLE", 20)
+    for home in ("choice", "route"):  # with fewer than 20 there is no choosing canary
+        monkeypatch.setattr(f"dris.pipeline.{home}.MIN_ROWS_TO_PRUNE", 20)
     check(estimator)
 
 

@@ -328,7 +328,7 @@ def _without_data(state: dict[str, Any]) -> dict[str, Any]:
         return state
     bare = np.zeros((len(decision), 0), dtype=np.float32)
     data = replace(decision.data, x=bare, features=())
-    return {**state, "decision_": replace(decision, data=data, scored=None)}
+    return {**state, "decision_": replace(decision, data=data, ensemble=None)}
 
 
 def _seed(random_state: Any) -> int:
