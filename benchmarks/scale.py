@@ -1,4 +1,4 @@
-"""`dris score` on 1,000,000 × 64 float32 from Parquet with its default proxies: time and memory.
+"""`dris clean --scores` on 1,000,000 × 64 float32 from Parquet: time and memory.
 
     python benchmarks/scale.py [wide] [--rows 1000000]
 
@@ -37,17 +37,13 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     asked = parser.parse_args()
     wide, rows = asked.how == "wide", asked.rows
-    d, command, epochs = (512, "prune", 2) if wide else (64, "score", 4)
+    d, command, epochs = (512, "prune", 2) if wide else (64, "clean", 4)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "data.parquet")
         _write(path, rows, d, vectors=wide)
         words = [str(path), "--label", "y", "--id", "id"]
-        words += ["--keep", "0.5"] * wide + [
-            "--epochs",
-            str(epochs),
-            "--out",
-            str(Path(folder, "out")),
-        ]
+        words += ["--keep", "0.5"] if wide else ["--scores", "--no-report"]
+        words += ["--epochs", str(epochs), "--out", str(Path(folder, "out"))]
         seen = watch([sys.executable, "-c", COMMAND, command, *words])
     data, imports = rows * d * 4 / 1e6, _imports()
     own, peaks = seen.own_peak, seen.worker_peaks

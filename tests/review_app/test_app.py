@@ -280,4 +280,4 @@ def test_a_disk_that_does_not_answer_is_a_sentence_too(ask, session, monkeypatch
     monkeypatch.setattr(session, "cards", gone)
     status, body = ask("/cards?at=0")
     assert status == 400
-    assert "animals.csv: Input/output error; that disk does not answer" in json.loads(body)["error"]
+    assert "animals.csv: Input/output error" in json.loads(body)["error"]

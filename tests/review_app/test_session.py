@@ -132,7 +132,7 @@ def test_half_a_line_is_stepped_over_and_what_comes_after_it_is_whole(session, t
 
 
 def test_two_processes_cannot_write_one_review(session, tmp_path):
-    with pytest.raises(InputError, match="is open in another dris review"):
+    with pytest.raises(InputError, match="is open in another"):
         made_session(tmp_path)
 
 
@@ -172,7 +172,7 @@ def test_a_damaged_worklist_is_said_in_a_sentence(session, name, change):
         with Journal(session.journal.path) as journal:
             journal.worklist.check(session.data, session.journal.path)
 
-    with pytest.raises(InputError, match=r"no review that dris can go on with|was damaged"):
+    with pytest.raises(InputError, match=r"never replaced|was damaged"):
         read_it()
     assert session.journal.path.read_bytes() == text
     session.journal.path.write_bytes(head + b"\n" + rest)
@@ -363,12 +363,12 @@ def test_a_cell_is_accepted_only_after_its_sample_was_checked(tmp_path):
     cell = session.cell(0, 1)
     for at in cell.sample[:-1]:
         session.answer("ana", at, "wrong", 1)
-    with pytest.raises(InputError, match="1 of the 20 drawn are not checked yet"):
+    with pytest.raises(InputError, match="1 of the 20"):
         session.accept("ana", 0, 1)
     session.journal.close()
 
 
 def test_a_cell_that_is_not_there_is_named_so(session):
-    with pytest.raises(InputError, match="no suspect has these two labels"):
+    with pytest.raises(InputError, match="no suspect"):
         session.check(0, 0)
     assert NAMES[0] == "cat"
