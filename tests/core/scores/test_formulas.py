@@ -318,11 +318,3 @@ def mislabelled(n=200, seed=0):
 def test_the_corrupted_come_first_where_hard_is_large_and_last_where_right_is(sign, name):
     d, bad = mislabelled()
     assert bad[np.argsort(-sign * SCORES[name](d), kind="stable")[:40]].mean() > 0.9
-
-
-def test_examples_that_the_proxies_quarrel_over_come_first_by_rank_variance():
-    d, _ = mislabelled()
-    loss = d.snapshot("loss").copy()
-    loss[0, 100:110], loss[1, 100:110] = 20.0, 0.0
-    out = SCORES["rank_variance"](Dynamics.from_losses(loss))
-    assert set(np.argsort(-out)[:10].tolist()) == set(range(100, 110))
