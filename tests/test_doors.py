@@ -121,9 +121,9 @@ def by_command(dris, case, out, command, keep, *more):
     words = [] if keep is None else ["--keep", keep]
     words += [] if command == "weights" else more
     shared = [*case.flags, *FAST, "--store", case.store, "--out", out]
-    code, said, told = dris(command, case.path, *shared, *words, "--json", "--force")
+    code, printed, told = dris(command, case.path, *shared, *words, "--json", "--force")
     assert code == 0, told
-    return json.loads(said)
+    return json.loads(printed)
 
 
 def rows_in(path, source):
@@ -139,29 +139,31 @@ def rows_on(path):
     return np.flatnonzero(kept).tolist(), shown["steps"][shown["chosen"]], shown
 
 
-def check_values(values, found):
+def check_values(values, decision):
     """The JSON of a command is the decision's, key by key."""
-    for key, value in json.loads(json.dumps(found.to_dict())).items():
+    for key, value in json.loads(json.dumps(decision.to_dict())).items():
         assert values[key] == value, key
 
 
-def check_page(path, found):
+def check_page(path, decision):
     rows, step, shown = rows_on(path)
-    assert np.array_equal(rows, found.kept)  # no diff of thousands of rows: it takes minutes
-    assert step["limit"] == (None if found.limit is None else pytest.approx(found.limit.share))
+    assert np.array_equal(rows, decision.kept)  # no diff of thousands of rows: it takes minutes
+    assert step["limit"] == (
+        None if decision.limit is None else pytest.approx(decision.limit.share)
+    )
     names = [shown["classes"][label] for label in unpack(shown["label"])]
-    assert np.array_equal(names, [found.data.names[label] for label in found.data.labels])
+    assert np.array_equal(names, [decision.data.names[label] for label in decision.data.labels])
     sealed = json.loads(shown["sample"]["sealed"])
-    assert sealed["size"] == found.kept.size
-    assert found.rule in path.read_text(encoding="utf-8")
+    assert sealed["size"] == decision.kept.size
+    assert decision.rule in path.read_text(encoding="utf-8")
 
 
-def check_issues(path, found):
+def check_issues(path, decision):
     """Every suspect, then every row without a label."""
     with path.open(newline="", encoding="utf-8") as file:
         listed = list(csv.DictReader(file))
-    suspects = [] if found.suspects is None else found.suspects
-    aside = found.unlabelled()
+    suspects = [] if decision.suspects is None else decision.suspects
+    aside = decision.unlabelled()
     assert [row["id"] for row in listed] == [str(one.id) for one in suspects] + [
         str(name) for name in aside["id"]
     ]
@@ -170,42 +172,42 @@ def check_issues(path, found):
     assert all(row["given"] == "" and row["dropped"] == "yes" for row in behind)
 
 
-def through_command(dris, case, out, command, keep, found):
+def through_command(dris, case, out, command, keep, decision):
     values = by_command(dris, case, out, command, keep, "--scores")
-    check_values(values, found)
+    check_values(values, decision)
     assert values["command"] == command
     if command == "clean":
-        rows = found.data.rows[found.kept].tolist()
+        rows = decision.data.rows[decision.kept].tolist()
         assert rows_in(out / "cleaned.csv", case.path) == rows
-        check_issues(out / "issues.csv", found)
+        check_issues(out / "issues.csv", decision)
     if command == "prune":
-        rows = found.data.rows[found.kept].tolist()
+        rows = decision.data.rows[decision.kept].tolist()
         assert rows_in(out / "kept.csv", case.path) == rows
     if command != "weights":
-        check_page(out / "report.html", found)
+        check_page(out / "report.html", decision)
         scores = read_scores(out / "scores.parquet")
-        assert (scores.scores["suspicion"] == found.suspicion).all()
-        assert (scores.flags["canary"] == found.ensemble.planted).all()
+        assert (scores.scores["suspicion"] == decision.suspicion).all()
+        assert (scores.flags["canary"] == decision.ensemble.planted).all()
     else:
         with (out / "weights.csv").open(newline="", encoding="utf-8") as file:
             drawn = [float(row["probability"]) > 0 for row in csv.DictReader(file)]
-        assert drawn == (~found.ensemble.planted).tolist()
+        assert drawn == (~decision.ensemble.planted).tolist()
 
 
-def through_sklearn(case, keep, found):
+def through_sklearn(case, keep, decision):
     data = case.data()
     selector = RobustSelector(
         keep=keep, model="sgd_log", epochs=4, store=case.store, random_state=0, n_jobs=1
     )
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as printed:
         warnings.simplefilter("always")
         selector.fit(data.x, data.given())
-    assert selector.kept_.tolist() == found.mask.tolist()
-    assert selector.rule_ == found.rule
-    assert selector.decision_.to_dict() == found.to_dict()
-    assert selector.decision_.limits == found.limits
-    told = " ".join(str(warning.message) for warning in said)
-    assert all(note in told for note in found.notes)
+    assert selector.kept_.tolist() == decision.mask.tolist()
+    assert selector.rule_ == decision.rule
+    assert selector.decision_.to_dict() == decision.to_dict()
+    assert selector.decision_.limits == decision.limits
+    told = " ".join(str(warning.message) for warning in printed)
+    assert all(note in told for note in decision.notes)
 
 
 # -- the contract ----------------------------------------------------------------------------------
@@ -244,47 +246,47 @@ def test_scikit_learn_makes_the_decision(case, keep):
 
 @pytest.mark.parametrize("keep", KEEPS)
 def test_the_page_by_itself_shows_the_decision(case, keep, tmp_path):
-    found = asked(case, keep)
-    check_page(write_page(found, tmp_path / "page.html"), found)
+    decision = asked(case, keep)
+    check_page(write_page(decision, tmp_path / "page.html"), decision)
 
 
 @pytest.mark.parametrize("rule", ["rank_variance", "gated", "aum_mean"])
 def test_a_rule_by_name_is_the_same_rule_through_every_door(dris, folder, tmp_path, rule):
     case = made_case("noisy", folder)
-    found = asked(case, 0.5, rule=rule)
+    decision = asked(case, 0.5, rule=rule)
     words = ["--keep", 0.5, "--rule", rule, *case.flags, *FAST, "--store", case.store]
-    code, said, told = dris("prune", case.path, *words, "--out", tmp_path, "--json", "--force")
+    code, printed, told = dris("prune", case.path, *words, "--out", tmp_path, "--json", "--force")
     assert code == 0, told
-    check_values(json.loads(said), found)
-    assert rows_in(tmp_path / "kept.csv", case.path) == found.kept.tolist()
+    check_values(json.loads(printed), decision)
+    assert rows_in(tmp_path / "kept.csv", case.path) == decision.kept.tolist()
     data = case.data()
     selector = RobustSelector(keep=0.5, rule=rule, model="sgd_log", epochs=4, store=case.store)
-    assert selector.fit(data.x, data.given()).decision_.to_dict() == found.to_dict()
+    assert selector.fit(data.x, data.given()).decision_.to_dict() == decision.to_dict()
 
 
 # -- the cases are what they are called ------------------------------------------------------------
 
 
 def test_the_cases_differ_in_what_they_ask_of_a_door(folder):
-    found = {name: [asked(made_case(name, folder), keep) for keep in KEEPS] for name in CASES}
-    for cleaned, pruned in [found[name] for name in ("noisy", "two kinds", "trusted")]:
+    decision = {name: [asked(made_case(name, folder), keep) for keep in KEEPS] for name in CASES}
+    for cleaned, pruned in [decision[name] for name in ("noisy", "two kinds", "trusted")]:
         assert cleaned.rule == "clean"
         assert pruned.rule in RULES
         assert cleaned.kept.size > 3 * pruned.kept.size / 2
         assert cleaned.limits
         assert pruned.limits
-    assert [len(one.limits) for one in found["two kinds"]] == [2, 2]
-    assert [one.judgement for one in found["no canaries"]] == [None, None]
-    for one in found["no rule is safe"]:
+    assert [len(one.limits) for one in decision["two kinds"]] == [2, 2]
+    assert [one.judgement for one in decision["no canaries"]] == [None, None]
+    for one in decision["no rule is safe"]:
         assert (one.rule, one.kept.size) == ("everything", 600)
         assert one.notes[-1].startswith("no rule is safe with these proxies")
-    for one in found["unlabelled"]:
+    for one in decision["unlabelled"]:
         assert one.data.unlabelled.rows.tolist() == list(range(0, 600, 29))
         assert not np.isin(one.data.rows[one.kept] % 29, 0).any()
         assert "21 rows without a label (0, 29, 58 and 18 more)" in " ".join(one.notes)
-    for one in found["trusted"]:
+    for one in decision["trusted"]:
         assert one.mask[np.arange(600) % 7 == 0].all()
-    for one in found["little data"]:
+    for one in decision["little data"]:
         assert (one.rule, one.kept.size) == ("everything", 40)
         assert "too few to drop any" in one.notes[-1]
 
@@ -294,9 +296,9 @@ def test_where_no_rule_is_safe_every_door_says_the_same_sentence(dris, folder, t
     (note,) = asked(case, 0.25).notes
     for command, words in (("clean", []), ("prune", ["--keep", 0.25])):
         shared = [*case.flags, *FAST, "--store", case.store, "--out", tmp_path / command]
-        code, said, _ = dris(command, case.path, *shared, *words)
+        code, printed, _ = dris(command, case.path, *shared, *words)
         assert code == 0
-        assert note in said
+        assert note in printed
     with pytest.warns(UserWarning, match="all are kept") as told:
         RobustSelector(model="sgd_log", epochs=4, store=case.store).fit(
             case.data().x, case.data().given()
@@ -325,15 +327,15 @@ def test_proxies_are_trained_once_for_all_doors(dris, folder, tmp_path):
 
 def of_its_own(data, *, keep=None, rule="recommended", **how):
     """A decision as a door might compose it: by the paper's rule, whatever the data suggest."""
-    found = decide(data, keep=keep, rule=rule, **how)
-    return decide_by(found.ensemble, keep=keep or 0.9, rule="rank_variance")
+    decision = decide(data, keep=keep, rule=rule, **how)
+    return decide_by(decision.ensemble, keep=keep or 0.9, rule="rank_variance")
 
 
 def with_the_judgements_limits(data, *, keep=None, rule="recommended", **how):
     """Right rows, but the limit of another subset, as was printed once."""
-    found = decide(data, keep=keep, rule=rule, **how)
-    other = decide_by(found.ensemble, keep=0.5, rule="rank_variance")
-    return replace(found, limits=other.limits)
+    decision = decide(data, keep=keep, rule=rule, **how)
+    other = decide_by(decision.ensemble, keep=0.5, rule="rank_variance")
+    return replace(decision, limits=other.limits)
 
 
 def without_notes(data, *, keep=None, rule="recommended", **how):
@@ -346,10 +348,10 @@ def test_a_command_that_composes_for_itself_is_caught(
     dris, folder, tmp_path, monkeypatch, command, wrong
 ):
     case, keep = made_case("noisy", folder), DOORS[command]
-    found = asked(case, keep)
+    decision = asked(case, keep)
     monkeypatch.setattr("dris.pipeline.verbs.decide", wrong)  # what the commands call
     with pytest.raises(AssertionError):
-        through_command(dris, case, tmp_path, command, keep, found)
+        through_command(dris, case, tmp_path, command, keep, decision)
 
 
 @pytest.mark.parametrize("wrong", [of_its_own, with_the_judgements_limits])
@@ -362,24 +364,24 @@ def test_an_estimator_that_composes_for_itself_is_caught(folder, monkeypatch, wr
 
 def test_a_door_that_keeps_a_note_to_itself_is_caught(dris, folder, tmp_path, monkeypatch):
     case = made_case("no rule is safe", folder)
-    found = asked(case, 0.25)
+    decision = asked(case, 0.25)
     monkeypatch.setattr("dris.pipeline.verbs.decide", without_notes)
     monkeypatch.setattr("dris.integrations.sklearn.decide", without_notes)
     with pytest.raises(AssertionError):
-        through_command(dris, case, tmp_path, "prune", 0.25, found)
+        through_command(dris, case, tmp_path, "prune", 0.25, decision)
     with pytest.raises(AssertionError):
-        through_sklearn(case, 0.25, found)
+        through_sklearn(case, 0.25, decision)
 
 
 def test_a_page_that_chooses_for_itself_is_caught(folder, tmp_path, monkeypatch):
     case = made_case("noisy", folder)
-    found = asked(case, 0.25)
-    others = decide_by(found.ensemble, keep=0.25, rule="loss").kept
+    decision = asked(case, 0.25)
+    others = decide_by(decision.ensemble, keep=0.25, rule="loss").kept
     with pytest.raises(AssertionError):
-        check_page(write_page(replace(found, kept=others), tmp_path / "other.html"), found)
-    planted = replace(found.data, labels=found.ensemble.canaries[-1].planted)
+        check_page(write_page(replace(decision, kept=others), tmp_path / "other.html"), decision)
+    planted = replace(decision.data, labels=decision.ensemble.canaries[-1].planted)
     with pytest.raises(AssertionError):  # planted labels shown as the given ones
-        check_page(write_page(replace(found, data=planted), tmp_path / "planted.html"), found)
+        check_page(write_page(replace(decision, data=planted), tmp_path / "planted.html"), decision)
 
 
 # -- no door has what it would need to compose ----------------------------------------------------
@@ -406,9 +408,9 @@ def composed(source):
 
 def test_no_door_imports_a_step_of_the_route():
     assert {
-        str(path): found
+        str(path): decision
         for path in DOOR_FILES
-        if (found := composed(path.read_text(encoding="utf-8")))
+        if (decision := composed(path.read_text(encoding="utf-8")))
     } == {}
     assert len(DOOR_FILES) > 15
 

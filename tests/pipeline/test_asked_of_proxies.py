@@ -28,8 +28,8 @@ def asked(monkeypatch):
         calls.clear()
         y = np.arange(n) % 2
         data = LabelledData.of(np.random.default_rng(1).normal(size=(n, 2)), y, classes=("a", "b"))
-        found = train_ensemble(data, Settings(**settings), progress=progress)
-        return found, list(calls)
+        ensemble_ = train_ensemble(data, Settings(**settings), progress=progress)
+        return ensemble_, list(calls)
 
     return score
 
@@ -79,11 +79,11 @@ def test_above_so_many_rows_proxies_have_two_folds_unless_somebody_named_them(as
 
 
 def test_canaries_that_need_a_pilot_get_one_and_each_is_half_of_the_work(asked):
-    said = []
-    _, calls = asked(400, lambda *pair: said.append(pair), canaries=("confusable",), seed=7)
+    told = []
+    _, calls = asked(400, lambda *pair: told.append(pair), canaries=("confusable",), seed=7)
     assert [how["seed"] for how in calls] == [8, 7]
-    assert said == [(5, 20), (15, 20)]
-    said.clear()
-    _, calls = asked(400, lambda *pair: said.append(pair), seed=7)
+    assert told == [(5, 20), (15, 20)]
+    told.clear()
+    _, calls = asked(400, lambda *pair: told.append(pair), seed=7)
     assert [how["seed"] for how in calls] == [7]
-    assert said == [(5, 10)]
+    assert told == [(5, 10)]

@@ -36,19 +36,19 @@ class Encoder(torch.nn.Module):
 @pytest.fixture
 def encoder(monkeypatch):
     Encoder.calls = 0
-    found = ("a made encoder", Encoder())
-    monkeypatch.setattr("dris.learn.trainers.networks.encoders.installed_encoder", lambda: found)
+    made = ("a made encoder", Encoder())
+    monkeypatch.setattr("dris.learn.trainers.networks.encoders.installed_encoder", lambda: made)
 
 
 def test_an_installed_encoder_reads_images_once_and_is_named(encoder, tmp_path):
-    scored = train_ensemble(photographs(), CHEAP, store=tmp_path, workers=1)
-    assert scored.features.shape == (240, 6)
-    assert scored.settings.models == ("mlp",)
-    assert "images are read once by a made encoder" in scored.notes[0]
+    ensemble = train_ensemble(photographs(), CHEAP, store=tmp_path, workers=1)
+    assert ensemble.features.shape == (240, 6)
+    assert ensemble.settings.models == ("mlp",)
+    assert "images are read once by a made encoder" in ensemble.notes[0]
     read = Encoder.calls
     again = train_ensemble(photographs(), CHEAP, store=tmp_path, workers=1)
     assert Encoder.calls == read  # kept by content
-    assert (again.features == scored.features).all()
+    assert (again.features == ensemble.features).all()
 
 
 def test_whether_it_helps_is_measured_on_the_features(encoder):
@@ -134,11 +134,11 @@ def test_proxies_that_cannot_read_the_pictures_say_so(encoder):
 
 
 def test_what_networks_that_learned_little_doubt_is_listed_and_not_dropped(monkeypatch):
-    scored, _ = made_ensemble()
-    pictures = replace(scored.data, x=np.zeros((2000, 3, 8, 8), np.uint8))
-    twin = replace(scored.dynamics, out_of_fold=scored.dynamics)
-    scored = replace(scored, data=pictures, dynamics=twin)
-    decision = decide_by(scored, keep=None)
+    ensemble, _ = made_ensemble()
+    pictures = replace(ensemble.data, x=np.zeros((2000, 3, 8, 8), np.uint8))
+    twin = replace(ensemble.dynamics, out_of_fold=ensemble.dynamics)
+    ensemble = replace(ensemble, data=pictures, dynamics=twin)
+    decision = decide_by(ensemble, keep=None)
     assert decision.rule == "clean"
     assert (
         follow_unless_harmful(decision) == decision

@@ -50,78 +50,80 @@ def test_small_data_gets_enough_canaries_for_a_gate_but_a_tenth_at_most(n, plant
 
 
 def test_canaries_of_all_kinds_are_apart_planted_where_nobody_vouches(world):
-    scored, _ = world
-    one, two = scored.canaries
+    ensemble, _ = world
+    one, two = ensemble.canaries
     assert not (one.mask() & two.mask()).any()
-    assert not (scored.planted & scored.data.trusted).any()
-    changed = scored.dynamics.labels != scored.data.labels
-    assert np.array_equal(changed, scored.planted)
+    assert not (ensemble.planted & ensemble.data.trusted).any()
+    changed = ensemble.dynamics.labels != ensemble.data.labels
+    assert np.array_equal(changed, ensemble.planted)
 
 
 @pytest.mark.parametrize("rule", ["gated", "gated_per_class", "rank_variance", "aum_mean", "loss"])
 def test_kept_are_the_chosen_without_canaries_and_with_all_that_is_trusted(world, rule):
-    scored, _ = world
-    chosen = choose(rule, scored.dynamics, keep=0.4, choosing=scored.choosing).indices
-    found = decide_by(scored, keep=0.4, rule=rule)
+    ensemble, _ = world
+    chosen = choose(rule, ensemble.dynamics, keep=0.4, choosing=ensemble.choosing).indices
+    decision = decide_by(ensemble, keep=0.4, rule=rule)
     for i in range(N):
-        expected = scored.data.trusted[i] or (i in chosen and not scored.planted[i])
-        assert found.mask[i] == expected
+        expected = ensemble.data.trusted[i] or (i in chosen and not ensemble.planted[i])
+        assert decision.mask[i] == expected
 
 
 def test_every_kind_certifies_a_limit_that_holds_on_these_labels(world):
-    scored, wrong = world
+    ensemble, wrong = world
     for rule in ("gated", "rank_variance", "loss"):  # loss collects wrong labels
-        found = decide_by(scored, keep=0.4, rule=rule)
-        assert [limit.kind for limit in found.limits] == ["uniform", "confusable"]
-        for limit in found.limits:
-            assert limit.left == found.kept.size
-            assert wrong[found.kept].sum() <= limit.wrong
-        if found.limit is not None:
-            assert found.limit.share == max(limit.share for limit in found.limits)
+        decision = decide_by(ensemble, keep=0.4, rule=rule)
+        assert [limit.kind for limit in decision.limits] == ["uniform", "confusable"]
+        for limit in decision.limits:
+            assert limit.left == decision.kept.size
+            assert wrong[decision.kept].sum() <= limit.wrong
+        if decision.limit is not None:
+            assert decision.limit.share == max(limit.share for limit in decision.limits)
 
 
 def test_the_rule_of_the_judgement_chooses_what_the_judgement_is_about(world):
-    scored, _ = world
-    alone = judge(scored.dynamics, scored.canaries, keep=0.3)
-    found = decide_by(scored, keep=0.3, rule=alone.rule)
-    assert found.judgement.rule == alone.rule == found.rule
-    free = ~scored.data.trusted
-    chosen = alone.subset.mask() & ~scored.planted
-    assert found.mask[free].tolist() == chosen[free].tolist()
+    ensemble, _ = world
+    alone = judge(ensemble.dynamics, ensemble.canaries, keep=0.3)
+    decision = decide_by(ensemble, keep=0.3, rule=alone.rule)
+    assert decision.judgement.rule == alone.rule == decision.rule
+    free = ~ensemble.data.trusted
+    chosen = alone.subset.mask() & ~ensemble.planted
+    assert decision.mask[free].tolist() == chosen[free].tolist()
 
 
 def test_the_choosing_canaries_are_half_of_the_first_kind(world):
-    scored, _ = world
-    assert np.array_equal(np.flatnonzero(scored.choosing), scored.canaries[0].choosing.positions)
-    assert replace(scored, canaries=()).choosing is None
+    ensemble, _ = world
+    assert np.array_equal(
+        np.flatnonzero(ensemble.choosing), ensemble.canaries[0].choosing.positions
+    )
+    assert replace(ensemble, canaries=()).choosing is None
 
 
 def test_suggested_labels_find_most_of_the_truth(world):
-    scored, wrong = world
-    free = wrong & ~scored.planted
+    ensemble, wrong = world
+    free = wrong & ~ensemble.planted
     truth = np.arange(N) % 3
-    assert (scored.assessment.suggested[free] == truth[free]).mean() > 0.9
+    assert (ensemble.assessment.suggested[free] == truth[free]).mean() > 0.9
 
 
 def test_a_tighter_assumption_never_widens_the_limit(world):
-    scored, _ = world
+    ensemble, _ = world
     tight = Ensemble(
-        scored.data,
-        scored.dynamics,
-        scored.canaries,
-        Settings(epochs=6, canaries=scored.settings.canaries, at_most=0.2),
+        ensemble.data,
+        ensemble.dynamics,
+        ensemble.canaries,
+        Settings(epochs=6, canaries=ensemble.settings.canaries, at_most=0.2),
     )
-    for a, b in zip(tight.corruption, scored.corruption, strict=True):
+    for a, b in zip(tight.corruption, ensemble.corruption, strict=True):
         assert a.corrupted <= b.corrupted
         assert (a.at_most, b.at_most) == (0.2, 0.5)
 
 
 def test_every_rule_is_refused_or_keeps_no_more_than_its_share(world):
-    scored, _ = world
+    ensemble, _ = world
     refused = []
     for rule in RULES:
         try:
-            chosen = choose(rule, scored.dynamics, keep=0.3, choosing=scored.choosing)
+            chosen = choose(rule, ensemble.dynamics, keep=0.3, choosing=ensemble.choosing)
             assert len(chosen) <= 0.3 * N
         except InputError:
             refused.append(rule)
@@ -132,13 +134,13 @@ def test_imported_dynamics_follow_the_ids_and_certify_nothing(world):
     data = world[0].data
     loss = np.arange(2.0 * N).reshape(2, N)
     back = np.arange(N)[::-1]
-    scored = import_dynamics(data, Dynamics.from_losses(loss[:, back], ids=data.ids[back]))
-    assert np.array_equal(scored.dynamics.snapshot("loss"), loss)
-    found = decide_by(scored, keep=0.5, rule="loss")
-    assert (found.limits, found.judgement) == ((), None)
-    assert "dynamics were imported: no certificate" in found.notes
+    ensemble = import_dynamics(data, Dynamics.from_losses(loss[:, back], ids=data.ids[back]))
+    assert np.array_equal(ensemble.dynamics.snapshot("loss"), loss)
+    decision = decide_by(ensemble, keep=0.5, rule="loss")
+    assert (decision.limits, decision.judgement) == ((), None)
+    assert "dynamics were imported: no certificate" in decision.notes
     with pytest.raises(InputError, match="needs canaries"):
-        decide_by(scored, keep=0.5, rule="gated")
+        decide_by(ensemble, keep=0.5, rule="gated")
     with pytest.raises(InputError, match=r"are of 3 examples, such as 0, and the data has 1500"):
         import_dynamics(data, Dynamics.from_losses(np.ones((2, 3))))
 
@@ -164,11 +166,11 @@ def test_sums_over_epochs_and_features_follow_the_ids_as_the_columns_do(world):
     whole, order = summary_of(data, np.random.default_rng(1))
     back = np.argsort(order)  # where each example of the data stands in the record
     for dynamics in (whole, whole.summary()):
-        found = import_dynamics(data, dynamics).dynamics
-        assert np.array_equal(found.ids, data.ids)
+        decision = import_dynamics(data, dynamics).dynamics
+        assert np.array_equal(decision.ids, data.ids)
         for name in ("aum", "aum_mean", "forgetting", "forgetting_unlearned", "loss"):
-            assert np.array_equal(SCORES[name](found), SCORES[name](dynamics)[back]), name
-        assert np.array_equal(found.column("features"), whole.column("features")[back])
+            assert np.array_equal(SCORES[name](decision), SCORES[name](dynamics)[back]), name
+        assert np.array_equal(decision.column("features"), whole.column("features")[back])
     unmoved = SCORES["aum"](whole)
     assert not np.array_equal(SCORES["aum"](import_dynamics(data, whole).dynamics), unmoved)
 
@@ -179,8 +181,8 @@ def test_dynamics_of_other_labels_are_taken_and_that_is_said(world):
     assert import_dynamics(data, whole).notes == ("dynamics were imported: no certificate",)
     other = np.array(whole.labels)
     other[:7] = (other[:7] + 1) % 3
-    said = import_dynamics(data, replace(whole, labels=other)).notes
-    assert said[-1] == "7 of 1,500 labels were other ones when they were recorded"
+    told = import_dynamics(data, replace(whole, labels=other)).notes
+    assert told[-1] == "7 of 1,500 labels were other ones when they were recorded"
 
 
 def test_an_unknown_rule_names_those_there_are():
@@ -196,8 +198,8 @@ def test_canaries_follow_a_matrix_that_was_given():
     settings = Settings(
         epochs=1, proxies=2, models=("sgd_log",), canaries=("uniform", "matrix"), matrix=matrix
     )
-    scored = train_ensemble(data, settings, workers=1)
-    planted = scored.canaries[1]
+    ensemble = train_ensemble(data, settings, workers=1)
+    planted = ensemble.canaries[1]
     assert planted.kind == "matrix"
     assert len(planted) > 20
     assert set(y[planted.positions].tolist()) == {0, 2}
@@ -205,17 +207,17 @@ def test_canaries_follow_a_matrix_that_was_given():
 
 
 def test_equal_parts_of_the_work_are_told_as_one():
-    said = []
-    first, second = (_half_of(lambda *pair: said.append(pair), part) for part in (0, 1))
+    told = []
+    first, second = (_half_of(lambda *pair: told.append(pair), part) for part in (0, 1))
     first(3, 10), second(4, 10)
-    assert said == [(3, 20), (14, 20)]
+    assert told == [(3, 20), (14, 20)]
     assert _half_of(None, 1) is None
 
 
 def test_scores_are_the_ones_that_can_be_given_and_nobody_changes_them():
-    found = scores_of(Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]]))
-    assert "margin" not in found
-    assert not any(score.flags.writeable for score in found.values())
+    decision = scores_of(Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]]))
+    assert "margin" not in decision
+    assert not any(score.flags.writeable for score in decision.values())
 
 
 def test_the_calendar_of_a_date_weighs_as_one_column():
@@ -239,11 +241,11 @@ def test_wrong_labels_in_texts_are_found_because_their_components_are_scaled_as_
     data = read_data(texts, np.where(wrong, 1 - truth, truth))
     assert data.column_groups == (data.x.shape[1],)
 
-    def found():
+    def decision():
         suspicion = decide(data, check_harm=False, workers=1).suspicion
         return (suspicion[wrong][:, None] > suspicion[~wrong]).mean()
 
-    together = found()
+    together = decision()
     monkeypatch.setattr("dris.pipeline.ensemble.scaling", lambda data, features: True)
     assert together > 0.999
-    assert found() < together - 0.001  # the twin: each component for itself
+    assert decision() < together - 0.001  # the twin: each component for itself

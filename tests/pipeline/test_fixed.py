@@ -22,17 +22,17 @@ def blobs(n=400, wrong=60, seed=0):
 
 def test_sure_suspects_stay_with_the_suggested_label_and_no_limit_covers_them():
     data, truth = blobs()
-    found, plain = decide(data, fix=True, workers=1), decide(data, workers=1)
-    changed = np.flatnonzero(found.changed)
+    decision, plain = decide(data, fix=True, workers=1), decide(data, workers=1)
+    changed = np.flatnonzero(decision.changed)
     assert changed.size > 40
-    assert (found.labels[changed] == truth[changed]).mean() > 0.95
+    assert (decision.labels[changed] == truth[changed]).mean() > 0.95
     assert set(changed.tolist()) <= set(np.flatnonzero(~plain.mask).tolist())
-    assert found.kept.tolist() == sorted({*plain.kept.tolist(), *changed.tolist()})
-    assert found.limits == ()
-    assert "no limit covers labels that were changed" in found.notes
-    assert f", {changed.size} of them with the suggested label" in str(found)
-    at = found.suspects.positions
-    assert np.array_equal(found.suspects.dropped, ~found.mask[at])
+    assert decision.kept.tolist() == sorted({*plain.kept.tolist(), *changed.tolist()})
+    assert decision.limits == ()
+    assert "no limit covers labels that were changed" in decision.notes
+    assert f", {changed.size} of them with the suggested label" in str(decision)
+    at = decision.suspects.positions
+    assert np.array_equal(decision.suspects.dropped, ~decision.mask[at])
     assert plain.fixed is None
     assert not plain.changed.any()
     assert plain.labels is data.labels
@@ -81,13 +81,13 @@ def test_the_command_writes_the_labels_and_marks_them(dris, tmp_path):
         "--out",
         tmp_path / "out",
     )
-    code, said, told = dris("clean", file, "--fix", "--json", *words)
+    code, printed, told = dris("clean", file, "--fix", "--json", *words)
     assert code == 0, told
     rows = list(
         csv.DictReader((tmp_path / "out" / "cleaned.csv").read_text(encoding="utf-8").splitlines())
     )
     marked = [row for row in rows if row["dris_fixed"] == "true"]
-    assert len(marked) == json.loads(said)["fixed"] > 40
+    assert len(marked) == json.loads(printed)["fixed"] > 40
     right = [row["y"] == data.names[truth[int(row["id"][1:])]] for row in marked]
     assert np.mean(right) > 0.95
     issues = list(

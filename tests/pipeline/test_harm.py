@@ -104,15 +104,15 @@ def test_the_error_is_that_of_rows_or_of_folds_whichever_is_larger_by_hand():
 def test_what_each_row_adds_by_hand():
     # Said 0 for three of four, given 0 for two: chance 3/4·1/2 + 1/4·1/2 = 1/2.
     guess, given = np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1])
-    # Agreement, less the given share of what was said, less the said share of what was given.
+    # Agreement, less the given share of what was told, less the told share of what was given.
     assert module._influence(guess, given, 2).tolist() == [0.25, 0.25, -0.25, 0.75]
 
 
 def test_its_mean_is_agreement_less_that_of_strangers():
     rng = np.random.default_rng(0)
     guess, given = rng.integers(3, size=(2, 500))
-    said, real = (np.bincount(v, minlength=3) / 500 for v in (guess, given))
-    by_hand = (guess == given).mean() - (said * real).sum()
+    told, real = (np.bincount(v, minlength=3) / 500 for v in (guess, given))
+    by_hand = (guess == given).mean() - (told * real).sum()
     assert module._influence(guess, given, 3).mean() == pytest.approx(by_hand)
 
 
@@ -138,12 +138,12 @@ def test_a_model_of_ones_own_is_fitted_on_each_fold_and_asked_about_the_rows_hel
     data, _ = blobs(n=450)
     monkeypatch.setattr(module, "REPEATS", ())
     insides = []
-    found = measured(
+    decision = measured(
         data,
         lambda at: insides.append(at) or at[::2],
         estimators={"nearest": KNeighborsClassifier(1)},
     )
-    assert set(found.models) == {"linear", "hidden layer", "nearest"}
+    assert set(decision.models) == {"linear", "hidden layer", "nearest"}
     x, y, fold = as_scaled(data), data.labels, np.empty(450, dtype=np.int64)
     guess = np.empty((2, 1, 450), dtype=np.int64)
     for f, inside in enumerate(insides):
@@ -153,7 +153,7 @@ def test_a_model_of_ones_own_is_fitted_on_each_fold_and_asked_about_the_rows_hel
             model = KNeighborsClassifier(1).fit(x[rows], y[rows])
             guess[arm, 0, out] = model.predict(x[out])
     by_hand = module._beyond(guess[1], guess[0], y, fold, 3)
-    assert found.models["nearest"].points == pytest.approx(by_hand.points)
+    assert decision.models["nearest"].points == pytest.approx(by_hand.points)
     assert by_hand.points != 0
 
 
@@ -166,8 +166,8 @@ def test_copies_that_leave_no_four_folds_are_not_measured():
 def test_copies_may_make_up_half_of_the_rows_and_no_more(copies, measured):
     x = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
     x[:copies] = x[0]
-    found = measure_harm(x, np.arange(40) % 2, ("a", "b"), lambda at: at)
-    assert (found is not None) == measured
+    decision = measure_harm(x, np.arange(40) % 2, ("a", "b"), lambda at: at)
+    assert (decision is not None) == measured
 
 
 def test_a_harmful_rule_is_refused_and_everything_kept(monkeypatch):
@@ -179,28 +179,28 @@ def test_a_harmful_rule_is_refused_and_everything_kept(monkeypatch):
     def backwards(task):
         return keep_top(task.assess().shown.suspicion, **{**task.how, "fraction": 0.1})
 
-    monkeypatch.setitem(METHODS, "clean", Method(backwards, scored=False))
+    monkeypatch.setitem(METHODS, "clean", Method(backwards, ensemble=False))
     refused = decide(data, settings=CHEAP, workers=1)
     assert (refused.rule, refused.kept.size) == ("everything", 900)
     assert refused.harm.says == "harms"
     assert refused.limits == ()
     assert not any(one.dropped for one in refused.suspects)
-    assert "dropping them would do harm (" in refused.notes[-1]
-    assert "so everything is kept; what looks wrong is listed" in refused.notes[-1]
+    assert "do harm" in refused.notes[-1]
+    assert "everything is kept" in refused.notes[-1]
     blind = decide(data, settings=CHEAP, workers=1, check_harm=False)  # the twin: nobody looked
     assert blind.kept.size < 200
 
 
 def test_with_an_explicit_share_only_losing_to_random_changes_the_rule():
     data, _ = blobs(wrong=0.0, apart=3.0)
-    scored = train_ensemble(data, CHEAP, workers=1)
-    asked = decide_by(scored, keep=0.1, rule="consensus")  # the hardest
-    found = follow_unless_harmful(asked)
-    assert found.kept.size <= 90
-    assert found.harm.against_random is not None
-    lost = found.harm.against_random.below_zero
-    assert (found.rule == "random") == lost
-    assert any("loses to a random subset" in note for note in found.notes) == lost
+    ensemble = train_ensemble(data, CHEAP, workers=1)
+    asked = decide_by(ensemble, keep=0.1, rule="consensus")  # the hardest
+    decision = follow_unless_harmful(asked)
+    assert decision.kept.size <= 90
+    assert decision.harm.against_random is not None
+    lost = decision.harm.against_random.below_zero
+    assert (decision.rule == "random") == lost
+    assert any("loses to a random subset" in note for note in decision.notes) == lost
 
 
 # -- what becomes of the answer, nothing trained --------------------------------------------------
@@ -208,34 +208,34 @@ def test_with_an_explicit_share_only_losing_to_random_changes_the_rule():
 
 def answered(monkeypatch, points, against_random=None, error=1.0, beyond=None):
     """Have the check answer this, and note how it was asked."""
-    said = {}
+    told = {}
     lost = None if against_random is None else Change(against_random, error)
 
     def answer(x, given, names, again, **how):
-        said.update(again=again, **how)
+        told.update(again=again, **how)
         both = Change(points, error), Change(points if beyond is None else beyond, error)
         return Harm(*both, {}, {}, len(given), 0.5, against_random=lost)
 
     monkeypatch.setattr("dris.pipeline.route.measure_harm", answer)
-    return said
+    return told
 
 
 def test_where_dropping_harms_everything_is_kept_without_limits_and_nobody_is_called_dropped(
     monkeypatch,
 ):
-    scored, _ = made_ensemble(n=700)
-    asked = decide_by(scored, keep=None)
+    ensemble, _ = made_ensemble(n=700)
+    asked = decide_by(ensemble, keep=None)
     assert asked.kept.size < 700
     assert asked.limits
-    said = answered(monkeypatch, -9)
-    found = follow_unless_harmful(asked)
-    assert (found.rule, found.kept.tolist()) == ("everything", list(range(700)))
-    assert (found.limits, found.short) == ((), 0)
-    assert len(found.suspects) == len(asked.suspects) > 0
-    assert not found.suspects.dropped.any()
-    assert found.harm.says == "harms"
-    assert found.notes[:-1] == asked.notes
-    assert not said["random_too"]
+    told = answered(monkeypatch, -9)
+    decision = follow_unless_harmful(asked)
+    assert (decision.rule, decision.kept.tolist()) == ("everything", list(range(700)))
+    assert (decision.limits, decision.short) == ((), 0)
+    assert len(decision.suspects) == len(asked.suspects) > 0
+    assert not decision.suspects.dropped.any()
+    assert decision.harm.says == "harms"
+    assert decision.notes[:-1] == asked.notes
+    assert not told["random_too"]
     answered(monkeypatch, 9)
     helped = follow_unless_harmful(asked)
     assert helped.kept.tolist() == asked.kept.tolist()
@@ -266,20 +266,20 @@ def test_where_models_lose_by_clean_everything_is_kept_with_the_numbers(
 ):
     asked = decide_by(folded, keep=None)
     answered(monkeypatch, points, beyond=beyond)
-    found = follow_unless_harmful(asked)
-    assert found.rule == rule
-    assert found.harm.agreement.points == points
+    decision = follow_unless_harmful(asked)
+    assert decision.rule == rule
+    assert decision.harm.agreement.points == points
     if rule == "everything":
-        assert found.harm.says != "helps"
-        assert found.kept.size == 700 > asked.kept.size
-        assert len(found.suspects) == len(asked.suspects)
+        assert decision.harm.says != "helps"
+        assert decision.kept.size == 700 > asked.kept.size
+        assert len(decision.suspects) == len(asked.suspects)
         what = "do harm" if min(points, beyond) < -1.645 else "rather harm than help"
-        assert f"dropping them would {what} (on held-out rows" in found.notes[-1]
+        assert f"dropping them would {what} (on held-out rows" in decision.notes[-1]
 
 
 def test_a_rule_asked_for_by_name_is_refused_only_where_it_is_worse(monkeypatch):
-    scored, _ = made_ensemble(n=700)
-    asked = decide_by(scored, keep=None, rule="gated")
+    ensemble, _ = made_ensemble(n=700)
+    asked = decide_by(ensemble, keep=None, rule="gated")
     answered(monkeypatch, -1.0)
     assert follow_unless_harmful(asked).kept.tolist() == asked.kept.tolist()
     answered(monkeypatch, -9)
@@ -289,8 +289,8 @@ def test_a_rule_asked_for_by_name_is_refused_only_where_it_is_worse(monkeypatch)
 def test_a_share_that_was_asked_for_is_kept_by_clean_too(monkeypatch, folded):
     asked = decide_by(folded, keep=0.25, rule="clean")
     answered(monkeypatch, -9, against_random=1.0)
-    found = follow_unless_harmful(asked)
-    assert (found.rule, found.keep, found.kept.size) == ("clean", 0.25, asked.kept.size)
+    decision = follow_unless_harmful(asked)
+    assert (decision.rule, decision.keep, decision.kept.size) == ("clean", 0.25, asked.kept.size)
 
 
 @pytest.mark.parametrize(
@@ -299,15 +299,15 @@ def test_a_share_that_was_asked_for_is_kept_by_clean_too(monkeypatch, folded):
 def test_a_share_that_was_asked_for_is_honoured_and_only_a_rule_that_loses_to_lots_changes(
     monkeypatch, lead, rule
 ):
-    scored, _ = made_ensemble(n=700)
-    asked = decide_by(scored, keep=0.25, rule="rank_variance")
-    said = answered(monkeypatch, -9, against_random=lead)
-    found = follow_unless_harmful(asked)
-    assert said["random_too"]
-    assert found.rule == rule
-    assert found.kept.size <= 175
-    assert any("loses to a random subset" in note for note in found.notes) == (rule == "random")
-    lot = decide_by(scored, keep=0.25, rule="random")
+    ensemble, _ = made_ensemble(n=700)
+    asked = decide_by(ensemble, keep=0.25, rule="rank_variance")
+    told = answered(monkeypatch, -9, against_random=lead)
+    decision = follow_unless_harmful(asked)
+    assert told["random_too"]
+    assert decision.rule == rule
+    assert decision.kept.size <= 175
+    assert any("loses to a random subset" in note for note in decision.notes) == (rule == "random")
+    lot = decide_by(ensemble, keep=0.25, rule="random")
     assert follow_unless_harmful(lot).notes == lot.notes  # lots do not lose to lots
 
 
@@ -324,20 +324,20 @@ def test_inside_a_fold_canaries_are_planted_only_for_a_gate_and_no_epoch_is_wast
         seen.append((part, settings))
         raise EnoughError
 
-    scored, _ = made_ensemble(n=700)
-    asked = decide_by(scored, keep=None if rule == "clean" else 0.5, rule=rule)
+    ensemble, _ = made_ensemble(n=700)
+    asked = decide_by(ensemble, keep=None if rule == "clean" else 0.5, rule=rule)
     again = answered(monkeypatch, 0)
     follow_unless_harmful(asked)
     monkeypatch.setattr("dris.pipeline.route.train_ensemble", noted)
     with pytest.raises(EnoughError):
         again["again"](np.arange(10, 300))
     ((part, settings),) = seen
-    assert part.ids.tolist() == scored.data.ids[10:300].tolist()
-    assert part.labels.tolist() == scored.data.labels[10:300].tolist()
+    assert part.ids.tolist() == ensemble.data.ids[10:300].tolist()
+    assert part.labels.tolist() == ensemble.data.labels[10:300].tolist()
     assert (settings.canaries, settings.scored_epoch) == (kinds, None)
-    longest = scored.dynamics.scored_epoch + 1
-    assert settings.epochs == max(2, min(scored.settings.epochs, longest))
-    assert settings.seed == scored.settings.seed
+    longest = ensemble.dynamics.scored_epoch + 1
+    assert settings.epochs == max(2, min(ensemble.settings.epochs, longest))
+    assert settings.seed == ensemble.settings.seed
 
 
 def test_of_many_rows_only_the_sample_is_learned_from_and_asked_about(monkeypatch):

@@ -27,8 +27,8 @@ class Sides(torch.nn.Module):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     Sides.seen = []
-    found = ("a made encoder", Sides())
-    monkeypatch.setattr("dris.learn.trainers.networks.encoders.installed_encoder", lambda: found)
+    made = ("a made encoder", Sides())
+    monkeypatch.setattr("dris.learn.trainers.networks.encoders.installed_encoder", lambda: made)
     rng = np.random.default_rng(0)
     for name, light in (("dark", 0), ("light", 150)):
         (tmp_path / "in" / name).mkdir(parents=True)
@@ -41,9 +41,9 @@ def folder(tmp_path, monkeypatch):
 def test_an_encoder_reads_the_files_at_its_own_side_and_keeps_what_it_read(folder):
     data = dris.read_data(folder / "in")
     assert data.x.shape == (80, 3, 32, 32)
-    scored = train_ensemble(data, CHEAP, workers=1, store=folder / "runs")
+    ensemble = train_ensemble(data, CHEAP, workers=1, store=folder / "runs")
     assert set(Sides.seen) == {128}
-    assert "a made encoder, at 128 × 128 pixels" in scored.notes[0]
+    assert "a made encoder, at 128 × 128 pixels" in ensemble.notes[0]
     read = len(Sides.seen)
     train_ensemble(dris.read_data(folder / "in"), CHEAP, workers=1, store=folder / "runs")
     assert len(Sides.seen) == read
@@ -56,6 +56,6 @@ def test_an_encoder_reads_the_files_at_its_own_side_and_keeps_what_it_read(folde
 def test_a_size_that_was_named_is_kept_to(folder):
     data = dris.read_data(folder / "in", image_size=32)
     assert not data.made_small
-    scored = train_ensemble(data, CHEAP, workers=1)
+    ensemble = train_ensemble(data, CHEAP, workers=1)
     assert set(Sides.seen) == {32}
-    assert "pixels" not in scored.notes[0]
+    assert "pixels" not in ensemble.notes[0]

@@ -47,20 +47,20 @@ def by_hand(says=(1, 1, 0), strength=(4, 2, 3)):
 
 
 def test_suspicion_is_the_reversed_rank_of_the_margin_and_a_canarys_own_label_decides_its_own():
-    scored = by_hand()
-    found = scored.assessment.given.suspicion
-    assert found[:4] == pytest.approx([0.2, 0.8, 0.4, 0.6])  # margins 3, -4/3, 1/3, -1/3
-    assert found[4] == pytest.approx(0.2)  # two of three give b, by 1: one of four is surer
-    assert found.dtype == np.float64
+    ensemble = by_hand()
+    listed = ensemble.assessment.given.suspicion
+    assert listed[:4] == pytest.approx([0.2, 0.8, 0.4, 0.6])  # margins 3, -4/3, 1/3, -1/3
+    assert listed[4] == pytest.approx(0.2)  # two of three give b, by 1: one of four is surer
+    assert listed.dtype == np.float64
 
 
 def test_a_canary_takes_the_place_that_its_own_label_would_among_the_others():
     # The others' margins are 3, 1/3, -1/3 and -4/3. Nobody gives the canary its own label.
     for says, strength, place in (((0, 0, 0), (1, 0.5, 0.6), 1), ((0, 0, 0), (4, 2, 3), 0)):
-        found = by_hand(says, strength).assessment.given.suspicion
-        assert found[4] == np.sort(found[:4])[::-1][place]
-    found = by_hand((1, 1, 1), (9, 9, 9)).assessment.given.suspicion
-    assert found[4] == found[:4].min()  # surer than all others, and never 0
+        listed = by_hand(says, strength).assessment.given.suspicion
+        assert listed[4] == np.sort(listed[:4])[::-1][place]
+    listed = by_hand((1, 1, 1), (9, 9, 9)).assessment.given.suspicion
+    assert listed[4] == listed[:4].min()  # surer than all others, and never 0
 
 
 def test_canaries_are_on_the_scale_of_the_others():
@@ -71,14 +71,14 @@ def test_canaries_are_on_the_scale_of_the_others():
     x = rng.normal(size=(600, 4)) + 4 * np.eye(3, 4)[truth]
     given = np.where(wrong, (truth + 1) % 3, truth)
     data = LabelledData.of(x, given, classes=("a", "b", "c"))
-    scored = train_ensemble(data, Settings(epochs=6), workers=1, only_assessed=True)
-    found, planted = scored.assessment.given.suspicion, scored.planted
+    ensemble = train_ensemble(data, Settings(epochs=6), workers=1, only_assessed=True)
+    listed, planted = ensemble.assessment.given.suspicion, ensemble.planted
     assert planted.sum() == 60
-    assert set(found[planted]) <= set(found[~planted])
+    assert set(listed[planted]) <= set(listed[~planted])
     # The twin: a rank by the one view that canaries have.
-    likely, twin = scored.assessment.probabilities[np.arange(600), given], found.copy()
+    likely, twin = ensemble.assessment.probabilities[np.arange(600), given], listed.copy()
     twin[planted] = 1 - np.searchsorted(np.sort(likely[~planted]), likely[planted]) / 540
-    assert _found(wrong, found) > 0.999 > _found(wrong, twin) + 0.001
+    assert _found(wrong, listed) > 0.999 > _found(wrong, twin) + 0.001
 
 
 def _found(wrong, score):
@@ -115,73 +115,73 @@ def made(given, suggested):
 
 
 def test_the_first_class_can_be_suggested_and_nothing_or_the_given_one_is_no_suggestion():
-    found = made([1, 1, 0, 1], [0, 0, -1, 1])
-    assert [one.suggested for one in found] == ["a", "a", "", ""]
+    listed = made([1, 1, 0, 1], [0, 0, -1, 1])
+    assert [one.suggested for one in listed] == ["a", "a", "", ""]
     says = "2 of 3 proxies give another label"
-    assert [one.why for one in found] == [f"{says}, most of them a"] * 2 + [says] * 2
-    assert found.commonest() == ("b", "a", 2)
+    assert [one.why for one in listed] == [f"{says}, most of them a"] * 2 + [says] * 2
+    assert listed.commonest() == ("b", "a", 2)
     assert made([0, 1], [-1, 1]).commonest() is None
 
 
 def test_suspects_come_with_given_suggested_reason_and_what_became_of_them():
-    scored = by_hand()
+    ensemble = by_hand()
     kept = np.array([True, False, True, True, True])
-    found = list_suspects(scored, kept)
-    assert found.positions.tolist() == [1, 3]
-    first, second = found
+    listed = list_suspects(ensemble, kept)
+    assert listed.positions.tolist() == [1, 3]
+    first, second = listed
     assert (first.id, first.given, first.suggested, first.dropped) == ("q", "b", "c", True)
     assert first.why == "3 of 3 proxies give another label, most of them c"
     assert (second.id, second.given, second.suggested, second.dropped) == ("s", "a", "b", False)
     assert second.why == "2 of 3 proxies give another label, most of them b"
     assert first.suspicion > second.suspicion
-    assert len(found) == 2
-    assert found.commonest() == ("a", "b", 1)  # one each: the first pair
-    assert found == list_suspects(scored, kept)
+    assert len(listed) == 2
+    assert listed.commonest() == ("a", "b", 1)  # one each: the first pair
+    assert listed == list_suspects(ensemble, kept)
     with pytest.raises(ValueError, match="read-only"):
-        found.positions[0] = 9
+        listed.positions[0] = 9
 
 
 def test_where_proxies_name_no_other_label_none_is_suggested():
-    scored = by_hand()
-    bare = {name: c[:, 0] for name, c in scored.dynamics.columns.items() if name != "rival"}
-    only = import_dynamics(scored.data, Dynamics.from_arrays(**bare, ids=scored.data.ids))
-    found = list_suspects(only, np.ones(5, dtype=bool))
-    assert [one.suggested for one in found] == ["", "", ""]
-    assert found.commonest() is None
-    assert next(iter(found)).why == "3 of 3 proxies give another label"
+    ensemble = by_hand()
+    bare = {name: c[:, 0] for name, c in ensemble.dynamics.columns.items() if name != "rival"}
+    only = import_dynamics(ensemble.data, Dynamics.from_arrays(**bare, ids=ensemble.data.ids))
+    listed = list_suspects(only, np.ones(5, dtype=bool))
+    assert [one.suggested for one in listed] == ["", "", ""]
+    assert listed.commonest() is None
+    assert next(iter(listed)).why == "3 of 3 proxies give another label"
 
 
 def test_a_trusted_label_is_no_suspect():
     trusted = np.zeros(2000, dtype=bool)
     trusted[[1, 11, 21, 31, 41, 51, 61, 71, 81, 91]] = True
-    scored, _ = made_ensemble(trusted=trusted)
+    ensemble, _ = made_ensemble(trusted=trusted)
     everyone = np.ones(2000, dtype=bool)
-    found = list_suspects(scored, everyone)
-    assert not trusted[found.positions].any()
+    listed = list_suspects(ensemble, everyone)
+    assert not trusted[listed.positions].any()
     plain, _ = made_ensemble()  # the twin: it would be one
     assert trusted[list_suspects(plain, everyone).positions].any()
 
 
 def test_most_suspects_are_wrong_and_most_suggestions_right_canaries_rows_included():
-    scored, wrong = made_ensemble()
-    suspicion = scored.assessment.given.suspicion
-    found = list_suspects(scored, np.ones(2000, dtype=bool))
-    assert wrong[found.positions].mean() > 0.9
+    ensemble, wrong = made_ensemble()
+    suspicion = ensemble.assessment.given.suspicion
+    listed = list_suspects(ensemble, np.ones(2000, dtype=bool))
+    assert wrong[listed.positions].mean() > 0.9
     truth = np.arange(2000) % 10
-    assert (found.suggested == truth[found.positions]).mean() > 0.9
-    assert (np.diff(found.suspicion) <= 0).all()
-    own = scored.planted[found.positions]
-    assert 0 < own.sum() < wrong[scored.planted].sum() * 2  # wrong labels under canaries, too
-    free = ~scored.planted
-    assert (suspicion[free] == scored.assessment.shown.suspicion[free]).all()
-    names, other, count = found.commonest()
-    pairs = [(one.given, one.suggested) for one in found]
+    assert (listed.suggested == truth[listed.positions]).mean() > 0.9
+    assert (np.diff(listed.suspicion) <= 0).all()
+    own = ensemble.planted[listed.positions]
+    assert 0 < own.sum() < wrong[ensemble.planted].sum() * 2  # wrong labels under canaries, too
+    free = ~ensemble.planted
+    assert (suspicion[free] == ensemble.assessment.shown.suspicion[free]).all()
+    names, other, count = listed.commonest()
+    pairs = [(one.given, one.suggested) for one in listed]
     assert count == max(pairs.count(pair) for pair in set(pairs)) == pairs.count((names, other))
 
 
 def test_losses_alone_are_ranked_and_nothing_is_contradicted():
-    scored, _ = made_ensemble()
-    only = import_dynamics(scored.data, Dynamics.from_losses(scored.dynamics.snapshot("loss")))
+    ensemble, _ = made_ensemble()
+    only = import_dynamics(ensemble.data, Dynamics.from_losses(ensemble.dynamics.snapshot("loss")))
     assert (only.assessment.given.suspicion == normalized_ranks(consensus(only.dynamics))).all()
     assert not only.assessment.given.suspects.any()
     assert len(list_suspects(only, np.ones(2000, dtype=bool))) == 0

@@ -19,7 +19,7 @@ from made_ensemble import made_ensemble
 
 
 @pytest.fixture(scope="module")
-def found():
+def decision():
     return decide_by(made_ensemble()[0], keep=None)
 
 
@@ -27,23 +27,25 @@ def lines(text):
     return list(csv.reader(io.StringIO(text, newline="")))
 
 
-def test_every_suspect_is_a_line_the_most_suspicious_first(found):
-    header, *rows = lines(issues_text(found))
+def test_every_suspect_is_a_line_the_most_suspicious_first(decision):
+    header, *rows = lines(issues_text(decision))
     assert tuple(header) == COLUMNS
-    assert len(rows) == len(found.suspects) > 100
-    for row, one in zip(rows, found.suspects, strict=True):
+    assert len(rows) == len(decision.suspects) > 100
+    for row, one in zip(rows, decision.suspects, strict=True):
         assert row[:3] == [str(one.id), one.given, one.suggested]
         assert float(row[3]) == pytest.approx(one.suspicion, rel=1e-5)
         assert row[4:] == ["yes" if one.dropped else "no", one.why]
     dropped = {int(row[0]) for row in rows if row[4] == "yes"}
-    assert dropped == set(range(2000)) - set(found.kept.tolist())
+    assert dropped == set(range(2000)) - set(decision.kept.tolist())
     assert {row[4] for row in rows} == {"yes", "no"}
 
 
-def test_names_that_pretend_to_be_formulas_are_kept_from_it_and_numbers_stay(found):
+def test_names_that_pretend_to_be_formulas_are_kept_from_it_and_numbers_stay(decision):
     ids = np.array([f"=cmd{i}" for i in range(2000)])
     names = ("=a", "+b", "-c", "@d", *"efghij")
-    hostile = replace(found, suspects=replace(found.suspects, ids=ids[found.suspects.positions]))
+    hostile = replace(
+        decision, suspects=replace(decision.suspects, ids=ids[decision.suspects.positions])
+    )
     hostile = replace(hostile, suspects=replace(hostile.suspects, names=names))
     _, *rows = lines(issues_text(hostile))
     assert all(row[0].startswith("'=cmd") for row in rows)
@@ -51,7 +53,7 @@ def test_names_that_pretend_to_be_formulas_are_kept_from_it_and_numbers_stay(fou
     assert all(float(row[3]) == float(row[3]) for row in rows)
 
 
-def test_columns_of_the_data_stand_beside_on_request_guarded_and_under_their_own_heading(found):
+def test_columns_of_the_data_stand_beside_on_request_guarded_and_under_their_own_heading(decision):
     frame = pa.table(
         {
             "said": [f"=cmd|{i}" for i in range(2000)],
@@ -60,12 +62,12 @@ def test_columns_of_the_data_stand_beside_on_request_guarded_and_under_their_own
             "y": [str(i % 10) for i in range(2000)],
         }
     )
-    found = replace(found, data=read_data(frame, label="y"))
-    header, *rows = lines(issues_text(found, ["said", "reason", "big"]))
+    decision = replace(decision, data=read_data(frame, label="y"))
+    header, *rows = lines(issues_text(decision, ["said", "reason", "big"]))
     assert header == [*COLUMNS, "said", "reason (data)", "big"]
-    for row, one in zip(rows, found.suspects, strict=True):
+    for row, one in zip(rows, decision.suspects, strict=True):
         assert row[6:] == [f"'=cmd|{one.id}", f"why {one.id}", str(123456789 + int(one.id))]
-    assert lines(issues_text(found))[0] == list(COLUMNS)
+    assert lines(issues_text(decision))[0] == list(COLUMNS)
 
 
 def test_nothing_suspect_is_a_header_alone():
@@ -73,28 +75,28 @@ def test_nothing_suspect_is_a_header_alone():
     assert lines(issues_text(replace(bare, suspects=None))) == [list(COLUMNS)]
 
 
-def test_the_file_is_the_text_and_what_somebody_wrote_stays(found, tmp_path):
-    path = write_issues(found, tmp_path / "issues.csv", writer=Writer())
-    assert path.read_bytes().decode() == issues_text(found)
+def test_the_file_is_the_text_and_what_somebody_wrote_stays(decision, tmp_path):
+    path = write_issues(decision, tmp_path / "issues.csv", writer=Writer())
+    assert path.read_bytes().decode() == issues_text(decision)
     (tmp_path / "mine.csv").write_text("mine", encoding="utf-8")
     with pytest.raises(InputError, match="was not written by dris"):
-        write_issues(found, tmp_path / "mine.csv", writer=Writer(force=True))
+        write_issues(decision, tmp_path / "mine.csv", writer=Writer(force=True))
     assert (tmp_path / "mine.csv").read_text(encoding="utf-8") == "mine"
 
 
 def test_a_score_file_holds_every_score_the_suspicion_marks_and_labels():
-    scored, _ = made_ensemble(n=300)
-    decision = decide_by(scored, keep=0.25, rule="rank_variance")
+    ensemble, _ = made_ensemble(n=300)
+    decision = decide_by(ensemble, keep=0.25, rule="rank_variance")
     file = score_file(decision)
-    assert set(file.scores) == {*scores_of(scored.dynamics), "suspicion"}
+    assert set(file.scores) == {*scores_of(ensemble.dynamics), "suspicion"}
     assert file.scores["suspicion"].tolist() == decision.suspicion.tolist()
-    assert file.flags["canary"].tolist() == scored.planted.tolist()
-    kind = scored.canaries[0]
+    assert file.flags["canary"].tolist() == ensemble.planted.tolist()
+    kind = ensemble.canaries[0]
     assert file.flags[f"canary_{kind.kind}"].tolist() == kind.mask().tolist()
-    assert file.flags["trusted"].tolist() == scored.data.trusted.tolist()
-    assert file.texts["given"].tolist() == scored.data.written().tolist()
-    assert ("suggested" in file.texts) == ("rival" in scored.dynamics.columns)
-    assert file.note["seed"] == scored.settings.seed
+    assert file.flags["trusted"].tolist() == ensemble.data.trusted.tolist()
+    assert file.texts["given"].tolist() == ensemble.data.written().tolist()
+    assert ("suggested" in file.texts) == ("rival" in ensemble.dynamics.columns)
+    assert file.note["seed"] == ensemble.settings.seed
     columns = kept_columns(decision)
     assert list(columns) == ["dris_kept", "dris_rank_variance"]
     assert columns["dris_kept"].tolist() == decision.mask.tolist()
@@ -102,8 +104,8 @@ def test_a_score_file_holds_every_score_the_suspicion_marks_and_labels():
 
 
 def test_a_rule_that_is_no_score_marks_what_is_kept_and_no_more():
-    scored, _ = made_ensemble(n=300)
-    assert list(kept_columns(decide_by(scored, keep=None, rule="clean"))) == ["dris_kept"]
+    ensemble, _ = made_ensemble(n=300)
+    assert list(kept_columns(decide_by(ensemble, keep=None, rule="clean"))) == ["dris_kept"]
 
 
 def test_where_nothing_was_trained_there_is_nothing_to_score():

@@ -314,7 +314,7 @@ def _beyond(
 
 def _influence(guess: Labels, given: Labels, classes: int) -> NDArray[np.float64]:
     """What each row adds to agreement beyond chance: their mean is it, their spread its error."""
-    said = np.bincount(guess, minlength=classes) / guess.size
+    predicted = np.bincount(guess, minlength=classes) / guess.size
     real = np.bincount(given, minlength=classes) / given.size
-    chance = float(said @ real)
-    return np.asarray((guess == given) - real[guess] - said[given] + chance, dtype=np.float64)
+    chance = float(predicted @ real)
+    return np.asarray((guess == given) - real[guess] - predicted[given] + chance, dtype=np.float64)

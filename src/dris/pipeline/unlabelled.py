@@ -15,7 +15,7 @@ from dris.pipeline.harm import HEADS
 if TYPE_CHECKING:
     from dris.pipeline.decision import Decision
 
-MOST = 20_000  # kept rows that are learned from
+MAX_KEPT_ROWS = 20_000  # that are learned from
 NONE = -1
 
 
@@ -33,9 +33,9 @@ def labels_to_consider(decision: "Decision") -> NDArray[np.int64]:
     if ensemble is None or ensemble.features is not None or ensemble.table.ndim != 2:
         return nothing
     kept = decision.kept
-    if len(kept) > MOST:
-        lot = rng_for(ensemble.settings.seed, "unlabelled", "rows").permutation(len(kept))
-        kept = np.sort(kept[lot[:MOST]])
+    if len(kept) > MAX_KEPT_ROWS:
+        drawn = rng_for(ensemble.settings.seed, "unlabelled", "rows").permutation(len(kept))
+        kept = np.sort(kept[drawn[:MAX_KEPT_ROWS]])
     own = ensemble.table[kept]
     x = np.concatenate((own, aside.x.reshape(len(aside), -1)))
     y = np.concatenate((decision.labels[kept], np.zeros(len(aside), dtype=np.int64)))

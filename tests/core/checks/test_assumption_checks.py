@@ -21,8 +21,8 @@ def test_planted_labels_in_the_upper_half_hold_and_a_third_of_them_below_fail():
     ranks[:, :20] = 0.9
     assert rank_concentration(ranks, PLANTED).outcome == "holds"
     ranks[0, :20] = 0.2  # one proxy of three ranks them low: unstable
-    found = rank_concentration(ranks, PLANTED)
-    assert (found.outcome, found.number) == ("fails", pytest.approx(2 / 3))
+    check = rank_concentration(ranks, PLANTED)
+    assert (check.outcome, check.number) == ("fails", pytest.approx(2 / 3))
 
 
 def test_concentration_is_judged_at_nine_in_ten():
@@ -56,8 +56,8 @@ def test_the_boundary_is_what_varies_more_than_nine_in_ten_canaries():
     variance = np.zeros(100)
     variance[:20] = np.arange(20) / 1000  # 18 of 20 are at most 0.017
     variance[20:60] = 0.0175
-    found = enough_boundary(variance, PLANTED, keep=0.5)
-    assert (found.outcome, found.number) == ("holds", 0.5)
+    check = enough_boundary(variance, PLANTED, keep=0.5)
+    assert (check.outcome, check.number) == ("holds", 0.5)
     assert enough_boundary(variance, PLANTED, keep=0.51).outcome == "fails"
     variance[20:60] = 0.0165
     assert enough_boundary(variance, PLANTED, keep=0.5).outcome == "fails"
@@ -74,11 +74,11 @@ def test_inversion_is_the_exact_test_term_by_term(x):
     chosen = np.zeros(100, dtype=bool)
     chosen[:x] = True
     chosen[20 : 20 + 25 - x] = True
-    found = not_inverted(chosen, PLANTED, level=0.01)
+    check = not_inverted(chosen, PLANTED, level=0.01)
     collects, rejects = tail(x, 100, 20, 25), 1 - tail(x + 1, 100, 20, 25)
     expected = "fails" if collects <= 0.01 else "holds" if rejects <= 0.01 else "cannot tell"
-    assert found.outcome == expected
-    assert found.number == pytest.approx(x / 5)
+    assert check.outcome == expected
+    assert check.number == pytest.approx(x / 5)
 
 
 def test_inversion_has_all_three_outcomes():
@@ -132,7 +132,7 @@ def test_inversion_is_the_exact_hypergeometric_test_on_both_sides():
         chosen = np.zeros(300, dtype=bool)
         chosen[:inside] = chosen[60 : 135 - inside] = True
         tails = hypergeom.sf(inside - 1, 300, 60, 75), hypergeom.cdf(inside, 300, 60, 75)
-        said = not_inverted(chosen, planted, 0.01)
+        told = not_inverted(chosen, planted, 0.01)
         wanted = "fails" if tails[0] <= 0.01 else "holds" if tails[1] <= 0.01 else "cannot tell"
-        assert said.outcome == wanted
-        assert f"p = {min(tails):.2g}" in said.reason
+        assert told.outcome == wanted
+        assert f"p = {min(tails):.2g}" in told.reason

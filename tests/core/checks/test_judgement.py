@@ -34,18 +34,18 @@ def judged(logits, canaries, **more):
 
 def test_clean_data_are_clean_and_noisy_data_noisy():
     assert judged(*world()[:2]).regime == "clean"
-    found = judged(*world(noise=0.2)[:2])
-    assert (found.regime, found.rule) == ("moderate noise", "gated")
+    judgement = judged(*world(noise=0.2)[:2])
+    assert (judgement.regime, judgement.rule) == ("moderate noise", "gated")
     assert judged(*world(noise=0.4)[:2]).regime == "heavy noise"
 
 
 def test_the_limits_on_the_subset_and_on_the_data_hold():
     logits, canaries, true = world(noise=0.2)
-    found = judged(logits, canaries)
+    judgement = judged(logits, canaries)
     wrong = canaries.given != true
     dynamics = dris.Dynamics.from_logits(logits, canaries.planted)
-    (limit,), (corruption,) = limits_of(dynamics, (canaries,), found.subset)
-    kept = without_canaries(found.subset, canaries).indices
+    (limit,), (corruption,) = limits_of(dynamics, (canaries,), judgement.subset)
+    kept = without_canaries(judgement.subset, canaries).indices
     assert limit.wrong >= wrong[kept].sum()
     assert corruption.corrupted >= wrong.sum()
 
@@ -74,25 +74,25 @@ def test_a_copied_proxy_a_shuffled_one_and_a_reversed_one_need_other_proxies():
     rng = np.random.default_rng(1)
     for broken in (logits[0], rng.permutation(logits[1]), -logits[1]):
         rows = np.array([logits[0], broken, logits[2]])
-        found = judged(rows, canaries)
-        assert found.rule == "train other proxies"
-        assert found.subset is None
+        judgement = judged(rows, canaries)
+        assert judgement.rule == "train other proxies"
+        assert judgement.subset is None
     assert judged(logits, canaries).rule == "rank_variance"
 
 
 def test_few_choosing_canaries_take_aum_in_place_of_the_gate():
-    found = judged(*world(noise=0.2, share=0.027)[:2])
-    assert found.rule == "aum_mean"
-    assert "gate needs 29" in found.reason
+    judgement = judged(*world(noise=0.2, share=0.027)[:2])
+    assert judgement.rule == "aum_mean"
+    assert "gate needs 29" in judgement.reason
 
 
 def test_a_class_that_rank_variance_starves_is_kept_by_class():
     logits, canaries, _ = world()
     logits[:, canaries.planted == 4, 4] += 50  # class 4 is easy: its ranks do not move
     logits[:, canaries.planted == 4, 4] += np.linspace(0, 50, (canaries.planted == 4).sum())
-    found = judged(logits, canaries)
-    assert found.rule == "rank_variance_per_class"
-    assert np.bincount(canaries.given[found.subset.indices])[4] > 50
+    judgement = judged(logits, canaries)
+    assert judgement.rule == "rank_variance_per_class"
+    assert np.bincount(canaries.given[judgement.subset.indices])[4] > 50
 
 
 def test_two_kinds_that_do_not_pass_alike_hide_labels():
@@ -106,9 +106,9 @@ def test_two_kinds_that_do_not_pass_alike_hide_labels():
     logits = 4 * np.eye(C)[true] + 3.5 * np.eye(C)[(true + 1) % C]
     logits = logits + rng.normal(size=(1, N, C)) + 0.3 * rng.normal(size=(3, N, C))
     dynamics = dris.Dynamics.from_logits(logits, hard.planted)
-    found = judge(dynamics, [easy, hard], keep=0.25)
-    assert found.checks["uniform and confusable"].outcome == "fails"
-    assert found.hides
+    judgement = judge(dynamics, [easy, hard], keep=0.25)
+    assert judgement.checks["uniform and confusable"].outcome == "fails"
+    assert judgement.hides
 
 
 def test_regimes_come_in_order_of_what_makes_the_rest_meaningless():
@@ -169,10 +169,10 @@ def two_kinds(noise=0.2):
 def test_every_kind_of_canaries_shares_the_level_with_the_tests():
     """Four tests and one more for each further kind: level/4, then level/5."""
     dynamics, kinds, _ = two_kinds()
-    found = judge(dynamics, kinds, keep=0.25, level=0.5).checks
-    assert "Fisher's exact test at 0.1," in found["uniform and hard"].reason
-    assert "exact one-sided test at 0.1" in found["memorised"].reason
-    assert "rank test at 0.1," in found["natural"].reason
+    judgement = judge(dynamics, kinds, keep=0.25, level=0.5).checks
+    assert "Fisher's exact test at 0.1," in judgement["uniform and hard"].reason
+    assert "exact one-sided test at 0.1" in judgement["memorised"].reason
+    assert "rank test at 0.1," in judgement["natural"].reason
     first = dris.Dynamics.from_logits(world(noise=0.2)[0], kinds[0].planted)
     alone = judge(first, kinds[0], keep=0.25, level=0.5).checks
     assert "exact one-sided test at 0.12" in alone["memorised"].reason
@@ -181,9 +181,9 @@ def test_every_kind_of_canaries_shares_the_level_with_the_tests():
 
 def test_hidden_canaries_do_not_count_as_suspects_labels():
     dynamics, kinds, _ = two_kinds(noise=0.0)
-    found = judge(dynamics, kinds, keep=0.25)
-    assert found.suspect_share < 0.02  # all canaries are suspects: a tenth, were they counted
-    assert found.regime == "clean"
+    judgement = judge(dynamics, kinds, keep=0.25)
+    assert judgement.suspect_share < 0.02  # all canaries are suspects: a tenth, were they counted
+    assert judgement.regime == "clean"
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0])
@@ -216,40 +216,34 @@ def recommended(suspect_share=0.1, canaries=40, earlier=False, **failing):
 
 
 def test_every_regime_has_a_rule_and_a_reason_of_its_own():
-    assert recommended(suspect_share=0.01) == (
-        "rank_variance",
-        "nothing to drop, and rank variance does not collect wrong labels",
-    )
-    assert recommended(suspect_share=0.1) == (
-        "gated",
-        "about 10% of the labels are suspects; drop them first, then choose",
-    )
-    rule, why = recommended(suspect_share=0.4)
-    assert rule == "gated"
-    assert "past what rank variance can reject" in why
-    rule, why = recommended(natural=True)
-    assert rule == "gated"
-    assert "more plausible than planted ones: natural noise or hard examples" in why
-    rule, why = recommended(inversion=True)
-    assert rule == "gated"
-    assert why.startswith("rank variance collects wrong labels here")
-    assert recommended(contested=True)[0] == "random"
-    assert recommended(suspect_share=0.01, classes=True)[0] == "rank_variance_per_class"
-    rule, why = recommended(differ=True)
-    assert rule == "train other proxies"
-    assert why.startswith("proxies differ: no; ")
+    reasons = set()
+    for failing, rule, word in (
+        ({"suspect_share": 0.01}, "rank_variance", "nothing to drop"),
+        ({"suspect_share": 0.1}, "gated", "about 10%"),
+        ({"suspect_share": 0.4}, "gated", "reject"),
+        ({"natural": True}, "gated", "natural noise"),
+        ({"inversion": True}, "gated", "collects"),
+        ({"contested": True}, "random", "contested"),
+        ({"suspect_share": 0.01, "classes": True}, "rank_variance_per_class", "vanish"),
+        ({"differ": True}, "train other proxies", "proxies differ: no"),
+    ):
+        chosen, why = recommended(**failing)
+        assert chosen == rule
+        assert word in why
+        reasons.add(why)
+    assert len(reasons) == 8
 
 
 def test_memorised_says_which_epoch_to_score_where_one_is_left():
     assert recommended(memorised=True)[1].endswith("labels; train shorter")
-    assert recommended(memorised=True, earlier=True)[1].endswith("score epoch 1, or train shorter")
+    assert recommended(memorised=True, earlier=True)[1].endswith("epoch 1, or train shorter")
 
 
 @pytest.mark.parametrize(("canaries", "rule"), [(28, "aum_mean"), (29, "gated")])
 def test_a_gate_takes_29_choosing_canaries(canaries, rule):
-    found, why = recommended(canaries=canaries)
-    assert found == rule
-    assert ("a gate needs 29 choosing canaries, there are 28" in why) == (rule == "aum_mean")
+    judgement, why = recommended(canaries=canaries)
+    assert judgement == rule
+    assert ("29" in why and "28" in why) == (rule == "aum_mean")
     assert recommended(canaries=canaries, contested=True)[0] == "random"  # needs none
 
 
@@ -257,60 +251,60 @@ def test_a_gate_takes_29_choosing_canaries(canaries, rule):
 
 
 def test_labels_hide_that_go_one_way_are_far_more_plausible_or_memorised():
-    found = judged(*world(noise=0.2)[:2])
-    assert not found.hides
-    hiding = replace(found.checks["hiding"], outcome="fails")
-    other = replace(found, checks={**found.checks, "hiding": hiding})
+    judgement = judged(*world(noise=0.2)[:2])
+    assert not judgement.hides
+    hiding = replace(judgement.checks["hiding"], outcome="fails")
+    other = replace(judgement, checks={**judgement.checks, "hiding": hiding})
     assert other.hides
-    assert replace(found, regime="memorised").hides
+    assert replace(judgement, regime="memorised").hides
     for number, outcome, hides in (
         (0.75, "fails", True),
         (0.74, "fails", False),
         (0.9, "cannot tell", False),
     ):
-        natural = replace(found.checks["natural"], outcome=outcome, number=number)
-        assert replace(found, checks={**found.checks, "natural": natural}).hides == hides
+        natural = replace(judgement.checks["natural"], outcome=outcome, number=number)
+        assert replace(judgement, checks={**judgement.checks, "natural": natural}).hides == hides
 
 
 def test_warnings_are_the_checks_that_fail():
-    found = judged(*world(noise=0.2)[:2])
-    failing = [check for check in found.checks.values() if check.outcome == "fails"]
-    assert list(found.failed) == failing
-    worse = replace(found.checks["spread"], outcome="fails")
-    assert worse in replace(found, checks={**found.checks, "spread": worse}).failed
+    judgement = judged(*world(noise=0.2)[:2])
+    failing = [check for check in judgement.checks.values() if check.outcome == "fails"]
+    assert list(judgement.failed) == failing
+    worse = replace(judgement.checks["spread"], outcome="fails")
+    assert worse in replace(judgement, checks={**judgement.checks, "spread": worse}).failed
 
 
 def test_json_holds_numbers_that_are_finite_and_none_where_one_is_not():
-    found = judged(*world(noise=0.2)[:2])
-    odd = replace(found.checks["spread"], number=float("nan"), threshold=float("inf"))
-    values = replace(found, checks={**found.checks, "spread": odd}).to_dict()
+    judgement = judged(*world(noise=0.2)[:2])
+    odd = replace(judgement.checks["spread"], number=float("nan"), threshold=float("inf"))
+    values = replace(judgement, checks={**judgement.checks, "spread": odd}).to_dict()
     assert (values["checks"]["spread"]["number"], values["checks"]["spread"]["threshold"]) == (
         None,
         None,
     )
-    differ = found.checks["differ"]
+    differ = judgement.checks["differ"]
     assert values["checks"]["differ"]["number"] == differ.number
     assert values["checks"]["differ"]["outcome"] == differ.outcome
 
 
 def test_defaults_are_5_percent_and_seed_0():
     logits, canaries, _ = world(noise=0.2)
-    found = judged(logits, canaries)
+    judgement = judged(logits, canaries)
     same = judged(logits, canaries, level=0.05, seed=0)
-    assert found.checks == same.checks
-    assert found.subset == same.subset
-    assert judged(logits, canaries, seed=1).subset != found.subset
+    assert judgement.checks == same.checks
+    assert judgement.subset == same.subset
+    assert judged(logits, canaries, seed=1).subset != judgement.subset
 
 
 def test_the_share_of_suspects_labels_leaves_all_canaries_out():
     logits, canaries, _ = world(noise=0.2)
     dynamics = dris.Dynamics.from_logits(logits, canaries.planted)
-    found = judge(dynamics, canaries, keep=0.25)
+    judgement = judge(dynamics, canaries, keep=0.25)
     mark = np.zeros(N, dtype=bool)
     mark[canaries.choosing.positions] = True
     suspects = contradicted_by_most(dynamics.snapshot("correct"))
     hidden = len(canaries) - int(mark.sum())
-    assert found.suspect_share == estimate_suspect_share(suspects, mark, hidden)
+    assert judgement.suspect_share == estimate_suspect_share(suspects, mark, hidden)
 
 
 def test_kinds_are_compared_by_how_many_of_their_choosing_canaries_go_no_suspects():
@@ -320,13 +314,13 @@ def test_kinds_are_compared_by_how_many_of_their_choosing_canaries_go_no_suspect
     logits = np.array(world(noise=0.2)[0])
     logits[:, known, kinds[1].planted[known]] += 50
     believing = dris.Dynamics.from_logits(logits, kinds[1].planted)
-    found = judge(believing, kinds, keep=0.25).checks["uniform and hard"]
+    judgement = judge(believing, kinds, keep=0.25).checks["uniform and hard"]
     right = ~contradicted_by_most(believing.snapshot("correct"))
     first, second = (kind.choosing.positions for kind in kinds)
-    assert found == kinds_alike(
+    assert judgement == kinds_alike(
         (int(right[first].sum()), first.size), (int(right[second].sum()), second.size), 0.01
     )
-    assert found.outcome == "fails"
+    assert judgement.outcome == "fails"
     assert judge(dynamics, kinds, keep=0.25).checks["uniform and hard"].outcome == "holds"
     assert suspects[known].all()
 
@@ -335,7 +329,7 @@ def test_a_gate_through_which_only_canaries_pass_is_closed():
     logits, canaries, _ = world(noise=0.2)
     best = canaries.choosing.positions[:6]
     logits[:, best, canaries.planted[best]] += 60  # above every other example
-    found = judged(logits, canaries)
-    assert found.rule == "aum_mean"
-    assert "nothing passes the gate, so take the largest margins" in found.reason
-    assert len(found.subset) > 400
+    judgement = judged(logits, canaries)
+    assert judgement.rule == "aum_mean"
+    assert "nothing passes" in judgement.reason
+    assert len(judgement.subset) > 400

@@ -50,13 +50,13 @@ def test_plausibility_is_the_labels_part_of_what_the_favourite_leaves():
 
 def test_plausibility_of_a_random_class_does_not_depend_on_how_hard_the_example_is():
     sure, unsure = [0.98, 0.01, 0.01], [0.4, 0.3, 0.3]
-    found = plausible_of(np.array([[sure, unsure]]), [1, 1], 3)
-    assert found == pytest.approx([0.5, 0.5], abs=1e-5)
+    check = plausible_of(np.array([[sure, unsure]]), [1, 1], 3)
+    assert check == pytest.approx([0.5, 0.5], abs=1e-5)
 
 
 def test_with_two_classes_plausibility_is_the_margin():
-    found = plausible_of(np.array([[[0.9, 0.1], [0.6, 0.4]]]), [1, 1], 2)
-    assert found == pytest.approx(np.log([1 / 9, 2 / 3]), abs=1e-5)
+    check = plausible_of(np.array([[[0.9, 0.1], [0.6, 0.4]]]), [1, 1], 2)
+    assert check == pytest.approx(np.log([1 / 9, 2 / 3]), abs=1e-5)
 
 
 def test_plausibility_is_nan_where_every_proxy_prefers_the_label():
@@ -67,8 +67,8 @@ def test_plausibility_is_nan_where_every_proxy_prefers_the_label():
 @given(st.lists(st.floats(-30, 30), min_size=3, max_size=6), st.integers(0, 2))
 def test_plausibility_is_in_zero_to_one_for_any_logits(logits, label):
     d = Dynamics.from_logits(np.array([[logits]]), [label])
-    found = plausibility(d.snapshot("loss"), d.snapshot("margin"), len(logits))
-    assert np.isnan(found[0]) or 0 <= found[0] <= 1
+    check = plausibility(d.snapshot("loss"), d.snapshot("margin"), len(logits))
+    assert np.isnan(check[0]) or 0 <= check[0] <= 1
 
 
 @pytest.mark.parametrize("check", [noise_like_planted, no_milder_than_planted])
@@ -76,9 +76,9 @@ def test_labels_milder_than_planted_ones_fail_and_alike_ones_do_not(check):
     rng = np.random.default_rng(0)
     value = rng.normal(size=400)
     assert check(DOUBTED, value, PLANTED, 0.3, 0.01).outcome != "fails"
-    found = check(DOUBTED, value + ~PLANTED, PLANTED, 0.3, 0.01)
-    assert found.outcome == "fails"
-    assert found.number > 0.6
+    check = check(DOUBTED, value + ~PLANTED, PLANTED, 0.3, 0.01)
+    assert check.outcome == "fails"
+    assert check.number > 0.6
 
 
 @pytest.mark.parametrize("check", [noise_like_planted, no_milder_than_planted])
@@ -99,8 +99,8 @@ def test_the_number_is_the_share_of_pairs_won():
     value = np.random.default_rng(2).integers(0, 5, size=400).astype(float)
     known, others = value[:50], value[50:150]
     pairs = [(o > k) + 0.5 * (o == k) for o in others for k in known]
-    found = noise_like_planted(DOUBTED, value, PLANTED, 0.3, 0.01)
-    assert found.number == pytest.approx(np.mean(pairs))
+    check = noise_like_planted(DOUBTED, value, PLANTED, 0.3, 0.01)
+    assert check.number == pytest.approx(np.mean(pairs))
 
 
 def test_alike_labels_seldom_fail():
@@ -168,27 +168,27 @@ def test_without_strangers_or_sure_errors_nothing_is_said_about_directions():
     assert errors_go_both_ways(p, labels, none).outcome == "cannot tell"
     wrong = labels.copy()
     wrong[:40] = 1
-    found = errors_go_both_ways(p, wrong, none)
-    assert found.outcome == "fails"
-    assert "of 30 that are surely 1, 0 carry 0; of 30 that are surely 0, 30 carry 1" in found.reason
+    check = errors_go_both_ways(p, wrong, none)
+    assert check.outcome == "fails"
+    assert "of 30 that are surely 1, 0 carry 0; of 30 that are surely 0, 30 carry 1" in check.reason
     assert errors_go_both_ways(p, wrong, np.arange(200) < 40).outcome == "cannot tell"  # canaries
 
 
 def test_kinds_that_pass_at_different_rates_fail():
     assert kinds_alike((3, 100), (5, 100), 0.01).outcome == "holds"
-    found = kinds_alike((0, 4), (4, 4), 0.05)
-    assert (found.outcome, found.number) == ("fails", 1.0)  # Fisher: 2/70, the two extremes
+    check = kinds_alike((0, 4), (4, 4), 0.05)
+    assert (check.outcome, check.number) == ("fails", 1.0)  # Fisher: 2/70, the two extremes
     assert kinds_alike((0, 4), (4, 4), 0.02).outcome == "holds"
-    found = kinds_alike((1, 4), (3, 4), 0.05)
-    assert (found.number, found.threshold) == (0.5, 0.0)  # a quarter beside three
-    assert "p = 0.49" in found.reason  # Fisher: (16 + 1) · 2 of 70 tables are as far apart
+    check = kinds_alike((1, 4), (3, 4), 0.05)
+    assert (check.number, check.threshold) == (0.5, 0.0)  # a quarter beside three
+    assert "p = 0.49" in check.reason  # Fisher: (16 + 1) · 2 of 70 tables are as far apart
 
 
 def test_a_class_too_small_for_this_fraction_fails():
     labels = np.r_[np.zeros(88, dtype=int), np.ones(12, dtype=int)]
-    found = classes_survive(labels, 0.25)
-    assert (found.outcome, found.number) == ("fails", 3)
-    assert "class 1 has 12" in found.reason
+    check = classes_survive(labels, 0.25)
+    assert (check.outcome, check.number) == ("fails", 3)
+    assert "class 1 has 12" in check.reason
     assert classes_survive(labels, 0.5).outcome == "holds"
 
 

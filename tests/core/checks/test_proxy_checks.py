@@ -24,9 +24,9 @@ def losses(proxies=3, n=400, noise=0.3, seed=0):
 
 
 def test_a_missing_proxy_is_counted_and_named():
-    found = proxies_complete({"missing": ["proxy 1 diverged"]}, 2)
-    assert (found.outcome, found.number, found.threshold) == ("fails", 2, 3)
-    assert "proxy 1" in found.reason
+    check = proxies_complete({"missing": ["proxy 1 diverged"]}, 2)
+    assert (check.outcome, check.number, check.threshold) == ("fails", 2, 3)
+    assert "proxy 1" in check.reason
     assert proxies_complete({}, 3).outcome == "holds"
 
 
@@ -34,9 +34,9 @@ def test_copies_fail_and_are_named():
     rows = losses()
     assert proxies_differ(rows).outcome == "holds"
     rows[2] = rows[0] * 2  # the same ranks
-    found = proxies_differ(rows)
-    assert (found.outcome, found.number) == ("fails", 0)
-    assert "proxies 0 and 2" in found.reason
+    check = proxies_differ(rows)
+    assert (check.outcome, check.number) == ("fails", 0)
+    assert "proxies 0 and 2" in check.reason
 
 
 def test_difference_is_the_mean_distance_of_ranks():
@@ -47,9 +47,9 @@ def test_a_constant_answer_is_at_chance_whatever_the_class_sizes():
     labels = np.r_[np.zeros(90, dtype=int), np.ones(10, dtype=int)]
     constant = labels == 0  # right for nine in ten examples
     good = np.ones(100, dtype=bool)
-    found = proxies_above_chance(np.array([good, constant]), labels)
-    assert (found.outcome, found.number) == ("fails", 0.5)
-    assert "proxy 1" in found.reason
+    check = proxies_above_chance(np.array([good, constant]), labels)
+    assert (check.outcome, check.number) == ("fails", 0.5)
+    assert "proxy 1" in check.reason
     assert proxies_above_chance(np.array([good, good]), labels).outcome == "holds"
 
 
@@ -67,9 +67,9 @@ def test_one_shuffled_or_reversed_proxy_does_not_agree():
     rows = losses()
     assert proxies_agree(normalized_ranks(rows)).outcome == "holds"
     for broken in (-rows[1], np.zeros(400)):
-        found = proxies_agree(normalized_ranks(np.array([rows[0], broken, rows[2]])))
-        assert found.outcome == "fails"
-        assert "proxy 1" in found.reason
+        check = proxies_agree(normalized_ranks(np.array([rows[0], broken, rows[2]])))
+        assert check.outcome == "fails"
+        assert "proxy 1" in check.reason
 
 
 def memorised(known, m=40, n=200, classes=10, rest=1.0):
@@ -142,11 +142,11 @@ def test_above_chance_is_a_twentieth_of_the_way_to_perfect_for_classes_that_weig
         )
         return proxies_above_chance(np.stack([right, np.ones(100, dtype=bool)]), labels)
 
-    found = accuracy(0.5, 0.1, 0.6)
-    assert found.number == pytest.approx(0.4)
-    assert found.threshold == pytest.approx(1 / 3 + 0.05 * 2 / 3)
-    assert (found.outcome, accuracy(1.0, 0.0, 0.0).outcome) == ("holds", "fails")
-    assert "proxy 0 is the worst" in found.reason
+    check = accuracy(0.5, 0.1, 0.6)
+    assert check.number == pytest.approx(0.4)
+    assert check.threshold == pytest.approx(1 / 3 + 0.05 * 2 / 3)
+    assert (check.outcome, accuracy(1.0, 0.0, 0.0).outcome) == ("holds", "fails")
+    assert "proxy 0 is the worst" in check.reason
 
 
 def test_exactly_at_the_threshold_is_not_above_chance(monkeypatch):
@@ -172,8 +172,8 @@ def test_agreement_is_enough_from_a_twentieth_on(monkeypatch):
 
 
 def test_a_constant_proxy_correlates_with_nothing():
-    found = proxies_agree(np.array([[0.5, 0.5, 0.5], [0.25, 0.5, 1.0]]))
-    assert (found.number, found.outcome) == (0.0, "fails")
+    check = proxies_agree(np.array([[0.5, 0.5, 0.5], [0.25, 0.5, 1.0]]))
+    assert (check.number, check.outcome) == (0.0, "fails")
     tiny = np.array([[0.25, 0.5], [0.25, 0.5]])  # a scale below one is a scale
     assert proxies_agree(tiny).number == pytest.approx(1.0)
 

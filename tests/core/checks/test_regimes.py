@@ -85,25 +85,25 @@ def test_what_cannot_be_told_is_no_failure():
 
 def test_each_test_gets_a_quarter_of_the_level():
     dynamics, planted, given = made()
-    found = run_checks(dynamics, planted, given, keep=0.25, level=0.4).checks
+    results = run_checks(dynamics, planted, given, keep=0.25, level=0.4).checks
     assert TESTS == 4
-    assert "exact one-sided test at 0.1" in found["memorised"].reason
-    assert "rank test at 0.1" in found["natural"].reason
-    assert "rank test at 0.1" in found["hiding"].reason
-    assert "at 0.1" in found["inversion"].reason
+    assert "exact one-sided test at 0.1" in results["memorised"].reason
+    assert "rank test at 0.1" in results["natural"].reason
+    assert "rank test at 0.1" in results["hiding"].reason
+    assert "at 0.1" in results["inversion"].reason
 
 
 def test_every_check_gets_what_it_is_about():
     dynamics, planted, given = made()
-    found = run_checks(dynamics, planted, given, keep=0.25, level=0.04, hidden=45)
+    results = run_checks(dynamics, planted, given, keep=0.25, level=0.04, hidden=45)
     right, loss = dynamics.snapshot("correct"), dynamics.snapshot("loss")
     suspects = contradicted_by_most(right)
     share = estimate_suspect_share(suspects, planted, 45)
-    assert found.suspect_share == share == pytest.approx(0.15, abs=0.05)
+    assert results.suspect_share == share == pytest.approx(0.15, abs=0.05)
     assert (
-        found.suspect_share < run_checks(dynamics, planted, given, keep=0.25).suspect_share
+        results.suspect_share < run_checks(dynamics, planted, given, keep=0.25).suspect_share
     )  # none hidden
-    checks, variance = found.checks, rank_variance(loss)
+    checks, variance = results.checks, rank_variance(loss)
     assert checks["memorised"] == not_memorised(right, planted, C, 0.01)
     free = ~planted
     labels = dynamics.labels
@@ -120,10 +120,10 @@ def test_every_check_gets_what_it_is_about():
 
 def test_unless_said_otherwise_the_level_is_5_percent_and_no_canary_is_hidden():
     dynamics, planted, given = made()
-    found = run_checks(dynamics, planted, given, keep=0.25)
-    assert found == run_checks(dynamics, planted, given, keep=0.25, level=0.05, hidden=0)
+    results = run_checks(dynamics, planted, given, keep=0.25)
+    assert results == run_checks(dynamics, planted, given, keep=0.25, level=0.05, hidden=0)
     right = dynamics.snapshot("correct")
-    assert found.suspect_share == estimate_suspect_share(contradicted_by_most(right), planted, 0)
+    assert results.suspect_share == estimate_suspect_share(contradicted_by_most(right), planted, 0)
 
 
 def test_two_classes_are_counted_as_two():
@@ -135,13 +135,13 @@ def test_two_classes_are_counted_as_two():
     shown = np.where(planted, 1 - given, given)
     logits = 1.5 * np.eye(2)[truth] + rng.normal(size=(3, N, 2))
     dynamics = Dynamics.from_logits(logits, shown)
-    found = run_checks(dynamics, planted, given, keep=0.25, level=0.04)
+    results = run_checks(dynamics, planted, given, keep=0.25, level=0.04)
     loss, margin = dynamics.snapshot("loss"), dynamics.snapshot("margin")
     suspects = contradicted_by_most(dynamics.snapshot("correct"))
     plausible = plausibility(loss, margin, 2)
-    expected = noise_like_planted(suspects, plausible, planted, found.suspect_share, 0.01)
-    assert found.checks["natural"] == expected
-    assert found.checks["memorised"].threshold == 0.5
+    expected = noise_like_planted(suspects, plausible, planted, results.suspect_share, 0.01)
+    assert results.checks["natural"] == expected
+    assert results.checks["memorised"].threshold == 0.5
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.1, 1.5])

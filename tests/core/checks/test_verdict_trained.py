@@ -56,35 +56,35 @@ def judged(name):
 
 @pytest.mark.parametrize("name", REGIMES)
 def test_the_regime_is_recognised_and_a_fitting_rule_recommended(name):
-    _, found = judged(name)
-    assert found.regime == REGIMES[name][1]
-    assert found.rule in RULES[found.regime]
+    _, judgement = judged(name)
+    assert judgement.regime == REGIMES[name][1]
+    assert judgement.rule in RULES[judgement.regime]
 
 
 @pytest.mark.parametrize("name", REGIMES)
 def test_exactly_the_checks_fail_that_should(name):
-    _, found = judged(name)
+    _, judgement = judged(name)
     must, may = FAILS[name]
-    fails = {key for key, check in found.checks.items() if check.outcome == "fails"}
+    fails = {key for key, check in judgement.checks.items() if check.outcome == "fails"}
     assert must <= fails <= must | may
 
 
 @pytest.mark.parametrize("name", ["clean", "uniform 10 %", "uniform 25 %", "uniform 40 %"])
 def test_the_limits_hold_where_the_noise_is_like_the_canaries(name):
-    case, found = judged(name)
+    case, judgement = judged(name)
     wrong = case.canaries.given != case.true
-    (limit,), (corruption,) = limits_of(case.dynamics, (case.canaries,), found.subset)
-    kept = without_canaries(found.subset, case.canaries).indices
+    (limit,), (corruption,) = limits_of(case.dynamics, (case.canaries,), judgement.subset)
+    kept = without_canaries(judgement.subset, case.canaries).indices
     assert corruption.corrupted >= wrong.sum()
     assert limit.wrong >= wrong[kept].sum()
-    assert abs(found.suspect_share - wrong.mean()) < 0.05
+    assert abs(judgement.suspect_share - wrong.mean()) < 0.05
 
 
 def test_where_wrong_labels_hide_the_limit_fails_and_the_judgement_says_it_may():
-    case, found = judged("targeted 25 %")
-    _, (corruption,) = limits_of(case.dynamics, (case.canaries,), found.subset)
+    case, judgement = judged("targeted 25 %")
+    _, (corruption,) = limits_of(case.dynamics, (case.canaries,), judgement.subset)
     assert corruption.corrupted < (case.canaries.given != case.true).sum()
-    assert found.hides
+    assert judgement.hides
     assert not judged("uniform 25 %")[1].hides
 
 
@@ -96,8 +96,8 @@ def test_inversion_is_real_rank_variance_collects_the_truly_wrong_labels_too():
 
 
 def test_memorising_names_an_epoch_that_would_do():
-    case, found = judged("memorised")
-    epoch = int(found.reason.split("score epoch ")[1].split(",")[0])
+    case, judgement = judged("memorised")
+    epoch = int(judgement.reason.split("score epoch ")[1].split(",")[0])
     again = judge(case.dynamics.at(epoch), case.canaries, keep=KEEP)
     assert again.checks["memorised"].outcome != "fails"
 
@@ -109,12 +109,12 @@ def test_of_fifty_clean_draws_few_raise_an_alarm():
     Four checks are tests, each at 0.05/4; the others are thresholds, whose rate is measured here.
     """
     assert binom.sf(7, 50, 0.05) < 0.004
-    found = []
+    judgement = []
     for seed in range(200, 250):
         case = small_clean(seed)
-        found.append(judge(case.dynamics, case.canaries, keep=KEEP))
-    alarms = [f for f in found if f.failed]
+        judgement.append(judge(case.dynamics, case.canaries, keep=KEEP))
+    alarms = [f for f in judgement if f.failed]
     assert len(alarms) <= 7
-    assert all(f.regime == "clean" for f in found if not f.failed)
-    numbers = np.array([f.checks["concentration"].number for f in found])
+    assert all(f.regime == "clean" for f in judgement if not f.failed)
+    numbers = np.array([f.checks["concentration"].number for f in judgement])
     assert (numbers < UPPER_HALF + 0.095).sum() > 7  # the twin: a stricter threshold is seen

@@ -36,8 +36,8 @@ def test_under_heavy_noise_a_label_goes_as_soon_as_another_is_likelier():
     labels = np.where(flipped, 1 - truth, truth)
     lead = rng.uniform(0.1, 0.2, 2000)  # calibrated proxies say 60 : 40 at most
     p = np.where(np.eye(2, dtype=bool)[truth], 0.5 + lead[:, None] / 2, 0.5 - lead[:, None] / 2)
-    found = find_suspects(p, labels, labels)
-    assert (found == flipped).mean() > 0.9
+    suspects = find_suspects(p, labels, labels)
+    assert (suspects == flipped).mean() > 0.9
     assert not find_suspects(p, truth, truth).any()  # the twin: with no noise they all stay
 
 

@@ -79,13 +79,13 @@ def test_the_lower_end_is_told_both_ways_where_classes_overlap_and_else_either(m
     ):
         fits = RandomErrors(least, less, 0.58, 0.6, overlap, narrow=True)
         monkeypatch.setattr(module, "fit_random_errors", lambda *_, fits=fits: fits)
-        found = estimate_noise_rate(p, labels)
-        assert (found.low, found.surest) == (pytest.approx(max(0, low - 0.01)), surest)
+        rate = estimate_noise_rate(p, labels)
+        assert (rate.low, rate.surest) == (pytest.approx(max(0, low - 0.01)), surest)
 
 
 def test_what_fits_best_is_not_said_where_much_fits_or_the_surest_contradict_it(monkeypatch):
     p, labels = world(0.2, sure=6.0)
-    for most, overlap, narrow, said in (
+    for most, overlap, narrow, known in (
         (0.3, 0.1, True, True),
         (0.3, 0.1, False, False),
         (0.3, 0.4, True, False),
@@ -93,7 +93,7 @@ def test_what_fits_best_is_not_said_where_much_fits_or_the_surest_contradict_it(
     ):
         fits = RandomErrors(0.0, 0.0, 0.01, most, overlap, narrow=narrow)
         monkeypatch.setattr(module, "fit_random_errors", lambda *_, fits=fits: fits)
-        assert (estimate_noise_rate(p, labels).likely is not None) == said
+        assert (estimate_noise_rate(p, labels).likely is not None) == known
 
 
 def test_strangers_who_are_as_sure_as_they_are_right_tell_nothing_and_it_is_said():

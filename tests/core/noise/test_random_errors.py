@@ -23,7 +23,7 @@ def test_the_fit_is_that_of_a_search_over_powers(classes):
     logits = 2 * rng.normal(size=(200, classes))
     p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     labels = np.where(rng.random(200) < 0.2, rng.integers(classes, size=200), p.argmax(axis=1))
-    shares, found = losses_of_shares(p, labels)
+    shares, fit = losses_of_shares(p, labels)
     assert (shares[0], shares[-1]) == (0.0, pytest.approx(min(0.6, 0.98 - 1 / classes)))
     for e in (0.0, 0.1, 0.2, 0.3):
 
@@ -33,14 +33,14 @@ def test_the_fit_is_that_of_a_search_over_powers(classes):
             return -np.log(r[np.arange(200), labels]).sum()
 
         best = min(loss(power) for power in np.arange(0.25, 20.01, 0.02))
-        assert best - 0.01 < found[np.abs(shares - e).argmin()] < best + 0.3
+        assert best - 0.01 < fit[np.abs(shares - e).argmin()] < best + 0.3
 
 
 @pytest.mark.parametrize("wrong", [0.0, 0.1, 0.3])
 def test_errors_at_random_are_told_from_overlap(wrong):
-    found = [fit_random_errors(*world(wrong, seed=seed)) for seed in range(10)]
-    assert all(one.least <= one.less <= one.best <= one.most for one in found)
-    assert np.mean([one.best for one in found]) == pytest.approx(wrong, abs=0.02)
+    fit = [fit_random_errors(*world(wrong, seed=seed)) for seed in range(10)]
+    assert all(one.least <= one.less <= one.best <= one.most for one in fit)
+    assert np.mean([one.best for one in fit]) == pytest.approx(wrong, abs=0.02)
     p, labels = world(wrong)
     assert (p.argmax(axis=1) != labels).mean() > wrong + 0.05  # which are contradicted in all
 
@@ -48,9 +48,9 @@ def test_errors_at_random_are_told_from_overlap(wrong):
 def test_where_strangers_are_all_equally_sure_every_lesser_share_fits():
     p = np.repeat([[0.8, 0.2], [0.2, 0.8]], 500, axis=0)
     labels = p.argmax(axis=1) ^ (np.arange(1000) % 5 == 0)  # overlap of a fifth looks the same
-    found = fit_random_errors(p, labels)
-    assert (found.least, found.most) == (0.0, pytest.approx(0.2, abs=0.03))
-    assert not found.narrow
+    fit = fit_random_errors(p, labels)
+    assert (fit.least, fit.most) == (0.0, pytest.approx(0.2, abs=0.03))
+    assert not fit.narrow
 
 
 def test_a_label_of_any_class_is_an_error_and_one_of_a_class_that_looks_alike_is_not():
@@ -71,10 +71,10 @@ def test_a_label_of_any_class_is_an_error_and_one_of_a_class_that_looks_alike_is
 
 def test_the_more_classes_overlap_the_further_the_least_is_from_the_best(monkeypatch):
     p, labels = world(0.2, spread=3.0)
-    found = fit_random_errors(p, labels)
-    assert found.overlap > 0.1
+    fit = fit_random_errors(p, labels)
+    assert fit.overlap > 0.1
     monkeypatch.setattr(module, "BENT", 0.0)
-    assert found.least < fit_random_errors(p, labels).least < found.best
+    assert fit.least < fit_random_errors(p, labels).least < fit.best
 
 
 def test_the_order_of_the_examples_changes_no_bit():
@@ -89,14 +89,14 @@ def test_of_many_examples_some_tell_the_same(monkeypatch):
     order = np.random.default_rng(5).permutation(20_000)
     some = losses_of_shares(p, labels)[1]
     assert (some == losses_of_shares(p[order], labels[order])[1]).all()
-    found = fit_random_errors(p, labels)
+    fit = fit_random_errors(p, labels)
     with monkeypatch.context() as patch:  # many classes: fewer examples
         patch.setattr(module, "CELLS", 4_000)
         assert losses_of_shares(p, labels)[1] == pytest.approx(some / 5, rel=1e-2)
     monkeypatch.setattr(module, "ROWS", 20_000)
     every = losses_of_shares(p, labels)[1]
     assert some == pytest.approx(every / 2, rel=1e-3)
-    assert fit_random_errors(p, labels).best == pytest.approx(found.best, abs=0.011)
+    assert fit_random_errors(p, labels).best == pytest.approx(fit.best, abs=0.011)
 
 
 def test_one_class_or_no_row_has_no_wrong_labels():

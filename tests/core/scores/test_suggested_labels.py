@@ -43,10 +43,10 @@ def test_the_suggestion_is_the_plurality_whatever_the_order_of_the_proxies():
     rng = np.random.default_rng(2)
     logits, labels = rng.normal(size=(5, 300, 3)).astype(np.float32), rng.integers(0, 3, 300)
     dynamics = recorded(logits, labels)
-    found = suggested_labels(dynamics)
-    assert np.array_equal(found, suggested_labels(dynamics.only([3, 0, 4, 2, 1])))
+    suggested = suggested_labels(dynamics)
+    assert np.array_equal(suggested, suggested_labels(dynamics.only([3, 0, 4, 2, 1])))
     votes = np.stack([(logits.argmax(axis=2) == c).sum(axis=0) for c in range(3)])
-    assert (votes[found, np.arange(300)] == votes.max(axis=0)).all()
+    assert (votes[suggested, np.arange(300)] == votes.max(axis=0)).all()
 
 
 def test_equal_votes_go_to_the_larger_margin():

@@ -51,8 +51,8 @@ def test_proxies_that_predict_labels_count_for_more_but_none_for_nothing():
 
 def test_it_finds_wrong_labels_better_with_both_views_than_by_chance():
     dynamics, flipped = cross_fitted()
-    found = suspicion(dynamics, proxy_weights(dynamics))
-    assert found[flipped].min() > np.median(found[~flipped])
+    suspicious = suspicion(dynamics, proxy_weights(dynamics))
+    assert suspicious[flipped].min() > np.median(suspicious[~flipped])
 
 
 def test_the_early_margin_stops_at_the_scored_epoch():
