@@ -113,7 +113,7 @@ def test_two_kinds_that_do_not_pass_alike_hide_labels():
 
 def test_regimes_come_in_order_of_what_makes_the_rest_meaningless():
     dynamics = dris.Dynamics.from_logits(world()[0], world()[1].planted)
-    good = run_checks(dynamics, world()[1].mask(), world()[1].given, keep=0.25)
+    good = run_checks(dynamics, world()[1].mask(), world()[1].given, keep=0.25, level=0.01)
 
     def with_failing(*names):
         checks = {
@@ -199,7 +199,7 @@ def test_a_level_is_strictly_between_0_and_1(level):
 def recommended(suspect_share=0.1, canaries=40, earlier=False, **failing):
     """The rule for an assessment in which these checks fail, and its reason."""
     dynamics = dris.Dynamics.from_logits(world()[0], world()[1].planted)
-    good = run_checks(dynamics, world()[1].mask(), world()[1].given, keep=0.25)
+    good = run_checks(dynamics, world()[1].mask(), world()[1].given, keep=0.25, level=0.01)
     names = {name.replace(" ", "_"): name for name in good.checks}
     fails = {names[name] for name in failing}
     checks = {

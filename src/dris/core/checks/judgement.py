@@ -148,7 +148,7 @@ def judge(
         choosing,
         kinds[0].given,
         keep=keep,
-        level=each * TESTS,
+        level=each,
         hidden=hidden,
         probabilities=assessment.probabilities,
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dris.core.checks.assumption_checks import (
     Mask,
@@ -32,14 +32,12 @@ from dris.core.checks.proxy_checks import (
     proxies_complete,
     proxies_differ,
 )
-from dris.core.dynamics.columns import labels_for
 from dris.core.dynamics.dynamics import Dynamics
-from dris.core.errors import InputError
 from dris.core.scores.formulas import aum_mean
 from dris.core.scores.ranks import normalized_ranks, rank_variance
 from dris.core.scores.suspicion import contradicted_by_most
 from dris.core.subset import top_mask
-from dris.core.validate import check_count, check_mask, count_of, exact
+from dris.core.validate import count_of
 
 Regime = Literal[
     "proxies unusable",
@@ -53,7 +51,7 @@ Regime = Literal[
     "clean",
 ]
 
-TESTS = 4  # inversion, memorising, natural noise, hiding: a quarter of the level each
+TESTS = 4  # among the checks: inversion, memorising, natural noise, hiding
 NARROW = frozenset({"differ", "spread"})  # too few of the proxies have a view of their own
 BROKEN = frozenset({"above chance", "agree"})  # one proxy at least is
 UNUSABLE = NARROW | BROKEN
@@ -170,11 +168,11 @@ class CheckResults:
 
 def run_checks(
     dynamics: Dynamics,
-    planted: ArrayLike,
-    given: ArrayLike,
+    planted: Mask,
+    given: NDArray[np.int64],
     *,
     keep: float,
-    level: float = 0.05,
+    level: float,
     hidden: int = 0,
     probabilities: NDArray[np.float64] | None = None,
 ) -> CheckResults:
@@ -185,32 +183,25 @@ def run_checks(
         planted: True for the canaries that may be looked at.
         given: The labels before planting, by which classes are counted.
         keep: α.
-        level: The chance that any of the four tests fails although nothing is wrong.
+        level: The chance that one of the tests fails although nothing is wrong.
         hidden: How many further canaries there are, which are not to be looked at.
         probabilities: Out of fold, (N, C), where there are folds.
     """
-    mask = check_mask(planted, dynamics.examples, "planted")
-    further = check_count(hidden, "hidden", at_least=0)
-    each = float(exact(level, "level")) / TESTS
-    if not 0 < each < 1 / TESTS:
-        raise InputError(f"level must be in (0, 1), got {level}")
-    if dynamics.labels is None:
-        raise InputError("a judgement needs labels, these dynamics hold none; pass labels=")
     loss, right = dynamics.snapshot("loss"), dynamics.snapshot("correct")
     suspects = contradicted_by_most(right)
     inputs = CheckInputs(
         dynamics=dynamics,
-        planted=mask,
-        labels=dynamics.labels,
-        given=labels_for(given, mask.size),
+        planted=planted,
+        labels=np.asarray(dynamics.labels),
+        given=given,
         keep=keep,
-        level=each,
+        level=level,
         loss=loss,
         right=right,
         ranks=normalized_ranks(loss),
         variance=rank_variance(loss),
         suspects=suspects,
-        share=estimate_suspect_share(suspects, mask, further),
+        share=estimate_suspect_share(suspects, planted, hidden),
         probabilities=probabilities,
     )
     checks = {name: check(inputs) for name, check in CHECKS.items()}
