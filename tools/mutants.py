@@ -207,7 +207,7 @@ class Seen:
     """A test without any change: the processor time it takes, and what of the package it enters."""
 
     seconds: float
-    enters: frozenset[str]  # "core/checks/regimes::Assessment.regime"
+    enters: frozenset[str]  # "core/checks/regimes::CheckResults.regime"
 
 
 @dataclass
