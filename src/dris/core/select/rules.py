@@ -221,6 +221,8 @@ def rule_of(rule: str | Rule, **parameters: Any) -> Rule:
     ('uniform_hybrid(share=0.25)', 'gated_filled')
     """
     if isinstance(rule, str):
+        if rule == RECOMMENDED:
+            raise InputError("the recommended rule takes no parameters; name another as `rule`")
         if rule not in RULES and rule not in SCORES:
             raise InputError(f"{_one_of('rule', rule, RULES)}; dris rules explains each")
         rule = RULES[rule] if rule in RULES else Rule(rule)
