@@ -13,9 +13,9 @@ import oracles_certificates as oracle
 from dris.core.certify.separation import (
     Bound,
     Certificate,
-    _checked,
-    _lowered,
-    _raised,
+    _check_number,
+    _largest_variance,
+    _smallest_variance,
     certify,
 )
 from dris.core.certify.wording import _proxies
@@ -471,19 +471,19 @@ def test_every_number_is_taken_up_to_its_edge_and_not_beyond(
     name: str, edges: tuple[float, float], beyond: tuple[float, float]
 ) -> None:
     for value in edges:
-        assert _checked(value, name) == exact(value, name)
+        assert _check_number(value, name) == exact(value, name)
     for value in beyond:
         with pytest.raises(InputError, match=f"{name} must be"):
-            _checked(value, name)
+            _check_number(value, name)
 
 
 def test_inexact_ranks_move_a_variance_by_twice_its_root_times_the_error_by_hand() -> None:
     # (0.2 + 0.1)² = 0.09 and (0.2 - 0.1)² = 0.01; an error above the root leaves nothing.
-    assert _raised(0.04, 0.1) == pytest.approx(0.09)
-    assert _lowered(0.04, 0.1) == pytest.approx(0.01)
-    assert _lowered(0.04, 0.2) == _lowered(0.04, 0.3) == 0.0
-    assert _lowered(-0.5, 0.1) == -0.5
-    assert _lowered(0.0, 0.1) == 0.0
+    assert _largest_variance(0.04, 0.1) == pytest.approx(0.09)
+    assert _smallest_variance(0.04, 0.1) == pytest.approx(0.01)
+    assert _smallest_variance(0.04, 0.2) == _smallest_variance(0.04, 0.3) == 0.0
+    assert _smallest_variance(-0.5, 0.1) == -0.5
+    assert _smallest_variance(0.0, 0.1) == 0.0
 
 
 def test_a_rank_error_of_half_the_distance_of_the_roots_is_too_large_for_any_k() -> None:

@@ -130,7 +130,7 @@ def certify(
         "v_tail": v_tail,
         "rank_error": rank_error,
     }
-    value = {name: _checked(number, name) for name, number in given.items()}
+    value = {name: _check_number(number, name) for name, number in given.items()}
     boundary = check_count(boundary, "boundary", at_least=0)
     clean = n - math.floor(value["epsilon"] * n)
     if boundary > clean:
@@ -231,8 +231,8 @@ def _bound(gap: _Gap, *, k: int, boundary: int, kept: int, corrupted: float) -> 
     radius = math.sqrt(gap.radius_squared(k))
     distance = float(gap.floor(k) - gap.ceiling(k))
     e = float(gap.rank_error)
-    threshold = _raised(float(gap.ceiling(k)) + radius, e)
-    floor = _lowered(float(gap.floor(k)) - radius, e)
+    threshold = _largest_variance(float(gap.ceiling(k)) + radius, e)
+    floor = _smallest_variance(float(gap.floor(k)) - radius, e)
     smallest = gap.smallest_k()
     best_case = replace(gap, boundary=_LARGEST_VARIANCE, bulk=Fraction(0))
     why_not = []
@@ -264,12 +264,12 @@ def _bound(gap: _Gap, *, k: int, boundary: int, kept: int, corrupted: float) -> 
     )
 
 
-def _raised(variance: float, rank_error: float) -> float:
+def _largest_variance(variance: float, rank_error: float) -> float:
     """The most that ranks with this error can make of a variance: (σ + e)²."""
     return variance + 2 * math.sqrt(variance) * rank_error + rank_error**2
 
 
-def _lowered(variance: float, rank_error: float) -> float:
+def _smallest_variance(variance: float, rank_error: float) -> float:
     """The least that ranks with this error can make of a variance: (σ - e)², or nothing."""
     if variance <= 0:
         return variance
@@ -323,7 +323,7 @@ _RULES: dict[str, tuple[str, Callable[[Fraction], bool]]] = {
 }
 
 
-def _checked(number: float, name: str) -> Fraction:
+def _check_number(number: float, name: str) -> Fraction:
     rule, holds = _RULES[name]
     value = exact(number, name)
     if not holds(value):

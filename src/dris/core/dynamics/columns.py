@@ -37,7 +37,7 @@ class Axes(TypedDict, total=False):
     provenance: Mapping[str, Any] | None
 
 
-def checked_column(name: str, value: ArrayLike) -> Column:
+def check_column(name: str, value: ArrayLike) -> Column:
     """A trajectory column as (K, E, N): finite float32/float64, booleans, or classes as int32."""
     a = np.asarray(value)
     if a.ndim == 2:
@@ -73,7 +73,7 @@ def refuse_not_finite(a: Column, name: str) -> None:
     raise InputError(f"{name} must be finite, got {a[place]} at {where}")
 
 
-def checked_outputs(values: ArrayLike, name: str) -> Column:
+def check_outputs(values: ArrayLike, name: str) -> Column:
     """Model outputs as a finite (K, E, N, C) array with at least two classes."""
     a = np.asarray(values)
     if a.dtype.kind not in "fiu":
@@ -101,7 +101,7 @@ def labels_for(labels: ArrayLike, n: int, classes: int | None = None) -> NDArray
     return y
 
 
-def checked_per_example(name: str, value: ArrayLike, n: int) -> Column:
+def check_per_example(name: str, value: ArrayLike, n: int) -> Column:
     """A column with one value (or row of features) per example."""
     if name not in PER_EXAMPLE:
         raise InputError(f"unknown column {name!r}; choose from {', '.join(PER_EXAMPLE)}")
@@ -116,7 +116,7 @@ def checked_per_example(name: str, value: ArrayLike, n: int) -> Column:
     return a
 
 
-def checked_epochs(epochs: Sequence[int] | None, count: int) -> tuple[int, ...]:
+def check_epochs(epochs: Sequence[int] | None, count: int) -> tuple[int, ...]:
     """The recorded epochs, increasing; 1..E when not given."""
     given = range(1, count + 1) if epochs is None else epochs
     at = tuple(check_count(e, "epochs", at_least=0) for e in given)

@@ -18,10 +18,10 @@ from dris.core.dynamics.columns import (
     REMEDY,
     TRAJECTORIES,
     Axes,
-    checked_column,
-    checked_epochs,
-    checked_outputs,
-    checked_per_example,
+    check_column,
+    check_epochs,
+    check_outputs,
+    check_per_example,
     labels_for,
     spans,
 )
@@ -106,7 +106,7 @@ class Dynamics:
         values = (loss, margin, correct, error_norm, gradient_norm, rival)
         given = dict(zip(TRAJECTORIES, values, strict=True))
         columns = {
-            name: checked_column(name, value) for name, value in given.items() if value is not None
+            name: check_column(name, value) for name, value in given.items() if value is not None
         }
         shape = columns["loss"].shape
         for name, column in columns.items():
@@ -117,7 +117,7 @@ class Dynamics:
                 )
         if 0 in shape:
             raise InputError(f"dynamics need a proxy, an epoch and an example, got shape {shape}")
-        at = checked_epochs(epochs, shape[1])
+        at = check_epochs(epochs, shape[1])
         scored = at[(len(at) - 1) // 2]
         if scored_epoch is not None:
             scored = check_count(scored_epoch, "scored_epoch", at_least=0)
@@ -149,7 +149,7 @@ class Dynamics:
         >>> d.column("margin").tolist(), d.column("correct").tolist()
         ([[[2.0, -1.0]]], [[[True, False]]])
         """
-        z = checked_outputs(logits, "logits")
+        z = check_outputs(logits, "logits")
         y = labels_for(labels, z.shape[-2], z.shape[-1])
         return cls.from_arrays(**trajectories_of(z, y), labels=y, **axes)
 
@@ -161,7 +161,7 @@ class Dynamics:
 
         Zero is read as the smallest positive normal number, so that the loss stays finite.
         """
-        p = checked_outputs(probabilities, "probabilities")
+        p = check_outputs(probabilities, "probabilities")
         if p.size and (p.min() < 0 or np.abs(p.sum(axis=-1) - 1).max() > 1e-3):
             raise InputError(
                 "probabilities must be non-negative and sum to 1 over the last axis; "
@@ -188,7 +188,7 @@ class Dynamics:
 
     def with_columns(self, **columns: ArrayLike) -> "Dynamics":
         """The same dynamics with per-example columns added: reference_loss, features, …."""
-        checked = {n: checked_per_example(n, value, self.examples) for n, value in columns.items()}
+        checked = {n: check_per_example(n, value, self.examples) for n, value in columns.items()}
         return replace(self, columns={**self.columns, **checked})
 
     # -- reading ----------------------------------------------------------------------------
