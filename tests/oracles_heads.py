@@ -21,7 +21,7 @@ def started(width, hidden, classes, *, seed, stream):
     return layers
 
 
-def said(layers, row):
+def forward(layers, row):
     """What the last layer reads of a row, and the logits."""
     for weight, bias in layers[:-1]:
         row = np.maximum(row @ weight + bias, 0)
@@ -40,7 +40,7 @@ def trained_head(x, y, rows, recipe, *, hidden, classes, seed, stream, steps=Non
         for batch in np.array_split(order, steps):
             slopes = [(np.zeros_like(w), np.zeros_like(b)) for w, b in layers]
             for i in batch:
-                read, logits = said(layers, x[i])
+                read, logits = forward(layers, x[i])
                 error = probabilities(logits)
                 error[y[i]] -= 1
                 for a in reversed(range(len(layers))):
@@ -55,7 +55,7 @@ def trained_head(x, y, rows, recipe, *, hidden, classes, seed, stream, steps=Non
                     v[...] = recipe.momentum * v + s + recipe.weight_decay * p
                     p[...] = p - rate / 2 * v
             step += 1
-        epochs.append([columns(*said(layers, x[i]), y[i]) for i in range(len(x))])
+        epochs.append([columns(*forward(layers, x[i]), y[i]) for i in range(len(x))])
     return {name: np.array([[c[name] for c in epoch] for epoch in epochs]) for name in epochs[0][0]}
 
 

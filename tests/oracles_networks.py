@@ -37,13 +37,13 @@ def crops_of(image, border):
     """Every crop and its flip, by (down, right, flipped)."""
     height, width = image.shape[1:]
     wide = reflected(image, border)
-    found = {}
+    result = {}
     for down in range(2 * border + 1):
         for right in range(2 * border + 1):
             crop = wide[:, down : down + height, right : right + width]
-            found[down, right, False] = crop
-            found[down, right, True] = crop[:, :, ::-1]
-    return found
+            result[down, right, False] = crop
+            result[down, right, True] = crop[:, :, ::-1]
+    return result
 
 
 def softmax(z):

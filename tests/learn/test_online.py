@@ -102,7 +102,7 @@ def unbiased(steps, before):
     return bool(np.abs(z).max() < norm.isf(1e-6 / 2 / steps.shape[1]))
 
 
-def test_the_weighted_gradient_is_unbiased_and_its_twins_are_not():
+def test_the_weighted_gradient_is_unbiased_and_biased_ones_are_not():
     assert unbiased(*gradients())
     assert not unbiased(*gradients(kind=SelfNormalised))
     assert not unbiased(*gradients(schedule=WrongWeights))

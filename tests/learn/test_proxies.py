@@ -190,15 +190,15 @@ def test_cross_fitting_tells_apart_who_trained_on_an_example_and_who_did_not(fol
 
 def fits():
     """The rows of each epoch of each model, in the order of training."""
-    found = []
+    result = []
     for what, _, ids in Spy.log:
         if what == "measure":
-            found.append([])
-        elif not found:
-            found.append(list(ids))
+            result.append([])
+        elif not result:
+            result.append(list(ids))
         else:
-            found[-1] += ids
-    return found[:-1] if found and not found[-1] else found
+            result[-1] += ids
+    return result[:-1] if result and not result[-1] else result
 
 
 def test_without_folds_the_spy_betrays_every_example():
@@ -207,7 +207,7 @@ def test_without_folds_the_spy_betrays_every_example():
     assert trained_on(d).all()  # the twin: the check above can fail
 
 
-def test_cross_fitted_losses_are_those_of_strangers():
+def test_cross_fitted_losses_are_out_of_fold():
     # Trees that learn the noise by heart: perfect where they trained, honest where they did not.
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(80, 3)), rng.permutation(np.arange(80) % 2)
@@ -435,8 +435,8 @@ def test_a_label_column_with_another_index_is_refused_and_the_remedies_work():
 def test_a_constant_feature_of_a_table_becomes_zero_as_in_networks(value):
     x = np.random.default_rng(0).normal(size=(999, 2))
     x[:, 1] = value
-    found = as_table(Data(x, np.arange(999) % 2), True).x
-    assert abs(found[:, 1]).max() < 1e-6
+    result = as_table(Data(x, np.arange(999) % 2), True).x
+    assert abs(result[:, 1]).max() < 1e-6
     scale = x.std(axis=0)
     if value == 0.1:  # the rule can fail: rounding alone makes a deviation here
         assert 0 < scale[1] < 1e-12

@@ -25,12 +25,12 @@ APPENDIX = {
 
 @pytest.mark.parametrize("name", sorted(APPENDIX))
 def test_the_papers_recipes_are_those_of_its_appendix(name):
-    found = getattr(recipes, name)
-    values = (found.epochs, found.batch_size, found.learning_rate, found.weight_decay)
+    result = getattr(recipes, name)
+    values = (result.epochs, result.batch_size, result.learning_rate, result.weight_decay)
     for mine, stated in zip(values, APPENDIX[name], strict=True):
         assert stated is None or mine == stated
-    assert found.momentum == 0.9
-    assert found.mixed_precision
+    assert result.momentum == 0.9
+    assert result.mixed_precision
 
 
 def test_every_named_recipe_is_checked_against_the_appendix():

@@ -181,13 +181,13 @@ def train_proxies(
         gradient_norm: Also record the exact last-layer gradient norm.
         rival: Also record the likeliest class besides the label, to suggest labels by.
         standardize: Give each feature (or image channel) mean 0 and standard deviation 1. Of a
-            table, the widths of stretches of columns, such as (1, 1, 256), give each stretch one
+            table, the widths of groups of columns, such as (1, 1, 256), give each group one
             deviation for all of its columns, and none weighs more than sixteen; (6, 1) is a
-            stretch of six that weighs as one.
+            group of six that weighs as one.
         classes: Number of classes, when the largest label may be absent.
         judged: Labels to judge the examples by where they are not those trained on, such as
-            canaries' (stacked models with `cross_fit`). Out of fold that is fair: nobody who
-            judges has seen the example under any label. In fold it is not.
+            canaries' (stacked models with `cross_fit`). Fair out of fold, where no model has seen
+            the example under any label; not in fold.
         ids: Names of the examples, kept through everything; positions unless given. Training goes
             by their order, so that the same rows in another order give the same proxies.
         test: Held-out (x, y); each proxy's accuracy on them goes into the provenance.

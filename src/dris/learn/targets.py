@@ -61,7 +61,7 @@ def train_target(
         seed: Every random stream is derived from it and from its purpose.
         classes: Number of classes, when the largest label may be absent.
         test: Held-out (x, y) to state the accuracy on.
-        course: Whether it is stated after every epoch; else a network's is measured once, at the
+        course: State it after every epoch; else a network's is measured once, at the
             end, which is a fifth of a small network's time.
         flagged: A mask of examples, such as those known to be corrupt, whose share is logged;
             nothing is decided by it.

@@ -93,10 +93,10 @@ def test_the_command_line_says_it_in_a_sentence_before_it_reads_the_data(
     monkeypatch.setattr(sys, "argv", ["dris", *words])
     with pytest.raises(SystemExit) as end:
         main()
-    said = capsys.readouterr().err
+    text = capsys.readouterr().err
     assert end.value.code == 1
-    assert said.startswith(f"dris: no Ray cluster can be reached at {NOBODY}")
-    assert said.count("\n") == 1
+    assert text.startswith(f"dris: no Ray cluster can be reached at {NOBODY}")
+    assert text.count("\n") == 1
 
 
 def test_an_unknown_engine_is_refused_by_train_proxies():

@@ -29,9 +29,9 @@ def importing(name, tick):
 
 @pytest.mark.parametrize("workers", [1, 2, None])
 def test_results_come_in_the_order_of_the_tasks(workers):
-    found = run_all(double, [(3,), (0,), (2,), (1,)], workers=workers)
-    assert [value for value, _ in found] == [6, 0, 4, 2]
-    assert (os.getpid() in {pid for _, pid in found}) == (workers == 1 or os.cpu_count() == 1)
+    result = run_all(double, [(3,), (0,), (2,), (1,)], workers=workers)
+    assert [value for value, _ in result] == [6, 0, 4, 2]
+    assert (os.getpid() in {pid for _, pid in result}) == (workers == 1 or os.cpu_count() == 1)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

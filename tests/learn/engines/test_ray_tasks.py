@@ -91,11 +91,11 @@ def saved(dynamics, folder):
 def say(capfd):
     """Into the log of the run, past what pytest captures of a test that passes."""
 
-    def said(text):
+    def message(text):
         with capfd.disabled():
             print(f"\n{text}", file=sys.stderr)  # noqa: T201
 
-    return said
+    return message
 
 
 def on(cluster, **how):
@@ -107,12 +107,12 @@ class Training(threading.Thread):
 
     def __init__(self, **how):
         super().__init__(daemon=True)
-        self.how, self.found, self.error = how, None, None
+        self.how, self.result, self.error = how, None, None
         self.start()
 
     def run(self):
         try:
-            self.found = ray_training.train(**self.how)
+            self.result = ray_training.train(**self.how)
         except Exception as error:
             self.error = error
 
@@ -161,10 +161,10 @@ def test_networks_give_the_bytes_of_the_local_engine_and_are_not_trained_again(
 ):
     kept, _ = store
     seen = []
-    found = ray_training.train(
+    got = ray_training.train(
         engine=on(cluster), store=kept, progress=lambda *told: seen.append(told)
     )
-    assert saved(found, tmp_path) == whole
+    assert saved(got, tmp_path) == whole
     assert counted(steps) == dict.fromkeys("abc", ray_training.STEPS)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
     assert seen[-1] == (18, 18)
@@ -190,10 +190,10 @@ def test_tables_give_the_bytes_of_the_local_engine(cluster, how, model, tmp_path
     there = train_proxies(x, y, **asked, engine=on(cluster))
     assert saved(there, tmp_path) == saved(local, tmp_path)
     store = Store(tmp_path / "store")
-    for found, trained in ((0, 2), (2, 2)):
+    for got, trained in ((0, 2), (2, 2)):
         kept = train_proxies(x, y, **asked, engine=on(cluster), store=store)
         assert saved(kept, tmp_path) == saved(local, tmp_path)
-        assert (store.tally.found, store.tally.trained) == (found, trained)
+        assert (store.tally.found, store.tally.trained) == (got, trained)
 
 
 def test_the_command_line_writes_what_it_writes_here(cluster, tmp_path, monkeypatch):
@@ -256,7 +256,7 @@ def test_a_killed_worker_process_costs_its_own_steps_only(
     before = counted(steps)
     os.kill(place["pid"], signal.SIGKILL)
     (steps / "hold-a").unlink()
-    assert saved(training.ended().found, tmp_path) == whole
+    assert saved(training.ended().result, tmp_path) == whole
     after = counted(steps)
     say(
         f"killed worker process {place['pid']} after {before['a']} steps of proxy a; "
@@ -276,9 +276,9 @@ def test_a_removed_node_costs_what_it_had_not_finished(cluster, steps, whole, tm
     cluster.remove_node(node, allow_graceful=False)
     until(lambda: not Path(f"/proc/{place['pid']}").exists())  # processes outlive their node
     (steps / "hold-a").unlink()
-    found = training.ended().found
+    got = training.ended().result
     join(cluster, steps)
-    assert saved(found, tmp_path) == whole
+    assert saved(got, tmp_path) == whole
     after = counted(steps)
     say(
         f"removed node {place['node'][:8]} after {before['a']} steps of proxy a; "
@@ -301,8 +301,8 @@ def test_without_retries_a_killed_worker_is_an_error_and_the_finished_are_kept(
     assert isinstance(error, InputError)
     assert "task 1 of 3 was lost" in str(error)
     assert "\n" not in str(error)
-    found = ray_training.train(engine=on(cluster), store=tmp_path / "runs")
-    assert saved(found, tmp_path) == whole
+    got = ray_training.train(engine=on(cluster), store=tmp_path / "runs")
+    assert saved(got, tmp_path) == whole
     say(f"run again: steps {counted(steps)}, two of 10 steps were those of a lost epoch")
     assert counted(steps) == {"a": 26, "b": 24, "c": 24}
 
@@ -319,8 +319,8 @@ def test_a_killed_driver_goes_on_where_it_was(cluster, steps, whole, tmp_path, s
     driver.kill()
     driver.wait()
     (steps / "hold-a").unlink()
-    found = ray_training.train(engine=on(cluster), store=kept)
-    assert saved(found, tmp_path) == whole
+    got = ray_training.train(engine=on(cluster), store=kept)
+    assert saved(got, tmp_path) == whole
     say(f"killed driver {driver.pid} (proxy a in {place['pid']}); steps {counted(steps)}")
     assert counted(steps)["b"] == counted(steps)["c"] == 24
 
@@ -360,7 +360,7 @@ def placed(value, tick):
 
 def test_results_come_in_order_and_shared_arrays_are_not_copied(cluster):
     seen, big = [], np.ones(10**6)
-    found = run_all(
+    got = run_all(
         doubled,
         [(3, big), (0, big), (2, big)],
         workers=None,
@@ -368,7 +368,7 @@ def test_results_come_in_order_and_shared_arrays_are_not_copied(cluster):
         progress=lambda *told: seen.append(told),
         total=5,
     )
-    assert found == [(6, False, False, 1.0), (0, False, False, 1.0), (4, False, False, 1.0)]
+    assert got == [(6, False, False, 1.0), (0, False, False, 1.0), (4, False, False, 1.0)]
     assert seen[-1] == (5, 5)
 
 
@@ -386,15 +386,15 @@ def test_an_error_of_a_task_ends_the_others(cluster, tmp_path):
 
 
 def test_a_diverged_proxy_comes_back_as_what_it_is(cluster):
-    (found,) = run_all(diverging, [(0,)], workers=None, engine=on(cluster))
-    assert (type(found), found.epoch, found.step) == (DivergedError, 2, 7)
+    (got,) = run_all(diverging, [(0,)], workers=None, engine=on(cluster))
+    assert (type(got), got.epoch, got.step) == (DivergedError, 2, 7)
 
 
 def test_a_task_runs_where_its_resources_are(cluster, steps):
     node = join(cluster, steps, num_gpus=2)
-    found = run_all(placed, [(i,) for i in range(3)], workers=None, engine=on(cluster, gpus=1))
+    got = run_all(placed, [(i,) for i in range(3)], workers=None, engine=on(cluster, gpus=1))
     cluster.remove_node(node)
-    assert set(found) == {node.node_id}
+    assert set(got) == {node.node_id}
 
 
 def test_a_folder_that_nodes_do_not_see_is_an_error(cluster, tmp_path):

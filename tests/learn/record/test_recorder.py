@@ -754,12 +754,12 @@ def test_among_equal_logits_the_first_class_counts_as_the_models_answer():
 @pytest.mark.parametrize("sign", [1, -1])
 def test_tiny_and_huge_losses_keep_their_digits(gap, sign):
     z = [0.25 + sign * gap, 0.25, -0.5]
-    found = trajectories_of(np.array([z]), np.array([0]))["loss"][0]
+    result = trajectories_of(np.array([z]), np.array([0]))["loss"][0]
     with localcontext() as exact:
         exact.prec = 400
         a, *rest = (Decimal(v) for v in z)
         told = (1 + sum((v - a).exp() for v in rest)).ln()
-    assert abs(Decimal(float(found)) - told) <= Decimal("4e-16") * told
+    assert abs(Decimal(float(result)) - told) <= Decimal("4e-16") * told
     plain = np.log(np.exp(np.array(z) - max(z)).sum()) + max(z) - z[0]
     if sign * gap == 40:  # the check can fail: the textbook form has lost every digit here
         assert abs(Decimal(float(plain)) - told) > Decimal("0.1") * told

@@ -70,9 +70,9 @@ def problem(root, log, undisturbed):
         if what == ["start"] and int(epoch) < saved:
             return f"epoch {saved} was saved, yet work went on from {epoch}"
         saved = max(saved, int(epoch))
-    found = contents(root)
-    if found != undisturbed:
-        return f"other bytes than undisturbed: {sorted(found)} against {sorted(undisturbed)}"
+    got = contents(root)
+    if got != undisturbed:
+        return f"other bytes than undisturbed: {sorted(got)} against {sorted(undisturbed)}"
     return None if list(Path(root).rglob("timing.json")) else "the timing is missing"
 
 
@@ -442,9 +442,9 @@ def test_a_damaged_file_is_set_aside_said_once_and_recomputed(name, tmp_path, ca
     whole = (only_folder(tmp_path / "start") / name).read_bytes()
     for k, damaged in enumerate(damages(whole)):
         root = tmp_path / str(k)
-        aside, said = after_damage(tmp_path / "start", name, damaged, root, caplog)
+        aside, message = after_damage(tmp_path / "start", name, damaged, root, caplog)
         assert aside == {f"{name}.damaged": damaged}
-        (line,) = said
+        (line,) = message
         assert f"{name} set aside as {name}.damaged, it is computed again: " in line
         assert contents(root) == undisturbed
 
@@ -456,10 +456,10 @@ def test_a_damaged_result_or_mark_is_recomputed(name, tmp_path, caplog, undistur
     result = (only_folder(tmp_path / "start") / "dynamics.safetensors").read_bytes()
     for k, damaged in enumerate(damages(whole)):
         root = tmp_path / str(k)
-        aside, said = after_damage(tmp_path / "start", name, damaged, root, caplog)
+        aside, message = after_damage(tmp_path / "start", name, damaged, root, caplog)
         kept = damaged if name.startswith("dynamics") else result
         assert aside == {"dynamics.safetensors.damaged": kept}
-        assert len(said) == 1
+        assert len(message) == 1
         assert contents(root) == undisturbed
 
 
@@ -482,9 +482,9 @@ def test_a_record_that_is_missing_or_of_another_epoch_or_run_is_recomputed(
     for k, source in enumerate((only_folder(tmp_path / "start") / second, None)):
         foreign = (source or only_folder(tmp_path / "wide") / first).read_bytes()
         root = tmp_path / str(k)
-        aside, said = after_damage(tmp_path / "start", first, foreign, root, caplog)
+        aside, message = after_damage(tmp_path / "start", first, foreign, root, caplog)
         assert list(aside) == [f"{first}.damaged"]
-        assert "belongs to another run or epoch" in said[0]
+        assert "belongs to another run or epoch" in message[0]
         assert contents(root) == undisturbed
     (only_folder(tmp_path / "start") / first).unlink()
     train(tmp_path / "start")
@@ -646,8 +646,8 @@ def finished_with_an_outcome(root):
 
 def test_a_run_may_finish_with_arrays_and_a_note(tmp_path):
     run = finished_with_an_outcome(tmp_path)
-    found = run.outcome()
-    assert (found.epochs, found.arrays["x"].tolist(), found.note["accuracy"]) == (1, [3.0], 0.5)
+    got = run.outcome()
+    assert (got.epochs, got.arrays["x"].tolist(), got.note["accuracy"]) == (1, [3.0], 0.5)
     names = sorted(p.name for p in run.folder.iterdir())
     assert names == ["done.json", "key.json", "lock", "outcome.safetensors", "timing.json"]
     (info,) = Store(tmp_path).runs()

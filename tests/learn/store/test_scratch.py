@@ -48,11 +48,11 @@ def test_what_a_kill_leaves_of_a_folder_is_still_ours(tmp_path, names):
 
 
 def test_whoever_waits_for_a_folder_finds_it_marked(tmp_path):
-    work, found = tmp_path / "work", []
+    work, result = tmp_path / "work", []
 
     def second():
         with scratch(work):
-            found.extend(path.name for path in work.iterdir())
+            result.extend(path.name for path in work.iterdir())
 
     with scratch(work) as held:
         (held / "part").touch()
@@ -61,7 +61,7 @@ def test_whoever_waits_for_a_folder_finds_it_marked(tmp_path):
         waiting.join(0.3)
         assert waiting.is_alive()
     waiting.join(10)
-    assert sorted(found) == [LOCK, MARK]
+    assert sorted(result) == [LOCK, MARK]
     assert not work.exists()
 
 

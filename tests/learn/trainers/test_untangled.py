@@ -41,8 +41,8 @@ def test_what_hardly_varies_stays_faint(monkeypatch):
     x = np.random.default_rng(0).normal(size=(500, 1)) * [1.0, 1.0]
     x[:, 1] += 1e-6 * np.arange(500)  # a direction that is all but rounding
     assert largest_correlation(table(x, Untangled())) > 0.99
-    monkeypatch.setattr(standardized, "DAMPED", 0.0)  # the twin: as loud as all else
-    monkeypatch.setattr(standardized, "FEW_ROWS", 0.0)
+    monkeypatch.setattr(standardized, "DAMPING", 0.0)  # the twin: as loud as all else
+    monkeypatch.setattr(standardized, "DAMPING_PER_COLUMN", 0.0)
     assert largest_correlation(table(x, Untangled())) < 0.1
 
 
@@ -56,7 +56,7 @@ def test_of_few_rows_with_many_columns_none_is_made_to_stand_alone(monkeypatch):
         return train_proxies(x, y, **how).out_of_fold.snapshot("correct").mean()
 
     assert right() > 0.9
-    monkeypatch.setattr(standardized, "FEW_ROWS", 0.0)  # the twin
+    monkeypatch.setattr(standardized, "DAMPING_PER_COLUMN", 0.0)  # the twin
     assert right() < 0.8
 
 
@@ -70,7 +70,7 @@ def test_more_columns_than_are_worth_it_stay_as_they_are_in_one_table(monkeypatc
         return as_table(data, normalize, folder, **how)
 
     monkeypatch.setattr("dris.learn.trainers.stacked.feature_table.as_table", noted)
-    monkeypatch.setattr(standardized, "WIDEST", widest)
+    monkeypatch.setattr(standardized, "MAX_UNTANGLED_COLUMNS", widest)
     train_proxies(x, y, proxies=2, epochs=1, model=["mlp", "untangled_mlp"], workers=1)
     assert len(made) == tables
     assert (Untangled() in made) == (tables == 2)
@@ -78,7 +78,7 @@ def test_more_columns_than_are_worth_it_stay_as_they_are_in_one_table(monkeypatc
 
 def test_a_share_of_many_rows_tells_how_columns_go_together(monkeypatch):
     x, _ = alike(n=4000)
-    monkeypatch.setattr(standardized, "LOOKED_AT", 1000)
+    monkeypatch.setattr(standardized, "MAX_ROWS_FOR_CORRELATIONS", 1000)
     apart = table(x, Untangled())
     assert largest_correlation(apart) < 0.3
     other = x.copy()
@@ -86,21 +86,21 @@ def test_a_share_of_many_rows_tells_how_columns_go_together(monkeypatch):
     order = np.arange(4000)
     order[[1, 2, 3]] = [3, 1, 2]
     assert np.allclose(table(other, Untangled()), apart[order], atol=1e-5)
-    monkeypatch.setattr(standardized, "LOOKED_AT", 4000)
+    monkeypatch.setattr(standardized, "MAX_ROWS_FOR_CORRELATIONS", 4000)
     assert not np.allclose(table(x, Untangled()), apart, atol=1e-3)  # the twin: all are
 
 
 def test_a_column_that_is_the_same_in_the_rows_looked_at_is_not_lost(monkeypatch):
     x, _ = alike(n=4000)
     x[:, 0] = np.tile([0.0, 1.0, -1.0, 0.0], 1000)  # each fourth row is looked at
-    monkeypatch.setattr(standardized, "LOOKED_AT", 1000)
+    monkeypatch.setattr(standardized, "MAX_ROWS_FOR_CORRELATIONS", 1000)
     assert table(x, Untangled())[:, 0].std() == pytest.approx(1, abs=0.01)
 
 
 def test_both_tables_may_lie_in_files_of_one_folder(monkeypatch, tmp_path):
     x, _ = alike()
     both = [table(x, how) for how in (True, Untangled())]
-    monkeypatch.setattr(standardized, "IN_MEMORY", 100)
+    monkeypatch.setattr(standardized, "MAX_BYTES_IN_MEMORY", 100)
     mapped = [table(x, how, folder=tmp_path) for how in (True, Untangled())]
     for one, other in zip(both, mapped, strict=True):
         assert isinstance(other, np.memmap)
@@ -110,14 +110,14 @@ def test_both_tables_may_lie_in_files_of_one_folder(monkeypatch, tmp_path):
 def test_only_models_that_want_it_read_untangled_columns_and_they_learn_in_fewer_steps():
     x, y = alike(n=300)
     how = {"epochs": 10, "cross_fit": 4, "workers": 1}
-    found = train_proxies(
+    result = train_proxies(
         x, y, proxies=4, model=["mlp", "linear_head", "untangled_mlp", "untangled_linear"], **how
     )
-    loss = found.out_of_fold.snapshot("loss").mean(axis=1)
+    loss = result.out_of_fold.snapshot("loss").mean(axis=1)
     assert loss[2] < loss[0] - 0.05
     assert loss[3] < loss[1] - 0.05
     alone = train_proxies(x, y, proxies=2, model="mlp", **how)
-    assert np.array_equal(found.snapshot("loss")[0], alone.snapshot("loss")[0])
+    assert np.array_equal(result.snapshot("loss")[0], alone.snapshot("loss")[0])
 
 
 @pytest.mark.parametrize("model", ["untangled_mlp", "untangled_linear"])

@@ -13,7 +13,7 @@ _SECONDS = 10.0  # between two lines in a pipe, at the least
 
 @contextmanager
 def bar(what: str) -> Iterator[Progress]:
-    """Show on stderr what `progress(done, total)` is told; nothing of it stays on a terminal."""
+    """Show calls of `progress(done, total)` on stderr; nothing of it stays on a terminal."""
     if not sys.stderr.isatty():
         yield _lines(what)
         return

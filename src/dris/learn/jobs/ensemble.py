@@ -38,16 +38,16 @@ def join_proxies(jobs: Sequence[Job], results: Sequence[Trained], data: Data) ->
         else:
             each = align([result.dynamics for _, result in mine if result.dynamics is not None])
             parts[k] = _join_folds(mine[0][0], each, data)
-    told = [missing[k] for k in sorted(missing)]
+    reasons = [missing[k] for k in sorted(missing)]
     if not parts:
-        raise InputError(f"no proxy finished; {told[0]}")
+        raise InputError(f"no proxy finished; {reasons[0]}")
     dynamics = Dynamics.merge(align([parts[k] for k in sorted(parts)]))
     if missing:
         warnings.warn(
-            f"{len(parts)} of {len(parts) + len(missing)} proxies finished; {'; '.join(told)}",
+            f"{len(parts)} of {len(parts) + len(missing)} proxies finished; {'; '.join(reasons)}",
             stacklevel=4,
         )
-        dynamics = replace(dynamics, provenance={**dynamics.provenance, "missing": told})
+        dynamics = replace(dynamics, provenance={**dynamics.provenance, "missing": reasons})
     return dynamics
 
 

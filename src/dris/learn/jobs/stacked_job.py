@@ -52,7 +52,7 @@ def _follow(
     with one_thread(job):
         stack = stack_for(job, data, streams, folds, threads)
         writer = Writer(data.asked, folds, count)
-        told = np.flatnonzero(data.asked == data.y)
+        unchanged = np.flatnonzero(data.asked == data.y)
         losses, start = _resume(stack, record, run)
         for _ in range(start * len(stack)):
             tick()
@@ -70,7 +70,7 @@ def _follow(
             if folds is not None and outside is not None:
                 losses.append(_loss_by_fold(outside["loss"], folds, count))
                 loss = outside["loss"] if len(alive) == len(streams) else outside["loss"][alive]
-                held_out = float(loss[:, told].mean(dtype=np.float64))
+                held_out = float(loss[:, unchanged].mean(dtype=np.float64))
             record.close(held_out)
             for _ in range(len(stack)):
                 tick()

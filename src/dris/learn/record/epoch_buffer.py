@@ -30,7 +30,7 @@ class EpochBuffer:
 
     @property
     def complete(self) -> bool:
-        """Whether every example was seen."""
+        """True if every example was seen."""
         return self.count == len(self._turn)
 
     @property

@@ -151,9 +151,9 @@ def losses_of(
     """(loss, last-layer gradient norm if asked) of the pool; not finite if the network is not."""
     logits, features = training.measure(pool, hidden=norms)
     with np.errstate(invalid="ignore", over="ignore"):
-        found = trajectories_of(logits, y[pool])
-        each = found["loss"].astype(np.float64)
+        columns = trajectories_of(logits, y[pool])
+        each = columns["loss"].astype(np.float64)
         if features is None:
             return each, no_score()
         lengths = np.sqrt(1 + (features.astype(np.float64) ** 2).sum(axis=1))
-        return each, found["error_norm"] * lengths
+        return each, columns["error_norm"] * lengths

@@ -44,7 +44,7 @@ def folder_lock(folder: Path, *, wait: bool = True) -> Iterator[None]:
 
 
 def is_lock(path: Path) -> bool:
-    """Whether a file holds what a lock does: nothing, or the number of a process."""
+    """True if a file holds what a lock does: nothing, or the number of a process."""
     try:
         about = path.lstat()
         if not stat.S_ISREG(about.st_mode) or about.st_size > 20:
@@ -58,7 +58,7 @@ def is_lock(path: Path) -> bool:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether some process holds the folder right now."""
+    """True if some process holds the folder right now."""
     from filelock import Timeout
 
     if not (folder / LOCK).is_file():
@@ -68,7 +68,7 @@ def is_locked(folder: Path) -> bool:
         lock.acquire(timeout=_MOMENT, poll_interval=_POLL)
     except Timeout:
         return True
-    except OSError:  # cleaned away in between, or another's: nothing to be told
+    except OSError:  # cleaned away in between, or another's
         return False
     lock.release()
     return False

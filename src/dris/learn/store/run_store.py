@@ -247,7 +247,7 @@ def _files(folder: Path, *, own: bool = False) -> list[os.stat_result]:
 
 
 def _is_run(folder: Path) -> bool:
-    """Whether a run made this folder: by its key, by a sealed file, or by nothing but a lock."""
+    """True if a run made this folder: by its key, by a sealed file, or by nothing but a lock."""
     if folder.is_symlink():
         return False
     if _key_of(folder)[0] is not None:

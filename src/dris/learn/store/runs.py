@@ -92,7 +92,7 @@ class Run:
 
     @property
     def done(self) -> bool:
-        """Whether the result is there, to the last byte; a damaged one is not there."""
+        """True if the result is there, to the last byte; a damaged one is not there."""
         try:
             return plain_bytes(self.folder / DONE) == _mark_for(self._result)
         except FileNotFoundError:
@@ -109,7 +109,7 @@ class Run:
 
     @property
     def seconds(self) -> float | None:
-        """How long the run took, as told to `finish`; None when unknown."""
+        """How long the run took, as passed to `finish`; None when unknown."""
         try:
             return float(from_json(plain_bytes(self.folder / TIMING))["seconds"])
         except (FileNotFoundError, ValueError, KeyError, TypeError):
@@ -307,12 +307,12 @@ class Run:
 
 
 def is_name(name: str) -> bool:
-    """Whether a run keeps a file of this name; whatever else is in its folder is a person's."""
+    """True if a run keeps a file of this name; whatever else is in its folder is a person's."""
     return _NAME.fullmatch(name) is not None
 
 
 def is_leftover(name: str) -> bool:
-    """Whether a file was set aside by a run as damaged, or left by one that was killed."""
+    """True if a file was set aside as damaged, or left by a run that was killed."""
     return _LEFTOVER.fullmatch(name) is not None
 
 

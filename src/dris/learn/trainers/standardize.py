@@ -18,12 +18,14 @@ from dris.core.large.mapped import let_go
 from dris.learn.record.array_like import divisor_of
 from dris.learn.trainers.job import Columns, Data, Group, Normalize, Untangled
 
-HEAVIEST = 16  # columns; found on texts and categories that nothing was tested on
-IN_MEMORY = 1 << 25  # bytes of features that stay in memory; more go into a file
-WIDEST = 600  # columns that are untangled; more cost more than they would save
-LOOKED_AT = 20_000  # rows, by which correlations are known well enough
-DAMPED = 0.1  # of a standardised column's variance: what varies less is rather noise, stays faint
-FEW_ROWS = 4.0  # times columns / rows more: of few rows each would stand alone, like no other
+MAX_GROUP_WEIGHT = 16  # columns; chosen on texts and categories that nothing was tested on
+MAX_BYTES_IN_MEMORY = 1 << 25  # bytes of features that stay in memory; more go into a file
+MAX_UNTANGLED_COLUMNS = 600  # columns that are untangled; more cost more than they would save
+MAX_ROWS_FOR_CORRELATIONS = 20_000  # rows, by which correlations are known well enough
+DAMPING = 0.1  # of a standardised column's variance: what varies less is rather noise, stays faint
+DAMPING_PER_COLUMN = (
+    4.0  # times columns / rows more: of few rows each would stand alone, like no other
+)
 
 
 def as_table(
@@ -32,12 +34,12 @@ def as_table(
     """The data as a table: float32 rows, images flattened, features standardized.
 
     With a folder, x that is large becomes a file there, mapped read-only. `constant` adds a last
-    column of ones, which a bias multiplies. `normalize` may be the widths of stretches of columns
-    that are one thing, such as the components of a text: each stretch is divided by one number,
-    after which it varies as much as its columns would, at most as sixteen, or as many as stand
-    beside the width: (6, 1) are six that weigh as one. Each for itself, the
-    faintest components would be as loud as the first, and hundreds of them louder than all else.
-    `Untangled` columns are then made nearly uncorrelated, each varying as it did.
+    column of ones, which a bias multiplies. `normalize` may be the widths of groups of columns
+    that are one thing, such as the components of a text: each group is divided by one number,
+    after which it weighs as much as its columns would, at most sixteen, or as many as stand beside
+    the width: (6, 1) are six that weigh as one. Scaled each for itself, the faintest components
+    would weigh as much as the first. `Untangled` columns are then made nearly uncorrelated, each
+    with the variance it had.
 
     >>> as_table(Data(np.array([[1.0, 5.0], [3.0, 5.0]]), np.array([0, 1])), True).x.tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
@@ -54,27 +56,27 @@ def as_table(
     mean, scale = _mean_and_scale(flat, columns) if columns else (0.0, 1.0)
     apart = None
     if isinstance(normalize, Untangled):
-        some = flat[:: -(-len(flat) // LOOKED_AT)]
+        some = flat[:: -(-len(flat) // MAX_ROWS_FOR_CORRELATIONS)]
         with threadpool_limits(limits=1):  # so that no bit depends on how many there are
             apart = _untangling((some - mean) / scale)
 
-    def prepared(x: NDArray[Any], folder: Path | None = None) -> NDArray[np.float32]:
+    def prepare(x: NDArray[Any], folder: Path | None = None) -> NDArray[np.float32]:
         rows = x.reshape(len(x), -1)
         if not columns and not constant:
             return as_single(rows)
 
-        def scaled(rows: NDArray[Any]) -> NDArray[Any]:
+        def scale_rows(rows: NDArray[Any]) -> NDArray[Any]:
             even = (rows - mean) / scale if columns else rows
             if apart is None:
                 return even
             with threadpool_limits(limits=1):
                 return np.asarray(even @ apart)
 
-        parts = (as_single(scaled(rows[block])) for block in _blocks(rows))
+        parts = (as_single(scale_rows(rows[block])) for block in _blocks(rows))
         shape = (len(rows), rows.shape[1] + constant)
         if constant:
             parts = (np.pad(part, ((0, 0), (0, 1)), constant_values=1) for part in parts)
-        if folder is not None and 4 * rows.size > IN_MEMORY:
+        if folder is not None and 4 * rows.size > MAX_BYTES_IN_MEMORY:
             name = "features" if apart is None else "untangled"
             return _in_file(parts, shape, folder / f"{name}.f32")
         out = np.empty(shape, dtype=np.float32)
@@ -82,15 +84,15 @@ def as_table(
             out[block] = part  # worked out in double precision, but never all of it at once
         return out
 
-    test = None if data.test_x is None else prepared(data.test_x)
-    made = replace(data, x=prepared(flat, folder), test_x=test)
+    test = None if data.test_x is None else prepare(data.test_x)
+    made = replace(data, x=prepare(flat, folder), test_x=test)
     let_go(flat)  # models read what was made of it
     return made
 
 
 def can_be_untangled(x: Any) -> bool:
-    """Whether columns are few enough to be made uncorrelated, and an array."""
-    return isinstance(x, np.ndarray) and int(np.prod(x.shape[1:])) <= WIDEST
+    """True for an array of few enough columns to be made uncorrelated."""
+    return isinstance(x, np.ndarray) and int(np.prod(x.shape[1:])) <= MAX_UNTANGLED_COLUMNS
 
 
 def as_single(x: NDArray[Any]) -> NDArray[np.float32]:
@@ -124,7 +126,7 @@ def _untangling(x: NDArray[np.float64]) -> NDArray[np.float64]:
     rows, columns = x.shape
     covariance = x.T @ x / rows
     values, vectors = np.linalg.eigh(covariance)
-    damped = DAMPED + FEW_ROWS * columns / rows
+    damped = DAMPING + DAMPING_PER_COLUMN * columns / rows
     made = (vectors / np.sqrt(np.maximum(values, 0) + damped)) @ vectors.T
     before, after = np.diag(covariance), ((covariance @ made) * made).sum(axis=0)
     # A column that is the same in all of these rows, though not in others, stays as it is.
@@ -144,13 +146,13 @@ def _mean_and_scale(x: NDArray[Any], normalize: Columns) -> tuple[Any, Any]:
     return mean, divisor_of(spread, mean)
 
 
-def _together(spread: NDArray[Any], stretches: tuple[Group, ...]) -> NDArray[np.float64]:
-    """One deviation for each stretch of columns, so that none weighs more than it should."""
-    pairs = [(s, min(s, HEAVIEST)) if isinstance(s, int) else s for s in stretches]
+def _together(spread: NDArray[Any], groups: tuple[Group, ...]) -> NDArray[np.float64]:
+    """One deviation for each group of columns, so that none weighs more than it should."""
+    pairs = [(s, min(s, MAX_GROUP_WEIGHT)) if isinstance(s, int) else s for s in groups]
     widths = [width for width, _ in pairs]
     if sum(widths) != len(spread):
         raise InputError(
-            f"the stretches of columns must add up to all {len(spread)}, got {sum(widths)}; "
+            f"the groups of columns must add up to all {len(spread)}, got {sum(widths)}; "
             "name the width of each"
         )
     wide, weight = np.array(widths), np.array([weight for _, weight in pairs])

@@ -45,7 +45,7 @@ def test_large_features_are_standardized_into_a_file_with_the_same_bytes(
     x, y = made
     whole = as_table(Data(x, y), True, tmp_path).x
     assert not list(tmp_path.iterdir())
-    monkeypatch.setattr("dris.learn.trainers.standardize.IN_MEMORY", 0)
+    monkeypatch.setattr("dris.learn.trainers.standardize.MAX_BYTES_IN_MEMORY", 0)
     mapped = as_table(Data(x, y), True, tmp_path).x
     assert [path.stat().st_size for path in tmp_path.iterdir()] == [whole.nbytes]
     assert isinstance(mapped, np.memmap)
@@ -53,7 +53,7 @@ def test_large_features_are_standardized_into_a_file_with_the_same_bytes(
 
 
 def test_features_that_cannot_be_written_name_the_remedy(monkeypatch, made, tmp_path):
-    monkeypatch.setattr("dris.learn.trainers.standardize.IN_MEMORY", 0)
+    monkeypatch.setattr("dris.learn.trainers.standardize.MAX_BYTES_IN_MEMORY", 0)
     with pytest.raises(InputError, match=r"cannot write .* TMPDIR"):
         as_table(Data(*made), True, tmp_path / "absent")
 
@@ -64,10 +64,10 @@ def test_features_from_a_file_train_the_same_proxies_and_the_file_goes(
 ):
     how = {"model": "sgd_log", "epochs": 2, "proxies": 2, "workers": workers}
     expected = train_proxies(*made, **how)
-    monkeypatch.setattr("dris.learn.trainers.standardize.IN_MEMORY", 0)
+    monkeypatch.setattr("dris.learn.trainers.standardize.MAX_BYTES_IN_MEMORY", 0)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    found = train_proxies(*made, **how)
-    assert found.margin.tobytes() == expected.margin.tobytes()
+    result = train_proxies(*made, **how)
+    assert result.margin.tobytes() == expected.margin.tobytes()
     assert not list(tmp_path.glob("dris-*"))
 
 
@@ -77,6 +77,6 @@ def test_measuring_in_portions_measures_every_example_once(monkeypatch, made):
     monkeypatch.setattr(
         "dris.learn.trainers.estimators.estimator.MAX_MEASURED", 6 * 7
     )  # seven rows at a time
-    found = train_proxies(*made, **how)
+    result = train_proxies(*made, **how)
     for name in ("loss", "margin", "gradient_norm"):
-        assert np.allclose(found.column(name), expected.column(name), atol=1e-6), name
+        assert np.allclose(result.column(name), expected.column(name), atol=1e-6), name

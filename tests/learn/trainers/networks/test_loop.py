@@ -300,12 +300,12 @@ def test_logits_handed_on_several_at_once_are_those_of_every_step(monkeypatch, s
     handed, trained = [], network("small_cnn", images(), batch_size=4)
     real = loop._hand_on
     monkeypatch.setattr(
-        loop, "_hand_on", lambda b, said, f: (handed.append(len(said)), real(b, said, f))
+        loop, "_hand_on", lambda b, text, f: (handed.append(len(text)), real(b, text, f))
     )
     monkeypatch.setattr(loop, "_STEPS_UNSEEN", steps)
     monkeypatch.setattr(loop, "_waits", lambda device: True)  # as if on a GPU
-    found = watched(trained, 2)
-    for one, other in zip(wanted, found, strict=True):
+    result = watched(trained, 2)
+    for one, other in zip(wanted, result, strict=True):
         for (at, z), (again, same) in zip(one, other, strict=True):
             assert np.array_equal(at, again)
             assert z.tobytes() == same.tobytes()

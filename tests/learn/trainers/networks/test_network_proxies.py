@@ -83,7 +83,7 @@ def test_the_result_is_the_same_for_one_two_and_three_workers(tmp_path):
 
 def test_a_proxy_is_recorded_after_each_epoch_over_all_examples_in_eval_mode():
     x, y = images(n=30)
-    found = proxies((x, y), model="small_cnn", gradient_norm=True)
+    result = proxies((x, y), model="small_cnn", gradient_norm=True)
     trained = Network("small_cnn", TensorSource(x, CPU), y, 3, RECIPE, seed=0, stream=("proxy", 1))
     for epoch in range(1, 5):
         trained.train_epoch(epoch)
@@ -92,13 +92,13 @@ def test_a_proxy_is_recorded_after_each_epoch_over_all_examples_in_eval_mode():
         loss = -np.log(p[np.arange(30), y])
         p[np.arange(30), y] -= 1
         norm = np.linalg.norm(p, axis=1)
-        got = {name: found.column(name)[1, epoch - 1] for name in found.columns}
+        got = {name: result.column(name)[1, epoch - 1] for name in result.columns}
         np.testing.assert_allclose(got["loss"], loss, atol=1e-5)
         np.testing.assert_allclose(got["error_norm"], norm, atol=1e-5)
         np.testing.assert_array_equal(got["correct"], logits.argmax(axis=1) == y)
         lengths = np.sqrt(1 + (hidden.astype(np.float64) ** 2).sum(axis=1))
         np.testing.assert_allclose(got["gradient_norm"], norm * lengths, rtol=1e-4, atol=1e-5)
-    assert found.scored_epoch == 2
+    assert result.scored_epoch == 2
 
 
 def test_stopping_at_the_scored_epoch_gives_the_snapshot_of_the_whole_training():
@@ -146,8 +146,8 @@ def test_scored_is_refused_where_batches_do_not_hold_all():
 
 def test_networks_and_estimators_make_one_ensemble():
     x, y = images(n=30)
-    found = proxies((x, y), proxies=4, model=["fc", "sgd_log", "sklearn_mlp", "linear"])
-    made = [entry["model"] for entry in found.provenance["proxies"]]
+    result = proxies((x, y), proxies=4, model=["fc", "sgd_log", "sklearn_mlp", "linear"])
+    made = [entry["model"] for entry in result.provenance["proxies"]]
     assert made[0] == "fc"
     assert made[1].startswith("SGDClassifier")
     assert made[2].startswith("MLPClassifier")
@@ -155,13 +155,13 @@ def test_networks_and_estimators_make_one_ensemble():
     for k in (0, 3):  # a network's training does not depend on its company
         alone = train(Job(made[k], ("proxy", k), 0, 3, RECIPE), Data(x, y), None, lambda: None)
         alone = alone.dynamics
-        np.testing.assert_array_equal(alone.loss[0], found.loss[k])
+        np.testing.assert_array_equal(alone.loss[0], result.loss[k])
 
 
 @pytest.mark.parametrize("order", [["linear", "sgd_log"], ["sgd_log", "linear"]])
 def test_in_a_mix_each_kind_has_its_own_batch_size(order):
-    found = proxies(model=order, recipe=None, epochs=2)
-    sizes = [entry["recipe"]["batch_size"] for entry in found.provenance["proxies"]]
+    result = proxies(model=order, recipe=None, epochs=2)
+    sizes = [entry["recipe"]["batch_size"] for entry in result.provenance["proxies"]]
     assert sizes == [{"linear": 128, "sgd_log": 64}[name] for name in order]
     given = proxies(model=order, recipe=None, epochs=2, batch_size=32)
     assert {entry["recipe"]["batch_size"] for entry in given.provenance["proxies"]} == {32}
@@ -172,8 +172,8 @@ def test_a_model_by_import_path_works_in_every_process(workers, tmp_path, monkey
     name = f"module_of_a_user_{workers}"
     (tmp_path / f"{name}.py").write_text(USER_MODULE, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    found = proxies(model=f"{name}:build", workers=workers)
-    assert found.provenance["proxies"][0]["model"] == f"{name}:build"
+    result = proxies(model=f"{name}:build", workers=workers)
+    assert result.provenance["proxies"][0]["model"] == f"{name}:build"
 
 
 # --- bags and folds
@@ -181,16 +181,16 @@ def test_a_model_by_import_path_works_in_every_process(workers, tmp_path, monkey
 
 def test_cross_fitted_values_are_those_of_the_folds_networks():
     x, y = table()
-    found = proxies((x, y), cross_fit=3, gradient_norm=True)
-    assert found.loss.shape == found.out_of_fold.loss.shape == (2, 4, 60)
-    np.testing.assert_array_equal(found.labels, y)
+    result = proxies((x, y), cross_fit=3, gradient_norm=True)
+    assert result.loss.shape == result.out_of_fold.loss.shape == (2, 4, 60)
+    np.testing.assert_array_equal(result.labels, y)
     base = Job("linear", ("proxy", 1), 0, 3, RECIPE, folds=3, gradient_norm=True)
     fits = [train(replace(base, fold=f), Data(x, y), None, lambda: None).dynamics for f in range(3)]
     fold = folds_for(base, base.stream, Data(x, y))
     for i in range(60):
         others = [fits[f].loss[0, :, i] for f in range(3) if f != fold[i]]
-        np.testing.assert_array_equal(found.out_of_fold.loss[1, :, i], fits[fold[i]].loss[0, :, i])
-        np.testing.assert_allclose(found.loss[1, :, i], np.mean(others, axis=0), rtol=1e-6)
+        np.testing.assert_array_equal(result.out_of_fold.loss[1, :, i], fits[fold[i]].loss[0, :, i])
+        np.testing.assert_allclose(result.loss[1, :, i], np.mean(others, axis=0), rtol=1e-6)
 
 
 # --- provenance, data sets, progress
@@ -198,8 +198,8 @@ def test_cross_fitted_values_are_those_of_the_folds_networks():
 
 def test_test_accuracy_is_in_the_provenance():
     x, y = table(n=120)
-    found = proxies((x[:80], y[:80]), test=(x[80:], y[80:]), model=["fc", "sgd_log"])
-    for entry in found.provenance["proxies"]:
+    result = proxies((x[:80], y[:80]), test=(x[80:], y[80:]), model=["fc", "sgd_log"])
+    for entry in result.provenance["proxies"]:
         assert 0.5 < entry["test_accuracy"] <= 1
     wrong = proxies((x[:80], y[:80]), test=(x[80:], (y[80:] + 1) % 3))
     assert all(entry["test_accuracy"] < 0.5 for entry in wrong.provenance["proxies"])
@@ -265,18 +265,18 @@ def test_progress_counts_every_epoch_of_every_proxy_also_those_found_in_the_stor
 @pytest.mark.parametrize("record", ["all", "scored"])
 def test_a_proxy_that_diverges_is_named_and_the_others_go_on(workers, record):
     with pytest.warns(UserWarning, match="2 of 3 proxies finished") as warned:
-        found = proxies(proxies=3, model=["linear", broken, "fc"], workers=workers, record=record)
+        result = proxies(proxies=3, model=["linear", broken, "fc"], workers=workers, record=record)
     told = next(text for text in map(str, (w.message for w in warned)) if "finished" in text)
     assert (
         "proxy 1 diverged at epoch 1: the loss must be finite, it is nan at step 3 of epoch 1"
         in told
     )
-    assert found.proxies == 2
-    (missing,) = found.provenance["missing"]
+    assert result.proxies == 2
+    (missing,) = result.provenance["missing"]
     assert missing in told
-    assert [e["stream"] for e in found.provenance["proxies"]] == [["proxy", 0], ["proxy", 2]]
+    assert [e["stream"] for e in result.provenance["proxies"]] == [["proxy", 0], ["proxy", 2]]
     whole = proxies(proxies=3, model=["linear", "linear", "fc"], record=record)
-    np.testing.assert_array_equal(found.snapshot("loss"), whole.snapshot("loss")[[0, 2]])
+    np.testing.assert_array_equal(result.snapshot("loss"), whole.snapshot("loss")[[0, 2]])
 
 
 def test_a_model_that_ignores_its_seed_is_refused_as_copies():

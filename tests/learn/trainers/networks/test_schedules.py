@@ -34,8 +34,8 @@ def test_every_epoch_of_step_parity_is_its_piece_of_the_endless_walk(n, batch, e
     parity = StepParity(np.array(kept), n, batch, seed=1)
     # Any order of asking: a resumed run asks for a late epoch first.
     pieces = {e: parity.batches(e) for e in reversed(range(1, epochs + 1))}
-    found = [b.tolist() for e in range(1, epochs + 1) for b in pieces[e]]
-    assert found == walked(kept, n, batch, epochs, seed=1)
+    result = [b.tolist() for e in range(1, epochs + 1) for b in pieces[e]]
+    assert result == walked(kept, n, batch, epochs, seed=1)
 
 
 @pytest.mark.parametrize(

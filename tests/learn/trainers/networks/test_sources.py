@@ -37,11 +37,11 @@ def everything(source, n):
 def test_images_are_normalised_by_each_channels_mean_and_deviation():
     x, _ = images(n=50)
     x[:, 1] //= 3
-    found = everything(TensorSource(x, CPU), 50)
+    result = everything(TensorSource(x, CPU), 50)
     mean, std = (f(x.astype(np.float64), axis=(0, 2, 3)) for f in (np.mean, np.std))
     wanted = (x - mean[:, None, None]) / std[:, None, None]
-    np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=2e-6)
-    assert found.dtype == np.float32
+    np.testing.assert_allclose(result, wanted, rtol=2e-6, atol=2e-6)
+    assert result.dtype == np.float32
 
 
 def test_float_images_get_the_same_normalisation_as_bytes():
@@ -52,15 +52,15 @@ def test_float_images_get_the_same_normalisation_as_bytes():
 
 def test_tables_are_normalised_by_feature():
     x, _ = table()
-    found = everything(TensorSource(x, CPU), 60)
-    np.testing.assert_allclose(found, (x - x.mean(axis=0)) / x.std(axis=0), rtol=1e-6, atol=1e-6)
+    result = everything(TensorSource(x, CPU), 60)
+    np.testing.assert_allclose(result, (x - x.mean(axis=0)) / x.std(axis=0), rtol=1e-6, atol=1e-6)
 
 
 def test_a_feature_far_from_zero_keeps_its_digits():
     # Seconds since 1970 over one minute: in float32 they would all be one number.
     x = 1.7e9 + np.arange(60.0)[:, None]
-    found = everything(TensorSource(x, CPU), 60)[:, 0]
-    np.testing.assert_allclose(found, stats.zscore(np.arange(60.0)), rtol=1e-6)
+    result = everything(TensorSource(x, CPU), 60)[:, 0]
+    np.testing.assert_allclose(result, stats.zscore(np.arange(60.0)), rtol=1e-6)
 
 
 @pytest.mark.parametrize("value", [0.1, 0.0, -3.3e7, 255])

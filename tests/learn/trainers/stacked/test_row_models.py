@@ -31,8 +31,8 @@ def test_a_model_depends_on_its_rows_alone():
 def test_fewer_rows_take_as_many_steps_and_still_learn():
     x, y = world()
     few = np.arange(30)
-    found = predict_after(x, y, 3, [np.arange(300), few], head=Head(), recipe=HOW)
-    assert (found == y).mean() > 0.8
+    result = predict_after(x, y, 3, [np.arange(300), few], head=Head(), recipe=HOW)
+    assert (result == y).mean() > 0.8
 
 
 @pytest.mark.parametrize(("rows", "epochs"), [(64, 250), (640, 25), (1280, 15)])

@@ -99,8 +99,8 @@ def test_folds_follow_the_loop_oracle_in_fold_and_out_of_fold(hidden, folds):
             for name in ("loss", "margin", "error_norm"):
                 away = models[fold[i]][name][:, i]
                 home = np.mean([models[f][name][:, i] for f in range(folds) if f != fold[i]], 0)
-                found = got.column(name)[k, :, i], got.out_of_fold.column(name)[k, :, i]
-                np.testing.assert_allclose(found, (home, away), rtol=0, atol=TOLERANCE)
+                result = got.column(name)[k, :, i], got.out_of_fold.column(name)[k, :, i]
+                np.testing.assert_allclose(result, (home, away), rtol=0, atol=TOLERANCE)
             assert np.array_equal(
                 got.out_of_fold.column("rival")[k, :, i], models[fold[i]]["rival"][:, i]
             )
@@ -180,7 +180,7 @@ def test_sparse_features_that_cannot_be_read_are_refused(x, how, message):
 # --- folds
 
 
-def test_a_row_that_occurs_twice_is_never_judged_by_who_trained_on_its_twin():
+def test_a_row_that_occurs_twice_is_never_judged_by_a_model_that_trained_on_its_copy():
     x, y = toy(n=60)
     x, y = np.concatenate([x, x]), np.concatenate([y, (y + 1) % 3])
     job = Job("mlp", ("proxy",), 0, 3, SHORT, folds=4)
@@ -189,7 +189,7 @@ def test_a_row_that_occurs_twice_is_never_judged_by_who_trained_on_its_twin():
     assert np.array_equal(copies_in(x)[60:], np.arange(60))
 
 
-def test_out_of_fold_labels_learned_by_heart_are_not_known():
+def test_out_of_fold_memorized_labels_are_not_known():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(200, 40)), rng.permutation(np.arange(200) % 2)
     how = {"model": "mlp", "recipe": Recipe(30, 16, 0.1)}
@@ -212,7 +212,7 @@ def test_each_models_held_out_loss_is_told_for_every_epoch():
 # --- the epoch
 
 
-def test_the_scored_epoch_is_where_strangers_are_judged_best():
+def test_the_scored_epoch_is_where_the_out_of_fold_loss_is_smallest():
     x, y = toy(n=200, width=30)
     how = {"cross_fit": 4, "recipe": Recipe(12, 16, 0.3)}
     got = train(x, y, scored_epoch="held_out", **how)
@@ -243,7 +243,7 @@ def test_patience_stops_all_proxies_together_and_changes_nothing_before():
     assert train(x, y, patience=12, **how).epochs == whole.epochs  # the twin
 
 
-def test_other_trainers_pick_their_epoch_by_strangers_too():
+def test_other_trainers_pick_their_epoch_out_of_fold_too():
     x, y = toy(n=200, width=30)
     got = train(
         x, y, model="sgd_log", recipe=Recipe(5, 16, 0.1), cross_fit=3, scored_epoch="held_out"

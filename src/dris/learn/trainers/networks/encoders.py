@@ -210,10 +210,10 @@ class _Scaled(nn.Module):
     mean: Tensor
     deviation: Tensor
 
-    def __init__(self, network: Any, told: Any) -> None:
+    def __init__(self, network: Any, transforms: Any) -> None:
         super().__init__()
-        self.network, self.side = network, int(told.crop_size[0])
-        for name, values in (("mean", told.mean), ("deviation", told.std)):
+        self.network, self.side = network, int(transforms.crop_size[0])
+        for name, values in (("mean", transforms.mean), ("deviation", transforms.std)):
             self.register_buffer(name, torch.tensor(list(values)).reshape(1, -1, 1, 1))
 
     def forward(self, x: Tensor) -> Tensor:

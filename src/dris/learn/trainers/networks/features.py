@@ -119,7 +119,7 @@ def _compute(
     with _at_rest(backbone, device), torch.inference_mode(), autocast:
         made = ((reads(batch), len(batch)) for batch in _batches(data, batch_size, device))
         for out, count in _ahead(made, _AHEAD if device.type == "cuda" else 0):
-            rows = _checked_rows(out, count, done)
+            rows = _check_rows(out, count, done)
             if done == 0:
                 features = np.empty((n, rows.shape[1]), dtype=np.float32)
             if rows.shape[1] != features.shape[1]:
@@ -144,7 +144,7 @@ def _ahead(made: Iterable[Made], many: int) -> Iterator[Made]:
     yield from waiting
 
 
-def _checked_rows(out: Any, count: int, first: int) -> NDArray[Any]:
+def _check_rows(out: Any, count: int, first: int) -> NDArray[Any]:
     """What a backbone made of a batch, as (example, feature)."""
     rows = as_array(out)
     if rows.ndim > 2 and set(rows.shape[2:]) == {1}:
@@ -167,16 +167,16 @@ def _checked_rows(out: Any, count: int, first: int) -> NDArray[Any]:
 def _batches(data: Any, batch_size: int, device: torch.device) -> Iterator[Tensor]:
     pieces = [np.arange(len(data))[a : a + batch_size] for a in range(0, len(data), batch_size)]
     if not isinstance(data, np.ndarray):
-        yield from map(_laid_out, DatasetSource(data, device).batches(pieces))
+        yield from map(_channels_last, DatasetSource(data, device).batches(pieces))
         return
     for at in pieces:
         rows = data[at[0] : at[-1] + 1]
         # Bytes are moved as bytes, a quarter of the floats that they become on the device.
         moved = np.array(rows) if rows.dtype == np.uint8 else rows.astype(np.float32)
-        yield _laid_out(torch.from_numpy(moved).to(device).to(torch.float32))
+        yield _channels_last(torch.from_numpy(moved).to(device).to(torch.float32))
 
 
-def _laid_out(batch: Tensor) -> Tensor:
+def _channels_last(batch: Tensor) -> Tensor:
     return batch.contiguous(memory_format=torch.channels_last) if batch.ndim == 4 else batch
 
 

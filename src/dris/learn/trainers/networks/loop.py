@@ -62,7 +62,7 @@ def use_gpu_fully(device: str, *, compiled: bool = False) -> None:
 
 
 def forward_of(model: nn.Module, device: torch.device) -> Callable[[Tensor], Tensor]:
-    """How a network is called: compiled on a GPU where the process said so, else as it is."""
+    """How a network is called: compiled on a GPU where the process asked for it, else as it is."""
     if _compiled and device.type == "cuda":
         compiled: Callable[[Tensor], Tensor] = torch.compile(model)
         return compiled
@@ -251,11 +251,11 @@ class Network(Training):
         return float((logits.argmax(axis=1) == y).mean())
 
     def state(self) -> dict[str, NDArray[Any]]:
-        out = {f"model.{n}": _copied(t) for n, t in self.model.state_dict().items()}
+        out = {f"model.{n}": _copy(t) for n, t in self.model.state_dict().items()}
         for i, parameter in enumerate(self.model.parameters()):
             momentum = self._optimizer.state.get(parameter, {}).get("momentum_buffer")
             if momentum is not None:
-                out[f"momentum.{i}"] = _copied(momentum)
+                out[f"momentum.{i}"] = _copy(momentum)
         return out
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
@@ -292,7 +292,7 @@ class Network(Training):
 
 
 def _waits(device: torch.device) -> bool:
-    """Whether looking at a number makes a device wait that would otherwise work ahead."""
+    """True if looking at a number makes a device wait that would otherwise work ahead."""
     return device.type != "cpu"
 
 
@@ -320,7 +320,7 @@ def _hand_on(batches: list[Positions], answers: list[Tensor], on_batch: OnBatch)
         on_batch(at, each)
 
 
-def _copied(tensor: Tensor) -> NDArray[Any]:
+def _copy(tensor: Tensor) -> NDArray[Any]:
     """An array of its own; on a CPU `numpy` alone would share memory with what is trained."""
     return np.array(tensor.detach().cpu().numpy())
 

@@ -174,7 +174,7 @@ class ImportanceSampler(Sampler[int]):
         """
         if position is None:
             position = self._position
-        position = self._checked_position(position)
+        position = self._check_position(position)
         over = position == len(self)
         where = {"epoch": self._epoch + over, "position": 0 if over else position}
         return {**self._identity, **where}
@@ -193,10 +193,10 @@ class ImportanceSampler(Sampler[int]):
         if not {"epoch", "position"} <= state.keys():
             raise InputError("this sampler state is not whole, it needs epoch and position")
         epoch = check_count(state["epoch"], "epoch", at_least=0)
-        self._position = self._checked_position(state["position"])
+        self._position = self._check_position(state["position"])
         self._epoch, self._begun = epoch, False
 
-    def _checked_position(self, position: Any) -> int:
+    def _check_position(self, position: Any) -> int:
         count = check_count(position, "position", at_least=0)
         if count > len(self):
             raise InputError(f"position must be at most {len(self)}, got {count}")
