@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dris.core.large.histograms import Counter, Grid, merge_histograms
-from dris.core.large.keys import ordered_keys
+from dris.core.large.mapped import ordered_keys
 from measure import finish, report, watch
 
 K, KEEP, SHARD, CHUNK = 3, 0.3, 5_000_000, 500_000

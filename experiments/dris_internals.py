@@ -19,7 +19,7 @@ from dris.core.dynamics.best_epoch import best_epoch
 from dris.core.dynamics.columns import TRAJECTORIES
 
 # Files: records are written whole or not at all, and never over somebody else's.
-from dris.core.files import make_folder, write_atomically
+from dris.core.files import make_folder, remove_left, temporary_folder, write_atomically
 
 # Noise whose truth is known, and the canaries that gated rules need.
 from dris.core.noise.assessment import assess
@@ -30,15 +30,13 @@ from dris.core.scores.formulas import rank_variance as rank_variance_of
 
 # Rules by the names that the paper's tables have, and those that the product withdrew.
 from dris.core.select.draws import draw
-from dris.core.select.gate import NothingPassesError, canaries_needed
-from dris.core.select.gate_scores import CHOOSERS, DETECTORS
+from dris.core.select.gate import CHOOSERS, DETECTORS, NothingPassesError, canaries_needed
 from dris.core.select.importance import Importance
 from dris.core.select.rules import RECOMMENDED, choose
 
 # Named random streams: an experiment draws as the library does, from its own names.
 from dris.core.streams import hashed_order, rng_for, seed_for
 from dris.core.subset import Subset
-from dris.core.temporaries import remove_left, temporary_folder
 from dris.core.validate import check_count, check_mask, check_score, count_of, exact, part_of
 from dris.data.files import reading
 from dris.data.images.pixels import decode_image

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from counted_training import first
-from dris.core.dynamics.array_file import write_arrays
+from dris.core.dynamics.dynamics_file import write_arrays
 from dris.learn.online import train_online
 from dris.learn.recipe import Recipe
 from dris.learn.targets import train_target

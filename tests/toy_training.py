@@ -18,7 +18,7 @@ from unittest import mock
 
 import numpy as np
 
-from dris.core.dynamics import array_file
+from dris.core.dynamics import dynamics_file as array_file
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.files import write_atomically
 from dris.core.streams import rng_for

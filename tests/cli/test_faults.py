@@ -20,7 +20,7 @@ from commands import MAIN, run_dris, start_dris
 from dris.cli import _outcome, output
 from dris.cli.output import showing_notes, signals_as_ctrl_c
 from dris.core.errors import InputError
-from dris.core.temporaries import is_left, temporary_folder, temporary_for
+from dris.core.files import is_left, temporary_folder, temporary_for
 from dris.data import writer as module
 from dris.data.writer import MANIFEST, Writer, written_in
 from dris.learn.engines.tasks import run_all

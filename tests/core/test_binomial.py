@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dris.core.binomial import at_least, at_most, chances_of
+from dris.core.chances import at_least, at_most, chances_of
 
 
 @pytest.mark.parametrize("trials", [1, 20, 290, 5_000])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dris.core.errors import InputError
-from dris.core.ids import Positions, alignment, all_below
+from dris.core.validate import Positions, alignment, all_below
 
 
 @given(st.permutations(list(range(12))), st.booleans())

@@ -179,8 +179,7 @@ def _interrupted(error: BaseException | None) -> bool:
 
 def _outcome(error: Exception) -> tuple[int, str]:
     """The exit code and the one line for whatever went wrong."""
-    from dris.core.errors import MEMORY, InputError, sentence_of
-    from dris.core.parameters import as_options
+    from dris.core.errors import MEMORY, InputError, as_options, sentence_of
     from dris.core.sanitize import printable
 
     if _interrupted(error):

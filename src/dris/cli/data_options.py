@@ -165,7 +165,7 @@ class DataOptions:
 
         Where it reads what this command wrote of `written`, arrays and images are called as there.
         """
-        from dris.core.parameters import command_words
+        from dris.core.errors import command_words
 
         asked = {name: getattr(self, name) for name in READING[1:]}
         if written is not None and written.origin.format == "npy":

@@ -14,7 +14,7 @@ from typing import Any
 
 import typer
 
-from dris.core.parameters import as_options
+from dris.core.errors import as_options
 from dris.core.sanitize import printable
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.core.frozen import read_only, same_value
 from dris.core.streams import hashed_order
+from dris.core.validate import read_only, same_value
 
 Ids = NDArray[np.generic] | None
 

@@ -2,13 +2,17 @@
 
 import math
 import operator
+from dataclasses import fields
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from dris.core.errors import InputError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 def check_labels(
@@ -190,3 +194,97 @@ def first_not_finite(a: NDArray[np.floating]) -> int | None:
         return None
     bad = np.flatnonzero(~np.isfinite(a))  # may be empty: finite terms can overflow together
     return int(bad[0]) if bad.size else None
+
+
+def read_only(values: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
+    """The values as a read-only array; copied unless they are one already."""
+    array = np.asarray(values, dtype=dtype)
+    if array.flags.writeable:
+        # A list was just turned into an array of our own; anything else may have another owner.
+        array = array.copy() if isinstance(values, np.ndarray) else array
+        array.flags.writeable = False
+    return array
+
+
+def same_value(one: "DataclassInstance", other: object) -> bool:
+    """Whether two value objects are of one kind and agree in every field, arrays included."""
+    if type(one) is not type(other):
+        return False
+    pairs = ((getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
+    return all(
+        np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a == b) for a, b in pairs
+    )
+
+
+class Positions:
+    """Finds the positions of ids among N known ones.
+
+    Ids 0..N-1 are their own positions; all others are found in a sorted table, N log N once and
+    log N per lookup.
+
+    >>> Positions(np.array(["b", "a"])).of(np.array(["a", "b", "a"])).tolist()
+    [1, 0, 1]
+    """
+
+    def __init__(self, ids: NDArray[Any]) -> None:
+        self._count = len(ids)
+        self._order: NDArray[np.intp] | None = None
+        self._sorted = ids
+        if not np.array_equal(ids, np.arange(len(ids))):
+            self._order = np.argsort(ids, kind="stable")
+            self._sorted = ids[self._order]
+
+    def of(self, ids: NDArray[Any]) -> NDArray[np.intp]:
+        """The positions of a batch of ids; one that is not known is an error naming it."""
+        if ids.size == 0:
+            return np.zeros(0, dtype=np.intp)
+        text = self._sorted.dtype.kind == "U"
+        if text and ids.dtype == object:
+            ids = ids.astype(np.str_)
+        if ids.dtype.kind not in ("U" if text else "iu"):
+            kind = "text" if text else "whole numbers"
+            raise InputError(f"the ids here are {kind}, got {ids.dtype}")
+        if self._order is None:
+            place = ids.astype(np.intp, copy=False)
+            if not all_below(place, self._count):
+                known = (ids >= 0) & (ids < self._count)
+                raise _unknown(ids[~known], f"0 to {self._count - 1}")
+            return place
+        # A batch whose text is wider than the table's is cut, so that the table is never copied;
+        # the comparison below sees the whole text.
+        place = np.searchsorted(self._sorted, ids.astype(self._sorted.dtype, copy=False))
+        np.minimum(place, self._count - 1, out=place)
+        known = self._sorted[place] == ids
+        if not known.all():
+            raise _unknown(ids[~known], f"the {self._count} ids given before")
+        return self._order[place]
+
+
+def alignment(own: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.intp] | None:
+    """The positions that bring `own` into the order of `wanted`; None unless both are one set.
+
+    >>> alignment(np.array(["b", "a"]), np.array(["a", "b"])).tolist()
+    [1, 0]
+    >>> alignment(np.array(["b", "a"]), np.array(["a", "c"])) is None
+    True
+    """
+    if own.size != wanted.size or own.dtype.kind != wanted.dtype.kind:
+        return None
+    if np.array_equal(own, wanted):
+        return np.arange(own.size, dtype=np.intp)
+    try:
+        order = Positions(own).of(wanted)
+    except InputError:
+        return None
+    return order if np.unique(order).size == own.size else None
+
+
+def all_below(values: NDArray[np.int64], bound: int) -> bool:
+    """Whether all of a batch, not an empty one, is in 0..bound-1."""
+    # On a batch, finding where the extremes are costs a fifth of min() and max().
+    return bool(values[values.argmax()] < bound and values[values.argmin()] >= 0)
+
+
+def _unknown(ids: NDArray[Any], known: str) -> InputError:
+    more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
+    return InputError(f"unknown id {ids[0]!s}{more}; known are {known}")

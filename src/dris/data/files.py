@@ -18,8 +18,8 @@ from typing import IO, Any
 import pyarrow as pa
 
 from dris.core.errors import InputError, remedy_for
+from dris.core.files import temporary_for
 from dris.core.sanitize import printable
-from dris.core.temporaries import temporary_for
 
 PathLike = str | os.PathLike[str]
 _PACKED = (".gz", ".zip")

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.core.frozen import read_only, same_value
-from dris.core.validate import check_ids
+from dris.core.validate import check_ids, read_only, same_value
 
 Value = int | str | bool
 Numeric = Literal["number", "gap", "yes/no", "days", "hours", "vector", "image"]

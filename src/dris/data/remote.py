@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dris.core.errors import InputError
-from dris.core.temporaries import remove_left, temporary_for
+from dris.core.files import remove_left, temporary_for
 from dris.data.files import one_line
 
 

@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from dris.core.errors import InputError
-from dris.core.files import write_atomically
+from dris.core.files import remove_left, temporary_for, write_atomically
 from dris.core.sanitize import from_json
-from dris.core.temporaries import remove_left, temporary_for
 from dris.data.files import PathLike, writing
 
 MANIFEST = ".dris-written.json"

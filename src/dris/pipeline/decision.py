@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from dris.core.certify.data_limit import CorruptionLimit
 from dris.core.certify.subset_limit import ContaminationLimit, widest
 from dris.core.checks.judgement import Judgement
-from dris.core.dynamics.frames import FrameKind, frame_of
+from dris.core.dynamics.columns import FrameKind, frame_of
 from dris.core.errors import InputError, suggest_name
-from dris.core.frozen import read_only
 from dris.core.noise.noise_rate import NoiseRate
 from dris.core.notebook import plain_html
 from dris.core.scores.formulas import SCORES
 from dris.core.select.importance import Importance, importance
 from dris.core.select.rules import Rule
 from dris.core.subset import Subset
+from dris.core.validate import read_only
 from dris.data.labelled import LabelledData
 from dris.pipeline.choice import Choice, choose_rows
 from dris.pipeline.ensemble import Ensemble

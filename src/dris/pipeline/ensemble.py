@@ -20,11 +20,11 @@ from dris.core.certify.data_limit import CorruptionLimit
 from dris.core.certify.protocol import canary_mask, data_limits
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.ids import alignment
 from dris.core.noise.assessment import Assessment, assess
 from dris.core.noise.canaries import Canaries, plant_canaries
 from dris.core.scores.formulas import SCORES
 from dris.core.streams import rng_for
+from dris.core.validate import alignment
 from dris.data.labelled import LabelledData
 from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import Progress

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.ids import alignment
+from dris.core.validate import alignment
 from dris.data.files import listed, reading
 from dris.data.labelled import LabelledData
 from dris.data.options import INDEX_COLUMNS

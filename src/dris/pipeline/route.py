@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from dris.core.checks.judgement import judge
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
+from dris.core.files import temporary_folder
 from dris.core.large.mapped import let_go
 from dris.core.noise.assessment import usual_confidence
 from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, RECOMMENDED, RULES, Rule, rule_of
-from dris.core.temporaries import temporary_folder
 from dris.data.findings.leaks import drop_uninformative_columns
 from dris.data.labelled import LabelledData
 from dris.learn.engines.engine import Engine

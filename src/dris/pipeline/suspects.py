@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.frozen import read_only, same_value
+from dris.core.validate import read_only, same_value
 from dris.pipeline.ensemble import Ensemble
 
 Mask = NDArray[np.bool_]

@@ -4,8 +4,8 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dris.core.errors import command_words
 from dris.core.noise.noise_rate import NoiseRate
-from dris.core.parameters import command_words
 
 if TYPE_CHECKING:
     from dris.pipeline.decision import Decision

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from dris.core.errors import InputError
-from dris.core.files import write_atomically
+from dris.core.files import remove_left, write_atomically
 from dris.core.sanitize import from_json
-from dris.core.temporaries import remove_left
 from dris.data.files import refuse_endless, writing
 from dris.review_app.worklist import FORMAT, Worklist
 

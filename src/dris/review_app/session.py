@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dris.core.errors import InputError
+from dris.core.errors import InputError, parameter
 from dris.core.files import make_folder
-from dris.core.parameters import parameter
 from dris.data.files import one_line
 from dris.data.labelled import LabelledData
 from dris.data.outputs import write_data

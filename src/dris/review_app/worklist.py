@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from dris.core.certify.random_audit import draw_audit
 from dris.core.errors import InputError
-from dris.core.frozen import read_only
 from dris.core.streams import rng_for
 from dris.core.subset import Subset
+from dris.core.validate import read_only
 from dris.data.labelled import LabelledData
 from dris.pipeline.decision import Decision
 

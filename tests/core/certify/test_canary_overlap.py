@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import oracles_canaries as oracle
-from dris.core.certify.canary_overlap import _log_tail, binomial_limit, most_covered, most_uncounted
+from dris.core.certify.data_limit import _log_tail, binomial_limit, most_covered, most_uncounted
 from dris.core.noise.canaries import Canaries, plant_canaries
 
 

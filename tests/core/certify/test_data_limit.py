@@ -8,8 +8,12 @@ from scipy.stats import binom
 
 import oracles_canaries as oracle
 from canary_worlds import World, left_wrong
-from dris.core.certify.canary_overlap import most_covered, most_uncounted
-from dris.core.certify.data_limit import _outside_limit, corruption_limit
+from dris.core.certify.data_limit import (
+    _outside_limit,
+    corruption_limit,
+    most_covered,
+    most_uncounted,
+)
 from dris.core.certify.subset_limit import contamination_limit
 from dris.core.errors import InputError
 from dris.core.noise.canaries import plant_canaries

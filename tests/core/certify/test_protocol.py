@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from canary_worlds import World, left_wrong
-from dris.core.certify.canary_overlap import most_covered
-from dris.core.certify.data_limit import corruption_limit
+from dris.core.certify.data_limit import corruption_limit, most_covered
 from dris.core.certify.protocol import canary_mask, data_limits, subset_limits
 from dris.core.certify.subset_limit import contamination_limit
 from dris.core.errors import InputError

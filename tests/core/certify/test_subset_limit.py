@@ -8,10 +8,9 @@ from scipy.stats import binom
 
 import oracles_canaries as oracle
 from canary_worlds import World, kept, left_wrong
-from dris.core.certify.canary_overlap import most_uncounted
-from dris.core.certify.data_limit import corruption_limit
-from dris.core.certify.hypergeometric import most_marked
+from dris.core.certify.data_limit import corruption_limit, most_uncounted
 from dris.core.certify.subset_limit import contamination_limit, widest
+from dris.core.chances import most_marked
 from dris.core.errors import InputError
 from dris.core.noise.canaries import plant_canaries, without_canaries
 from dris.core.subset import Subset

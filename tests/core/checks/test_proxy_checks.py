@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, spearmanr
 
-from dris.core.binomial import at_least, at_most
+from dris.core.chances import at_least, at_most
 from dris.core.checks.proxy_checks import (
     ABOVE_CHANCE,
     AGREEMENT,

@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from dris.core.dynamics.array_file import is_sealed, read_arrays, write_arrays
+from dris.core.dynamics.dynamics_file import is_sealed, read_arrays, write_arrays
 from dris.core.errors import InputError
 from dris.core.files import make_folder, plain_bytes, write_atomically
 

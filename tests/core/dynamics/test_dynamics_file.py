@@ -13,7 +13,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from dris.core.dynamics import array_file
+from dris.core.dynamics import dynamics_file as array_file
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 

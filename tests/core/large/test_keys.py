@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dris.core.errors import InputError
-from dris.core.large.keys import ordered_keys, values_of
+from dris.core.large.mapped import ordered_keys, values_of
 
 WIDTHS = [(np.float32, 32), (np.float64, 64)]
 

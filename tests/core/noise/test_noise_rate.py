@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from dris.core.noise import noise_rate as module
-from dris.core.noise.noise_rate import estimate_noise_rate
-from dris.core.noise.random_errors import RandomErrors
+from dris.core.noise.noise_rate import RandomErrors, estimate_noise_rate
 
 
 @pytest.fixture

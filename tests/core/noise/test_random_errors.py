@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from dris.core.noise import random_errors as module
-from dris.core.noise.random_errors import (
+from dris.core.noise import noise_rate as module
+from dris.core.noise.noise_rate import (
     fit_random_errors,
     losses_of_shares,
 )

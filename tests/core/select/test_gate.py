@@ -11,7 +11,9 @@ import oracles_gating as oracle
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.select.gate import (
+    CHOOSERS,
     CONFIDENCE,
+    DETECTORS,
     Gate,
     NothingPassesError,
     calibrate_gate,
@@ -20,7 +22,6 @@ from dris.core.select.gate import (
     pick_gate,
     set_gate,
 )
-from dris.core.select.gate_scores import CHOOSERS, DETECTORS
 from dris.core.select.rules import RULES, Rule, choose
 
 few = st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0])  # so that ties abound

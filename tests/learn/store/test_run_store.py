@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dris.core.dynamics.array_file import write_arrays
 from dris.core.dynamics.dynamics import Dynamics
+from dris.core.dynamics.dynamics_file import write_arrays
 from dris.core.errors import InputError
 from dris.learn.store import runs
 from dris.learn.store.locks import LockedError, folder_lock

@@ -11,8 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.certify.canary_overlap import most_covered
-from dris.core.certify.data_limit import CorruptionLimit, corruption_limit
+from dris.core.certify.data_limit import CorruptionLimit, corruption_limit, most_covered
 from dris.core.certify.subset_limit import ContaminationLimit, contamination_limit
 from dris.core.errors import InputError
 from dris.core.noise.canaries import Canaries, without_canaries

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.certify.hypergeometric import most_marked
+from dris.core.chances import most_marked
 from dris.core.errors import InputError
 from dris.core.subset import Subset
 from dris.core.validate import check_count, exact, part_of

@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dris.core.certify.canary_overlap import most_uncounted
-from dris.core.certify.data_limit import CorruptionLimit
-from dris.core.certify.hypergeometric import most_marked
+from dris.core.certify.data_limit import CorruptionLimit, most_uncounted
+from dris.core.chances import most_marked
 from dris.core.errors import InputError
 from dris.core.noise.canaries import DROPPED, Certifying, check_certifying, conditions
 from dris.core.subset import Subset

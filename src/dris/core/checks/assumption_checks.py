@@ -7,7 +7,7 @@ proxies trained. The numbers behind the thresholds are in docs/decisions/17-verd
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.certify.hypergeometric import chance_of_at_most
+from dris.core.chances import chance_of_at_most
 from dris.core.checks.diagnostics import Check, Outcome
 
 Mask = NDArray[np.bool_]

@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.binomial import chances_of
+from dris.core.chances import chances_of
 from dris.core.checks.assumption_checks import Floats, Mask, too_few
 from dris.core.checks.diagnostics import Check, Outcome, auroc
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.binomial import at_least, at_most
+from dris.core.chances import at_least, at_most
 from dris.core.checks.assumption_checks import Floats, Mask, too_few
 from dris.core.checks.diagnostics import Check, Outcome
 from dris.core.scores.ranks import normalized_ranks

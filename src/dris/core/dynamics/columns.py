@@ -1,8 +1,9 @@
 """The columns of a `Dynamics`: their names, what is allowed in them, and where to get them."""
 
+import importlib
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -130,3 +131,27 @@ def spans(epochs: Sequence[int]) -> str:
     if len(epochs) == 1:
         return f"epoch {epochs[0]}"
     return f"{len(epochs)} epochs, {epochs[0]} to {epochs[-1]}"
+
+
+FrameKind = Literal["pandas", "polars"]
+
+
+def frame_of(columns: Mapping[str, NDArray[Any]], kind: FrameKind = "pandas") -> Any:
+    """Columns of equal length as a `DataFrame` of pandas or polars."""
+    if kind not in ("pandas", "polars"):
+        raise InputError(f"kind must be pandas or polars, got {kind!r}")
+    try:
+        library = importlib.import_module(kind)
+    except ModuleNotFoundError:
+        raise InputError(f"{kind} is not installed; get it with: pip install {kind}") from None
+    return library.DataFrame(dict(columns))
+
+
+def long_columns(columns: Mapping[str, NDArray[Any]], **marks: NDArray[Any]) -> dict[str, Any]:
+    """(proxy, epoch, example) values as columns of K·E·N rows, beside the names along each axis.
+
+    Each mark lies along one axis, in their order.
+    """
+    grids = np.meshgrid(*(np.asarray(mark) for mark in marks.values()), indexing="ij")
+    axes = {name: grid.ravel() for name, grid in zip(marks, grids, strict=True)}
+    return {**axes, **{name: np.asarray(values).ravel() for name, values in columns.items()}}

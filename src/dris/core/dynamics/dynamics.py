@@ -18,14 +18,16 @@ from dris.core.dynamics.columns import (
     REMEDY,
     TRAJECTORIES,
     Axes,
+    FrameKind,
     check_column,
     check_epochs,
     check_outputs,
     check_per_example,
+    frame_of,
     labels_for,
+    long_columns,
     spans,
 )
-from dris.core.dynamics.frames import FrameKind, frame_of, long_columns
 from dris.core.dynamics.trajectories import Column, Totals, TotalsAccumulator, trajectories_of
 from dris.core.errors import InputError
 from dris.core.notebook import plain_html

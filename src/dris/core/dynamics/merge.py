@@ -9,7 +9,7 @@ from dris.core.dynamics.columns import PER_EXAMPLE, TRAJECTORIES
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.dynamics.trajectories import Totals
 from dris.core.errors import InputError
-from dris.core.ids import alignment
+from dris.core.validate import alignment
 
 
 def merge(parts: Sequence[Dynamics]) -> Dynamics:

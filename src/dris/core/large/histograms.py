@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.core.frozen import same_value
-from dris.core.large.keys import Keys
-from dris.core.validate import check_count
+from dris.core.large.mapped import Keys
+from dris.core.validate import check_count, same_value
 
 PIECES = 8  # bits: a heavy cell is cut into 256
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dris.core.errors import InputError
 from dris.core.large.histograms import Grid, Histogram
-from dris.core.large.keys import Keys
+from dris.core.large.mapped import Keys
 
 Doubled = NDArray[np.uint64]
 

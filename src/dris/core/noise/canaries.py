@@ -13,9 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dris.core.errors import InputError
-from dris.core.frozen import read_only, same_value
 from dris.core.subset import Subset, top_mask
-from dris.core.validate import check_labels, check_rows, check_score, count_of, part_of
+from dris.core.validate import (
+    check_labels,
+    check_rows,
+    check_score,
+    count_of,
+    part_of,
+    read_only,
+    same_value,
+)
 
 Labels = NDArray[np.int64]
 Mask = NDArray[np.bool_]

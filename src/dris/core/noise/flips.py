@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dris.core.errors import InputError
-from dris.core.frozen import read_only, same_value
 from dris.core.streams import check_seed, rng_for, seed_for
 from dris.core.subset import top_mask
 from dris.core.validate import (
@@ -19,6 +18,8 @@ from dris.core.validate import (
     exact,
     numeric,
     part_of,
+    read_only,
+    same_value,
 )
 
 Labels = NDArray[np.int64]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dris.core.errors import InputError
-from dris.core.large.keys import ordered_keys
+from dris.core.large.mapped import ordered_keys
 from dris.core.validate import check_count, first_not_finite
 
 _CHUNK = 1 << 18  # elements handled at a time, small enough to stay in the cache

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dris.core.errors import InputError
-from dris.core.frozen import read_only, same_value
-from dris.core.validate import check_score, exact, numeric
+from dris.core.validate import check_score, exact, numeric, read_only, same_value
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,8 +15,16 @@ from dris.core.errors import InputError
 from dris.core.noise.assessment import Assessment, assess, find_outmatched
 from dris.core.noise.noise_rate import surest_share
 from dris.core.scores.formulas import Score, random
-from dris.core.select.gate import CHOOSER, DETECTOR, RECALL, canaries_needed, keep_passed, set_gate
-from dris.core.select.gate_scores import CHOOSERS, half_el2n
+from dris.core.select.gate import (
+    CHOOSER,
+    CHOOSERS,
+    DETECTOR,
+    RECALL,
+    canaries_needed,
+    half_el2n,
+    keep_passed,
+    set_gate,
+)
 from dris.core.select.selection import (
     keep_top,
     keep_top_per_class,

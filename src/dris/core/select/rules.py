@@ -15,7 +15,7 @@ from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError, suggest_name
 from dris.core.noise.assessment import Assessment
 from dris.core.scores.formulas import EXTRA_COLUMNS, SCORES
-from dris.core.select.gate_scores import CHOOSERS, DETECTORS
+from dris.core.select.gate import CHOOSERS, DETECTORS
 from dris.core.select.methods import METHODS, Mask, Task
 from dris.core.select.rule_parameters import PARAMETERS
 from dris.core.subset import Subset

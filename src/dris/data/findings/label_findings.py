@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.parameters import parameter
+from dris.core.errors import parameter
 from dris.data.files import listed, one_line
 from dris.data.findings.leaks import describe_leaks
 from dris.data.labelled import LabelFinding, LabelledData, Value

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dris.core.errors import InputError
+from dris.core.errors import InputError, parameter
 from dris.core.large.mapped import roomy
-from dris.core.parameters import parameter
 from dris.data.files import one_line, refuse_larger_than_memory
 from dris.data.findings.label_findings import row_keys
 from dris.data.labelled import Feature, How

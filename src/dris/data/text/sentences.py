@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.core.temporaries import remove_left, temporary_for
+from dris.core.files import remove_left, temporary_for
 
 MODEL, WIDTH = "all-MiniLM-L6-v2", 384
 MAX_TEXTS = 20_000  # different ones that are embedded unless asked for: minutes on one core

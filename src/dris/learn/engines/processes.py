@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from dris.core.errors import InputError
-from dris.core.temporaries import temporary_place
+from dris.core.files import temporary_place
 
 Progress = Callable[[int, int], None]
 NOTES = "DRIS_NOTES"  # in the environment of a command's workers

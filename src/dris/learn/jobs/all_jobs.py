@@ -7,8 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dris.core.files import make_folder
-from dris.core.temporaries import temporary_folder
+from dris.core.files import make_folder, temporary_folder
 from dris.learn.engines.engine import LOCAL, Engine
 from dris.learn.engines.processes import Progress
 from dris.learn.engines.tasks import run_all

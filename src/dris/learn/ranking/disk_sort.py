@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.dynamics.array_file import read_arrays, write_arrays
+from dris.core.dynamics.dynamics_file import read_arrays, write_arrays
 from dris.core.files import write_atomically
-from dris.core.large.keys import values_of
+from dris.core.large.mapped import values_of
 from dris.core.large.rank_tables import RankTable
 from dris.core.scores.ranks import doubled_ranks
 from dris.data.tables.shards import Shard

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.dynamics.array_file import read_arrays, write_arrays
+from dris.core.dynamics.dynamics_file import read_arrays, write_arrays
 from dris.core.large.histograms import Counter, Grid, Histogram, merge_histograms
-from dris.core.large.keys import ordered_keys
+from dris.core.large.mapped import ordered_keys
 from dris.core.large.rank_tables import RankTable
 from dris.data.tables.shards import Shard
 from dris.learn.engines.engine import Engine

@@ -20,13 +20,12 @@ import numpy as np
 import pyarrow as pa
 
 from dris.core.errors import InputError
-from dris.core.files import make_folder
+from dris.core.files import make_folder, remove_left
 from dris.core.large.histograms import Grid
 from dris.core.large.rank_tables import mean_error
 from dris.core.sanitize import from_json
 from dris.core.scores.ranks import variance_of_ranks
 from dris.core.streams import check_seed
-from dris.core.temporaries import remove_left
 from dris.core.validate import count_of
 from dris.data.files import PathLike, reading
 from dris.data.tables.shards import Shard, open_shards, write_shard

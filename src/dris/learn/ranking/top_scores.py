@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dris.core.large.histograms import Counter, Grid, Histogram, key_at, merge_histograms
-from dris.core.large.keys import Keys, ordered_keys, values_of
+from dris.core.large.mapped import Keys, ordered_keys, values_of
 from dris.core.streams import hashed_order
 from dris.core.validate import count_of
 from dris.data.tables.shards import Shard, read_pieces, write_shard

@@ -7,9 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dris.core.dynamics.columns import labels_for
 from dris.core.errors import InputError
-from dris.core.frozen import read_only
-from dris.core.ids import Positions, all_below
-from dris.core.validate import check_count, check_ids
+from dris.core.validate import Positions, all_below, check_count, check_ids, read_only
 from dris.learn.record.array_like import as_array
 
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)

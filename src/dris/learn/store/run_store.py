@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dris.core.dynamics.array_file import is_sealed
+from dris.core.dynamics.dynamics_file import is_sealed
 from dris.core.errors import InputError
 from dris.core.files import plain_bytes
 from dris.core.sanitize import from_json

@@ -30,8 +30,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.dynamics.array_file import read_arrays, write_arrays
 from dris.core.dynamics.dynamics import Dynamics
+from dris.core.dynamics.dynamics_file import read_arrays, write_arrays
 from dris.core.errors import InputError
 from dris.core.files import plain_bytes, write_atomically
 from dris.core.sanitize import from_json

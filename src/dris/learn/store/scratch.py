@@ -6,8 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dris.core.errors import InputError
-from dris.core.files import make_folder, write_atomically
-from dris.core.temporaries import remove_left
+from dris.core.files import make_folder, remove_left, write_atomically
 from dris.learn.store.locks import LOCK, folder_lock
 
 MARK = "made-by-dris"

@@ -17,8 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
-from dris.core.errors import InputError
-from dris.core.parameters import parameter
+from dris.core.errors import InputError, parameter
 from dris.data.images.pixels import decode_image
 
 SIDE = 128  # pixels that small images are enlarged to; the networks were trained at 224

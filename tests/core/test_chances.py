@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta, binom, hypergeom
 
 import oracles_canaries as oracle
-from dris.core.certify.hypergeometric import chance_of_at_most, most_marked
+from dris.core.chances import chance_of_at_most, most_marked
 
 
 def test_by_hand():
