@@ -79,8 +79,8 @@ def boundary_disagreement(
 
     >>> rng = np.random.default_rng(0)
     >>> d = Dynamics.from_logits(rng.normal(size=(3, 50, 2)), rng.integers(0, 2, 50))
-    >>> found = boundary_disagreement(d, np.arange(50) < 10)
-    >>> found.examples, found.low <= found.median <= found.high
+    >>> result = boundary_disagreement(d, np.arange(50) < 10)
+    >>> result.examples, result.low <= result.median <= result.high
     (8, True)
     """
     check_count(resamples, "resamples", at_least=1)

@@ -30,7 +30,7 @@ def row_of(record: Mapping[str, Any]) -> Row:
         "target": cell["target"] and short_name(cell["target"]["model"]),
         "seed": cell["seed"],
         "key": key_of(cell),
-        "found": _rounded(record["found"]),
+        "result": _rounded(record["result"]),
         "seconds": record.get("seconds", {}),
     }
 
@@ -49,7 +49,7 @@ def _rounded(value: Any) -> Any:
     return [_rounded(part) for part in value] if isinstance(value, list) else value
 
 
-def counts(found: Mapping[str, Any]) -> bool:
+def counts(result: Mapping[str, Any]) -> bool:
     """Whether a claim may read what a run came to.
 
     Not where its accuracy had to be imputed, nor, in earlier records, where uniform draws rescued
@@ -58,14 +58,14 @@ def counts(found: Mapping[str, Any]) -> bool:
     >>> counts({"accuracy": 0.9}), counts({"accuracy": 0.1, "imputed": True})
     (True, False)
     """
-    return not (found.get("imputed") or found.get("rescued"))
+    return not (result.get("imputed") or result.get("rescued"))
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
     """The rows of one experiment at one scale, of `cells` that it has.
 
-    >>> row = {"rule": "aum", "noise": "clean", "seed": 1, "found": {"accuracy": 0.9}}
+    >>> row = {"rule": "aum", "noise": "clean", "seed": 1, "result": {"accuracy": 0.9}}
     >>> Records("pruning", "cpu", (row,)).by_seed("accuracy", rule="aum")
     {1: 0.9}
     """
@@ -85,19 +85,19 @@ class Records:
     def by_seed(self, what: str, **like: Any) -> dict[int, float]:
         """One number of what was found, by seed, that supports a claim; empty where none does.
 
-        >>> row = {"seed": 0, "found": {"accuracy": 0.1, "imputed": True}}
+        >>> row = {"seed": 0, "result": {"accuracy": 0.1, "imputed": True}}
         >>> records = Records("pruning", "cpu", (row,))
         >>> records.by_seed("accuracy"), records.values("accuracy")
         ({}, [0.1])
         """
         return {
-            row["seed"]: row["found"][what] for row in self.where(**like) if counts(row["found"])
+            row["seed"]: row["result"][what] for row in self.where(**like) if counts(row["result"])
         }
 
     def values(self, what: str, **like: Any) -> list[float]:
         """One number of every row that is meant and has it, in the order of the seeds."""
-        found = (row["found"][what] for row in self.where(**like))
-        return [value for value in found if value is not None]
+        result = (row["result"][what] for row in self.where(**like))
+        return [value for value in result if value is not None]
 
 
 def gather(
@@ -109,7 +109,7 @@ def gather(
     return Records(experiment, scale, rows, made, len(rows) if cells is None else cells)
 
 
-def write_records(found: Records, path: Path, *, writer: Writer = OWN) -> Path:
+def write_records(result: Records, path: Path, *, writer: Writer = OWN) -> Path:
     """One line per row, so that a change shows as a line; many rows go into several files.
 
     The files after `NAME.json` are `NAME-2.json` and so on, each with the same head. The seconds
@@ -117,15 +117,15 @@ def write_records(found: Records, path: Path, *, writer: Writer = OWN) -> Path:
     are the same bytes.
     """
     head = {
-        "experiment": found.experiment,
-        "scale": found.scale,
-        "cells": found.cells,
-        "versions": dict(found.versions),
+        "experiment": result.experiment,
+        "scale": result.scale,
+        "cells": result.cells,
+        "versions": dict(result.versions),
     }
-    parts = range(0, max(len(found.rows), 1), ROWS)
+    parts = range(0, max(len(result.rows), 1), ROWS)
     texts: dict[Path, str] = {}
     for number, start in enumerate(parts, 1):
-        rows = found.rows[start : start + ROWS]
+        rows = result.rows[start : start + ROWS]
         plain = ({n: v for n, v in row.items() if n != "seconds"} for row in rows)
         part = _part(path, number)
         texts[part] = f'{json.dumps(head)[:-1]}, "rows": {_lines(plain)}}}\n'
@@ -153,14 +153,14 @@ def read_records(path: Path) -> Records:
         if not part.is_file():
             break
         with reading(part, "file of records"):
-            found = from_json(part.read_bytes())
-            mine = [{"seconds": {}, **row} for row in found["rows"]]
+            result = from_json(part.read_bytes())
+            mine = [{"seconds": {}, **row} for row in result["rows"]]
             if _clock(part).is_file():
                 clocks = from_json(_clock(part).read_bytes())
                 for row, seconds in zip(mine, clocks, strict=True):
                     row["seconds"] = seconds
             head = Records(
-                found["experiment"], found["scale"], (), found["versions"], found["cells"]
+                result["experiment"], result["scale"], (), result["versions"], result["cells"]
             )
         rows += mine
     return replace(head, rows=tuple(rows))

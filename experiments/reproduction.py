@@ -131,12 +131,12 @@ class Plan:
     def costs(self, out: Path, device: str = "cpu") -> dict[str, Cost]:
         """What each experiment would cost by what is finished in `out`, and "in all" of them."""
         folder = out / self.selection.scale
-        found = {
+        result = {
             name: cost_of(part, folder, device=device, like=self.whole[name])
             for name, part in self.cells.items()
         }
         like = [cell for part in self.whole.values() for cell in part]
-        return {**found, "in all": cost_of(self.every, folder, device=device, like=like)}
+        return {**result, "in all": cost_of(self.every, folder, device=device, like=like)}
 
     def adopt(self, known: Path, out: Path) -> int:
         """Take finished cells from the records of any experiment in `known`; how many were new."""

@@ -136,7 +136,7 @@ def adopt(cells: Sequence[Cell], known: Records, out: Path) -> int:
     taken = [cell for cell in missing(cells, out) if cell.key in rows]
     for cell in taken:
         row = rows[cell.key]
-        _write(folder, Finding(cell, row["found"], row["seconds"]), dict(known.versions))
+        _write(folder, Finding(cell, row["result"], row["seconds"]), dict(known.versions))
     return len(taken)
 
 
@@ -174,7 +174,11 @@ def _group(
 def _write(folder: Path, finding: Finding, made: dict[str, str] | None = None) -> None:
     """The seconds first: a record that is there has them."""
     path = _path(folder, finding.cell)
-    record = {"cell": finding.cell.content, "found": finding.found, "versions": made or versions()}
+    record = {
+        "cell": finding.cell.content,
+        "result": finding.result,
+        "versions": made or versions(),
+    }
     seconds = (json.dumps(finding.seconds) + "\n").encode()
     write_atomically(path.with_suffix(".time.json"), [seconds])
     write_atomically(path, [(json.dumps(record, indent=1) + "\n").encode()])
@@ -182,13 +186,17 @@ def _write(folder: Path, finding: Finding, made: dict[str, str] | None = None) -
 
 def versions() -> dict[str, str]:
     """What a record was made with."""
-    found = {"dris": dris.__version__, "python": platform.python_version(), "numpy": np.__version__}
+    result = {
+        "dris": dris.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
     try:
         from importlib.metadata import version
 
-        return {**found, "torch": version("torch")}
+        return {**result, "torch": version("torch")}
     except ImportError:
-        return found
+        return result
 
 
 def _path(folder: Path, cell: Cell) -> Path:

@@ -51,11 +51,11 @@ class Workspace:
 
 
 @lru_cache(maxsize=2)
-def loaded(source: Source, workspace: Workspace) -> Loaded:
+def load_examples(source: Source, workspace: Workspace) -> Loaded:
     """The examples of a source; the same ones for every seed, so that seeds differ in noise alone.
 
-    >>> found = loaded(Source("digits", 100, 50), Place(Path("runs")))
-    >>> found.x.shape, found.test_y.shape, found.classes
+    >>> examples = load_examples(Source("digits", 100, 50), Workspace(Path("runs")))
+    >>> examples.x.shape, examples.test_y.shape, examples.classes
     ((100, 64), (50,), 10)
     """
     if source.own is not None:
@@ -84,20 +84,20 @@ def _prepared(x: Any, source: Source, workspace: Workspace) -> Any:
 
         x = pictures_of(x, source.side or 224, workspace.store)
     elif source.side is not None:
-        x = halved(x, source.side)
+        x = average_blocks(x, source.side)
     if source.backbone is None:
         return x
     from experiments.dris_torch import builder_of
-    from experiments.kinds.pictures import seen_by
+    from experiments.kinds.pictures import features_by
 
     network = builder_of(source.backbone)[0](np.shape(x[0]), 0)
-    return seen_by(network, x, device=workspace.device, store=workspace.store)
+    return features_by(network, x, device=workspace.device, store=workspace.store)
 
 
-def halved(images: NDArray[Any], side: int) -> NDArray[np.uint8]:
+def average_blocks(images: NDArray[Any], side: int) -> NDArray[np.uint8]:
     """Images with `side` pixels a side, each the mean of a block, rounded.
 
-    >>> halved(np.array([[[[0, 2], [4, 6]]]], dtype=np.uint8), 1).tolist()
+    >>> average_blocks(np.array([[[[0, 2], [4, 6]]]], dtype=np.uint8), 1).tolist()
     [[[[3]]]]
     """
     n, channels, height, width = images.shape

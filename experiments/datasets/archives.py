@@ -40,7 +40,7 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocalFile:
     """A published file that is there: packed (`path` is the file) or not (`path` is the folder)."""
 
     published: Published
@@ -67,113 +67,113 @@ def search_folders(data_dir: str | os.PathLike[str] | None = None) -> tuple[Path
     return tuple(dict.fromkeys([*given, cache]))
 
 
-def find(published: Published, folders: tuple[Path, ...]) -> Found | None:
+def find(published: Published, folders: tuple[Path, ...]) -> LocalFile | None:
     """The first folder that holds the file, whole: unpacked before packed; None when none does."""
     for folder in folders:
         unpacked = folder / published.folder
         if all((unpacked / part).exists() for part in published.parts):
-            return Found(published, unpacked, packed=False)
+            return LocalFile(published, unpacked, packed=False)
         if (folder / published.file).is_file():
-            return Found(published, folder / published.file, packed=True)
+            return LocalFile(published, folder / published.file, packed=True)
     return None
 
 
-def read_parts(found: Found) -> dict[str, bytes]:
+def read_parts(local: LocalFile) -> dict[str, bytes]:
     """The bytes of every part, each checked; a part that is damaged or missing is named."""
-    published = found.published
-    if not found.packed:
-        with _readable(found):
-            parts = {name: (found.path / name).read_bytes() for name in published.parts}
-        paths = {name: found.path / name for name in parts}
+    published = local.published
+    if not local.packed:
+        with _readable(local):
+            parts = {name: (local.path / name).read_bytes() for name in published.parts}
+        paths = {name: local.path / name for name in parts}
     else:
-        check_packed(found)
-        with _readable(found):
+        check_packed(local)
+        with _readable(local):
             is_tar = published.file.endswith(".tar.gz")
-            parts = _tar_parts(found) if is_tar else _gzip_part(found)
-        paths = dict.fromkeys(parts, found.path)
+            parts = _tar_parts(local) if is_tar else _gzip_part(local)
+        paths = dict.fromkeys(parts, local.path)
     for name, want in published.parts.items():
         if name not in parts:
-            raise _damaged(found.path, f"it lacks {name}", published)
+            raise _damaged(local.path, f"it lacks {name}", published)
         for sum_ in (want, published.sha256.get(name)):
             if sum_ is not None:
                 _check(_digest(parts[name], sum_), sum_, paths[name], published)
     return parts
 
 
-def check_packed(found: Found) -> None:
+def check_packed(local: LocalFile) -> None:
     """Refuse a packed file whose MD5 is not the published one."""
-    want = found.published.md5
+    want = local.published.md5
     if want is not None:
-        with _readable(found), found.path.open("rb") as file:
+        with _readable(local), local.path.open("rb") as file:
             got = hashlib.file_digest(file, "md5").hexdigest()
-        _check(got, want, found.path, found.published)
+        _check(got, want, local.path, local.published)
 
 
-def unpack_tree(found: Found) -> Path:
+def unpack_tree(local: LocalFile) -> Path:
     """Unpack a checked tree of images beside its archive, all or nothing; returns the folder."""
-    published = found.published
-    check_packed(found)
-    data_dir = found.path.parents[len(PurePosixPath(published.file).parts) - 1]
+    published = local.published
+    check_packed(local)
+    data_dir = local.path.parents[len(PurePosixPath(published.file).parts) - 1]
     target = data_dir / published.folder
     if target.exists():
         raise InputError(
-            f"{target} lacks {' or '.join(published.parts)}, and {found.path} is not unpacked "
+            f"{target} lacks {' or '.join(published.parts)}, and {local.path} is not unpacked "
             f"over it; move {target} away and try again"
         )
     try:
         with temporary_folder(data_dir, ".unpacking-") as scratch:
             fresh = scratch / "tree"
-            for name, stream in _members(found):
+            for name, stream in _members(local):
                 if _TREE_FILE.fullmatch(name):
                     (fresh / name).parent.mkdir(parents=True, exist_ok=True)
                     with (fresh / name).open("wb") as out:
                         shutil.copyfileobj(stream, out)
             missing = [part for part in published.parts if not (fresh / part).exists()]
             if missing:
-                raise _damaged(found.path, f"it lacks {missing[0]}", published)
+                raise _damaged(local.path, f"it lacks {missing[0]}", published)
             fresh.rename(target)
     except (EOFError, zlib.error, tarfile.TarError) as error:
-        raise _damaged(found.path, str(error), published) from None
+        raise _damaged(local.path, str(error), published) from None
     except OSError as error:
         raise InputError(
-            f"{found.path} could not be unpacked into {data_dir} ({error}); "
+            f"{local.path} could not be unpacked into {data_dir} ({error}); "
             "make room and write access there, or unpack it by hand"
         ) from None
     return target
 
 
-def _members(found: Found) -> Iterator[tuple[str, IO[bytes]]]:
+def _members(local: LocalFile) -> Iterator[tuple[str, IO[bytes]]]:
     """The regular files of a tar, by their name inside its folder; one outside it ends the read."""
-    with tarfile.open(found.path, "r|gz") as archive:
+    with tarfile.open(local.path, "r|gz") as archive:
         for member in archive:
             path = PurePosixPath(member.name)
-            inside = path.parts[:1] == (found.published.folder,) and ".." not in path.parts
+            inside = path.parts[:1] == (local.published.folder,) and ".." not in path.parts
             if not inside or not (member.isfile() or member.isdir()):
                 raise InputError(
-                    f"{found.path} holds the unexpected entry {member.name!r} and was not used; "
-                    f"replace it by the file from {found.published.address}"
+                    f"{local.path} holds the unexpected entry {member.name!r} and was not used; "
+                    f"replace it by the file from {local.published.address}"
                 )
             stream = archive.extractfile(member)
             if stream is not None:
                 yield PurePosixPath(*path.parts[1:]).as_posix(), stream
 
 
-def _tar_parts(found: Found) -> dict[str, bytes]:
-    wanted = found.published.parts
-    return {name: stream.read() for name, stream in _members(found) if name in wanted}
+def _tar_parts(local: LocalFile) -> dict[str, bytes]:
+    wanted = local.published.parts
+    return {name: stream.read() for name, stream in _members(local) if name in wanted}
 
 
-def _gzip_part(found: Found) -> dict[str, bytes]:
-    (name,) = found.published.parts
-    return {name: gzip.decompress(found.path.read_bytes())}
+def _gzip_part(local: LocalFile) -> dict[str, bytes]:
+    (name,) = local.published.parts
+    return {name: gzip.decompress(local.path.read_bytes())}
 
 
 @contextmanager
-def _readable(found: Found) -> Iterator[None]:
+def _readable(local: LocalFile) -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
-        raise _damaged(found.path, str(error), found.published) from None
+        raise _damaged(local.path, str(error), local.published) from None
 
 
 def _digest(blob: bytes, like: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris import InputError
-from experiments.datasets.archives import Found, check_packed, find, search_folders
+from experiments.datasets.archives import LocalFile, check_packed, find, search_folders
 from experiments.datasets.download import Progress, absent, fetch
 from experiments.datasets.official_formats import Examples
 from experiments.datasets.published import KNOWN, KnownSet
@@ -84,13 +84,13 @@ def load_set(
 ) -> KnownData:
     """As `load`, for a data set described by the caller."""
     folders = search_folders(data_dir)
-    found = []
+    local = []
     for published in known.published:
         here = find(published, folders)
         if here is None and not download:
             raise absent(published, folders)
-        found.append(here or fetch(published, folders, progress))
-    splits = known.read(tuple(found))
+        local.append(here or fetch(published, folders, progress))
+    splits = known.read(tuple(local))
     return KnownData(
         name=known.name,
         train_x=splits.train_x,
@@ -116,10 +116,10 @@ def set_status(known: KnownSet, data_dir: DataDir = None) -> SetStatus:
     'present'
     """
     folders = search_folders(data_dir)
-    found = [find(published, folders) for published in known.published]
-    here = tuple(one for one in found if one is not None)
-    if len(here) < len(found):
-        missing = known.published[found.index(None)]
+    local = [find(published, folders) for published in known.published]
+    here = tuple(one for one in local if one is not None)
+    if len(here) < len(local):
+        missing = known.published[local.index(None)]
         return SetStatus(known, "absent", None, 0, str(absent(missing, folders)))
     path = None
     if here:
@@ -131,7 +131,7 @@ def set_status(known: KnownSet, data_dir: DataDir = None) -> SetStatus:
         return SetStatus(known, "damaged", path, size, str(error))
 
 
-def _verified(known: KnownSet, here: tuple[Found, ...]) -> str:
+def _verified(known: KnownSet, here: tuple[LocalFile, ...]) -> str:
     """Check what is there without unpacking anything; returns the note of a partial set."""
     if any(one.packed and one.published.md5 is not None for one in here):
         for one in here:

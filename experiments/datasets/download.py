@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dris import InputError
-from experiments.datasets.archives import Found, Published, check_packed, read_parts
+from experiments.datasets.archives import LocalFile, Published, check_packed, read_parts
 from experiments.dris_internals import place_new, temporary_folder
 
 # Called with the file's name, the bytes so far and the bytes in all (None: not announced).
@@ -19,7 +19,7 @@ _SILENCE = 30.0  # seconds without a byte before the connection is given up
 
 def fetch(
     published: Published, folders: tuple[Path, ...], progress: Progress | None = None
-) -> Found:
+) -> LocalFile:
     """Download a file into the first of the folders; nothing stays behind when that fails."""
     target = folders[0] / published.file
     try:
@@ -27,11 +27,11 @@ def fetch(
         with temporary_folder(target.parent, ".downloading-") as scratch:
             fresh = scratch / target.name
             _stream(published, fresh, progress)
-            _check_fresh(Found(published, fresh, packed=True))
+            _check_fresh(LocalFile(published, fresh, packed=True))
             place_new(fresh, target)
     except (OSError, http.client.HTTPException, _BadDownloadError) as error:
         raise absent(published, folders, f" and could not be downloaded ({error})") from None
-    return Found(published, target, packed=True)
+    return LocalFile(published, target, packed=True)
 
 
 def absent(published: Published, folders: tuple[Path, ...], also: str = "") -> InputError:
@@ -82,7 +82,7 @@ def _opened(address: str) -> http.client.HTTPResponse:
     return response
 
 
-def _check_fresh(fresh: Found) -> None:
+def _check_fresh(fresh: LocalFile) -> None:
     """The packed MD5 where one is published, the checksums of the parts where they are known."""
     try:
         if fresh.published.md5 is not None and not fresh.published.sha256:

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from experiments.datasets import class_names
-from experiments.datasets.archives import Found, Published, read_parts, unpack_tree
+from experiments.datasets.archives import LocalFile, Published, read_parts, unpack_tree
 from experiments.datasets.food101 import read_food101
 from experiments.datasets.mixture import two_cluster_mixture
 from experiments.datasets.official_formats import Splits, cifar_splits, idx_splits
@@ -20,13 +20,13 @@ class KnownSet:
 
     name: str
     published: tuple[Published, ...]
-    read: Callable[[tuple[Found, ...]], Splits]
+    read: Callable[[tuple[LocalFile, ...]], Splits]
     licence: str
     citation: str
     homepage: str
 
 
-def _digits(found: tuple[Found, ...]) -> Splits:
+def _digits(local: tuple[LocalFile, ...]) -> Splits:
     """scikit-learn's 1,797 digits as a table; a fifth of each class, by a fixed draw, is test."""
     from sklearn.datasets import load_digits
 
@@ -40,32 +40,32 @@ def _digits(found: tuple[Found, ...]) -> Splits:
     return Splits(x[~test], y[~test], x[test], y[test], class_names.DIGITS)
 
 
-def _synthetic(found: tuple[Found, ...]) -> Splits:
+def _synthetic(local: tuple[LocalFile, ...]) -> Splits:
     """The paper's 2,000 examples and 1,000 for testing, at seed 0."""
     train = two_cluster_mixture(2000, seed=0, split="train")
     test = two_cluster_mixture(1000, seed=0, split="test")
     return Splits(train.x, train.y, test.x, test.y, ("0", "1"))
 
 
-def read_idx(found: tuple[Found, ...], *, classes: tuple[str, ...]) -> Splits:
+def read_idx(local: tuple[LocalFile, ...], *, classes: tuple[str, ...]) -> Splits:
     """MNIST and its likes: four idx files."""
-    parts = {name: blob for one in found for name, blob in read_parts(one).items()}
+    parts = {name: blob for one in local for name, blob in read_parts(one).items()}
     return idx_splits(parts, classes)
 
 
 def read_cifar(
-    found: tuple[Found, ...], *, classes: tuple[str, ...], labels: int, column: int
+    local: tuple[LocalFile, ...], *, classes: tuple[str, ...], labels: int, column: int
 ) -> Splits:
     """CIFAR: one archive of binary batches."""
-    (archive,) = found
+    (archive,) = local
     parts = read_parts(archive)
     ordered = {name: parts[name] for name in archive.published.parts}
     return cifar_splits(ordered, classes, labels=labels, column=column)
 
 
-def read_tree(found: tuple[Found, ...]) -> Splits:
+def read_tree(local: tuple[LocalFile, ...]) -> Splits:
     """Food-101: a tree of images, unpacked beside its archive the first time."""
-    (tree,) = found
+    (tree,) = local
     return read_food101(unpack_tree(tree) if tree.packed else tree.path)
 
 

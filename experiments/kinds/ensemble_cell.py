@@ -19,7 +19,7 @@ from experiments.dris_internals import (
     auroc,
     contamination,
 )
-from experiments.kinds.shared import Ensembles, Finding, prepared, timed
+from experiments.kinds.shared import Ensembles, Finding, prepare_group, record_time
 from experiments.spec import Cell
 from experiments.workspace import Workspace
 
@@ -33,20 +33,20 @@ Mask = NDArray[np.bool_]
 def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
     """The measures of every cell of one group."""
     shared: dict[str, float] = {}
-    _, noisy, ensembles = prepared(cells, workspace, shared)
+    _, noisy, ensembles = prepare_group(cells, workspace, shared)
     bad = noisy.flipped
     for cell in cells:
         seconds = dict(shared)
-        with timed(seconds, "proxies"):
+        with record_time(seconds, "proxies"):
             dynamics = ensembles.plain()
-        with timed(seconds, "measuring"):
-            found = {
+        with record_time(seconds, "measuring"):
+            result = {
                 **measures(dynamics, bad),
                 "auroc": {rule: auroc(SCORES[rule](dynamics), ~bad) for rule in PLAIN},
                 "nested": nested(dynamics, bad, cell.keep, cell.seed),
                 **_by_rule(cell, ensembles, bad),
             }
-        yield Finding(cell, found, seconds)
+        yield Finding(cell, result, seconds)
 
 
 def measures(dynamics: Dynamics, bad: Mask) -> dict[str, Any]:
@@ -71,8 +71,8 @@ def nested(dynamics: Dynamics, bad: Mask, keep: float, seed: int) -> dict[str, l
 
     One proxy has no variance: it counts as zero everywhere, and chooses nothing.
     """
-    found: dict[str, list[Any]] = {"proxies": sizes_up_to(dynamics.proxies)}
-    for k in found["proxies"]:
+    result: dict[str, list[Any]] = {"proxies": sizes_up_to(dynamics.proxies)}
+    for k in result["proxies"]:
         variance = np.zeros(dynamics.examples)
         one: dict[str, Any] = {"contamination": None, "auroc": None, "paper": None, "tight": None}
         if k > 1:
@@ -85,8 +85,8 @@ def nested(dynamics: Dynamics, bad: Mask, keep: float, seed: int) -> dict[str, l
         one["corrected"] = one["gap"] * k / (k - 1) if k > 1 else 0.0
         one |= {"clean": histogram(variance[~bad]), "corrupted": histogram(variance[bad])}
         for name, value in one.items():
-            found.setdefault(name, []).append(value)
-    return found
+            result.setdefault(name, []).append(value)
+    return result
 
 
 def sizes_up_to(proxies: int) -> list[int]:
@@ -104,7 +104,7 @@ def radii(n: int, k: int) -> tuple[float, float]:
     >>> [round(r, 2) for r in radii(50_000, 3)]
     [1.56, 1.01]
     """
-    found = certify(
+    result = certify(
         n=n,
         k=k,
         tau=0,
@@ -116,7 +116,7 @@ def radii(n: int, k: int) -> tuple[float, float]:
         alpha_trim=0,
         v_tail=0,
     )
-    return found.paper.radius, found.tight.radius
+    return result.paper.radius, result.tight.radius
 
 
 def histogram(variance: NDArray[np.float64]) -> list[int]:

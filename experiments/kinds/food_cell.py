@@ -19,19 +19,19 @@ from dris import Dynamics, train_proxies, train_target
 from experiments.datasets.catalogue import load
 from experiments.dris_internals import NoisyLabels, NothingPassesError, TargetRun, rng_for, seed_for
 from experiments.dris_torch import DatasetSource, TensorSource, build_model
-from experiments.kinds.pictures import AT_ONCE, pictures_of, seen_by
+from experiments.kinds.pictures import AT_ONCE, features_by, pictures_of
 from experiments.kinds.shared import (
     Ensembles,
     Finding,
-    clocked,
-    corrupted_cell,
+    corrupt_cell,
     ensembles_of,
-    kept_epochs,
+    epoch_folder,
+    record_time,
     target_of,
-    timed,
+    train_timed,
 )
-from experiments.kinds.static_cell import guessed, imputed
-from experiments.networks.backbones import PARTS, fine_tuned
+from experiments.kinds.static_cell import imputation_mark, majority_result
+from experiments.networks.backbones import PARTS, build_fine_tuned
 from experiments.spec import CLEAN, Cell, Source, Target
 from experiments.workspace import Loaded, Workspace
 
@@ -43,51 +43,53 @@ def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
     """Accuracy, injected corruption and candidate noise of every rule's subset."""
     first, shared = cells[0], dict[str, float]()
     data = pictures(first.source, workspace)
-    with timed(shared, "features"):
+    with record_time(shared, "features"):
         features = [features_of(model, data, workspace) for model in first.ensemble.models]
-    with timed(shared, "attacker"):
-        noisy = corrupted_cell(
+    with record_time(shared, "attacker"):
+        noisy = corrupt_cell(
             first,
             data,
             workspace,
             seen=lambda: ("linear", features_of(first.ensemble.attacker, data, workspace)[0]),
         )
-    ensembles = probed(first, data, noisy, features, workspace)
-    with timed(shared, "maps"):
-        model, x, test_x = learned(target_of(first), data, workspace)
+    ensembles = probe_ensembles(first, data, noisy, features, workspace)
+    with record_time(shared, "maps"):
+        model, x, test_x = split_target(target_of(first), data, workspace)
     train = partial(_target, model, device=workspace.device, classes=data.classes)
     candidates = None
     if first.noise == CLEAN:
-        with timed(shared, "reference"):
+        with record_time(shared, "reference"):
             # All cells of the group read it, so it is kept beside the attackers.
             kept_train = partial(train, store=workspace.store)
             candidates = candidate_noise(first, data, kept_train, x, test_x)
     for cell in cells:
         seconds = dict(shared)
         try:
-            with timed(seconds, "scoring"):
+            with record_time(seconds, "scoring"):
                 kept = ensembles.subset(cell.rule, cell.keep, cell.seed)
         except NothingPassesError:
-            found = guessed(data, noisy)
+            result = majority_result(data, noisy)
             if candidates is not None:
-                found |= {"candidates": None, "candidates_in_data": float(candidates.mean())}
-            yield Finding(cell, found, seconds)
+                result |= {"candidates": None, "candidates_in_data": float(candidates.mean())}
+            yield Finding(cell, result, seconds)
             continue
-        with kept_epochs(model, cell, workspace) as epochs:
+        with epoch_folder(model, cell, workspace) as epochs:
             mine = (x, noisy.given, kept, target_of(cell), cell.seed)
-            run = clocked(seconds, partial(train, *mine, test=(test_x, data.test_y), store=epochs))
-            found = {
+            run = train_timed(
+                seconds, partial(train, *mine, test=(test_x, data.test_y), store=epochs)
+            )
+            result = {
                 "accuracy": float(run.accuracy or 0.0),
                 "contamination": float(noisy.flipped[kept.indices].mean()),
                 "size": len(kept.indices),
-                **imputed(run),
+                **imputation_mark(run),
             }
             if candidates is not None:
-                found |= {
+                result |= {
                     "candidates": float(candidates[kept.indices].mean()),
                     "candidates_in_data": float(candidates.mean()),
                 }
-            yield Finding(cell, found, seconds)  # its record is written when this goes on
+            yield Finding(cell, result, seconds)  # its record is written when this goes on
 
 
 @lru_cache(maxsize=1)
@@ -120,13 +122,13 @@ def features_of(
     """A backbone's features of the training and test images, kept in the store."""
     network = _built(model, data)
     train, test = (
-        seen_by(network, x, device=workspace.device, store=workspace.store)
+        features_by(network, x, device=workspace.device, store=workspace.store)
         for x in (data.x, data.test_x)
     )
     return train, test
 
 
-def probed(
+def probe_ensembles(
     cell: Cell,
     data: Pictures,
     noisy: NoisyLabels,
@@ -160,7 +162,7 @@ def probed(
     return ensembles_of(cell, noisy.given, data.classes, probes)
 
 
-def learned(target: Target, data: Pictures, workspace: Workspace) -> tuple[Any, Any, Any]:
+def split_target(target: Target, data: Pictures, workspace: Workspace) -> tuple[Any, Any, Any]:
     """What is trained, and on what: the tail on the trunk's maps, or all of it on images.
 
     The trunk never changes, so its maps are computed once where they can be held; both ways train
@@ -171,10 +173,10 @@ def learned(target: Target, data: Pictures, workspace: Workspace) -> tuple[Any, 
     with torch.inference_mode():
         shape = tuple(network(torch.zeros(1, *_shape(data))).shape[1:])
     if 4 * int(np.prod(shape)) * len(data.y) > AT_ONCE:
-        return partial(fine_tuned, target.model), data.x, data.test_x
+        return partial(build_fine_tuned, target.model), data.x, data.test_x
     flat = nn.Sequential(network, nn.Flatten())
     maps, test_maps = (
-        np.asarray(seen_by(flat, x, device=workspace.device, store=workspace.store)).reshape(
+        np.asarray(features_by(flat, x, device=workspace.device, store=workspace.store)).reshape(
             -1, *shape
         )
         for x in (data.x, data.test_x)

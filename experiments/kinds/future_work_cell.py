@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from dris import Dynamics
 from experiments.dris_internals import best_epoch, choose, contamination, rng_for, seed_for
 from experiments.kinds.ensemble_cell import until
-from experiments.kinds.shared import Finding, corrupted_cell, proxies_of, timed
-from experiments.kinds.static_cell import imputed, trained
+from experiments.kinds.shared import Finding, corrupt_cell, proxies_of, record_time
+from experiments.kinds.static_cell import imputation_mark, train_on_subset
 from experiments.kinds.theorems_cell import flat
 from experiments.spec import Cell
-from experiments.workspace import Loaded, Workspace, loaded
+from experiments.workspace import Loaded, Workspace, load_examples
 
 Mask = NDArray[np.bool_]
 Labels = NDArray[np.int64]
@@ -43,31 +43,31 @@ def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
     """Contamination, balance and accuracy of each rule's subset, and the sweep of epochs."""
     for cell in cells:
         seconds: dict[str, float] = {}
-        with timed(seconds, "attacker"):
+        with record_time(seconds, "attacker"):
             scene = made(cell, workspace)
-        with timed(seconds, "proxies"):
+        with record_time(seconds, "proxies"):
             dynamics = proxies_of(cell, scene.data, scene.given, workspace, cell.ensemble.count)
             crossed = proxies_of(
                 cell, scene.data, scene.given, workspace, cell.ensemble.count, folds=_FOLDS
             )
-        with timed(seconds, "target"):
-            found: dict[str, Any] = {
+        with record_time(seconds, "target"):
+            result: dict[str, Any] = {
                 "rules": {rule: _judged(cell, rule, dynamics, scene, workspace) for rule in RULES}
             }
         if scene.touched.any():
-            found["epochs"] = sweep(cell, dynamics, crossed, scene.touched)
-        yield Finding(cell, found, seconds)
+            result["epochs"] = sweep(cell, dynamics, crossed, scene.touched)
+        yield Finding(cell, result, seconds)
 
 
 def made(cell: Cell, workspace: Workspace) -> Scene:
     """A cell's data under its noise."""
-    data = flat(loaded(cell.source, workspace))
+    data = flat(load_examples(cell.source, workspace))
     groups, test_groups = subgroups(data, seed=cell.seed)  # of the inputs as they were
     if cell.noise.kind in ON_INPUTS:
         x, touched = disturbed(data.x, cell.noise.kind, cell.noise.rate, seed=cell.seed)
         data, given = replace(data, x=x), data.y
     else:
-        noisy = corrupted_cell(cell, data, workspace)
+        noisy = corrupt_cell(cell, data, workspace)
         given, touched = noisy.given, noisy.flipped
     return Scene(data, given, touched, groups, test_groups)
 
@@ -100,9 +100,9 @@ def subgroups(data: Loaded, *, seed: int) -> tuple[Labels, Labels]:
         if mine.sum() < 2:
             continue
         made = KMeans(2, n_init=1, random_state=seed_for(seed, "subgroups") % 2**32)
-        found = made.fit_predict(np.asarray(data.x[mine], dtype=np.float64))
-        small = int(np.bincount(found, minlength=2).argmin())
-        groups[mine] += found == small
+        result = made.fit_predict(np.asarray(data.x[mine], dtype=np.float64))
+        small = int(np.bincount(result, minlength=2).argmin())
+        groups[mine] += result == small
         if other.any():
             seen = made.predict(np.asarray(data.test_x[other], dtype=np.float64))
             test_groups[other] += seen == small
@@ -113,7 +113,7 @@ def _judged(
     cell: Cell, rule: str, dynamics: Dynamics, scene: Scene, workspace: Workspace
 ) -> dict[str, float]:
     data, subset = scene.data, choose(rule, dynamics, keep=cell.keep, seed=cell.seed)
-    run = trained(cell, data, scene.given, subset, workspace)
+    run = train_on_subset(cell, data, scene.given, subset, workspace)
     right = _right(run.model, data, workspace)
     kept = subset.indices
     return {
@@ -122,7 +122,7 @@ def _judged(
         **balance(scene.given[kept], scene.given, scene.groups[kept], scene.groups),
         "worst_class": _worst(right, data.test_y),
         "worst_subgroup": _worst(right, scene.test_groups),
-        **imputed(run),
+        **imputation_mark(run),
     }
 
 
@@ -137,8 +137,8 @@ def _right(model: Any, data: Loaded, workspace: Workspace) -> Mask:
     model.eval()
     with torch.inference_mode():
         (x,) = source.batches([np.arange(len(data.test_y))])
-        found: Mask = model(x).argmax(dim=1).cpu().numpy() == data.test_y
-    return found
+        result: Mask = model(x).argmax(dim=1).cpu().numpy() == data.test_y
+    return result
 
 
 def balance(kept: Labels, labels: Labels, groups_kept: Labels, groups: Labels) -> dict[str, float]:

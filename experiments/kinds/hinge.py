@@ -39,8 +39,8 @@ def margins(weights: Floats, x: Floats, sign: Floats) -> Floats:
     >>> margins(np.array([[2.0]]), np.array([[[1.0], [3.0]]]), np.array([[1.0, -1.0]])).tolist()
     [[2.0, -6.0]]
     """
-    found: Floats = sign * np.matmul(x, weights[:, :, None])[:, :, 0]
-    return found
+    result: Floats = sign * np.matmul(x, weights[:, :, None])[:, :, 0]
+    return result
 
 
 def losses(margin: Floats) -> Floats:
@@ -67,8 +67,8 @@ def gradient_norms(weights: Floats, x: Floats, sign: Floats) -> Floats:
     >>> gradient_norms(np.zeros((1, 2)), np.array([[[3.0, 4.0]]]), np.ones((1, 1))).tolist()
     [[10.0]]
     """
-    found: Floats = np.abs(slopes(margins(weights, x, sign))) * np.linalg.norm(x, axis=-1)
-    return found
+    result: Floats = np.abs(slopes(margins(weights, x, sign))) * np.linalg.norm(x, axis=-1)
+    return result
 
 
 def descend(x: Floats, sign: Floats, visits: Visits, *, recipe: HingeRecipe) -> Floats:

@@ -25,7 +25,7 @@ def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
     for finding in static_cell.findings(cells, workspace, more=_remembered):
         if finding.cell.target is not None:  # which static_cell has made sure of
             recipe = finding.cell.target.recipe
-            finding.found |= {"augmented": recipe.augment, "epochs": recipe.epochs}
+            finding.result |= {"augmented": recipe.augment, "epochs": recipe.epochs}
         yield finding
 
 
@@ -64,7 +64,7 @@ def _said(model: Any, data: Loaded) -> Labels:
     pieces = np.array_split(np.arange(len(data.y)), -(-len(data.y) // _AT_ONCE))
     model.eval()
     with torch.inference_mode():
-        found: Labels = np.concatenate(
+        result: Labels = np.concatenate(
             [model(x).argmax(dim=1).cpu().numpy() for x in source.batches(pieces)]
         )
-    return found
+    return result

@@ -23,7 +23,14 @@ from experiments.dris_internals import (
     rank_variance_of,
     rng_for,
 )
-from experiments.kinds.shared import Finding, clocked, corrupted_cell, prepared, target_of, timed
+from experiments.kinds.shared import (
+    Finding,
+    corrupt_cell,
+    prepare_group,
+    record_time,
+    target_of,
+    train_timed,
+)
 from experiments.rules import SAMPLERS, Sampler
 from experiments.scales import SCALES
 from experiments.spec import Cell
@@ -42,7 +49,7 @@ def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
     tests = drawn[: first.source.tests]
     for cell in cells:
         target, seconds = target_of(cell), dict(shared)
-        with timed(seconds, "scoring"):
+        with record_time(seconds, "scoring"):
             proxies = dynamics()
         plan, exponent = plan_of(SAMPLERS[cell.rule], proxies)
         train = partial(
@@ -65,8 +72,8 @@ def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
             device=workspace.device,
             store=workspace.store,
         )
-        run = clocked(seconds, train)
-        yield Finding(cell, found_in(run), seconds)
+        run = train_timed(seconds, train)
+        yield Finding(cell, summarize_run(run), seconds)
 
 
 def of_pruning(cell: Cell) -> bool:
@@ -83,16 +90,16 @@ def of_pruning(cell: Cell) -> bool:
 def _of_pruning(
     cells: Sequence[Cell], workspace: Workspace, seconds: dict[str, float]
 ) -> tuple[Loaded, NoisyLabels, Callable[[], Dynamics]]:
-    data, noisy, ensembles = prepared(cells, workspace, seconds)
+    data, noisy, ensembles = prepare_group(cells, workspace, seconds)
     return data, noisy, ensembles.plain
 
 
 def _redrawn(
     first: Cell, workspace: Workspace, seconds: dict[str, float]
 ) -> tuple[Loaded, NoisyLabels, Callable[[], Dynamics]]:
-    data = redrawn(first, workspace)
-    with timed(seconds, "attacker"):
-        noisy = corrupted_cell(first, data, workspace)
+    data = redraw(first, workspace)
+    with record_time(seconds, "attacker"):
+        noisy = corrupt_cell(first, data, workspace)
 
     @cache
     def dynamics() -> Dynamics:
@@ -114,7 +121,7 @@ def _redrawn(
     return data, noisy, dynamics
 
 
-def redrawn(cell: Cell, workspace: Workspace) -> Loaded:
+def redraw(cell: Cell, workspace: Workspace) -> Loaded:
     """The cell's examples, drawn anew for its seed, and every test example."""
     data = load(cell.source.name, data_dir=workspace.data_dir)
     order = rng_for(cell.seed, cell.source.name, "examples").permutation(len(data.train_y))
@@ -139,7 +146,7 @@ def plan_of(sampler: Sampler, proxies: Dynamics) -> tuple[str | Importance, floa
     return plan, None
 
 
-def found_in(run: TargetRun) -> dict[str, object]:
+def summarize_run(run: TargetRun) -> dict[str, object]:
     """What a record keeps of a target: where it ended, its course, how its draws concentrated.
 
     A run that broke ends at `broke`, with the accuracy of its last whole epoch; where there is

@@ -62,7 +62,7 @@ def pictures_of(paths: NDArray[np.str_], side: int, folder: Path) -> NDArray[np.
     return decode_images(paths, side)
 
 
-def seen_by(network: nn.Module, x: Any, *, device: str, store: Path) -> NDArray[np.float32]:
+def features_by(network: nn.Module, x: Any, *, device: str, store: Path) -> NDArray[np.float32]:
     """What a frozen network makes of pictures, kept; those of a file are told by their mark."""
     mark = x.mark if isinstance(x, Resized) else None
     return extract_features(network, x, batch_size=64, device=device, store=store, mark=mark)

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from dris import SCORES, Dynamics, keep_top, rank_variance
 from experiments.dris_internals import auroc, contamination, empirical_gap
-from experiments.kinds.shared import Finding, corrupted_cell, proxies_of, timed
+from experiments.kinds.shared import Finding, corrupt_cell, proxies_of, record_time
 from experiments.spec import Cell
-from experiments.workspace import Workspace, loaded
+from experiments.workspace import Workspace, load_examples
 
 RULES = ("random", "el2n", "consensus", "aum", "rank_variance")
 BINS = 40
@@ -20,9 +20,9 @@ def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
     """Gap and histograms for growing K, contamination of each rule's subset, of each ensemble."""
     for cell in cells:
         seconds: dict[str, float] = {}
-        data = loaded(cell.source, workspace)
-        noisy = corrupted_cell(cell, data, workspace)
-        with timed(seconds, "proxies"):
+        data = load_examples(cell.source, workspace)
+        noisy = corrupt_cell(cell, data, workspace)
+        with record_time(seconds, "proxies"):
             dynamics = proxies_of(cell, data, noisy.given, workspace, cell.ensemble.count)
         yield Finding(cell, measured(dynamics, noisy.flipped, cell.keep, cell.seed), seconds)
 

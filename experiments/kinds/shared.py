@@ -32,7 +32,7 @@ from experiments.dris_internals import (
 )
 from experiments.rules import ensemble_of, rule_of
 from experiments.spec import CLEAN, Cell, Noise, Target
-from experiments.workspace import Loaded, Workspace, loaded
+from experiments.workspace import Loaded, Workspace, load_examples
 
 Labels = NDArray[np.int64]
 
@@ -42,7 +42,7 @@ class Finding:
     """What a cell came to, and the seconds it took, which no result depends on."""
 
     cell: Cell
-    found: dict[str, Any]
+    result: dict[str, Any]
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -50,7 +50,7 @@ Findings = Callable[[Sequence[Cell], Workspace], Iterator[Finding]]
 
 
 @contextmanager
-def timed(seconds: dict[str, float], what: str) -> Iterator[None]:
+def record_time(seconds: dict[str, float], what: str) -> Iterator[None]:
     """Write down how long something took, on the clock and of this process's CPU.
 
     Where a GPU computes, both clocks wait for it, and the second is its time: what the host's
@@ -67,13 +67,13 @@ def timed(seconds: dict[str, float], what: str) -> Iterator[None]:
     seconds[f"{what} cpu"] = round(took if waits is not _nothing else time.process_time() - cpu, 2)
 
 
-def clocked(seconds: dict[str, float], train: Callable[[], TargetRun]) -> TargetRun:
+def train_timed(seconds: dict[str, float], train: Callable[[], TargetRun]) -> TargetRun:
     """A target trained on the clock, unless it goes on from epochs of a run that was killed.
 
     Then nothing knows how long it took, and no clock is better than a part of it.
     """
     mine: dict[str, float] = {}
-    with timed(mine, "target"):
+    with record_time(mine, "target"):
         run = train()
     if not run.resumed:
         seconds |= mine
@@ -114,7 +114,7 @@ def target_of(cell: Cell) -> Target:
 
 
 @contextmanager
-def kept_epochs(model: Any, cell: Cell, workspace: Workspace) -> Iterator[Path | None]:
+def epoch_folder(model: Any, cell: Cell, workspace: Workspace) -> Iterator[Path | None]:
     """Where a cell's target keeps its epochs until its record is written: killed, it goes on.
 
     One process at a time is there. None for a kind of model that keeps no epochs.
@@ -126,7 +126,7 @@ def kept_epochs(model: Any, cell: Cell, workspace: Workspace) -> Iterator[Path |
         yield folder
 
 
-def corrupted(
+def corrupt_labels(
     y: Labels,
     noise: Noise,
     *,
@@ -136,7 +136,7 @@ def corrupted(
 ) -> NoisyLabels:
     """The labels under a noise; one that aims asks for the norms that it hits the largest of.
 
-    >>> corrupted(np.array([0, 1, 0, 1]), Noise("uniform", 0.5), seed=0, classes=2).rate
+    >>> corrupt_labels(np.array([0, 1, 0, 1]), Noise("uniform", 0.5), seed=0, classes=2).rate
     0.5
     """
     if noise == CLEAN:
@@ -146,7 +146,7 @@ def corrupted(
     return flip_labels(y, noise.rate, kind="targeted", norms=norms(), seed=seed, classes=classes)
 
 
-def corrupted_cell(
+def corrupt_cell(
     cell: Cell,
     data: Loaded,
     workspace: Workspace,
@@ -171,7 +171,7 @@ def corrupted_cell(
         )
 
     aims = norms if cell.noise.kind == "targeted" else None
-    return corrupted(data.y, cell.noise, seed=cell.seed, classes=data.classes, norms=aims)
+    return corrupt_labels(data.y, cell.noise, seed=cell.seed, classes=data.classes, norms=aims)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,14 +262,14 @@ def proxies_of(
     )
 
 
-def prepared(
+def prepare_group(
     cells: Sequence[Cell], workspace: Workspace, seconds: dict[str, float]
 ) -> tuple[Loaded, NoisyLabels, Ensembles]:
     """The data, noisy labels and ensembles that a group of cells shares."""
     first = cells[0]
-    data = loaded(first.source, workspace)
-    with timed(seconds, "attacker"):
-        noisy = corrupted_cell(first, data, workspace)
+    data = load_examples(first.source, workspace)
+    with record_time(seconds, "attacker"):
+        noisy = corrupt_cell(first, data, workspace)
 
     def train(labels: Labels, count: int, folds: int | None) -> Dynamics:
         return proxies_of(first, data, labels, workspace, count, folds)

@@ -12,12 +12,12 @@ from dris import train_target
 from experiments.dris_internals import NoisyLabels, NothingPassesError, Subset, TargetRun
 from experiments.kinds.shared import (
     Finding,
-    clocked,
-    kept_epochs,
+    epoch_folder,
     model_of,
-    prepared,
+    prepare_group,
+    record_time,
     target_of,
-    timed,
+    train_timed,
 )
 from experiments.spec import Cell
 from experiments.workspace import Loaded, Workspace
@@ -31,35 +31,35 @@ def findings(
 ) -> Iterator[Finding]:
     """Accuracy, contamination and size of every cell of one group."""
     shared: dict[str, float] = {}
-    data, noisy, ensembles = prepared(cells, workspace, shared)
+    data, noisy, ensembles = prepare_group(cells, workspace, shared)
     for cell in cells:
         seconds = dict(shared)
         try:
-            with timed(seconds, "scoring"):
+            with record_time(seconds, "scoring"):
                 subset = ensembles.subset(cell.rule, cell.keep, cell.seed)
         except NothingPassesError:
-            yield Finding(cell, guessed(data, noisy), seconds)
+            yield Finding(cell, majority_result(data, noisy), seconds)
             continue
-        with kept_epochs(model_of(target_of(cell).model), cell, workspace) as epochs:
-            train = partial(trained, cell, data, noisy.given, subset, workspace, epochs)
-            run = clocked(seconds, train)
+        with epoch_folder(model_of(target_of(cell).model), cell, workspace) as epochs:
+            train = partial(train_on_subset, cell, data, noisy.given, subset, workspace, epochs)
+            run = train_timed(seconds, train)
             kept = subset.indices
-            found: dict[str, Any] = {
+            result: dict[str, Any] = {
                 "accuracy": float(run.accuracy or 0.0),
                 "contamination": float(noisy.flipped[kept].mean()),
                 "size": len(kept),
                 "smallest_class": int(np.bincount(noisy.given[kept], minlength=data.classes).min()),
-                **imputed(run),
+                **imputation_mark(run),
             }
             if "passed" in subset.parameters:
-                found |= {name: subset.parameters.get(name, 0) for name in ("passed", "short")}
+                result |= {name: subset.parameters.get(name, 0) for name in ("passed", "short")}
             if more is not None:
-                with timed(seconds, "memory"):
-                    found |= more(run, data, noisy, subset)
-            yield Finding(cell, found, seconds)  # its record is written when this goes on
+                with record_time(seconds, "memory"):
+                    result |= more(run, data, noisy, subset)
+            yield Finding(cell, result, seconds)  # its record is written when this goes on
 
 
-def trained(
+def train_on_subset(
     cell: Cell,
     data: Loaded,
     given: NDArray[np.int64],
@@ -87,12 +87,12 @@ def trained(
     )
 
 
-def imputed(run: TargetRun) -> dict[str, Any]:
+def imputation_mark(run: TargetRun) -> dict[str, Any]:
     """Nothing, or the word that keeps claims from reading the accuracy of a target that broke."""
     return {"imputed": True} if run.imputed else {}
 
 
-def guessed(data: Loaded, noisy: NoisyLabels) -> dict[str, Any]:
+def majority_result(data: Loaded, noisy: NoisyLabels) -> dict[str, Any]:
     """What a rule that keeps nothing comes to: the commonest class, which no claim reads."""
     common = np.bincount(noisy.given, minlength=data.classes).argmax()
     return {

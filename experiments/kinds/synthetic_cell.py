@@ -25,7 +25,7 @@ from experiments.kinds.hinge import (
     margins,
     together,
 )
-from experiments.kinds.shared import Finding, corrupted, timed
+from experiments.kinds.shared import Finding, corrupt_labels, record_time
 from experiments.spec import CLEAN, Cell, Noise
 from experiments.workspace import Workspace
 
@@ -66,27 +66,27 @@ def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
             raise ValueError("a synthetic cell needs a target and sizes")
         seconds: dict[str, float] = {}
         target = hinge_recipe(cell.target.recipe)
-        with timed(seconds, "attacker"):
+        with record_time(seconds, "attacker"):
             runs, attacker = make_runs(cell.source.examples, cell.seed, target)
-        with timed(seconds, "scoring"):
+        with record_time(seconds, "scoring"):
             proxies = proxy_losses(
                 runs, cell.ensemble.count, hinge_recipe(cell.ensemble.recipe, halt=True)
             )
         others = sgd_losses(runs, cell.ensemble.count, cell.ensemble.recipe.scored)
         rows = methods(runs, proxies, others, cell.keep)
-        with timed(seconds, "target"):
+        with record_time(seconds, "target"):
             weights = train(runs, list(rows.values()), target)
         test = hyperplane_mixture(cell.source.tests, seed=cell.seed, split="test")
         right = (np.einsum("nf,mcf->mcn", test.x, weights) > 0) == (test.y == 1)
         reached = right.mean(axis=2)
-        found = {
+        result = {
             "accuracy": {
                 method: {str(c): float(reached[m, j]) for j, c in enumerate(COLUMNS)}
                 for m, method in enumerate(rows)
             },
             "disagreement": disagreement(runs, proxies, others, attacker, cell.keep),
         }
-        yield Finding(cell, found, seconds)
+        yield Finding(cell, result, seconds)
 
 
 def hinge_recipe(recipe: Recipe, *, halt: bool = False) -> HingeRecipe:
@@ -113,7 +113,7 @@ def make_runs(examples: int, seed: int, recipe: HingeRecipe) -> tuple[Runs, Floa
         "least squares": lambda: least_squares_norms(x, sign),
     }
     noisy = tuple(
-        corrupted(made.y, column, seed=seed, classes=2, norms=aims.get(column.kind))
+        corrupt_labels(made.y, column, seed=seed, classes=2, norms=aims.get(column.kind))
         for column in COLUMNS
     )
     runs = Runs(
@@ -133,23 +133,23 @@ def least_squares_norms(x: Floats, sign: Floats) -> Floats:
     [0.0, 0.0]
     """
     weights = np.linalg.lstsq(x, sign, rcond=None)[0]
-    found: Floats = (np.abs(sign - x @ weights) * np.linalg.norm(x, axis=1)).astype(np.float64)
-    return found
+    result: Floats = (np.abs(sign - x @ weights) * np.linalg.norm(x, axis=1)).astype(np.float64)
+    return result
 
 
 def sgd_losses(runs: Runs, count: int, epochs: int) -> Floats:
     """(proxy, column, example) losses of scikit-learn's SGD with its own settings, unclamped."""
     from sklearn.linear_model import SGDClassifier
 
-    found = np.empty((count, *runs.sign.shape))
+    result = np.empty((count, *runs.sign.shape))
     for k in range(count):
         for r, seed in enumerate(runs.streams("sgd", k)):
             model = SGDClassifier(
                 loss="squared_hinge", max_iter=epochs, tol=None, random_state=seed % 2**32
             )
             model.fit(runs.x[r], runs.sign[r])
-            found[k, r] = losses(runs.sign[r] * model.decision_function(runs.x[r]))
-    return found
+            result[k, r] = losses(runs.sign[r] * model.decision_function(runs.x[r]))
+    return result
 
 
 def proxy_losses(runs: Runs, count: int, recipe: HingeRecipe) -> Floats:
@@ -211,7 +211,7 @@ def disagreement(
     runs: Runs, proxies: Floats, others: Floats, attacker: Floats, keep: float
 ) -> dict[str, dict[str, float]]:
     """By noisy column: what was flipped, rank variance of clean and corrupted, both quarters."""
-    found = {}
+    result = {}
     for r, column in enumerate(COLUMNS):
         bad = runs.noisy[r].flipped
         if not bad.any():
@@ -223,7 +223,7 @@ def disagreement(
             keep_top(score, fraction=keep, seed=runs.seed).indices
             for score in (variance, by_loss, rank_variance(others[:, r]))
         )
-        found[str(column)] = {
+        result[str(column)] = {
             "corrupted in the data": float(bad.mean()),
             "rare among the corrupted": float(runs.rare[bad].mean()),
             "attacker wrong among the corrupted": float(wrong[bad].mean()),
@@ -233,4 +233,4 @@ def disagreement(
             "rank variance, clean": float(variance[~bad].mean()),
             "rank variance, corrupted": float(variance[bad].mean()),
         }
-    return found
+    return result

@@ -20,10 +20,10 @@ from experiments.dris_internals import (
     trainer_of,
 )
 from experiments.kinds.ensemble_cell import radii
-from experiments.kinds.shared import Finding, corrupted_cell, proxies_of, timed
+from experiments.kinds.shared import Finding, corrupt_cell, proxies_of, record_time
 from experiments.kinds.theorem_formulas import aum_auroc, magnitude_mass
 from experiments.spec import Cell
-from experiments.workspace import Loaded, Workspace, loaded
+from experiments.workspace import Loaded, Workspace, load_examples
 
 Mask = NDArray[np.bool_]
 Numbers = dict[str, float | None]
@@ -41,23 +41,23 @@ def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
     """The three theorems on every cell of one group, which is one ensemble."""
     for cell in cells:
         seconds: dict[str, float] = {}
-        data = loaded(cell.source, workspace)
+        data = load_examples(cell.source, workspace)
         if all(trainer_of(m).trains_together for m in cell.ensemble.models):
             data = flat(data)
-        with timed(seconds, "attacker"):
-            noisy = corrupted_cell(cell, data, workspace)
-        with timed(seconds, "proxies"):
+        with record_time(seconds, "attacker"):
+            noisy = corrupt_cell(cell, data, workspace)
+        with record_time(seconds, "proxies"):
             dynamics = proxies_of(cell, data, noisy.given, workspace, cell.ensemble.count)
         bad = noisy.flipped
-        with timed(seconds, "measuring"):
+        with record_time(seconds, "measuring"):
             right = [made["test_accuracy"] for made in dynamics.provenance["proxies"]]
-            found = {
+            result = {
                 "test_accuracy": float(np.mean(right)),
                 "separation": separation(dynamics, bad, cell.keep, cell.seed),
                 "mass": {rule: masses(SCORES[rule](dynamics), bad) for rule in MAGNITUDES},
                 "aum": aum_bound(dynamics, bad, cell.seed),
             }
-        yield Finding(cell, found, seconds)
+        yield Finding(cell, result, seconds)
 
 
 def flat(data: Loaded) -> Loaded:
@@ -81,14 +81,14 @@ def separation(
     dynamics: Dynamics, bad: Mask, keep: float, seed: int
 ) -> dict[str, dict[str, list[float | None]]]:
     """Theorem 1's numbers by K, one of each for every disjoint ensemble, sixteen at most."""
-    found: dict[str, dict[str, list[float | None]]] = {}
+    result: dict[str, dict[str, list[float | None]]] = {}
     for k in sizes(dynamics.proxies):
         parts = [
             one_ensemble(dynamics.only(range(at * k, at * k + k)), bad, keep, seed)
             for at in range(min(_MOST, dynamics.proxies // k))
         ]
-        found[str(k)] = {name: [part[name] for part in parts] for name in parts[0]}
-    return found
+        result[str(k)] = {name: [part[name] for part in parts] for name in parts[0]}
+    return result
 
 
 def one_ensemble(dynamics: Dynamics, bad: Mask, keep: float, seed: int) -> Numbers:
@@ -110,7 +110,7 @@ def one_ensemble(dynamics: Dynamics, bad: Mask, keep: float, seed: int) -> Numbe
     bulk = len(corrupted) - part_of(TRIM, len(corrupted), "trim")
     bulk_measured = float(corrupted[:bulk].max())
     paper, tight = radii(dynamics.examples, k)
-    found: Numbers = {
+    result: Numbers = {
         "bulk_measured": bulk_measured,
         "bulk_counted": ((bulk - 1) / len(bad)) ** 2 / 4,
         "corrupted_most": float(corrupted[-1]),
@@ -126,13 +126,13 @@ def one_ensemble(dynamics: Dynamics, bad: Mask, keep: float, seed: int) -> Numbe
         "boundary_least": float(disputed.min()),
         "wide": float(np.median(unbiased[boundary_set(dynamics, bad, share=WIDE)])),
     }
-    ceiling = found["bulk"]
+    ceiling = result["bulk"]
     gaps = {
         f"delta_{name}": None if ceiling is None else shrunk * (level - ceiling)
         for name, level in levels.items()
     }
     measured = shrunk * (levels["boundary"] - bulk_measured)
-    return {**found, **levels, **gaps, "delta_measured": measured}
+    return {**result, **levels, **gaps, "delta_measured": measured}
 
 
 def _assumed(dynamics: Dynamics, bad: Mask, keep: float) -> Numbers:
@@ -153,14 +153,14 @@ def _assumed(dynamics: Dynamics, bad: Mask, keep: float) -> Numbers:
 
 def masses(score: NDArray[np.float64], bad: Mask) -> dict[str, float]:
     """Theorem 2 on one magnitude score: the corrupted share of the draws and its floors."""
-    found = magnitude_mass(score, bad)
+    result = magnitude_mass(score, bad)
     return {
-        "epsilon": found.epsilon,
-        "mass": found.mass,
-        "mass_floor": found.mass_floor,
-        "ratio": found.ratio,
-        "ratio_floor": found.ratio_floor,
-        "alignment": found.alignment,
+        "epsilon": result.epsilon,
+        "mass": result.mass,
+        "mass_floor": result.mass_floor,
+        "ratio": result.ratio,
+        "ratio_floor": result.ratio_floor,
+        "alignment": result.alignment,
     }
 
 
@@ -178,7 +178,7 @@ def aum_bound(dynamics: Dynamics, bad: Mask, seed: int) -> dict[str, float]:
     pairs = (rng.choice(np.flatnonzero(part), _PAIRS) for part in (~bad, bad))
     clean, wrong = (values[:, at] - mean[at] for at in pairs)
     noise = clean - wrong
-    found: dict[str, float] = {
+    result: dict[str, float] = {
         "auroc": float(np.mean([auroc(value, ~bad) for value in values])),
         "gap": gap,
         "spread": max(float(mean[part].std()) for part in (bad, ~bad)),
@@ -188,6 +188,6 @@ def aum_bound(dynamics: Dynamics, bad: Mask, seed: int) -> dict[str, float]:
     half = max(float(np.ptp(mean[part])) / 2 for part in (bad, ~bad))
     moves = float(np.ptp(noise, axis=0).max()) / 2
     if gap <= 0:  # the theorem speaks of a positive gap only
-        return {**found, "guess": 0.0, "bound": 0.0}
-    guess = aum_auroc(gap, found["spread"], found["trajectory"])
-    return {**found, "guess": guess, "bound": aum_auroc(gap, half, moves)}
+        return {**result, "guess": 0.0, "bound": 0.0}
+    guess = aum_auroc(gap, result["spread"], result["trajectory"])
+    return {**result, "guess": guess, "bound": aum_auroc(gap, half, moves)}

@@ -10,14 +10,14 @@ from experiments.dris_internals import (
     widest,
     without_canaries,
 )
-from experiments.kinds.shared import Finding, prepared
+from experiments.kinds.shared import Finding, prepare_group
 from experiments.spec import Cell
 from experiments.workspace import Workspace
 
 
 def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
     """Regime, rule, limits, and the shares of wrong labels that they speak of."""
-    _, noisy, ensembles = prepared(cells, workspace, {})
+    _, noisy, ensembles = prepare_group(cells, workspace, {})
     for cell in cells:
         dynamics, kinds = ensembles.planted(), (ensembles.canaries,)
         assessment = assess(dynamics)

@@ -103,10 +103,10 @@ class FrozenTrunk(nn.Module):
         return logits
 
 
-def fine_tuned(name: str, input_shape: tuple[int, ...], classes: int) -> FrozenTrunk:
+def build_fine_tuned(name: str, input_shape: tuple[int, ...], classes: int) -> FrozenTrunk:
     """The whole network NAME, "package.module:function", trained from its last block on.
 
-    >>> network = fine_tuned("experiments.networks.backbones:random", (3, 8, 8), 10)
+    >>> network = build_fine_tuned("experiments.networks.backbones:random", (3, 8, 8), 10)
     >>> network(torch.zeros(2, 3, 8, 8)).shape, network.train().trunk.training
     (torch.Size([2, 10]), False)
     """

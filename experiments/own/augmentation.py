@@ -77,14 +77,14 @@ def settings(scale: Scale) -> list[Setting]:
 def cells(scale: Scale) -> list[Cell]:
     """Static pruning's targets, then the others, the short ones of a seed first."""
     setup = scale.setups[0]
-    found = []
+    result = []
     for seed in range(scale.seeds):
-        found += [static(setup, ATTACK, rule, seed) for rule in RULES]
+        result += [static(setup, ATTACK, rule, seed) for rule in RULES]
         for setting in settings(scale):
             place = setting.of(setup)
             rules = LONGER if setting.times > 1 or place == setup else RULES
-            found += [replace(static(place, ATTACK, rule, seed), kind="memory") for rule in rules]
-    return found
+            result += [replace(static(place, ATTACK, rule, seed), kind="memory") for rule in rules]
+    return result
 
 
 def reached(records: Records, what: str, rule: str, setting: Setting) -> dict[int, float]:
@@ -93,17 +93,17 @@ def reached(records: Records, what: str, rule: str, setting: Setting) -> dict[in
         row
         for kind in ("memory", "static")  # of two that trained alike the table shows pruning's
         for row in records.where(kind=kind, rule=rule, keep=KEEP)
-        if _setting(records, row) == setting and counts(row["found"])
+        if _setting(records, row) == setting and counts(row["result"])
     ]
-    found = {row["seed"]: row["found"].get(what) for row in rows if what in row["found"]}
-    return {seed: value for seed, value in sorted(found.items()) if value is not None}
+    result = {row["seed"]: row["result"].get(what) for row in rows if what in row["result"]}
+    return {seed: value for seed, value in sorted(result.items()) if value is not None}
 
 
 def _setting(records: Records, row: Row) -> Setting:
     own = SCALES[records.scale].setups[0].target.recipe
     if row["kind"] == "static":
         return Setting(own.augment)
-    return Setting(row["found"]["augmented"], row["found"]["epochs"] // own.epochs)
+    return Setting(row["result"]["augmented"], row["result"]["epochs"] // own.epochs)
 
 
 def tables(records: Records) -> Sequence[Table]:
@@ -151,7 +151,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
 
 def claims(records: Records) -> Sequence[Claim]:
     """Where memorising begins, what it costs Random, and the order of the rules beside it."""
-    found = []
+    result = []
     without, short, *longer = settings(SCALES[records.scale])
     for data in data_of(records):
 
@@ -161,22 +161,22 @@ def claims(records: Records) -> Sequence[Claim]:
         text = f"ours: {data}: Random's target learns more wrong labels by heart"
         for more, less in ((without, short), *((setting, short) for setting in longer)):
             pair = [of("by_heart", "random", setting) for setting in (more, less)]
-            found.append(above(f"{text} {more} than {less}", *pair))
+            result.append(above(f"{text} {more} than {less}", *pair))
         for setting in (without, short, *longer):
             learned = of("by_heart", "random", setting)
             text = f"ours: {data}, {setting}: Random's target learns most wrong labels by heart"
-            found.append(above(text, learned, constant(0.5, learned)))
+            result.append(above(text, learned, constant(0.5, learned)))
         pair = [of("accuracy", "random", setting) for setting in (short, without)]
-        found.append(above(f"ours: {data}: Random reaches more with augmentation", *pair))
+        result.append(above(f"ours: {data}: Random reaches more with augmentation", *pair))
         column = {rule: v[-1][0] for rule, v in PRUNING.get(data, PRUNING["cifar10"]).items()}
         for setting in (short, *longer):
             rules = RULES if setting == short else LONGER
             mine = {rule: value for rule, value in column.items() if rule in rules}
-            found += [
+            result += [
                 above(
                     f"ours: {data}, {setting}: {order}",
                     *(of("accuracy", rule, setting) for rule in pair),
                 )
                 for order, *pair in orderings(mine)
             ]
-    return found
+    return result

@@ -23,7 +23,7 @@ from experiments.dris_internals import CHOOSERS, RECOMMENDED, Recipe
 from experiments.records import Records, counts
 from experiments.results.claims import BySeed, Claim, above
 from experiments.results.curves import Panel, curve_panels
-from experiments.results.figures import PALETTE, both
+from experiments.results.figures import PALETTE, save_png_and_svg
 from experiments.results.statistics import compare, mean_std
 from experiments.results.table import Table
 from experiments.rules import PEERS, gate, title_of, titles_of
@@ -169,8 +169,8 @@ class Study:
 
     def by_seed(self, rule: str, column: Column, what: str = "accuracy") -> BySeed:
         """A rule's numbers in a column that support a claim; empty where it was not run."""
-        found = self.rows.get((rule, str(column.noise), column.keep), {})
-        return {seed: found[seed][what] for seed in sorted(found) if counts(found[seed])}
+        result = self.rows.get((rule, str(column.noise), column.keep), {})
+        return {seed: result[seed][what] for seed in sorted(result) if counts(result[seed])}
 
     def mean(self, rule: str, column: Column) -> float:
         """A rule's mean accuracy in a column, −1 where it was not run."""
@@ -188,16 +188,16 @@ class Study:
 
 def studies(records: Records) -> list[Study]:
     """The data sets that the records hold."""
-    found = []
+    result = []
     for setup in SETUPS["paper"] if records.scale != "smoke" else SETUPS["smoke"]:
         rows: dict[tuple[str, str, float], dict[int, Mapping[str, Any]]] = {}
         like = {"data": setup.source.name, "examples": setup.source.examples}
         for row in records.where(**like, proxies=str(setup.ensemble)):
             place = rows.setdefault((row["rule"], row["noise"], row["keep"]), {})
-            place[row["seed"]] = row["found"]
+            place[row["seed"]] = row["result"]
         if rows:
-            found.append(Study(setup.title, rows))
-    return found
+            result.append(Study(setup.title, rows))
+    return result
 
 
 def tables(records: Records) -> Sequence[Table]:
@@ -214,21 +214,21 @@ def tables(records: Records) -> Sequence[Table]:
     }
     dirt = [Column(noise, 0.25) for noise in (*TABLE[1:], *HARD)]
     held = studies(records)
-    found = [_behind(held, rules)]
-    found += [
+    result = [_behind(held, rules)]
+    result += [
         _against(held, rule, list(rules))
         for rule in titles_of((RECOMMENDED, "gated", "gated_filled"))
     ]
     for s in held:
         for title, columns in {**by_keep, **by_rate}.items():
-            found.append(_table(s, f"{s.title}, {title}: test accuracy (%)", columns, rules))
+            result.append(_table(s, f"{s.title}, {title}: test accuracy (%)", columns, rules))
         title = f"{s.title}: corrupt in the subset (%), keep fraction 0.25"
-        found.append(replace(_table(s, title, dirt, rules, "contamination"), best="smallest"))
+        result.append(replace(_table(s, title, dirt, rules, "contamination"), best="smallest"))
         for keep in KEEPS[:2]:
             columns = [Column(noise, keep) for noise in (*TABLE, *HARD)]
             title = f"{s.title}, keep fraction {keep:g}: other gates with one chooser (%)"
-            found.append(_table(s, title, columns, variants))
-    return [table for table in found if table.rows]
+            result.append(_table(s, title, columns, variants))
+    return [table for table in result if table.rows]
 
 
 def _table(
@@ -243,14 +243,14 @@ def _table(
         for rule, name in rules.items()
         for column in columns
     }
-    held = [pair for pair, found in values.items() if found]
+    held = [pair for pair, result in values.items() if result]
     rows, heads = (list(dict.fromkeys(pair[at] for pair in held)) for at in (0, 1))
     return Table(title, rows, heads, values, digits=1)
 
 
-def _behind(found: Sequence[Study], rules: Mapping[str, str]) -> Table:
+def _behind(result: Sequence[Study], rules: Mapping[str, str]) -> Table:
     """Each rule that ran everywhere: how far behind the best of a column, and how often ahead."""
-    places = [(s, c) for s in found for c in COLUMNS if s.rival(c)]
+    places = [(s, c) for s in result for c in COLUMNS if s.rival(c)]
     means = {rule: [s.mean(rule, c) for s, c in places] for rule in rules}
     means = {rule: values for rule, values in means.items() if places and min(values) >= 0}
     best = [max(values) for values in zip(*means.values(), strict=True)]
@@ -264,13 +264,13 @@ def _behind(found: Sequence[Study], rules: Mapping[str, str]) -> Table:
     return _numbers(title, ("mean", "worst", "columns above DR-IS and AUM"), rows, 1)
 
 
-def _against(found: Sequence[Study], rule: str, rules: Sequence[str]) -> Table:
+def _against(result: Sequence[Study], rule: str, rules: Sequence[str]) -> Table:
     """In how many columns a rule is above the better of DR-IS and AUM; in how many any leads it."""
     heads = (
         *("columns", "higher", "decided above", "undecided", "decided below"),
         *("behind any rule", "behind one without a gate", "runs, of 100, in which too few pass"),
     )
-    rows = {s.title: _counted(s, rule, rules) for s in found if s.columns(rule)}
+    rows = {s.title: _counted(s, rule, rules) for s in result if s.columns(rule)}
     title = f"{title_of(rule)} against the better of DR-IS and AUM, in how many columns"
     return _numbers(title, heads, rows, 0)
 
@@ -294,8 +294,8 @@ def _counted(s: Study, rule: str, rules: Sequence[str]) -> list[float]:
         sum(max(s.mean(other, c) for other in others) >= s.mean(rule, c) + 0.0005 for c in columns)
         for others in (rules, UNGATED)
     ]
-    runs = [found for (r, _, _), seeds in s.rows.items() if r == rule for found in seeds.values()]
-    short = 100 * sum(bool(found.get("short")) for found in runs) / len(runs)
+    runs = [result for (r, _, _), seeds in s.rows.items() if r == rule for result in seeds.values()]
+    short = 100 * sum(bool(result.get("short")) for result in runs) / len(runs)
     return [float(n) for n in (len(gaps), sum(g > 0 for g, _ in gaps), *decided, *led, short)]
 
 
@@ -303,14 +303,14 @@ def _gap(s: Study, rule: str, column: Column) -> tuple[float, str]:
     """Points above the better rival over the seeds of both, and how sure that is."""
     ours, theirs = s.by_seed(rule, column), s.rival(column)
     seeds = [seed for seed in ours if seed in theirs]
-    found = compare([ours[seed] for seed in seeds], [theirs[seed] for seed in seeds])
-    return 100 * found.difference, found.outcome
+    result = compare([ours[seed] for seed in seeds], [theirs[seed] for seed in seeds])
+    return 100 * result.difference, result.outcome
 
 
 def figures(records: Records, folder: Path) -> Sequence[Path]:
     """The default less its rivals in every column; accuracy over noise, and over what is kept."""
-    found = studies(records)
-    if not found:
+    result = studies(records)
+    if not result:
         return []
     named = titles_of(("random", "el2n", "aum", "rank_variance", "gated", RECOMMENDED))
     calm = {rule: title for rule, title in named.items() if rule != "el2n"}
@@ -335,33 +335,33 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
             named,
             {100 * n.rate: Column(n, 0.25) for n in (CLEAN, *(n for n in SWEEP if n.kind == kind))},
         )
-        for s in found
+        for s in result
         for kind in ("uniform", "targeted")
     ]
     # EL2N collapses under noise and would flatten the others.
     kept = [
         panel(s, str(n), "keep fraction α", calm, {keep: Column(n, keep) for keep in KEEPS})
-        for s in found
+        for s in result
         for n in TABLE
     ]
     return [
-        _differences(found, _default(records), folder / "beyond-difference.png"),
+        _differences(result, _default(records), folder / "beyond-difference.png"),
         curve_panels(rates, folder / "beyond-rates.png", wide=4),
         curve_panels(kept, folder / "beyond-keeps.png", wide=4),
     ]
 
 
-def _differences(found: Sequence[Study], rule: str, path: Path) -> Path:
+def _differences(result: Sequence[Study], rule: str, path: Path) -> Path:
     """A bar per column and data set: the rule's points above the better of DR-IS and AUM."""
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
     looks = {"above": PALETTE[0], "undecided": "#999999", "below": PALETTE[1]}
     place = {column: len(COLUMNS) - 1 - i for i, column in enumerate(COLUMNS)}
-    size = (3.4 * len(found), 0.27 * len(place) + 1.2)
+    size = (3.4 * len(result), 0.27 * len(place) + 1.2)
     figure = Figure(figsize=size, layout="constrained", dpi=90)
-    panels = figure.subplots(1, len(found), squeeze=False, sharey=True)[0]
-    for axes, s in zip(panels, found, strict=True):
+    panels = figure.subplots(1, len(result), squeeze=False, sharey=True)[0]
+    for axes, s in zip(panels, result, strict=True):
         for column in s.columns(rule):
             gap, outcome = _gap(s, rule, column)
             axes.barh(place[column], gap, color=looks[outcome])
@@ -370,7 +370,7 @@ def _differences(found: Sequence[Study], rule: str, path: Path) -> Path:
         axes.set(title=s.title, xlabel="points above the better one")
     handles = [Patch(color=colour, label=name) for name, colour in looks.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
-    return both(figure, path)
+    return save_png_and_svg(figure, path)
 
 
 def _default(records: Records) -> str:

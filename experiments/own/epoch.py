@@ -14,12 +14,12 @@ than the others.
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.paper.breakdown import watched
+from experiments.paper.breakdown import ensemble_cell_of
 from experiments.paper.pruning import ATTACK, static
 from experiments.records import Records
 from experiments.results.claims import Claim, above
 from experiments.results.curves import Panel, curve_panels
-from experiments.results.reading import measured
+from experiments.results.reading import ensemble_values
 from experiments.results.table import Table
 from experiments.rules import scored_at, title_of, titles_of
 from experiments.scales import SCALES, Scale
@@ -49,7 +49,7 @@ def cells(scale: Scale) -> list[Cell]:
         cell
         for seed in range(scale.seeds)
         for cell in [
-            watched(setup, ATTACK, seed),
+            ensemble_cell_of(setup, ATTACK, seed),
             *(static(setup, ATTACK, rule, seed) for rule in looks(scale).values()),
         ]
     ]
@@ -57,7 +57,9 @@ def cells(scale: Scale) -> list[Cell]:
 
 def dirt(records: Records, rule: str, epoch: int) -> dict[int, float]:
     """What is corrupt in a rule's subset when the proxies are looked at after an epoch."""
-    return measured(records, lambda found: found["by_epoch"][rule][found["epochs"].index(epoch)])
+    return ensemble_values(
+        records, lambda result: result["by_epoch"][rule][result["epochs"].index(epoch)]
+    )
 
 
 def tables(records: Records) -> Sequence[Table]:
@@ -94,7 +96,7 @@ def tables(records: Records) -> Sequence[Table]:
 def figures(records: Records, folder: Path) -> Sequence[Path]:
     """Contamination at every epoch, and accuracy where targets were trained."""
     watched_rows = records.where(kind="ensemble")
-    epochs = watched_rows[0]["found"]["epochs"] if watched_rows else []
+    epochs = watched_rows[0]["result"]["epochs"] if watched_rows else []
     panels = [
         Panel(
             "contamination",
@@ -128,13 +130,13 @@ def claims(records: Records) -> Sequence[Claim]:
     scale = SCALES[records.scale]
     half = scale.setups[0].ensemble.recipe.scored
     tried = looks(scale)
-    found = []
+    result = []
     for epoch, rule in tried.items():
         if epoch != half:
             text = f"ours: s = {half} keeps less corruption than s = {epoch}"
             here, there = (dirt(records, "rank_variance", e) for e in (half, epoch))
-            found.append(above(text, there, here))
+            result.append(above(text, there, here))
             text = f"ours: DR-IS reaches more at s = {half} than at s = {epoch}"
             pair = [records.by_seed("accuracy", rule=r) for r in (tried[half], rule)]
-            found.append(above(text, *pair))
-    return found
+            result.append(above(text, *pair))
+    return result

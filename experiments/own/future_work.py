@@ -87,22 +87,22 @@ def cells(scale: Scale) -> list[Cell]:
 def at(records: Records, data: str, noise: Noise, rule: str, what: str) -> dict[int, float]:
     """One number of a rule's subset, by seed, of targets that support a claim."""
     rows = records.where(data=data, noise=noise)
-    found = {row["seed"]: row["found"]["rules"][rule] for row in rows}
-    return {seed: mine[what] for seed, mine in found.items() if counts(mine)}
+    result = {row["seed"]: row["result"]["rules"][rule] for row in rows}
+    return {seed: mine[what] for seed, mine in result.items() if counts(mine)}
 
 
 def looked(records: Records, data: str, noise: Noise, what: str) -> dict[int, float]:
     """One number of the sweep of epochs, by seed."""
     rows = records.where(data=data, noise=noise)
-    return {row["seed"]: row["found"]["epochs"][what] for row in rows}
+    return {row["seed"]: row["result"]["epochs"][what] for row in rows}
 
 
 def tables(records: Records) -> Sequence[Table]:
     """Accuracies and balance by rule and noise, then the scoring epoch."""
-    found = []
+    result = []
     for data in data_of(records):
         for group, percent, digits in ((SHOWN, True, 1), (EVEN, False, 3)):
-            found += [
+            result += [
                 Table(
                     f"{data}: {title}",
                     [title_of(rule) for rule in RULES],
@@ -126,7 +126,7 @@ def tables(records: Records) -> Sequence[Table]:
             "at_half": "touched at half of the epochs",
             "best": "touched at the best epoch, by the truth",
         }
-        found.append(
+        result.append(
             Table(
                 f"{data}: the scoring epoch",
                 list(looks.values()),
@@ -141,7 +141,7 @@ def tables(records: Records) -> Sequence[Table]:
                 digits=3,
             )
         )
-    return found
+    return result
 
 
 def figures(records: Records, folder: Path) -> Sequence[Path]:
@@ -150,7 +150,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
     for data in data_of(records):
         curves = {}
         for noise in NOISES[1:]:
-            rows = [row["found"]["epochs"] for row in records.where(data=data, noise=noise)]
+            rows = [row["result"]["epochs"] for row in records.where(data=data, noise=noise)]
             points: dict[float, list[float]] = {}
             for row in rows:
                 for epoch, value in zip(row["epochs"], row["contamination"], strict=True):
@@ -162,7 +162,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
 
 def claims(records: Records) -> Sequence[Claim]:
     """Ours, all of them."""
-    found = []
+    result = []
     for data in data_of(records):
 
         def of(
@@ -172,23 +172,23 @@ def claims(records: Records) -> Sequence[Claim]:
 
         for noise in (FEATURES, SHIFT):
             text = f"ours: {data}, {noise}: DR-IS keeps fewer disturbed inputs than Random"
-            found.append(above(text, of("random", noise), of("rank_variance", noise)))
+            result.append(above(text, of("random", noise), of("rank_variance", noise)))
             text = f"ours: {data}, {noise}: DR-IS reaches more than Random"
             pair = (of(rule, noise, "accuracy") for rule in ("rank_variance", "random"))
-            found.append(above(text, *pair))
+            result.append(above(text, *pair))
         for noise in (CLEAN, LABELS):
             text = f"ours: {data}, {noise}: DR-IS moves the balance of classes more than Random"
             pair = (of(rule, noise, "moved") for rule in ("rank_variance", "random"))
-            found.append(above(text, *pair))
+            result.append(above(text, *pair))
             text = f"ours: {data}, {noise}: DR-IS keeps more of the minority subgroups than Random"
             pair = (of(rule, noise, "minority") for rule in ("rank_variance", "random"))
-            found.append(above(text, *pair, unit=""))
+            result.append(above(text, *pair, unit=""))
             text = (
                 f"ours: {data}, {noise}: the worst class fares better with DR-IS than with Random"
             )
             pair = (of(rule, noise, "worst_class") for rule in ("rank_variance", "random"))
-            found.append(above(text, *pair))
-        found += [
+            result.append(above(text, *pair))
+        result += [
             within(
                 f"ours: {data}, {noise}: scored where the held-out loss is smallest, DR-IS keeps "
                 "as much of the noise as at half of the epochs, within 2 points",
@@ -198,4 +198,4 @@ def claims(records: Records) -> Sequence[Claim]:
             )
             for noise in NOISES[1:]
         ]
-    return found
+    return result

@@ -24,8 +24,8 @@ from experiments.kinds.theorems_cell import MAGNITUDES
 from experiments.paper.pruning import KEEP, data_of
 from experiments.records import Records
 from experiments.results.claims import Claim, above
-from experiments.results.figures import PALETTE, both
-from experiments.results.reading import Found, constant
+from experiments.results.figures import PALETTE, save_png_and_svg
+from experiments.results.reading import Result, constant
 from experiments.results.statistics import percentiles
 from experiments.results.table import Table
 from experiments.rules import title_of
@@ -120,25 +120,25 @@ def cells(scale: Scale) -> list[Cell]:
     ]
 
 
-def columns_of(records: Records) -> dict[str, list[Found]]:
+def columns_of(records: Records) -> dict[str, list[Result]]:
     """What was found by data and noise, as they were run; one of each seed."""
     rows = {
         f"{data}, {noise}": records.where(data=data, noise=noise)
         for data in data_of(records)
         for noise in NOISES
     }
-    return {name: [row["found"] for row in some] for name, some in rows.items() if some}
+    return {name: [row["result"] for row in some] for name, some in rows.items() if some}
 
 
-def by_size(found: Sequence[Found], name: str) -> dict[int, list[float]]:
+def by_size(result: Sequence[Result], name: str) -> dict[int, list[float]]:
     """One of Theorem 1's numbers by K, of all disjoint ensembles that could tell.
 
     >>> by_size([{"separation": {"4": {"tau": [None]}, "8": {"tau": [0.5, 0.3]}}}], "tau")
     {4: [], 8: [0.5, 0.3]}
     """
-    sizes = sorted({int(k) for one in found for k in one["separation"]})
+    sizes = sorted({int(k) for one in result for k in one["separation"]})
     return {
-        k: [v for one in found for v in one["separation"][str(k)][name] if v is not None]
+        k: [v for one in result for v in one["separation"][str(k)][name] if v is not None]
         for k in sizes
     }
 
@@ -148,7 +148,7 @@ def tables(records: Records) -> Sequence[Table]:
     columns = columns_of(records)
     if not columns:
         return []
-    first = [_first(at, found) for at, found in columns.items()]
+    first = [_first(at, result) for at, result in columns.items()]
     second = {
         f"{title_of(rule)}: {title}": _mass(rule, name)
         for rule in MAGNITUDES
@@ -173,8 +173,8 @@ def tables(records: Records) -> Sequence[Table]:
     ]
 
 
-def _first(at: str, found: Sequence[Found]) -> Table:
-    values = {name: by_size(found, name) for name in SHOWN}
+def _first(at: str, result: Sequence[Result]) -> Table:
+    values = {name: by_size(result, name) for name in SHOWN}
     sizes = list(values["boundary"])
     return Table(
         f"{at}: Theorem 1 by K",
@@ -189,16 +189,16 @@ def _first(at: str, found: Sequence[Found]) -> Table:
 
 
 def _by_column(
-    title: str, columns: dict[str, list[Found]], picks: dict[str, Callable[[Found], float]]
+    title: str, columns: dict[str, list[Result]], picks: dict[str, Callable[[Result], float]]
 ) -> Table:
     return Table(
         title,
         list(picks),
         list(columns),
         {
-            (row, at): [pick(one) for one in found]
+            (row, at): [pick(one) for one in result]
             for row, pick in picks.items()
-            for at, found in columns.items()
+            for at, result in columns.items()
         },
         best=None,
         percent=False,
@@ -206,16 +206,16 @@ def _by_column(
     )
 
 
-def _vacuous(columns: dict[str, list[Found]], bound: str) -> str:
+def _vacuous(columns: dict[str, list[Result]], bound: str) -> str:
     """An AUROC of one half is had for nothing."""
-    empty = sum(max(map(_aum(bound), found)) < 0.5 for found in columns.values())
+    empty = sum(max(map(_aum(bound), result)) < 0.5 for result in columns.values())
     where = "every column" if empty == len(columns) else f"{empty} of {len(columns)} columns"
     return f" (vacuous, below 0.5, in {where})" if empty else ""
 
 
 def words(records: Records) -> Sequence[str]:
     """In how many columns each of the paper's sentences held, and where Δ′ is large enough."""
-    found = claims(records)
+    result = claims(records)
     gaps = [
         (gap, twice)
         for column in columns_of(records).values()
@@ -227,16 +227,17 @@ def words(records: Records) -> Sequence[str]:
     positive, separated = sum(gap > 0 for gap, _ in gaps), sum(gap > two for gap, two in gaps)
     return [
         "The paper's sentences about Δ′ > 0, by columns of data and noise:",
-        "\n".join(f"- {sentence}: {told(found, sentence)}." for sentence in SENTENCES),
+        "\n".join(f"- {sentence}: {columns_held(result, sentence)}." for sentence in SENTENCES),
         f"Of {len(gaps):,} ensembles of eight proxies or more, Δ′ is positive in {positive} and "
         f"above twice the tighter radius, as Theorem 1 asks, in {separated}.",
     ]
 
 
-def told(claims: Sequence[Claim], sentence: str) -> str:
+def columns_held(claims: Sequence[Claim], sentence: str) -> str:
     """In how many columns a sentence held, failed and stayed open.
 
-    >>> told([Claim("a: x > y", "reproduced", ""), Claim("b: x > y", "contradicted", "")], "x > y")
+    >>> both = [Claim("a: x > y", "reproduced", ""), Claim("b: x > y", "contradicted", "")]
+    >>> columns_held(both, "x > y")
     'holds in 1 of 2, fails in 1'
     """
     mine = Counter(claim.outcome for claim in claims if claim.text.endswith(sentence))
@@ -259,11 +260,11 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
     grid = figure.subplots(high, 3, squeeze=False, sharey=True).ravel()
     for axes in grid[len(columns) :]:
         axes.set_visible(False)
-    for axes, (at, found) in zip(grid, columns.items(), strict=False):
+    for axes, (at, result) in zip(grid, columns.items(), strict=False):
         for colour, (name, (label, form)) in zip(PALETTE, _DRAWN.items(), strict=False):
-            curve = {k: values for k, values in by_size(found, name).items() if values}
+            curve = {k: values for k, values in by_size(result, name).items() if values}
             _draw(axes, curve, color=colour, label=label, fmt=form)
-        shown = sorted({2 ** round(np.log2(k)) for k in by_size(found, "boundary")})
+        shown = sorted({2 ** round(np.log2(k)) for k in by_size(result, "boundary")})
         axes.set_xscale("log", base=2)
         axes.set_xticks(shown, [str(k) for k in shown])
         axes.set(yscale="log", ylim=(1e-5, 0.5), title=at, xlabel="K, proxies")
@@ -271,7 +272,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
         axes.grid(alpha=0.3)
     handles, labels = grid[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-    return [both(figure, folder / "theorems.png")]
+    return [save_png_and_svg(figure, folder / "theorems.png")]
 
 
 def _draw(axes: Any, curve: dict[int, list[float]], **look: str) -> None:
@@ -284,21 +285,21 @@ def _draw(axes: Any, curve: dict[int, list[float]], **look: str) -> None:
 
 def claims(records: Records) -> Sequence[Claim]:
     """The paper's sentences, one by one, on the largest ensembles, and on three proxies."""
-    found = []
+    result = []
     for data in data_of(records):
         for noise in NOISES[:2]:  # of 40 % the paper says itself that its rule decays
             rows = records.where(data=data, noise=noise)
             if rows:
-                found += _claims(f"{data}, {noise}", rows)
+                result += _claims(f"{data}, {noise}", rows)
         *_, moderate, strong = (_gaps(records.where(data=data, noise=noise)) for noise in NOISES)
         if strong:
-            found.append(above(f"{data}: {WIDEST}", moderate, strong, unit=""))
-    return found
+            result.append(above(f"{data}: {WIDEST}", moderate, strong, unit=""))
+    return result
 
 
-def _claims(at: str, rows: Sequence[Found]) -> list[Claim]:
+def _claims(at: str, rows: Sequence[Result]) -> list[Claim]:
     def by(name: str, k: int | None = None) -> dict[int, float]:
-        return {row["seed"]: part(name, k)(row["found"]) for row in rows}
+        return {row["seed"]: part(name, k)(row["result"]) for row in rows}
 
     zero = constant(0.0, by("delta_boundary"))
     rejected = by("rejected", 3)
@@ -323,27 +324,27 @@ def _claims(at: str, rows: Sequence[Found]) -> list[Claim]:
     ]
 
 
-def _gaps(rows: Sequence[Found]) -> dict[int, float]:
-    return {row["seed"]: part("delta_boundary")(row["found"]) for row in rows}
+def _gaps(rows: Sequence[Result]) -> dict[int, float]:
+    return {row["seed"]: part("delta_boundary")(row["result"]) for row in rows}
 
 
-def part(name: str, k: int | None = None) -> Callable[[Found], float]:
+def part(name: str, k: int | None = None) -> Callable[[Result], float]:
     """One of Theorem 1's numbers, the mean over ensembles of K, of the largest unless K is given.
 
     >>> part("tau")({"separation": {"8": {"tau": [0.5, 0.3]}}})
     0.4
     """
 
-    def pick(found: Found) -> float:
-        sizes = found["separation"]
+    def pick(result: Result) -> float:
+        sizes = result["separation"]
         return float(np.mean(sizes[max(sizes, key=int) if k is None else str(k)][name]))
 
     return pick
 
 
-def _mass(rule: str, name: str) -> Callable[[Found], float]:
-    return lambda found: float(found["mass"][rule][name])
+def _mass(rule: str, name: str) -> Callable[[Result], float]:
+    return lambda result: float(result["mass"][rule][name])
 
 
-def _aum(name: str) -> Callable[[Found], float]:
-    return lambda found: float(found["aum"][name])
+def _aum(name: str) -> Callable[[Result], float]:
+    return lambda result: float(result["aum"][name])

@@ -65,10 +65,10 @@ class Trial:
 DEFAULT = Trial()
 
 
-def told(attack: Noise) -> str:
+def attack_name(attack: Noise) -> str:
     """An attack in the words of the table.
 
-    >>> told(Noise("targeted", 0.25)), told(CLEAN)
+    >>> attack_name(Noise("targeted", 0.25)), attack_name(CLEAN)
     ('targeted 25 %', 'as given')
     """
     return "as given" if attack == CLEAN else str(attack)
@@ -101,7 +101,7 @@ def run_trial(
     """
     split = hold_out(data, trial)
     wanted = cells(trial, split)
-    found = run(
+    result = run(
         wanted,
         out=store,
         workspace=Workspace(store, own=split),
@@ -109,7 +109,7 @@ def run_trial(
         progress=progress,
         engine=engine,
     )
-    return gather("trial", "own", found), split
+    return gather("trial", "own", result), split
 
 
 def cells(trial: Trial, split: Split) -> list[Cell]:
@@ -204,8 +204,9 @@ class Winner:
     def __str__(self) -> str:
         sure = "decided" if self.lead.outcome == "above" else "too close to call"
         return (
-            f"{told(self.attack)}: {title_of(self.rule)}, {100 * self.lead.difference:.1f} points "
-            f"before {title_of(self.next)} ({sure}, p = {self.lead.p:.2g})"
+            f"{attack_name(self.attack)}: {title_of(self.rule)}, "
+            f"{100 * self.lead.difference:.1f} points before {title_of(self.next)} "
+            f"({sure}, p = {self.lead.p:.2g})"
         )
 
 
@@ -214,17 +215,18 @@ def winners(records: Records, trial: Trial = DEFAULT) -> list[Winner]:
 
     A run that kept nothing, whose accuracy is a guess, wins nothing.
     """
-    found = []
+    result = []
     for attack in trial.attacks:
         reached = {rule: records.by_seed("accuracy", noise=attack, rule=rule) for rule in RULES}
         means = {
-            r: mean_std(list(found.values()))[0] if found else -1.0 for r, found in reached.items()
+            r: mean_std(list(result.values()))[0] if result else -1.0
+            for r, result in reached.items()
         }
         first, second = sorted(means, key=lambda rule: -means[rule])[:2]
         seeds = sorted(set(reached[first]) & set(reached[second]))
         pair = ([reached[rule][seed] for seed in seeds] for rule in (first, second))
-        found.append(Winner(attack, first, second, compare(*pair)))
-    return found
+        result.append(Winner(attack, first, second, compare(*pair)))
+    return result
 
 
 def steadiest(records: Records, trial: Trial = DEFAULT) -> tuple[str, float]:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from experiments.dris_internals import OWN, Writer, count_of
-from experiments.own.trial import RULES, Split, Trial, steadiest, told, values, winners
+from experiments.own.trial import RULES, Split, Trial, attack_name, steadiest, values, winners
 from experiments.records import Records
 from experiments.results.figures import CLEAN as BLUE
-from experiments.results.figures import CORRUPTED, PALETTE, drawn_into, saved
+from experiments.results.figures import CORRUPTED, PALETTE, drawing_folder, save_figure
 from experiments.results.statistics import mean_std
 from experiments.rules import title_of
 from experiments.spec import CLEAN, Noise
@@ -21,14 +21,14 @@ def write_trial(
     records: Records, split: Split, trial: Trial, out: Path, *, writer: Writer = OWN
 ) -> dict[str, Any]:
     """Write the three files into a folder that is there; returns what the JSON file holds."""
-    found = result_of(records, split, trial)
-    text = json.dumps(found, indent=1) + "\n"
+    result = result_of(records, split, trial)
+    text = json.dumps(result, indent=1) + "\n"
     with writer.together() as all_three:
         all_three.write(out / NAMES[0], [text.encode()])
         all_three.write(out / NAMES[1], [markdown(records, split, trial).encode()])
-        with drawn_into(out, all_three) as scratch:
+        with drawing_folder(out, all_three) as scratch:
             trial_figure(records, trial, scratch / NAMES[2])
-    return found
+    return result
 
 
 def result_of(records: Records, split: Split, trial: Trial) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def result_of(records: Records, split: Split, trial: Trial) -> dict[str, Any]:
         "notes": list(split.notes),
         "winners": [
             {
-                "attack": told(w.attack),
+                "attack": attack_name(w.attack),
                 "rule": w.rule,
                 "next": w.next,
                 "lead": w.lead.difference,
@@ -52,8 +52,8 @@ def result_of(records: Records, split: Split, trial: Trial) -> dict[str, Any]:
         ],
         "steadiest": {"rule": rule, "worst_loss": loss},
         "cells": [
-            {"attack": told(attack), "rule": row["rule"], "seed": row["seed"]}
-            | {name: row["found"][name] for name in ("accuracy", "contamination", "size")}
+            {"attack": attack_name(attack), "rule": row["rule"], "seed": row["seed"]}
+            | {name: row["result"][name] for name in ("accuracy", "contamination", "size")}
             for attack in trial.attacks
             for row in records.where(noise=attack)
         ],
@@ -74,18 +74,18 @@ def sentences(records: Records, split: Split, trial: Trial) -> list[str]:
 
 def _short(records: Records, asked: int) -> list[str]:
     """Rules that kept less than half of what was asked, and how often."""
-    found = []
+    result = []
     for rule in RULES:
         mine = records.values("size", rule=rule)
         short = sum(size < asked / 2 for size in mine)
         if short:
             none = mine.count(0)
             nothing = f", nothing at all in {none} (then the commonest class is guessed)"
-            found.append(
+            result.append(
                 f"{title_of(rule)} kept less than half of the {asked:,} asked for in {short} of "
                 f"{len(mine)} runs{nothing if none else ''}: little passes its gate here"
             )
-    return found
+    return result
 
 
 def grid(records: Records, trial: Trial) -> tuple[list[str], list[list[str]]]:
@@ -93,7 +93,7 @@ def grid(records: Records, trial: Trial) -> tuple[list[str], list[list[str]]]:
     best = {w.attack: w.rule for w in winners(records, trial)}
     heads = ["rule"]
     for attack in trial.attacks:
-        heads += [f"{told(attack)}: accuracy", *([] if attack == CLEAN else ["corrupt"])]
+        heads += [f"{attack_name(attack)}: accuracy", *([] if attack == CLEAN else ["corrupt"])]
     rows = []
     for rule in RULES:
         row = [title_of(rule)]
@@ -155,7 +155,7 @@ def trial_figure(records: Records, trial: Trial, path: Path) -> Path:
     figure = Figure(figsize=(3.6 * len(attacks), 3.6), layout="constrained", dpi=120)
     panels = figure.subplots(1, len(attacks), sharey=True, squeeze=False)[0]
     names = list(RULES)[::-1]
-    lowest = min(row["found"]["accuracy"] for row in records.rows)
+    lowest = min(row["result"]["accuracy"] for row in records.rows)
     left = max(0.0, 100 * lowest - 15)
     for axes, attack in zip(panels, attacks, strict=True):
         for row, rule in enumerate(names):
@@ -183,11 +183,11 @@ def trial_figure(records: Records, trial: Trial, path: Path) -> Path:
                 annotation_clip=False,
             )
         axes.set_yticks(range(len(names)), [title_of(rule) for rule in names])
-        axes.set(xlim=(left, 100), xlabel="test accuracy, %", title=told(attack))
-    return saved(figure, path)
+        axes.set(xlim=(left, 100), xlabel="test accuracy, %", title=attack_name(attack))
+    return save_figure(figure, path)
 
 
 def _percent(records: Records, attack: Noise, rule: str, what: str) -> str:
-    found = values(records, attack, rule, what)
-    mean, spread = mean_std(found) if found else (0.0, 0.0)
-    return f"{100 * mean:.1f} ± {100 * spread:.1f}" if found else "–"
+    result = values(records, attack, rule, what)
+    mean, spread = mean_std(result) if result else (0.0, 0.0)
+    return f"{100 * mean:.1f} ± {100 * spread:.1f}" if result else "–"

@@ -42,7 +42,7 @@ def cells(scale: Scale) -> list[Cell]:
 
 def tables(records: Records) -> Sequence[Table]:
     """Shares of wrong labels and their limits, then how often each regime was recognised."""
-    found = []
+    result = []
     for data in data_of(records):
         noises = list(dict.fromkeys(row["noise"] for row in records.where(data=data)))
         values = {
@@ -53,8 +53,8 @@ def tables(records: Records) -> Sequence[Table]:
             for noise in noises
         }
         title = f"{data}: limits at confidence 0.95 (%)"
-        found.append(Table(title, list(SHOWN.values()), noises, values, best=None))
-        regimes = list(dict.fromkeys(row["found"]["regime"] for row in records.where(data=data)))
+        result.append(Table(title, list(SHOWN.values()), noises, values, best=None))
+        regimes = list(dict.fromkeys(row["result"]["regime"] for row in records.where(data=data)))
         said = {
             (regime, noise): [
                 float(v == regime) for v in records.values("regime", data=data, noise=noise)
@@ -63,8 +63,8 @@ def tables(records: Records) -> Sequence[Table]:
             for noise in noises
         }
         title = f"{data}: seeds in which this regime was recognised (%)"
-        found.append(Table(title, regimes, noises, said, best=None, digits=0))
-    return found
+        result.append(Table(title, regimes, noises, said, best=None, digits=0))
+    return result
 
 
 def figures(records: Records, folder: Path) -> Sequence[Path]:
@@ -75,7 +75,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
 
 def claims(records: Records) -> Sequence[Claim]:
     """Limits above what they limit, and doubt that grows with noise."""
-    found = []
+    result = []
     for data in data_of(records):
 
         def share(what: str, noise: Noise, data: str = data) -> dict[int, float]:
@@ -85,25 +85,25 @@ def claims(records: Records) -> Sequence[Claim]:
         for noise in NOISES[1:]:
             at = f"ours: {data}, {noise}"
             text = f"{at}: the limit on wrong labels in the data is above their share"
-            found.append(above(text, share("epsilon_limit", noise), share("epsilon", noise)))
+            result.append(above(text, share("epsilon_limit", noise), share("epsilon", noise)))
             text = f"{at}: the limit on wrong labels kept is above their share"
-            found.append(above(text, share("limit", noise), share("wrong", noise)))
+            result.append(above(text, share("limit", noise), share("wrong", noise)))
             text = f"{at}: more labels are doubted than on clean data"
-            found.append(above(text, share("doubted", noise), share("doubted", CLEAN)))
-        found += [_hidden(data, row) for row in records.where(data=data) if _broken(row)]
-    return found
+            result.append(above(text, share("doubted", noise), share("doubted", CLEAN)))
+        result += [_hidden(data, row) for row in records.where(data=data) if _broken(row)]
+    return result
 
 
 def _broken(row: Row) -> bool:
-    return row["found"]["limit"] is not None and row["found"]["wrong"] > row["found"]["limit"]
+    return row["result"]["limit"] is not None and row["result"]["wrong"] > row["result"]["limit"]
 
 
 def _hidden(data: str, row: Row) -> Claim:
     """A limit that broke: was it announced?"""
-    warned = "hiding" in row["found"]["fails"]
+    warned = "hiding" in row["result"]["fails"]
     text = f"ours: {data}, {row['noise']}, seed {row['seed']}: a limit that breaks is announced"
     numbers = (
-        f"{100 * row['found']['wrong']:.1f} % wrong, limit {100 * row['found']['limit']:.1f} %"
+        f"{100 * row['result']['wrong']:.1f} % wrong, limit {100 * row['result']['limit']:.1f} %"
     )
-    told = ", ".join(row["found"]["fails"]) or "none"
+    told = ", ".join(row["result"]["fails"]) or "none"
     return Claim(text, "reproduced" if warned else "contradicted", f"{numbers}; failed: {told}")

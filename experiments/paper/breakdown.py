@@ -22,9 +22,9 @@ from experiments.results.paper_values import BREAKDOWN, FITS_CORRUPTED
 from experiments.results.reading import (
     Like,
     constant,
-    crossed,
-    inside,
-    measured,
+    cross_table,
+    ensemble_values,
+    pick_at,
 )
 from experiments.results.table import Printed, Table
 from experiments.rules import title_of, titles_of
@@ -49,7 +49,7 @@ def cells(scale: Scale) -> list[Cell]:
         for noise in map(attack, RATES)
         for cell in [
             *(static(setup, noise, rule, seed) for rule in RULES),
-            watched(setup, noise, seed, measures),
+            ensemble_cell_of(setup, noise, seed, measures),
         ]
     ]
 
@@ -63,7 +63,7 @@ def attack(rate: float) -> Noise:
     return Noise("targeted", rate)
 
 
-def watched(setup: Setup, noise: Noise, seed: int, rules: str = "plain+gated") -> Cell:
+def ensemble_cell_of(setup: Setup, noise: Noise, seed: int, rules: str = "plain+gated") -> Cell:
     """The measures of a setup's ensemble under noise."""
     return Cell("ensemble", setup.source, noise, setup.ensemble, rules, KEEP, None, seed)
 
@@ -80,7 +80,7 @@ def tables(records: Records) -> Sequence[Table]:
             known = BREAKDOWN.get(row["rule"], {}).get(column["noise"].rate)
             return known and (known[at], None)
 
-        return crossed(
+        return cross_table(
             records,
             f"{name} (%)" if percent else f"fraction {name}",
             rows,
@@ -111,7 +111,7 @@ def tables(records: Records) -> Sequence[Table]:
 
 def on_corrupted(records: Records, noise: Noise) -> dict[int, float]:
     """The proxies' mean accuracy on the corrupted labels, by seed."""
-    return measured(records, inside("fits_corrupted"), noise=noise)
+    return ensemble_values(records, pick_at("fits_corrupted"), noise=noise)
 
 
 def figures(records: Records, folder: Path) -> Sequence[Path]:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from experiments.dris_internals import PAPER_CIFAR_ATTACKER, PAPER_CIFAR_PROXY
 from experiments.paper import pruning
-from experiments.paper.breakdown import watched
+from experiments.paper.breakdown import ensemble_cell_of
 from experiments.paper.pruning import ATTACK, KEEP, RULES, data_of, orderings, ours
 from experiments.records import Records
 from experiments.results.claims import Claim, above, together
@@ -30,9 +30,9 @@ from experiments.results.paper_values import CONTAMINATION, PRUNING
 from experiments.results.reading import (
     Like,
     constant,
-    crossed,
-    inside,
-    measured,
+    cross_table,
+    ensemble_values,
+    pick_at,
 )
 from experiments.results.table import Printed, Table
 from experiments.rules import title_of, titles_of
@@ -49,7 +49,9 @@ def cells(scale: Scale) -> list[Cell]:
     """
     targets = [cell for cell in pruning.cells(scale) if cell.noise == ATTACK]
     setups = () if scale.name == "mid" else scale.setups
-    ensembled = [watched(setup, ATTACK, seed) for seed in range(scale.seeds) for setup in setups]
+    ensembled = [
+        ensemble_cell_of(setup, ATTACK, seed) for seed in range(scale.seeds) for setup in setups
+    ]
     return [*targets, *ensembled, *anchors(scale)]
 
 
@@ -74,12 +76,12 @@ def anchors(scale: Scale) -> list[Cell]:
 
 def ensembles(records: Records) -> dict[str, Like]:
     """The ensembles that were measured, as rows are found by."""
-    found: dict[str, Like] = {}
+    result: dict[str, Like] = {}
     for row in records.where(kind="ensemble"):
         many = f", {row['examples']:,} examples" if row["examples"] else ""
         like = {name: row[name] for name in ("data", "examples", "proxies")}
-        found[f"{row['data']}{many}, {row['proxies']}"] = like
-    return found
+        result[f"{row['data']}{many}, {row['proxies']}"] = like
+    return result
 
 
 def tables(records: Records) -> Sequence[Table]:
@@ -96,7 +98,7 @@ def tables(records: Records) -> Sequence[Table]:
         return None if known is None else known[-1]
 
     return [
-        crossed(
+        cross_table(
             records,
             f"{ATTACK}: fraction corrupt in the quarter that is kept",
             rows,
@@ -107,7 +109,7 @@ def tables(records: Records) -> Sequence[Table]:
             percent=False,
             digits=3,
         ),
-        crossed(records, f"{ATTACK}: test accuracy (%)", rows, columns, paper=reached),
+        cross_table(records, f"{ATTACK}: test accuracy (%)", rows, columns, paper=reached),
         *(
             table
             for title, like in ensembles(records).items()
@@ -118,14 +120,14 @@ def tables(records: Records) -> Sequence[Table]:
 
 def _measured(records: Records, title: str, like: Like) -> list[Table]:
     """One ensemble: what its rules keep, and what its proxies learned."""
-    first = records.where(kind="ensemble", **like)[0]["found"]
+    first = records.where(kind="ensemble", **like)[0]["result"]
     rules = list(first["contamination"])
     known = CONTAMINATION.get(like["data"], {})
 
     def values(*path: str) -> list[float]:
-        return list(measured(records, inside(*path), **like).values())
+        return list(ensemble_values(records, pick_at(*path), **like).values())
 
-    row, (dirty, found) = "mean of the proxies", ("corrupt in the quarter", "AUROC of clean")
+    row, (dirty, result) = "mean of the proxies", ("corrupt in the quarter", "AUROC of clean")
     learned = {
         "test, after the last epoch": "test_accuracy",
         "clean labels, when scored": "fits_clean",
@@ -135,10 +137,10 @@ def _measured(records: Records, title: str, like: Like) -> list[Table]:
         Table(
             title,
             [title_of(rule) for rule in rules],
-            [dirty, found],
+            [dirty, result],
             {
                 **{(title_of(rule), dirty): values("contamination", rule) for rule in rules},
-                **{(title_of(rule), found): values("auroc", rule) for rule in first["auroc"]},
+                **{(title_of(rule), result): values("auroc", rule) for rule in first["auroc"]},
             },
             {(title_of(rule), dirty): (value, None) for rule, value in known.items()},
             best=None,
@@ -165,13 +167,13 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
 
 def claims(records: Records) -> Sequence[Claim]:
     """Every ordering of table 2, and how the paper reads it, per data set; then of the anchors."""
-    found = []
+    result = []
     for data in data_of(records):
 
         def dirt(rule: str, data: str = data) -> dict[int, float]:
             return records.by_seed("contamination", kind="static", data=data, rule=rule)
 
-        found += [
+        result += [
             *_as_printed(data, data, dirt),
             *(
                 above(
@@ -186,12 +188,12 @@ def claims(records: Records) -> Sequence[Claim]:
         anchored = {"rule": "plain", **like}
 
         def kept(rule: str, like: Like = anchored) -> dict[int, float]:
-            return measured(records, inside("contamination", rule), **like)
+            return ensemble_values(records, pick_at("contamination", rule), **like)
 
         if len(kept("random")) > 1:  # of one seed nothing is claimed
             data = like["data"]
-            found += _as_printed(f"{data}, {like['proxies']}", data, kept)
-    return found
+            result += _as_printed(f"{data}, {like['proxies']}", data, kept)
+    return result
 
 
 def _as_printed(who: str, data: str, dirt: Callable[[str], dict[int, float]]) -> list[Claim]:

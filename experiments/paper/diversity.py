@@ -20,13 +20,13 @@ from itertools import combinations
 from pathlib import Path
 
 from experiments.dris_internals import Recipe
-from experiments.paper.breakdown import watched
+from experiments.paper.breakdown import ensemble_cell_of
 from experiments.paper.pruning import ATTACK, static
 from experiments.records import Records
 from experiments.results.claims import Claim, Outcome, above, together, untestable, within
-from experiments.results.figures import PALETTE, both
+from experiments.results.figures import PALETTE, save_png_and_svg
 from experiments.results.paper_values import DIVERSITY
-from experiments.results.reading import Found, constant, inside, measured
+from experiments.results.reading import Result, constant, ensemble_values, pick_at
 from experiments.results.statistics import mean_std
 from experiments.results.table import Table
 from experiments.scales import SCALES, Scale, Setup
@@ -54,7 +54,7 @@ def cells(scale: Scale) -> list[Cell]:
                 cell
                 for made in setups(scale)
                 for cell in (
-                    watched(made, ATTACK, seed, "plain"),
+                    ensemble_cell_of(made, ATTACK, seed, "plain"),
                     static(made, ATTACK, "rank_variance", seed),
                 )
             ),
@@ -84,14 +84,14 @@ def reached(records: Records, proxies: str) -> dict[int, float]:
     return records.by_seed("accuracy", rule="rank_variance", proxies=proxies)
 
 
-MEASURES: Mapping[str, Callable[[Found], float]] = {
-    "corrupt in the subset": inside("contamination", "rank_variance"),
-    "τ̂²_corr": inside("tau2_corrupted"),
-    "τ̂²_bdry": lambda found: found["tau2_boundary"][0],
-    "τ̂²_bdry, 95 % from": lambda found: found["tau2_boundary"][1],
-    "to": lambda found: found["tau2_boundary"][2],
-    "proxies' training accuracy": inside("fits"),
-    "proxies' test accuracy": inside("test_accuracy"),
+MEASURES: Mapping[str, Callable[[Result], float]] = {
+    "corrupt in the subset": pick_at("contamination", "rank_variance"),
+    "τ̂²_corr": pick_at("tau2_corrupted"),
+    "τ̂²_bdry": lambda result: result["tau2_boundary"][0],
+    "τ̂²_bdry, 95 % from": lambda result: result["tau2_boundary"][1],
+    "to": lambda result: result["tau2_boundary"][2],
+    "proxies' training accuracy": pick_at("fits"),
+    "proxies' test accuracy": pick_at("test_accuracy"),
 }
 _SHARES = list(MEASURES)[-2:]
 
@@ -99,8 +99,8 @@ _SHARES = list(MEASURES)[-2:]
 def tables(records: Records) -> Sequence[Table]:
     """What the configurations reach in per cent, then the measures of their ensembles."""
     known = ensembles(records)
-    found = {
-        (name, what): list(measured(records, pick, proxies=proxies).values())
+    result = {
+        (name, what): list(ensemble_values(records, pick, proxies=proxies).values())
         for name, proxies in known.items()
         for what, pick in MEASURES.items()
     }
@@ -120,7 +120,7 @@ def tables(records: Records) -> Sequence[Table]:
             f"DR-IS's targets and the proxies, {ATTACK} (%); {told}",
             [*CONFIGURATIONS, "Random"],
             ["test accuracy", *_SHARES],
-            {**accuracy, **found, **random},
+            {**accuracy, **result, **random},
             printed,
             best=None,
         ),
@@ -128,7 +128,7 @@ def tables(records: Records) -> Sequence[Table]:
             "The ensembles' measures; the interval is a bootstrap's, its ends averaged over seeds",
             CONFIGURATIONS,
             [what for what in MEASURES if what not in _SHARES],
-            found,
+            result,
             printed,
             best=None,
             percent=False,
@@ -147,7 +147,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
     for at, (name, proxies) in enumerate(known.items()):
         rows = records.where(kind="ensemble", proxies=proxies)
         for shift, row in zip(_spread(len(rows)), rows, strict=True):
-            mid, low, high = row["found"]["tau2_boundary"]
+            mid, low, high = row["result"]["tau2_boundary"]
             left.errorbar(
                 at + shift, mid, [[mid - low], [high - mid]], fmt="o", color=PALETTE[0], capsize=3
             )
@@ -168,7 +168,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
     left.set_ylim(bottom=0)
     right.set(title="DR-IS", ylabel="test accuracy, %")
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
-    return [both(figure, folder / "diversity.png")]
+    return [save_png_and_svg(figure, folder / "diversity.png")]
 
 
 def _spread(n: int) -> list[float]:
@@ -182,7 +182,7 @@ def claims(records: Records) -> Sequence[Claim]:
     accuracy = {name: reached(records, proxies) for name, proxies in known.items()}
 
     def measure(what: str, name: str) -> dict[int, float]:
-        return measured(records, MEASURES[what], proxies=known[name])
+        return ensemble_values(records, MEASURES[what], proxies=known[name])
 
     dirt = {name: measure("corrupt in the subset", name) for name in known}
     return [
@@ -230,7 +230,7 @@ def overlap(records: Records, known: Mapping[str, str]) -> Claim:
     text = "the intervals of boundary disagreement overlap"
     ends = {
         name: {
-            row["seed"]: row["found"]["tau2_boundary"][1:]
+            row["seed"]: row["result"]["tau2_boundary"][1:]
             for row in records.where(kind="ensemble", proxies=proxies)
         }
         for name, proxies in known.items()

@@ -21,7 +21,7 @@ from experiments.records import Records
 from experiments.results.claims import Claim, above, falling, together
 from experiments.results.curves import Curves, Panel, curve_panels
 from experiments.results.paper_values import HYBRID
-from experiments.results.reading import Like, crossed
+from experiments.results.reading import Like, cross_table
 from experiments.results.table import Printed, Table
 from experiments.rules import SHARES, hybrid, mixed
 from experiments.scales import Scale
@@ -68,7 +68,7 @@ def tables(records: Records) -> Sequence[Table]:
 
     names = {"gradient norm, share β": betas, "uniform, k by rank variance": shares}
     return [
-        crossed(
+        cross_table(
             records,
             "Mixed with the gradient norm: test accuracy (%)",
             rows,
@@ -77,7 +77,7 @@ def tables(records: Records) -> Sequence[Table]:
             best=None,
         ),
         *(
-            crossed(
+            cross_table(
                 records,
                 f"Mixed with the gradient norm, another reading, {name}: test accuracy (%)",
                 rows,
@@ -87,9 +87,11 @@ def tables(records: Records) -> Sequence[Table]:
             )
             for name, family in READINGS.items()
         ),
-        crossed(records, "Mixed with a uniform draw: test accuracy (%)", rows, shares, best=None),
+        cross_table(
+            records, "Mixed with a uniform draw: test accuracy (%)", rows, shares, best=None
+        ),
         *(
-            crossed(
+            cross_table(
                 records,
                 f"Fraction corrupt in the subset, {name}",
                 {str(ATTACK): {"noise": ATTACK}},

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from experiments.kinds.ensemble_cell import EDGES
-from experiments.paper.breakdown import attack, watched
+from experiments.paper.breakdown import attack, ensemble_cell_of
 from experiments.records import Records
 from experiments.results.claims import Claim, above, together, untestable, within
-from experiments.results.figures import CLEAN, CORRUPTED, both
-from experiments.results.reading import Found, constant, measured
+from experiments.results.figures import CLEAN, CORRUPTED, save_png_and_svg
+from experiments.results.reading import Result, constant, ensemble_values
 from experiments.results.statistics import mean_std
 from experiments.results.table import Table
 from experiments.scales import Scale
@@ -44,23 +44,23 @@ def cells(scale: Scale) -> list[Cell]:
     setup = scale.setups[0]
     ensemble = replace(setup.ensemble, models=setup.ensemble.models[:1], count=scale.proxies)
     return [
-        watched(replace(setup, ensemble=ensemble), attack(RATE), seed, "plain")
+        ensemble_cell_of(replace(setup, ensemble=ensemble), attack(RATE), seed, "plain")
         for seed in range(scale.seeds)
     ]
 
 
 def sizes(records: Records) -> list[int]:
     """Every K that was measured."""
-    return sorted({k for row in records.rows for k in row["found"]["nested"]["proxies"]})
+    return sorted({k for row in records.rows for k in row["result"]["nested"]["proxies"]})
 
 
 def at(records: Records, what: str, k: int) -> dict[int, Any]:
     """One measure of the first k proxies, by seed."""
 
-    def pick(found: Found) -> Any:
-        return found["nested"][what][found["nested"]["proxies"].index(k)]
+    def pick(result: Result) -> Any:
+        return result["nested"][what][result["nested"]["proxies"].index(k)]
 
-    return measured(records, pick)
+    return ensemble_values(records, pick)
 
 
 def tables(records: Records) -> Sequence[Table]:
@@ -102,7 +102,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
     left.supxlabel("rank variance (last bin: all above)", fontsize="medium")
     grid.flat[0].legend(frameon=False)
     _gap(right.subplots(), records, shown)
-    return [both(figure, folder / "kablation.png")]
+    return [save_png_and_svg(figure, folder / "kablation.png")]
 
 
 def _histograms(axes: Any, records: Records, k: int) -> None:

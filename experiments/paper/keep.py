@@ -18,7 +18,7 @@ from experiments.records import Records
 from experiments.results.claims import Claim, above
 from experiments.results.curves import Panel, curve_panels
 from experiments.results.paper_values import KEEP_SWEEP
-from experiments.results.reading import Like, crossed
+from experiments.results.reading import Like, cross_table
 from experiments.results.table import Printed, Table
 from experiments.rules import title_of, titles_of
 from experiments.scales import Scale
@@ -44,13 +44,13 @@ def cells(scale: Scale) -> list[Cell]:
 def tables(records: Records) -> Sequence[Table]:
     """Accuracy, then contamination, by rule and α."""
     rows = {title: {"rule": rule} for rule, title in titles_of(RULES).items()}
-    found = []
+    result = []
     for data in data_of(records):
         columns = {f"α = {keep:g}": {"data": data, "keep": keep} for keep in KEEPS}
         title = f"{data}, {ATTACK}"
-        found += [
-            crossed(records, f"{title}: test accuracy (%)", rows, columns, paper=_printed),
-            crossed(
+        result += [
+            cross_table(records, f"{title}: test accuracy (%)", rows, columns, paper=_printed),
+            cross_table(
                 records,
                 f"{title}: fraction corrupt in the subset",
                 rows,
@@ -61,7 +61,7 @@ def tables(records: Records) -> Sequence[Table]:
                 digits=3,
             ),
         ]
-    return found
+    return result
 
 
 def _printed(row: Like, column: Like) -> Printed | None:
@@ -98,7 +98,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
 
 def claims(records: Records) -> Sequence[Claim]:
     """The paper's reading of table 6, per data set and α."""
-    found, gated = [], "gated"
+    result, gated = [], "gated"
     for data in data_of(records):
         for keep in KEEPS:
 
@@ -111,14 +111,14 @@ def claims(records: Records) -> Sequence[Claim]:
                 text = f"{ours}{data}, α = {keep:g}: {title_of(larger)} above {title_of(smaller)}"
                 return replace(above(text, *pair), repeats="pruning" if keep == KEEP else "")
 
-            found += [
+            result += [
                 over("rank_variance", "random"),
                 over("random", "el2n"),
                 over("random", "consensus"),
             ]
             if keep in _OVERTAKEN.get(data, ()):
-                found.append(over("aum", "rank_variance"))
+                result.append(over("aum", "rank_variance"))
             else:
-                found.append(over("rank_variance", "aum"))
-            found += [over(gated, "rank_variance"), over(gated, "aum")]
-    return found
+                result.append(over("rank_variance", "aum"))
+            result += [over(gated, "rank_variance"), over(gated, "aum")]
+    return result

@@ -116,7 +116,7 @@ def tables(records: Records) -> Sequence[Table]:
             rows,
             _ENDS,
             {
-                (name, what): [row["found"].get(what, False) for row in records.where(rule=rule)]
+                (name, what): [row["result"].get(what, False) for row in records.where(rule=rule)]
                 for rule, name in rules.items()
                 for what in _ENDS
             },
@@ -137,7 +137,7 @@ def claims(records: Records) -> Sequence[Claim]:
     def at(rule: str, noise: Noise, what: str = "accuracy") -> dict[int, float]:
         return records.by_seed(what, rule=rule, noise=noise)
 
-    found = [
+    result = [
         within(
             "clean: DR-IS-online within 1.5 points of Uniform SGD (the paper: 1.15 below)",
             at("dr_is", CLEAN),
@@ -149,14 +149,14 @@ def claims(records: Records) -> Sequence[Claim]:
         dris, uniform = at("dr_is", noise), at("uniform", noise)
         standard = at("standard_is", noise)
         chance = dict.fromkeys(standard, CHANCE)
-        found += [
+        result += [
             above(f"{noise}: DR-IS-online above Uniform SGD", dris, uniform),
             above(f"{noise}: DR-IS-online above Standard IS", dris, standard),
             within(f"{noise}: Standard IS at chance, within 2 points", standard, chance, 0.02),
         ]
     for noise in NOISES:
         for rho in ("rho_approximate", "rho_faithful"):
-            found += [
+            result += [
                 above(
                     f"{noise}: Uniform SGD above {PLANS[rho]}",
                     at("uniform", noise),
@@ -169,7 +169,7 @@ def claims(records: Records) -> Sequence[Claim]:
                     unit="examples",
                 ),
             ]
-    found += [
+    result += [
         above(
             f"ours: {noise}: DR-IS-online above Uniform SGD without its weights",
             at("dr_is(weights=0)", noise),
@@ -177,4 +177,4 @@ def claims(records: Records) -> Sequence[Claim]:
         )
         for noise in NOISES[1:]
     ]
-    return found
+    return result

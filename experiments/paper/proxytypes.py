@@ -96,19 +96,19 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
     """The gap against K by type; histograms of rank variance per K, and of AUM, of two types."""
     gaps = {}
     for name in NAMES:
-        rows = [row["found"] for row in _rows(records, name)]
+        rows = [row["result"] for row in _rows(records, name)]
         raw, corrected, radius = (
             np.mean([row[what] for row in rows], axis=0)
             for what in ("gap", "gap_corrected", "radius")
         )
         gaps[name] = Gap(np.arange(1, len(raw) + 1), raw, corrected, radius)
-    shown = {name: _rows(records, name)[0]["found"] for name in (FIRST, SECOND)}
+    shown = {name: _rows(records, name)[0]["result"] for name in (FIRST, SECOND)}
     variance = {
-        f"{name}, K = {k}": found["histograms"][str(k)]
-        for name, found in shown.items()
+        f"{name}, K = {k}": result["histograms"][str(k)]
+        for name, result in shown.items()
         for k in sizes(_largest(records))
     }
-    margins = {name: found["aum_histogram"] for name, found in shown.items()}
+    margins = {name: result["aum_histogram"] for name, result in shown.items()}
     wide = len(variance) // 2
     return [
         gap_figure(gaps, folder / "proxytypes-gap.png"),
@@ -124,12 +124,12 @@ def claims(records: Records) -> Sequence[Claim]:
     if not records.rows:
         return []
     largest = _largest(records)
-    found = []
+    result = []
     for name in NAMES:
         gap = _found(records, name, "gap", -1)
         small = _found(records, name, "gap", 1)
         nothing = dict.fromkeys(gap, 0.0)
-        found += [
+        result += [
             above(f"{name}: the gap is positive at K = {largest}", gap, nothing, unit="variance"),
             above(
                 f"ours: {name}: the gap, with the factor 1 − 1/K in it, grows from K = 2 to "
@@ -151,7 +151,7 @@ def claims(records: Records) -> Sequence[Claim]:
             ),
         ]
     for name in NAMES[1:]:
-        found += [
+        result += [
             within(
                 f"limited impact: {name} keeps as much corruption as {FIRST}, within 2 points",
                 _found(records, name, "contamination", "rank_variance"),
@@ -167,8 +167,8 @@ def claims(records: Records) -> Sequence[Claim]:
         ]
     doubled = {seed: 2 * v for seed, v in _found(records, FIRST, "aum_spread").items()}
     text = f"AUM's scale depends on the proxy: {SECOND} spreads it more than twice as far"
-    found.append(above(text, _found(records, SECOND, "aum_spread"), doubled, unit="margin"))
-    return found
+    result.append(above(text, _found(records, SECOND, "aum_spread"), doubled, unit="margin"))
+    return result
 
 
 def _rows(records: Records, name: str) -> list[Row]:
@@ -181,7 +181,7 @@ def _found(records: Records, name: str, *where: str | int) -> dict[int, float]:
     """One number of what was found, by seed."""
     out = {}
     for row in _rows(records, name):
-        value = row["found"]
+        value = row["result"]
         for step in where:
             value = value[step]
         out[row["seed"]] = value
@@ -189,4 +189,4 @@ def _found(records: Records, name: str, *where: str | int) -> dict[int, float]:
 
 
 def _largest(records: Records) -> int:
-    return len(records.rows[0]["found"]["gap"])
+    return len(records.rows[0]["result"]["gap"])

@@ -96,7 +96,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
 
 def claims(records: Records) -> Sequence[Claim]:
     """Every ordering of table 1, column by column; data that it lacks are held to CIFAR-10's."""
-    found = []
+    result = []
     for data in data_of(records):
 
         def reached(rule: str, noise: Noise, data: str = data) -> dict[int, float]:
@@ -105,15 +105,15 @@ def claims(records: Records) -> Sequence[Claim]:
         printed = PRUNING.get(data, PRUNING["cifar10"])
         for place, noise in enumerate(NOISES):
             column = {rule: values[place][0] for rule, values in printed.items()}
-            found += [
+            result += [
                 above(f"{data}, {noise}: {text}", reached(larger, noise), reached(smaller, noise))
                 for text, larger, smaller in orderings(column)
             ]
         for mine in ours(records, data):
             for rival in ("rank_variance", "aum"):
                 text = f"ours: {data}, {ATTACK}: {title_of(mine)} above {title_of(rival)}"
-                found.append(above(text, reached(mine, ATTACK), reached(rival, ATTACK)))
-    return found
+                result.append(above(text, reached(mine, ATTACK), reached(rival, ATTACK)))
+    return result
 
 
 def ours(records: Records, data: str) -> list[str]:

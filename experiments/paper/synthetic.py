@@ -59,7 +59,7 @@ def tables(records: Records) -> Sequence[Table]:
     if not records.rows:
         return []
     names = list(COLUMNS)
-    what = list(next(iter(records.rows[0]["found"]["disagreement"].values())))
+    what = list(next(iter(records.rows[0]["result"]["disagreement"].values())))
     return [
         Table(
             "Synthetic study: test accuracy (%); the paper's targeted numbers stand beside all "
@@ -106,7 +106,7 @@ def claims(records: Records) -> Sequence[Claim]:
         return reached(records, method, column)
 
     uniform = at("uniform", CLEAN)
-    found = [
+    result = [
         within(
             f"{_of(method)}clean: {METHODS[method]} within 2 points of Uniform SGD "
             "(the paper: 1.2 below)",
@@ -116,7 +116,7 @@ def claims(records: Records) -> Sequence[Claim]:
         )
         for method in DRIS
     ]
-    found += [
+    result += [
         within(
             f"{UNIFORM}: {METHODS[method]} keeps Uniform SGD's accuracy, within 3 points",
             at(method, UNIFORM),
@@ -125,7 +125,7 @@ def claims(records: Records) -> Sequence[Claim]:
         )
         for method in ("standard_is, weighted", "loss_is, weighted")
     ]
-    found += [
+    result += [
         above(
             f"{_of(method)}{UNIFORM}: DR-IS fails, Uniform SGD more than 10 points above "
             f"{METHODS[method]} "
@@ -135,14 +135,14 @@ def claims(records: Records) -> Sequence[Claim]:
         )
         for method in DRIS
     ]
-    found.append(
+    result.append(
         above(
             f"{UNIFORM}: DR-IS's quarter holds more corruption than the data",
             _share(records, "corrupted in DR-IS's quarter", UNIFORM),
             _share(records, "corrupted in the data", UNIFORM),
         )
     )
-    found += [
+    result += [
         above(
             f"another reading of the proxies, {UNIFORM}: the quarter of unclamped SGD proxies "
             "holds more corruption than the data",
@@ -158,7 +158,7 @@ def claims(records: Records) -> Sequence[Claim]:
     ]
     half = dict.fromkeys(uniform, 0.5)
     methods = ("uniform", "standard_is, weighted", "loss_is, weighted", "dris_static")
-    found += [
+    result += [
         above(
             f"{_told(column)}: {METHODS[method]} collapses below chance", half, at(method, column)
         )
@@ -166,7 +166,7 @@ def claims(records: Records) -> Sequence[Claim]:
         for method in methods
     ]
     # Where nothing collapsed there is nothing to tell apart either.
-    found += [
+    result += [
         within(
             f"{_told(column)}: {METHODS[method]} within 5 points of Uniform SGD, the regime does "
             "not tell methods apart",
@@ -177,7 +177,7 @@ def claims(records: Records) -> Sequence[Claim]:
         for column in OTHERS
         for method in methods[1:]
     ]
-    return found
+    return result
 
 
 def _told(column: Noise) -> str:
@@ -192,12 +192,12 @@ def _of(method: str) -> str:
 
 def reached(records: Records, method: str, column: Noise) -> dict[int, float]:
     """A method's accuracy in a column, by seed, where the records have it."""
-    rows = {r["seed"]: r["found"]["accuracy"].get(method, {}) for r in records.where()}
+    rows = {r["seed"]: r["result"]["accuracy"].get(method, {}) for r in records.where()}
     return {seed: row[str(column)] for seed, row in rows.items() if str(column) in row}
 
 
 def _share(records: Records, name: str, column: Noise) -> dict[int, float]:
-    rows = {r["seed"]: r["found"]["disagreement"].get(str(column), {}) for r in records.where()}
+    rows = {r["seed"]: r["result"]["disagreement"].get(str(column), {}) for r in records.where()}
     return {seed: row[name] for seed, row in rows.items() if name in row}
 
 

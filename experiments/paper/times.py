@@ -77,11 +77,11 @@ def waited(records: Records, data: str) -> dict[Group, float]:
 
     Where that is less than half of the longest of all, they came from the store: left out.
     """
-    found: dict[Group, float] = {}
+    result: dict[Group, float] = {}
     for rule in PRINTED:
         for group, wait in clocked(records, data, rule, "scoring cpu").items():
-            found[group] = max(found.get(group, 0.0), wait)
-    return trained(found)
+            result[group] = max(result.get(group, 0.0), wait)
+    return trained(result)
 
 
 def trained(waits: Mapping[Group, float]) -> dict[Group, float]:
@@ -173,7 +173,7 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
 
 def claims(records: Records) -> Sequence[Claim]:
     """Equal targets, cheap proxies."""
-    found = []
+    result = []
     for data in data_of(records):
         ours, random = (
             by_seed(clocked(records, data, rule, "target cpu"))
@@ -181,11 +181,11 @@ def claims(records: Records) -> Sequence[Claim]:
         )
         ratio = {seed: ours[seed] / random[seed] for seed in ours if random.get(seed)}
         text = f"{data}: DR-IS's target takes as long as Random's, within 10 %"
-        found.append(within(text, ratio, constant(1.0, ratio), LIMIT))
+        result.append(within(text, ratio, constant(1.0, ratio), LIMIT))
         here = by_seed(share(records, data))
         text = f"{data}: the proxies are under 10 % of all compute"
         if records.scale == "paper":
-            found.append(above(text, constant(LIMIT, here), here))
+            result.append(above(text, constant(LIMIT, here), here))
         elif here:
             mean, std = mean_std([100 * value for value in here.values()])
             told = f"{mean:.0f} ± {std:.0f} % here, where proxies are as large as targets"
@@ -195,8 +195,8 @@ def claims(records: Records) -> Sequence[Claim]:
                     f"; by multiply-adds of the paper's {100 * share_by_count(data):.1f} %: "
                     f"{target} over {epochs} epochs, proxies over 40 and recorded"
                 )
-            found.append(untestable(text, told))
-    return found
+            result.append(untestable(text, told))
+    return result
 
 
 def by_seed(clock: Mapping[Group, float]) -> dict[int, float]:

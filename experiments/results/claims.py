@@ -60,13 +60,17 @@ def above(text: str, larger: BySeed, smaller: BySeed, *, unit: str = "points") -
     if len(seeds) < 2:
         return _waiting(text, len(seeds))
     ours, theirs = [larger[s] for s in seeds], [smaller[s] for s in seeds]
-    found = compare(ours, theirs)
+    result = compare(ours, theirs)
     outcome: Outcome = {"above": "reproduced", "below": "contradicted"}.get(
-        found.outcome, "undecided"
+        result.outcome, "undecided"
     )  # type: ignore[assignment]
-    by = f"{100 * found.difference:+.2f} points" if unit == "points" else f"{found.difference:+.4g}"
+    by = (
+        f"{100 * result.difference:+.2f} points"
+        if unit == "points"
+        else f"{result.difference:+.4g}"
+    )
     shown = f"{_told(ours, unit)} against {_told(theirs, unit)}, {by}"
-    return Claim(text, outcome, f"{shown}, one-sided p = {found.p:.2g}, n = {len(seeds)}")
+    return Claim(text, outcome, f"{shown}, one-sided p = {result.p:.2g}, n = {len(seeds)}")
 
 
 def within(text: str, ours: BySeed, theirs: BySeed, margin: float) -> Claim:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from experiments.results.figures import PALETTE, both
+from experiments.results.figures import PALETTE, save_png_and_svg
 from experiments.results.statistics import mean_std
 from experiments.rules import title_of
 
@@ -59,4 +59,4 @@ def curve_panels(panels: Sequence[Panel], path: Path, *, wide: int | None = None
     if any(panel.paper for panel in panels):
         shown += first.plot([], [], "D:", color="#333333", mfc="none", label="paper")
     figure.legend(handles=shown, loc="outside lower center", ncols=2 * across, frameon=False)
-    return both(figure, path)
+    return save_png_and_svg(figure, path)

@@ -31,7 +31,7 @@ def rank_variance_figure(
     left, right = figure.subplots(1, 2, width_ratios=(3, 2))
     _histograms(left, variance, corrupted, cut)
     _reached(right, accuracy)
-    return saved(figure, path)
+    return save_figure(figure, path)
 
 
 def gap_figure(gaps: Mapping[str, Gap], path: Path) -> Path:
@@ -53,7 +53,7 @@ def gap_figure(gaps: Mapping[str, Gap], path: Path) -> Path:
         title="Empirical gap as the ensemble grows",
     )
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
-    return both(figure, path)
+    return save_png_and_svg(figure, path)
 
 
 def grouped_bars(panels: Sequence[tuple[str, Table]], label: str, path: Path) -> Path:
@@ -94,7 +94,7 @@ def grouped_bars(panels: Sequence[tuple[str, Table]], label: str, path: Path) ->
         handles, labels = axes.get_legend_handles_labels()
         shown |= dict(zip(labels, handles, strict=True))
     figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=4, frameon=False)
-    return both(figure, path)
+    return save_png_and_svg(figure, path)
 
 
 def paired_points(
@@ -111,20 +111,20 @@ def paired_points(
             axes.plot([0, 1], [100 * left, 100 * right], "o-", color=CLEAN, alpha=0.7)
         axes.set_xticks([0, 1], names)
         axes.set(title=title, ylabel="test accuracy, %", xlim=(-0.3, 1.3))
-    return both(figure, path)
+    return save_png_and_svg(figure, path)
 
 
 def _colour(i: int) -> str:
     return ("#777777", *PALETTE, "#F0E442")[i % 8]
 
 
-def both(figure: Any, path: Path) -> Path:
+def save_png_and_svg(figure: Any, path: Path) -> Path:
     """Write the figure as PNG and, beside it, as SVG; returns the PNG's path."""
-    saved(figure, path.with_suffix(".svg"))
-    return saved(figure, path)
+    save_figure(figure, path.with_suffix(".svg"))
+    return save_figure(figure, path)
 
 
-def saved(figure: Any, path: Path) -> Path:
+def save_figure(figure: Any, path: Path) -> Path:
     """Write the figure, without the name of what drew it; returns the path."""
     from matplotlib import rc_context
 
@@ -136,7 +136,7 @@ def saved(figure: Any, path: Path) -> Path:
 
 
 @contextmanager
-def drawn_into(folder: Path, writer: Writer) -> Iterator[Path]:
+def drawing_folder(folder: Path, writer: Writer) -> Iterator[Path]:
     """A temporary folder to draw into; at the end the writer puts each file into `folder`."""
     with temporary_folder() as scratch:
         yield scratch

@@ -9,10 +9,10 @@ from experiments.dris_internals import OWN, Writer, make_folder
 from experiments.records import Records, write_records
 from experiments.registry import Experiment, experiment_of
 from experiments.results.claims import Claim
-from experiments.results.figures import drawn_into
+from experiments.results.figures import drawing_folder
 from experiments.results.table import Table
 from experiments.results.tally import claim_lines
-from experiments.results.unfinished import unfinished
+from experiments.results.unfinished import describe_unfinished
 from experiments.scales import SCALES
 
 _OLDER = (
@@ -40,7 +40,7 @@ def write_page(name: str, records: Records, folder: Path, *, writer: Writer = OW
     experiment = experiment_of(name)
     for part in ("images", "tables", "claims", "records"):
         make_folder(folder / part)
-    with drawn_into(folder / "images", writer) as scratch:
+    with drawing_folder(folder / "images", writer) as scratch:
         drawn = [path.name for path in experiment.figures(records, scratch)]
     tables, claims = experiment.tables(records), experiment.claims(records)
     page, latex, outcomes = page_files(name, folder)
@@ -87,7 +87,7 @@ def page_text(
         keys = {row["key"] for row in records.rows if "key" in row}
         known = len(cells) == records.cells and len(keys) == len(records.rows)
         bare = f"{len(records.rows)} of its {records.cells} cells were run."
-        lines += ["", unfinished(cells, keys) if known else bare]
+        lines += ["", describe_unfinished(cells, keys) if known else bare]
     if any(row.get("gate_set_by") == "all canaries" for row in records.rows):
         lines += ["", _OLDER]
     for table in tables:

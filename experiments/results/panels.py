@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.records import Records
-from experiments.results.figures import CLEAN, CORRUPTED, PALETTE, both
+from experiments.results.figures import CLEAN, CORRUPTED, PALETTE, save_png_and_svg
 from experiments.results.statistics import mean_std
 from experiments.results.table import Table
 from experiments.rules import SAMPLERS
@@ -45,7 +45,7 @@ def bar_panels(table: Table, label: str, path: Path, *, wide: int = 3) -> Path:
     if table.paper:
         flat[0].plot([], [], "D", color=CORRUPTED, markersize=5, label="the paper")
     figure.legend(loc="outside lower center", ncols=3, frameon=False)
-    return both(figure, path)
+    return save_png_and_svg(figure, path)
 
 
 def course_panels(
@@ -76,9 +76,9 @@ def course_panels(
             }
             drawn.add(plan)
             weighted.add(weighs)
-            found = [r["found"] for r in records.where(noise=noise, rule=row)]
-            left.plot(*_mean_line([f["accuracy_by_epoch"] for f in found], 100), **look)
-            right.plot(*_mean_line([f["concentration_by_epoch"] for f in found], 1), **look)
+            result = [r["result"] for r in records.where(noise=noise, rule=row)]
+            left.plot(*_mean_line([f["accuracy_by_epoch"] for f in result], 100), **look)
+            right.plot(*_mean_line([f["concentration_by_epoch"] for f in result], 1), **look)
         left.set(ylabel="test accuracy, %", title=f"{noise}: accuracy")
         right.set(ylabel="examples (log)", yscale="log", title=f"{noise}: concentration size")
         low, high = right.get_ylim()
@@ -93,7 +93,7 @@ def course_panels(
         panels[0, 0].plot([], [], color="#777777", linestyle="-", label="weights 1/(Nq)")
         panels[0, 0].plot([], [], color="#777777", linestyle="--", label="no weights")
     figure.legend(loc="outside lower center", ncols=5, frameon=False)
-    return both(figure, path)
+    return save_png_and_svg(figure, path)
 
 
 def _mean_line(
@@ -142,7 +142,7 @@ def line_panels(
         axes.set_xticks([], minor=True)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
-    return both(figure, path)
+    return save_png_and_svg(figure, path)
 
 
 def histogram_panels(
@@ -171,4 +171,4 @@ def histogram_panels(
         axes.set(ylabel="share of the group")
     handles, labels = panels[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
-    return both(figure, path)
+    return save_png_and_svg(figure, path)

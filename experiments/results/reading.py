@@ -12,11 +12,11 @@ from experiments.results.table import Printed, Table
 Like = Mapping[str, Any]
 """Fields that a row must have, such as {"rule": "aum"}."""
 
-Found = Mapping[str, Any]
+Result = Mapping[str, Any]
 """What a record holds of a cell's result."""
 
 
-def crossed(
+def cross_table(
     records: Records,
     title: str,
     rows: Mapping[str, Like],
@@ -32,11 +32,11 @@ def crossed(
 
     A row of which neither we nor the paper have anything is left out.
 
-    >>> row = {"kind": "static", "rule": "aum", "keep": 0.5, "seed": 0, "found": {"accuracy": 0.9}}
-    >>> found = Records("", "", (row,))
-    >>> crossed(found, "t", {"AUM": {"rule": "aum"}}, {"half": {"keep": 0.5}}).values
+    >>> row = {"kind": "static", "rule": "aum", "keep": 0.5, "seed": 0, "result": {"accuracy": 0.9}}
+    >>> result = Records("", "", (row,))
+    >>> cross_table(result, "t", {"AUM": {"rule": "aum"}}, {"half": {"keep": 0.5}}).values
     {('AUM', 'half'): [0.9]}
-    >>> crossed(found, "t", {"EL2N": {"rule": "el2n"}}, {"half": {"keep": 0.5}}).rows
+    >>> cross_table(result, "t", {"EL2N": {"rule": "el2n"}}, {"half": {"keep": 0.5}}).rows
     []
     """
     pairs = [(r, c) for r in rows for c in columns]
@@ -50,7 +50,7 @@ def crossed(
         title,
         there,
         list(columns),
-        {pair: found for pair, found in values.items() if pair[0] in there},
+        {pair: result for pair, result in values.items() if pair[0] in there},
         {pair: value for pair, value in printed.items() if value is not None},
         best=best,
         percent=percent,
@@ -58,26 +58,26 @@ def crossed(
     )
 
 
-def measured(records: Records, pick: Callable[[Found], Any], **like: Any) -> dict[int, Any]:
+def ensemble_values(records: Records, pick: Callable[[Result], Any], **like: Any) -> dict[int, Any]:
     """One number of what was measured of an ensemble, by seed, where there is one.
 
-    >>> row = {"kind": "ensemble", "seed": 0, "found": {"fits": [0.5, 0.7]}}
-    >>> measured(Records("", "", (row,)), lambda found: max(found["fits"]))
+    >>> row = {"kind": "ensemble", "seed": 0, "result": {"fits": [0.5, 0.7]}}
+    >>> ensemble_values(Records("", "", (row,)), lambda result: max(result["fits"]))
     {0: 0.7}
     """
-    found = {r["seed"]: pick(r["found"]) for r in records.where(kind="ensemble", **like)}
-    return {seed: value for seed, value in found.items() if value is not None}
+    result = {r["seed"]: pick(r["result"]) for r in records.where(kind="ensemble", **like)}
+    return {seed: value for seed, value in result.items() if value is not None}
 
 
-def inside(*path: str) -> Callable[[Found], Any]:
+def pick_at(*path: str) -> Callable[[Result], Any]:
     """What lies at a path of nested names; numbers in a list are averaged.
 
-    >>> inside("auroc", "aum")({"auroc": {"aum": 0.9}}), inside("fits")({"fits": [0.5, 0.7]})
+    >>> pick_at("auroc", "aum")({"auroc": {"aum": 0.9}}), pick_at("fits")({"fits": [0.5, 0.7]})
     (0.9, 0.6)
     """
 
-    def pick(found: Found) -> Any:
-        value = reduce(getitem, path, found)
+    def pick(result: Result) -> Any:
+        value = reduce(getitem, path, result)
         return mean_std(value)[0] if isinstance(value, list) else value
 
     return pick

@@ -25,20 +25,20 @@ _HEADS: dict[Whose, str] = {
 }
 
 
-def counted(claims: Iterable[Claim], whose: Whose) -> Counter[Outcome]:
+def count_outcomes(claims: Iterable[Claim], whose: Whose) -> Counter[Outcome]:
     """How one side's claims ended, without those whose evidence another page counts.
 
     >>> again = Claim("b", "undecided", "", repeats="pruning")
-    >>> counted([Claim("a", "undecided", ""), again], "the paper's")
+    >>> count_outcomes([Claim("a", "undecided", ""), again], "the paper's")
     Counter({'undecided': 1})
     """
     return Counter(c.outcome for c in claims if c.whose == whose and not c.repeats)
 
 
-def told(counts: Mapping[Outcome, int]) -> str:
+def outcome_words(counts: Mapping[Outcome, int]) -> str:
     """Counts in words, those that are none left out.
 
-    >>> told({"reproduced": 2, "undecided": 1})
+    >>> outcome_words({"reproduced": 2, "undecided": 1})
     '2 reproduced, 1 undecided'
     """
     return ", ".join(f"{counts[o]} {o}" for o in SIGNS if counts.get(o)) or "none counted"
@@ -53,7 +53,7 @@ def claim_lines(claims: Sequence[Claim]) -> list[str]:
     head = [f"{len(claims)} claims, paired over seeds, one-sided at 0.05."]
     for whose, title in _HEADS.items():
         if any(claim.whose == whose for claim in claims):
-            head.append(f"{title}: {told(counted(claims, whose))}.")
+            head.append(f"{title}: {outcome_words(count_outcomes(claims, whose))}.")
     if repeated := sum(bool(claim.repeats) for claim in claims):
         head.append(f"{repeated} repeat the evidence of another page and are not counted again.")
     return [" ".join(head), "", *map(_line, claims)]
@@ -66,14 +66,14 @@ def _line(claim: Claim) -> str:
 
 def write_index(folder: Path, scale: str, *, writer: Writer = OWN) -> Path:
     """A page that lists every experiment with a page in the folder, and how its claims ended."""
-    found: dict[str, list[Claim]] = {}
+    result: dict[str, list[Claim]] = {}
     titles = {}
     for name in EXPERIMENTS:
         path = folder / f"claims/{name}.json"
         if path.is_file():
             with reading(path, "file of claims"):
                 page = from_json(path.read_bytes())
-                found[name] = [Claim(**claim) for claim in page["claims"]]
+                result[name] = [Claim(**claim) for claim in page["claims"]]
                 titles[name] = f"[{page['title']}]({name}.md)"
     lines = [
         "# The paper's experiments",
@@ -85,13 +85,13 @@ def write_index(folder: Path, scale: str, *, writer: Writer = OWN) -> Path:
         "column, whichever way it goes, so they weigh most.",
     ]
     for whose, title in _HEADS.items():
-        counts = {name: counted(claims, whose) for name, claims in found.items()}
+        counts = {name: count_outcomes(claims, whose) for name, claims in result.items()}
         shown = {name: one for name, one in counts.items() if one}
         if shown:
             lines += ["", f"## {title}", "", *_table(shown, titles)]
     return writer.write(
         folder / INDEX,
-        [("\n".join([*lines, *_contradicted(found, titles, scale)]) + "\n").encode()],
+        [("\n".join([*lines, *_contradicted(result, titles, scale)]) + "\n").encode()],
     )
 
 
@@ -106,12 +106,12 @@ def _table(counts: Mapping[str, Counter[Outcome]], titles: Mapping[str, str]) ->
 
 
 def _contradicted(
-    found: Mapping[str, Sequence[Claim]], titles: Mapping[str, str], scale: str
+    result: Mapping[str, Sequence[Claim]], titles: Mapping[str, str], scale: str
 ) -> list[str]:
     """Every contradicted claim of the paper with the cause that we see."""
     rows = [
         (name, claim.text, *reason_of(name, claim, scale))
-        for name, claims in found.items()
+        for name, claims in result.items()
         for claim in claims
         if claim.outcome == "contradicted" and claim.whose == "the paper's" and not claim.repeats
     ]

@@ -6,7 +6,7 @@ from experiments.rules import title_of
 from experiments.spec import Cell
 
 
-def unfinished(cells: Sequence[Cell], keys: Collection[str]) -> str:
+def describe_unfinished(cells: Sequence[Cell], keys: Collection[str]) -> str:
     """Which rules have no seed in which columns, and whether others have fewer than all.
 
     `keys` are those of the cells that were run; nothing is said where all were.
@@ -14,11 +14,12 @@ def unfinished(cells: Sequence[Cell], keys: Collection[str]) -> str:
     >>> from experiments.paper import pruning
     >>> from experiments.scales import SCALES
     >>> cells = pruning.cells(SCALES["smoke"])
-    >>> unfinished(cells, [c.key for c in cells if c.rule != "aum"])
+    >>> describe_unfinished(cells, [c.key for c in cells if c.rule != "aum"])
     '48 of its 56 cells were run; not run at all: AUM, top everywhere.'
-    >>> unfinished(cells, [c.key for c in cells if c.rule != "aum" or c.noise.kind != "uniform"])
+    >>> some = [c.key for c in cells if c.rule != "aum" or c.noise.kind != "uniform"]
+    >>> describe_unfinished(cells, some)
     '54 of its 56 cells were run; not run at all: AUM, top (uniform 10 %).'
-    >>> unfinished(cells, [c.key for c in cells if c.seed == 0]).partition("; ")[2]
+    >>> describe_unfinished(cells, [c.key for c in cells if c.seed == 0]).partition("; ")[2]
     'a number in brackets says how many of the 2 seeds there are.'
     """
     done = [cell for cell in cells if cell.key in keys]
@@ -61,11 +62,11 @@ def _columns(cells: Sequence[Cell]) -> dict[Cell, str]:
     """What tells the column of each cell from the others of its experiment."""
     words = list(map(_words, cells))
     varying = [len({*column} - {None}) > 1 for column in zip(*words, strict=True)]
-    found = {}
+    result = {}
     for cell, mine in zip(cells, words, strict=True):
         told = (word for word, tells in zip(mine, varying, strict=True) if tells)
-        found[cell] = ", ".join(word for word in told if word is not None) or str(cell.noise)
-    return found
+        result[cell] = ", ".join(word for word in told if word is not None) or str(cell.noise)
+    return result
 
 
 def _words(cell: Cell) -> list[str | None]:

@@ -40,12 +40,12 @@ PLACES = ("", " (night)", " II", " III", ", part time", " - north", " - south", 
 
 def main() -> None:
     """Print a line a table."""
-    found = encoders()
-    print("| table | values |", " | ".join(found), "|")
-    print("|---|---|", "---|" * len(found), sep="")
+    result = encoders()
+    print("| table | values |", " | ".join(result), "|")
+    print("|---|---|", "---|" * len(result), sep="")
     for name, column, make in tables():
         cells = []
-        for encode in found.values():
+        for encode in result.values():
             areas, seconds = zip(*(one(make, column, encode, s) for s in range(SEEDS)), strict=True)
             cells.append(f"{np.mean(areas):.3f} ± {np.std(areas):.3f}, {np.mean(seconds):.1f} s")
         values = len(set(make(np.random.default_rng(0))[0].column(column).to_pylist()))

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from dris import SCORES, Dynamics, keep_top, targeted_noise, train_proxies
 from experiments.dris_internals import PAPER_CIFAR_PROXY, Recipe
 from experiments.spec import Source
-from experiments.workspace import Workspace, loaded
+from experiments.workspace import Workspace, load_examples
 
 RULES = {"DR-IS": "rank_variance", "AUM": "aum"}
 THREE = (
@@ -48,8 +48,8 @@ def main() -> None:
     parser.add_argument("--examples", type=int, default=20_000)
     parser.add_argument("--store", type=Path, default=Path("bench-out/cifar10-ways"))
     asked = parser.parse_args()
-    found = loaded(Source("cifar10", asked.examples), Workspace(asked.store, asked.data))
-    x, y = found.x, found.y
+    result = load_examples(Source("cifar10", asked.examples), Workspace(asked.store, asked.data))
+    x, y = result.x, result.y
     recipe = Recipe(10, 128, 0.05, scored_epoch=10)
     noisy = targeted_noise(x, y, 0.25, model="small_cnn", recipe=recipe, store=asked.store)
     print(f"{len(y):,} images, {noisy.flipped.mean():.0%} of the labels flipped", flush=True)

@@ -63,10 +63,10 @@ def main() -> None:
         file = args.out / "cells" / f"{name}.{noise}.{seed}.json"
         if not file.is_file():
             begin = time.monotonic()
-            found = measured(name, noise, seed, args.out / "sets")
+            result = measured(name, noise, seed, args.out / "sets")
             file.parent.mkdir(parents=True, exist_ok=True)
             fresh = file.with_suffix(".part")
-            fresh.write_text(json.dumps(found), encoding="utf-8")
+            fresh.write_text(json.dumps(result), encoding="utf-8")
             fresh.replace(file)
             took = time.monotonic() - begin
             print(f"{place + 1}/{len(cells)} {file.stem} {took:.0f} s", flush=True)
@@ -209,10 +209,10 @@ def by_aum(
                     calculator.update(logits.detach(), targets[part], part.tolist())
             calculator.finalize()
             values = pandas.read_csv(Path(folder, "aum_values.csv"))
-        found = np.empty(n)
-        found[values["sample_id"].to_numpy()] = values["aum"].to_numpy()
-        doubts[run] = -found
-        below[run] = found < np.quantile(found[fake], 0.99)
+        result = np.empty(n)
+        result[values["sample_id"].to_numpy()] = values["aum"].to_numpy()
+        doubts[run] = -result
+        below[run] = result < np.quantile(result[fake], 0.99)
         doubts[run, fake], below[run, fake] = np.nan, True
     return ~below.all(axis=0), np.nanmean(doubts, axis=0)
 
@@ -242,7 +242,7 @@ def _reached(
     seed: int,
 ) -> dict[str, float]:
     """Test accuracy in per cent, on true labels, of each arm."""
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     known: dict[bytes, float] = {}
     for arm, mask in arms.items():
         if mask.tobytes() not in known:
@@ -251,8 +251,8 @@ def _reached(
             else:
                 guess = TARGETS[target](seed).fit(x[mask], given[mask]).predict(test_x)
             known[mask.tobytes()] = round(100 * float((guess == test_y).mean()), 2)
-        found[arm] = known[mask.tobytes()]
-    return found
+        result[arm] = known[mask.tobytes()]
+    return result
 
 
 def _detection(wrong: Mask, doubt: NDArray[np.float64]) -> list[float] | None:

@@ -33,10 +33,10 @@ def behind(cells: Sequence[Cell], target: str | None = None) -> float:
 
 def grouped(cells: Iterable[Cell]) -> dict[tuple[str, str], list[Cell]]:
     """Cells by set and noise."""
-    found: dict[tuple[str, str], list[Cell]] = {}
+    result: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
-        found.setdefault((cell["set"], cell["noise"]), []).append(cell)
-    return found
+        result.setdefault((cell["set"], cell["noise"]), []).append(cell)
+    return result
 
 
 def fresh(cells: Iterable[Cell]) -> list[Cell]:
@@ -127,7 +127,7 @@ def inside(cell: Cell) -> bool:
     return bool(low <= cell["wrong"] <= high)
 
 
-def signs(found: Sequence[tuple[float, float, float, Cell, str]]) -> tuple[int, int]:
+def signs(result: Sequence[tuple[float, float, float, Cell, str]]) -> tuple[int, int]:
     """How many took the wrong side, and how many took one."""
-    taken = [(sides(said, error), true) for said, error, true, _, _ in found]
+    taken = [(sides(said, error), true) for said, error, true, _, _ in result]
     return sum(side * true < 0 for side, true in taken), sum(side != 0 for side, _ in taken)

@@ -54,9 +54,9 @@ def _harm(cells: Sequence[Cell], file: Path) -> None:
     figure, axes = pyplot.subplots(1, 2, figsize=(9, 4.2), layout="constrained", sharey=True)
     titles = {"plain": "agreement with given labels", "chance": "agreement beyond chance"}
     for axis, (which, title) in zip(axes, titles.items(), strict=True):
-        found = checks(cells, which)
+        result = checks(cells, which)
         for noise, name in NOISES.items():
-            some = [(said, true) for said, _, true, cell, _ in found if cell["noise"] == noise]
+            some = [(said, true) for said, _, true, cell, _ in result if cell["noise"] == noise]
             axis.scatter(
                 *zip(*some, strict=True), s=12, color=COLOURS[noise], label=name, alpha=0.7
             )

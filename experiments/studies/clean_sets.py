@@ -182,7 +182,7 @@ def minilm(texts: list[str]) -> NDArray[np.float32]:
             x, (MEAN,), weights[f"{name}.weight"], weights[f"{name}.bias"], eps=1e-12
         )
 
-    found = []
+    result = []
     with torch.inference_mode():
         for start in range(0, len(texts), 64):
             coded = tokenizer.encode_batch(texts[start : start + 64])
@@ -205,8 +205,8 @@ def minilm(texts: list[str]) -> NDArray[np.float32]:
                 wide = line(f.gelu(line(h, f"{at}.intermediate.dense")), f"{at}.output.dense")
                 h = norm(h + wide, f"{at}.output.LayerNorm")
             mean = (h * there[..., None]).sum(1) / there.sum(1, keepdim=True)
-            found.append(f.normalize(mean, dim=1).numpy())
-    return np.concatenate(found)
+            result.append(f.normalize(mean, dim=1).numpy())
+    return np.concatenate(result)
 
 
 def _safetensors(file: Path) -> dict[str, Any]:
@@ -217,13 +217,13 @@ def _safetensors(file: Path) -> dict[str, Any]:
     (size,) = struct.unpack("<Q", raw[:8])
     header = json.loads(raw[8 : 8 + size])
     header.pop("__metadata__", None)
-    found = {}
+    result = {}
     for name, entry in header.items():
         begin, end = (8 + size + at for at in entry["data_offsets"])
         if entry["dtype"] == "F32":
             values = np.frombuffer(raw[begin:end], np.float32).reshape(entry["shape"])
-            found[name.removeprefix("bert.")] = torch.from_numpy(values.copy())
-    return found
+            result[name.removeprefix("bert.")] = torch.from_numpy(values.copy())
+    return result
 
 
 def table(path: str, label: str, without: tuple[str, ...] = ()) -> Callable[[], Table]:

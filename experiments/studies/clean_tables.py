@@ -119,14 +119,14 @@ def harm(cells: Sequence[Cell]) -> str:
         some = _of(cells, noise) if noise else cells
         row = [title]
         for which in ("plain", "chance"):
-            found = checks(some, which)
-            wrong, told = signs(found)
-            worst = max((abs(f[2]) for f in found if sides(f[0], f[1]) * f[2] < 0), default=0.0)
+            result = checks(some, which)
+            wrong, told = signs(result)
+            worst = max((abs(f[2]) for f in result if sides(f[0], f[1]) * f[2] < 0), default=0.0)
             row += [
-                f"{told} of {len(found)}",
+                f"{told} of {len(result)}",
                 f"{wrong}{f' (up to {worst:.1f} points)' if wrong else ''}",
             ]
-            row.append(spread([said - true for said, _, true, _, _ in found], sign=True))
+            row.append(spread([said - true for said, _, true, _, _ in result], sign=True))
         rows.append(row)
     names = ("said", "wrong sign", "said less true")
     return table(
@@ -184,8 +184,8 @@ def clean_data(cells: Sequence[Cell]) -> str:
     rows = []
     for one in SETS.values():
         some = [c for c in _of(cells, "none") if c["set"] == one.name]
-        found = checks(some, "chance")
-        said = [(said, error) for said, error, _, _, way in found if way == "clean"]
+        result = checks(some, "chance")
+        said = [(said, error) for said, error, _, _, way in result if way == "clean"]
         rows.append(
             [
                 one.name,

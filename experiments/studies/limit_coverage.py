@@ -67,17 +67,19 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=49)
     asked = parser.parse_args()
     for kind in ("uniform", "next class"):
-        found = [one(kind, seed) for seed in range(asked.runs)]
-        printed = [o for o in found if o.printed]
+        result = [one(kind, seed) for seed in range(asked.runs)]
+        printed = [o for o in result if o.printed]
         useful = [o for o in printed if o.share < 0.5]
         told = (
             f"{kind}: {sum(o.violated for o in printed)} of {len(printed)} limits violated "
-            f"({len(found)} runs, {len(found) - len(printed)} withdrawn, of which "
-            f"{sum(o.violated for o in found if not o.printed)} would have failed; "
+            f"({len(result)} runs, {len(result) - len(printed)} withdrawn, of which "
+            f"{sum(o.violated for o in result if not o.printed)} would have failed; "
             f"{len(useful)} below a half)"
         )
         median = np.median([o.share for o in printed]) if printed else float("nan")
-        print(f"{told}; median limit {median:.3f}, truth {np.median([o.truth for o in found]):.3f}")
+        print(
+            f"{told}; median limit {median:.3f}, truth {np.median([o.truth for o in result]):.3f}"
+        )
 
 
 if __name__ == "__main__":

@@ -36,9 +36,9 @@ def test_disagreement_and_boundary_equal_the_oracles():
         assert boundary_set(d, bad, share=0.5).tolist() == oracles.boundary_set(
             margin, bad, Fraction(1, 2)
         )
-        found = boundary_disagreement(d, bad)
-        assert found.median == pytest.approx(oracles.boundary_median(loss, margin, bad), rel=1e-13)
-        assert found.examples == 6  # ⌊0.2 · 30 clean⌋
+        result = boundary_disagreement(d, bad)
+        assert result.median == pytest.approx(oracles.boundary_median(loss, margin, bad), rel=1e-13)
+        assert result.examples == 6  # ⌊0.2 · 30 clean⌋
 
 
 def test_the_boundary_holds_no_corrupted_example_and_its_size_is_exact():
@@ -74,10 +74,10 @@ def test_the_bootstrap_interval_is_from_a_fortieth_to_the_rest_by_a_loop():
     values = rank_variance(d.snapshot("loss"))[boundary_set(d, bad)]
     rng = rng_for(0, "bootstrap")
     medians = sorted(np.median(rng.choice(values, size=values.size)) for _ in range(1000))
-    found = boundary_disagreement(d, bad)
+    result = boundary_disagreement(d, bad)
     # Between the 25th and the 26th of 1,000 from either end: 0.025 · 999 = 24.975.
-    assert found.low == pytest.approx(medians[24] + 0.975 * (medians[25] - medians[24]))
-    assert found.high == pytest.approx(medians[974] + 0.025 * (medians[975] - medians[974]))
+    assert result.low == pytest.approx(medians[24] + 0.975 * (medians[25] - medians[24]))
+    assert result.high == pytest.approx(medians[974] + 0.025 * (medians[975] - medians[974]))
 
 
 def test_the_bootstrap_interval_covers_the_median_it_is_for():
@@ -88,10 +88,10 @@ def test_the_bootstrap_interval_covers_the_median_it_is_for():
     covered = narrow = 0
     for seed in range(60):
         d, _ = toy(k=3, n=270, seed=seed)
-        found = boundary_disagreement(d, np.arange(270) < 70, resamples=200, seed=seed)
-        assert found.low <= found.median <= found.high
-        covered += found.low <= truth <= found.high
-        narrow += abs(truth - found.median) <= (found.high - found.low) / 8
+        result = boundary_disagreement(d, np.arange(270) < 70, resamples=200, seed=seed)
+        assert result.low <= result.median <= result.high
+        covered += result.low <= truth <= result.high
+        narrow += abs(truth - result.median) <= (result.high - result.low) / 8
     assert covered >= 46
     assert narrow < 46  # the twin: an interval a quarter as wide does not pass
 
@@ -202,8 +202,8 @@ def test_one_proxy_of_five_may_rank_an_example_low_by_hand():
     loss = np.tile(np.arange(100.0), (10, 1))
     loss[9] = -loss[9]
     last = np.arange(100) == 99
-    found = estimate_assumptions(Dynamics.from_losses(loss), last, trim=0.0)
-    assert (found.tau, found.gamma, found.v_tail) == (0.0, 0.2, 0.0)
+    result = estimate_assumptions(Dynamics.from_losses(loss), last, trim=0.0)
+    assert (result.tau, result.gamma, result.v_tail) == (0.0, 0.2, 0.0)
 
 
 def test_v_tail_is_the_unbiased_variance_of_the_tail():

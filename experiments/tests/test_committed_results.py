@@ -12,7 +12,7 @@ from experiments.records import read_records
 from experiments.registry import EXPERIMENTS
 from experiments.results.causes import CAUSES, UNSEEN, reason_of, reasons
 from experiments.results.claims import Claim
-from experiments.results.tally import counted
+from experiments.results.tally import count_outcomes
 
 RESULTS = Path(__file__).parents[2] / "results"
 FOLDERS = {"cpu": RESULTS / "reproduction", "mid": RESULTS / "mid"}
@@ -25,10 +25,10 @@ PAGES = [
 
 def page_tables(text):
     """The numbers of each table below its title, row by row."""
-    found = {}
+    result = {}
     for title, body in re.findall(r"^## (.+)\n\n((?:\|.*\n)+)", text, re.M):
-        found[title] = [re.findall(r"-?\d[\d,.]*", row) for row in body.splitlines()[2:]]
-    return found
+        result[title] = [re.findall(r"-?\d[\d,.]*", row) for row in body.splitlines()[2:]]
+    return result
 
 
 def claims_of(folder, name):
@@ -86,7 +86,9 @@ def test_the_index_counts_the_claims_of_all_pages(scale):
     text = (FOLDERS[scale] / "README.md").read_text(encoding="utf-8")
     claims = [claim for _, claim in committed(FOLDERS[scale])]
     totals = re.findall(r"^\| in all \| (.*) \|$", text, re.M)
-    by_owner = [counted(claims, whose) for whose in ("the paper's", "another reading", "ours")]
+    by_owner = [
+        count_outcomes(claims, whose) for whose in ("the paper's", "another reading", "ours")
+    ]
     expected = [sum(counts.values()) for counts in by_owner if counts]
     assert [sum(map(int, row.split(" | "))) for row in totals] == expected
 

@@ -11,13 +11,13 @@ GATHERED = ("dris_internals.py", "dris_torch.py")
 
 def inside(source):
     """Modules inside dris that a source imports."""
-    found = []
+    result = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module:
-            found.append(node.module)
+            result.append(node.module)
         elif isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
-    return [name for name in found if name.startswith("dris.")]
+            result += [alias.name for alias in node.names]
+    return [name for name in result if name.startswith("dris.")]
 
 
 def test_what_is_needed_of_the_inside_of_dris_is_gathered():

@@ -238,35 +238,37 @@ def test_records_of_a_killed_run_are_kept_and_the_rest_follows(finished, tmp_pat
     """A real SIGKILL once the first record is there; the same call ends in the same bytes."""
     code = (
         "import sys; sys.path.insert(0, sys.argv[2]); from test_runner import *\n"
-        "run(cells(), out=Path(sys.argv[1]), place=Place(Path(sys.argv[1]) / 'runs'), workers=1)"
+        "out = Path(sys.argv[1])\n"
+        "run(cells(), out=out, workspace=Workspace(out / 'runs'), workers=1)"
     )
     at = dict(os.environ, PYTHONPATH=SOURCE, OMP_NUM_THREADS="1")
     child = subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path), str(Path(__file__).parent)], env=at
     )
     deadline = time.monotonic() + 240
-    while not list(tmp_path.glob("records/*.json")) and time.monotonic() < deadline:
+    while not record_bytes(tmp_path) and child.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
     child.send_signal(signal.SIGKILL)
     child.wait()
     kept = record_bytes(tmp_path)
+    assert kept  # the child had begun
     run(cells(), out=tmp_path, workspace=Workspace(tmp_path / "runs"), workers=1)
     assert record_bytes(tmp_path) == record_bytes(finished)
     assert kept.items() <= record_bytes(tmp_path).items()
 
 
 def test_records_written_and_read_back_are_the_same(finished, tmp_path):
-    found = gather(
+    result = gather(
         "pruning", "smoke", run(cells(), out=finished, workspace=Workspace(finished / "runs"))
     )
-    assert read_records(write_records(found, tmp_path / "a.json")) == found
-    assert found.values("size", rule="aum", noise=CLEAN) == [100]
-    assert found.values("size", rule="aum", noise=Noise("targeted", 0.25)) == []
+    assert read_records(write_records(result, tmp_path / "a.json")) == result
+    assert result.values("size", rule="aum", noise=CLEAN) == [100]
+    assert result.values("size", rule="aum", noise=Noise("targeted", 0.25)) == []
 
 
 def test_seconds_lie_beside_the_records_so_that_those_of_two_runs_are_the_same_bytes(tmp_path):
     def timed(seconds, name):
-        rows = ({"seed": 0, "found": {"a": 1}, "seconds": seconds},)
+        rows = ({"seed": 0, "result": {"a": 1}, "seconds": seconds},)
         return write_records(Records("times", "cpu", rows, {}, 1), tmp_path / name)
 
     one, other = timed({"target": 1.5}, "one.json"), timed({"target": 2.5}, "other.json")
@@ -280,7 +282,7 @@ def test_seconds_lie_beside_the_records_so_that_those_of_two_runs_are_the_same_b
 
 
 def test_damaged_records_are_one_sentence(tmp_path):
-    rows = ({"seed": 0, "found": {}, "seconds": {"target": 1.5}},)
+    rows = ({"seed": 0, "result": {}, "seconds": {"target": 1.5}},)
     path = write_records(Records("times", "cpu", rows, {}, 1), tmp_path / "a.json")
     whole = path.with_suffix(".time.json").read_bytes()
     for target, bytes_ in ((".time.json", b"[]"), (".time.json", b"["), (".json", b"{}")):
@@ -291,7 +293,7 @@ def test_damaged_records_are_one_sentence(tmp_path):
 
 
 def test_many_rows_go_into_several_files_and_come_back(tmp_path):
-    rows = tuple({"seed": n, "found": {}, "seconds": {}} for n in range(2 * ROWS + 1))
+    rows = tuple({"seed": n, "result": {}, "seconds": {}} for n in range(2 * ROWS + 1))
     many = Records("beyond", "cpu", rows, {}, len(rows))
     path = write_records(many, tmp_path / "beyond.json")
     names = sorted(p.name for p in tmp_path.iterdir())
@@ -360,7 +362,7 @@ def test_an_experiment_takes_the_cells_that_it_shares_from_the_records_of_anothe
 ):
     pytest.importorskip("torch")
     shared = [c for c in experiment_of("augmentation").cells(scale_of("smoke")) if c.seed == 0][:6]
-    rows = [{"key": c.key, "seed": 0, "found": {"accuracy": 0.5}} for c in shared]
+    rows = [{"key": c.key, "seed": 0, "result": {"accuracy": 0.5}} for c in shared]
     write_records(Records("pruning", "smoke", tuple(rows)), tmp_path / "pruning.json")
     words = ["augmentation", "--scale", "smoke", "--dry-run", "--known", str(tmp_path)]
     code, out, told = experiments(*words, "--out", str(tmp_path / "o"))
@@ -403,10 +405,10 @@ def test_what_cannot_be_reproduced_is_one_sentence(experiments, words, told, tmp
 
 def test_tables_come_from_records_without_torch(finished, tmp_path):
     """In a process where torch cannot be imported, as for whoever has none."""
-    found = gather(
+    result = gather(
         "pruning", "smoke", run(cells(), out=finished, workspace=Workspace(finished / "runs"))
     )
-    write_records(found, tmp_path / "pruning.json")
+    write_records(result, tmp_path / "pruning.json")
     code = "import sys; sys.modules['torch'] = None; from experiments.__main__ import main\n"
     code += "main(sys.argv[1:])"
     words = ["pruning", "--scale", "smoke", "--records", str(tmp_path)]

@@ -39,4 +39,5 @@ def test_the_readme_quotes_what_the_demo_prints(capsys):
     printed = [line for line in lines if "±" in line or "clean" in line]
     quoted = re.sub(r"^    ", "", README.read_text(encoding="utf-8"), flags=re.M)
     assert len(printed) == len(demo.RULES) + 2
+    assert Path(demo.__file__).name == "demo.py"
     assert all(line in quoted for line in printed[1:])

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from dris import InputError
-from experiments.datasets.archives import Found, find, read_parts, search_folders, unpack_tree
+from experiments.datasets.archives import LocalFile, find, read_parts, search_folders, unpack_tree
 from experiments.tests.datasets.made_archives import (
     CIFAR_PARTS,
     IDX_PARTS,
@@ -54,9 +54,9 @@ def test_the_first_folder_that_holds_the_file_wins(tmp_path):
     write_unpacked(two)
     assert find(TINY, (one, two)).path == two / "tiny-bin"
     (one / "tiny.tar.gz").write_bytes(ARCHIVE)
-    assert find(TINY, (one, two)) == Found(TINY, one / "tiny.tar.gz", packed=True)
+    assert find(TINY, (one, two)) == LocalFile(TINY, one / "tiny.tar.gz", packed=True)
     write_unpacked(one)
-    assert find(TINY, (one, two)) == Found(TINY, one / "tiny-bin", packed=False)
+    assert find(TINY, (one, two)) == LocalFile(TINY, one / "tiny-bin", packed=False)
 
 
 def test_a_folder_that_lacks_a_part_does_not_count_as_unpacked(tmp_path):
@@ -185,8 +185,8 @@ def test_a_tree_is_unpacked_whole_and_only_with_the_kinds_of_file_it_should_hold
     }
     archive = food_archive(**odd)
     (tmp_path / "food-101.tar.gz").write_bytes(archive)
-    found = find(tiny_food(archive).published[0], (tmp_path,))
-    assert unpack_tree(found) == tmp_path / "food-101"
+    local = find(tiny_food(archive).published[0], (tmp_path,))
+    assert unpack_tree(local) == tmp_path / "food-101"
     want = {f"food-101/{name}" for name in food_files()} | {"food-101/README.txt"}
     assert files_under(tmp_path) == want | {"food-101.tar.gz"}
     assert (tmp_path / "food-101/images/pie/1.jpg").read_bytes() == food_files()["images/pie/1.jpg"]

@@ -16,7 +16,7 @@ from experiments.kinds.ensemble_cell import (
     sizes_up_to,
     until,
 )
-from experiments.paper.breakdown import attack, watched
+from experiments.paper.breakdown import attack, ensemble_cell_of
 from experiments.scales import SCALES
 from experiments.workspace import Workspace
 
@@ -35,25 +35,25 @@ def bad():
 
 
 def test_the_gap_of_nested_ensembles_is_the_papers(dynamics, bad):
-    found, oracle = nested(dynamics, bad, 0.25, 0), empirical_gap(dynamics, bad)
-    assert found["proxies"] == [1, 2, 4, 5]
-    at = [k - 1 for k in found["proxies"]]
-    np.testing.assert_allclose(found["gap"], oracle.raw[at], atol=1e-15)
-    np.testing.assert_allclose(found["corrected"], oracle.corrected[at], atol=1e-15)
-    assert found["paper"][1:] == pytest.approx(oracle.radius[at[1:]])
+    result, oracle = nested(dynamics, bad, 0.25, 0), empirical_gap(dynamics, bad)
+    assert result["proxies"] == [1, 2, 4, 5]
+    at = [k - 1 for k in result["proxies"]]
+    np.testing.assert_allclose(result["gap"], oracle.raw[at], atol=1e-15)
+    np.testing.assert_allclose(result["corrected"], oracle.corrected[at], atol=1e-15)
+    assert result["paper"][1:] == pytest.approx(oracle.radius[at[1:]])
 
 
 def test_one_proxy_is_drawn_as_zero_and_chooses_nothing(dynamics, bad):
-    found = nested(dynamics, bad, 0.25, 0)
-    assert (found["gap"][0], found["corrected"][0], found["contamination"][0]) == (0, 0, None)
-    assert found["clean"][0] == [45, *[0] * 39]
-    assert found["corrupted"][0] == [15, *[0] * 39]
+    result = nested(dynamics, bad, 0.25, 0)
+    assert (result["gap"][0], result["corrected"][0], result["contamination"][0]) == (0, 0, None)
+    assert result["clean"][0] == [45, *[0] * 39]
+    assert result["corrupted"][0] == [15, *[0] * 39]
 
 
 def test_histograms_hold_every_example_once(dynamics, bad):
-    found = nested(dynamics, bad, 0.25, 0)
-    assert {sum(counts) for counts in found["clean"]} == {45}
-    assert {sum(counts) for counts in found["corrupted"]} == {15}
+    result = nested(dynamics, bad, 0.25, 0)
+    assert {sum(counts) for counts in result["clean"]} == {45}
+    assert {sum(counts) for counts in result["corrupted"]} == {15}
     assert histogram(np.array([0.25]))[-1] == 1
     assert len(EDGES) == 41
 
@@ -71,14 +71,14 @@ def test_sizes_double_up_to_k(k, sizes):
 
 
 def test_proxies_are_measured_one_by_one(dynamics, bad):
-    found = measures(dynamics, bad)
+    result = measures(dynamics, bad)
     right = dynamics.snapshot("correct")
-    assert found["test_accuracy"] == [0.5, 0.6, 0.7, 0.8, 0.9]
-    assert found["fits_corrupted"][2] == right[2, :15].mean()
-    share = 0.75 * found["fits_clean"][4] + 0.25 * found["fits_corrupted"][4]
-    assert found["fits"][4] == pytest.approx(share)
-    low, high = found["tau2_boundary"][1:]
-    assert low <= found["tau2_boundary"][0] <= high
+    assert result["test_accuracy"] == [0.5, 0.6, 0.7, 0.8, 0.9]
+    assert result["fits_corrupted"][2] == right[2, :15].mean()
+    share = 0.75 * result["fits_clean"][4] + 0.25 * result["fits_corrupted"][4]
+    assert result["fits"][4] == pytest.approx(share)
+    low, high = result["tau2_boundary"][1:]
+    assert low <= result["tau2_boundary"][0] <= high
 
 
 def test_until_an_epoch_forgets_what_came_after(dynamics):
@@ -97,10 +97,10 @@ def test_until_an_epoch_forgets_what_came_after(dynamics):
 def test_a_plain_cell_trains_no_canaries_and_gated_adds_the_gated_rule(tmp_path):
     pytest.importorskip("torch")
     setup = SCALES["smoke"].setups[0]
-    cell = watched(setup, attack(0.25), 0, "plain")
-    plain = next(findings([cell], Workspace(tmp_path))).found
+    cell = ensemble_cell_of(setup, attack(0.25), 0, "plain")
+    plain = next(findings([cell], Workspace(tmp_path))).result
     assert len(list(tmp_path.iterdir())) == 1 + 3
-    whole = next(findings([replace(cell, rule="plain+gated")], Workspace(tmp_path))).found
+    whole = next(findings([replace(cell, rule="plain+gated")], Workspace(tmp_path))).result
     assert len(list(tmp_path.iterdir())) == 1 + 3 + 3
     assert list(plain["contamination"]) == list(PLAIN)
     assert list(whole["contamination"]) == [*PLAIN, "gated"]

@@ -58,8 +58,8 @@ def test_the_held_out_epoch_is_that_of_the_smallest_loss_out_of_fold():
     held = Dynamics.from_arrays(loss=np.full((3, 4, 80), [[[3.0], [1.0], [2.0], [4.0]]]))
     dynamics = Dynamics.from_arrays(loss=loss)
     crossed = Dynamics(held.columns, held.ids, held.epochs, 1, out_of_fold=held)
-    found = sweep(CELL, dynamics, crossed, touched)
-    assert (found["held_out"], found["epochs"]) == (2, [1, 2, 3, 4])
-    assert found["at_held_out"] == found["contamination"][1] == 0
-    assert found["contamination"][3] > 0.25  # the twin: later is worse here
-    assert found["best"] == 0
+    result = sweep(CELL, dynamics, crossed, touched)
+    assert (result["held_out"], result["epochs"]) == (2, [1, 2, 3, 4])
+    assert result["at_held_out"] == result["contamination"][1] == 0
+    assert result["contamination"][3] > 0.25  # the twin: later is worse here
+    assert result["best"] == 0

@@ -20,8 +20,8 @@ SETUP = scale_of("smoke").setups[0]
 
 def test_wrong_labels_kept_and_not_kept_and_right_ones_are_counted_apart():
     said = np.array([1, 0, 0, 1, 1, 0])  # wrong are 0, 1 and 5
-    found = memory(said, NOISY, np.array([0, 1, 2, 3]))
-    assert found == {"by_heart": 0.5, "by_chance": 1.0, "fits_right": 0.5}
+    result = memory(said, NOISY, np.array([0, 1, 2, 3]))
+    assert result == {"by_heart": 0.5, "by_chance": 1.0, "fits_right": 0.5}
 
 
 def test_who_knows_the_truth_has_nothing_by_heart():
@@ -37,8 +37,8 @@ def test_a_target_that_broke_is_not_asked():
     run = TargetRun("diverged", 0.1, (), {}, {}, None, broke=(1, 3))
     data = Loaded(np.zeros((6, 1)), TRUE, np.zeros((1, 1)), TRUE[:1], 2)
     subset = Subset(np.array([0, 1]), "random", {}, 6)
-    found = memory_cell._remembered(run, data, NOISY, subset)
-    assert set(found.values()) == {None}
+    result = memory_cell._remembered(run, data, NOISY, subset)
+    assert set(result.values()) == {None}
 
 
 def test_memory_is_measured_beside_what_static_finds_and_grows_with_the_steps(tmp_path):
@@ -52,8 +52,8 @@ def test_memory_is_measured_beside_what_static_finds_and_grows_with_the_steps(tm
 
     (plain,) = static_cell.findings([cell("static", SETUP.target)], workspace)
     cells = [cell("memory", SETUP.target), cell("memory", long)]
-    short, later = (finding.found for finding in memory_cell.findings(cells, workspace))
-    assert plain.found == {name: short[name] for name in plain.found}
+    short, later = (finding.result for finding in memory_cell.findings(cells, workspace))
+    assert plain.result == {name: short[name] for name in plain.result}
     assert (short["augmented"], short["epochs"], later["epochs"]) == (False, 4, 24)
     assert later["by_heart"] > 0.9 > short["by_heart"]
     assert later["by_chance"] < 0.3

@@ -33,7 +33,7 @@ def test_online_targets_take_the_proxies_that_static_pruning_trained(tmp_path, m
         target=SETUP.target,
     )
     (finding,) = online_cell.findings([cell], workspace)
-    assert 0 < finding.found["accuracy"] <= 1
+    assert 0 < finding.result["accuracy"] <= 1
     # The twin: with other examples they have to be trained.
     other = replace(cell, source=replace(SETUP.source, examples=300))
     with pytest.raises(AssertionError, match="trained anew"):

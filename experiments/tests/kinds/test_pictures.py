@@ -10,7 +10,7 @@ from torch import nn
 
 from experiments import workspace as workspace_module
 from experiments.kinds import pictures
-from experiments.kinds.pictures import Resized, pictures_of, seen_by
+from experiments.kinds.pictures import Resized, features_by, pictures_of
 from experiments.spec import Source
 from experiments.workspace import Workspace
 
@@ -20,11 +20,11 @@ SIDE = 8
 @pytest.fixture
 def paths(tmp_path):
     image = pytest.importorskip("PIL.Image")
-    found = []
+    result = []
     for i in range(3):
-        found.append(str(tmp_path / f"{i}.png"))
-        image.fromarray(np.full((10, 12, 3), 40 * i, dtype=np.uint8)).save(found[-1])
-    return np.array(found)
+        result.append(str(tmp_path / f"{i}.png"))
+        image.fromarray(np.full((10, 12, 3), 40 * i, dtype=np.uint8)).save(result[-1])
+    return np.array(result)
 
 
 @pytest.fixture
@@ -73,12 +73,12 @@ def test_features_of_a_file_are_kept_by_its_mark_and_are_those_of_memory(
 ):
     network = nn.Sequential(nn.AvgPool2d(SIDE), nn.Flatten())
     lazy = pictures_of(paths, SIDE, tmp_path)
-    seen = seen_by(network, lazy, device="cpu", store=tmp_path / "runs")
+    seen = features_by(network, lazy, device="cpu", store=tmp_path / "runs")
     monkeypatch.setattr(Resized, "__getitem__", None)  # neither read nor hashed again
-    assert np.array_equal(seen_by(network, lazy, device="cpu", store=tmp_path / "runs"), seen)
+    assert np.array_equal(features_by(network, lazy, device="cpu", store=tmp_path / "runs"), seen)
     monkeypatch.setattr(pictures, "AT_ONCE", 1 << 20)
     held = pictures_of(paths, SIDE, tmp_path)
-    assert np.array_equal(seen_by(network, held, device="cpu", store=tmp_path / "others"), seen)
+    assert np.array_equal(features_by(network, held, device="cpu", store=tmp_path / "others"), seen)
 
 
 def test_a_cell_whose_pictures_do_not_fit_reads_their_features_from_the_file(

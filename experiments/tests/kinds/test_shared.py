@@ -12,11 +12,11 @@ from experiments.dris_internals import choose, decide_by, train_ensemble
 from experiments.kinds import shared
 from experiments.kinds.shared import (
     Ensembles,
-    corrupted,
-    corrupted_cell,
-    kept_epochs,
+    corrupt_cell,
+    corrupt_labels,
+    epoch_folder,
+    record_time,
     target_of,
-    timed,
 )
 from experiments.own.beyond import GATED, UNGATED, VARIANTS
 from experiments.paper import food
@@ -84,10 +84,12 @@ def test_confident_learning_removes_what_looks_mislabelled():
 
 def test_a_noise_that_aims_hits_the_largest_norms_and_another_asks_for_none():
     y = np.arange(8) % 2
-    aimed = corrupted(y, Noise("targeted", 0.25), seed=0, classes=2, norms=lambda: np.arange(8.0))
+    aimed = corrupt_labels(
+        y, Noise("targeted", 0.25), seed=0, classes=2, norms=lambda: np.arange(8.0)
+    )
     assert np.flatnonzero(aimed.flipped).tolist() == [6, 7]
-    assert corrupted(y, Noise("uniform", 0.25), seed=0, classes=2).flipped.sum() == 2
-    assert not corrupted(y, CLEAN, seed=0, classes=2).flipped.any()
+    assert corrupt_labels(y, Noise("uniform", 0.25), seed=0, classes=2).flipped.sum() == 2
+    assert not corrupt_labels(y, CLEAN, seed=0, classes=2).flipped.any()
 
 
 def test_a_cell_that_trains_no_target_is_told_so_where_one_is_asked_for():
@@ -100,7 +102,7 @@ def test_a_cell_that_trains_no_target_is_told_so_where_one_is_asked_for():
 @pytest.mark.parametrize(("model", "kept"), [("fc", True), ("sgd_log", False)])
 def test_epochs_are_kept_for_models_that_can_go_on_until_the_cell_is_done(tmp_path, model, kept):
     cell, workspace = food.cells(scale_of("smoke"))[0], Workspace(tmp_path)
-    with kept_epochs(model, cell, workspace) as folder:
+    with epoch_folder(model, cell, workspace) as folder:
         assert folder == (workspace.epochs_of(cell.key) if kept else None)
         assert workspace.epochs_of(cell.key).exists() is kept
     assert not workspace.epochs_of(cell.key).exists()
@@ -109,13 +111,13 @@ def test_epochs_are_kept_for_models_that_can_go_on_until_the_cell_is_done(tmp_pa
 def test_the_clock_waits_for_a_gpu_and_counts_its_time(monkeypatch):
     torch = pytest.importorskip("torch")
     waited, plain = [], {}
-    with timed(plain, "target"):
+    with record_time(plain, "target"):
         time.sleep(0.05)
     assert plain["target cpu"] < plain["target"]  # sleeping takes no processor
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: waited.append(1))
     seconds = {}
-    with timed(seconds, "target"):
+    with record_time(seconds, "target"):
         time.sleep(0.05)
     assert len(waited) == 2
     assert seconds["target cpu"] == seconds["target"] >= 0.05
@@ -133,7 +135,7 @@ def test_the_clock_of_a_lane_waits_for_the_gpu_of_the_lane(monkeypatch, tmp_path
     precision = torch.get_float32_matmul_precision()
 
     def clocked(cells, folder, workspace, tick):
-        with timed({}, "target"):
+        with record_time({}, "target"):
             pass
         return []
 
@@ -170,11 +172,11 @@ def test_the_recommended_rule_is_the_decision_and_peers_share_its_proxies():
 def test_the_products_proxies_read_pictures_where_the_cells_own_do(monkeypatch, tmp_path):
     rng, asked = np.random.default_rng(0), []
     x, y = rng.integers(0, 256, size=(60, 3, 8, 8)).astype(np.uint8), np.arange(60) % 3
-    monkeypatch.setattr(shared, "loaded", lambda *_: Loaded(x, y, x, y, 3))
+    monkeypatch.setattr(shared, "load_examples", lambda *_: Loaded(x, y, x, y, 3))
     monkeypatch.setattr(shared, "train_ensemble", lambda data, how, **_: asked.append((data, how)))
     for name, shape, encoder in (("mid", x.shape, "none"), ("smoke", (60, 192), None)):
         cell = static(scale_of(name).setups[0], CLEAN, "recommended", 4)
-        shared.prepared([cell], Workspace(tmp_path), {})[2].product()
+        shared.prepare_group([cell], Workspace(tmp_path), {})[2].product()
         data, how = asked.pop()
         assert (data.x.shape, how.encoder, how.seed) == (shape, encoder, 4)
         assert data.labels.tolist() == y.tolist()
@@ -185,7 +187,7 @@ def test_each_seed_meets_another_attack(tmp_path):
     masks = []
     for seed in (0, 1):
         cell = static(setup, noise, "random", seed)
-        data = shared.loaded(cell.source, Workspace(tmp_path))
-        masks.append(corrupted_cell(cell, data, Workspace(tmp_path)).flipped)
+        data = shared.load_examples(cell.source, Workspace(tmp_path))
+        masks.append(corrupt_cell(cell, data, Workspace(tmp_path)).flipped)
     assert masks[0].sum() == masks[1].sum() == 100  # exactly ⌊0.25 · 400⌋
     assert not np.array_equal(*masks)

@@ -60,8 +60,8 @@ def test_mass_equals_the_sum_written_out(rows: list[tuple[float, bool]]) -> None
     assume(min(s for s in score if s > 0) > 1e-9)
     assume(any(s > 0 and not c for s, c in rows))
     m = magnitude_mass(score, corrupted)
-    found = (m.mass, m.mass_floor, m.ratio, m.ratio_floor)
-    assert found == pytest.approx(oracle.mass_and_ratio(score, corrupted), rel=1e-9)
+    result = (m.mass, m.mass_floor, m.ratio, m.ratio_floor)
+    assert result == pytest.approx(oracle.mass_and_ratio(score, corrupted), rel=1e-9)
 
 
 def with_the_largest_for_the_smallest(score: list[float], corrupted: list[bool]) -> bool:

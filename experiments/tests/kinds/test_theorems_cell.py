@@ -33,13 +33,15 @@ def made(spread, seed=0):
 
 
 def test_where_the_corrupted_agree_and_the_boundary_does_not_the_gap_is_positive():
-    found = one_ensemble(made(spread=3.0), BAD, 0.25, 0)
-    assert found["tau"] <= 0.26
-    assert found["gamma"] == 0
-    assert found["delta_wide"] > 0
-    assert found["contamination"] == 0
-    assert found["rejected"] == 1
-    assert found["delta_wide"] < found["twice_tight"] < found["twice_radius"]  # nothing certified
+    result = one_ensemble(made(spread=3.0), BAD, 0.25, 0)
+    assert result["tau"] <= 0.26
+    assert result["gamma"] == 0
+    assert result["delta_wide"] > 0
+    assert result["contamination"] == 0
+    assert result["rejected"] == 1
+    assert (
+        result["delta_wide"] < result["twice_tight"] < result["twice_radius"]
+    )  # nothing certified
     # The twin: without dispute at the boundary the same corrupted leave no gap.
     assert one_ensemble(made(spread=0.0), BAD, 0.25, 0)["delta_wide"] <= 0
 
@@ -48,14 +50,14 @@ def test_the_papers_boundary_is_a_fifth_of_the_clean_and_cannot_fill_the_quarter
     dynamics = made(spread=1.0)
     assert len(boundary_set(dynamics, BAD, share=BOUNDARY)) == 60 < N // 4
     assert len(boundary_set(dynamics, BAD, share=WIDE)) == 102 >= N // 4
-    found = one_ensemble(dynamics, BAD, 0.25, 0)
-    assert found["boundary"] != found["wide"]
+    result = one_ensemble(dynamics, BAD, 0.25, 0)
+    assert result["boundary"] != result["wide"]
 
 
 def test_the_least_of_the_boundary_is_below_its_median_and_so_is_its_gap():
-    found = one_ensemble(made(spread=1.0), BAD, 0.25, 0)
-    assert found["boundary_least"] < found["boundary"]
-    assert found["delta_boundary_least"] < found["delta_boundary"]
+    result = one_ensemble(made(spread=1.0), BAD, 0.25, 0)
+    assert result["boundary_least"] < result["boundary"]
+    assert result["delta_boundary_least"] < result["delta_boundary"]
 
 
 @given(seed=st.integers(0, 2**32 - 1), bad=st.integers(10, 190), hidden=st.floats(0, 3))
@@ -65,31 +67,31 @@ def test_no_ensemble_has_a_bulk_below_what_counting_allows(seed, bad, hidden):
     mask = np.arange(N) < bad
     loss = rng.normal(size=(8, N)) + hidden * mask
     dynamics = Dynamics.from_arrays(loss=loss[:, None], margin=-loss[:, None])
-    found = one_ensemble(dynamics, mask, 0.25, 0)
-    assert found["bulk"] >= found["bulk_counted"] > 0
+    result = one_ensemble(dynamics, mask, 0.25, 0)
+    assert result["bulk"] >= result["bulk_counted"] > 0
 
 
 def test_corrupted_that_fill_the_top_ranks_attain_it():
-    found = one_ensemble(made(spread=0.0), BAD, 0.25, 0)
-    assert found["bulk_counted"] == pytest.approx((89 / N) ** 2 / 4)
+    result = one_ensemble(made(spread=0.0), BAD, 0.25, 0)
+    assert result["bulk_counted"] == pytest.approx((89 / N) ** 2 / 4)
     # The bulk of 90 shares the top 100 ranks with the tail.
-    assert found["bulk"] <= (100 / N) ** 2 / 4 + 1e-12
+    assert result["bulk"] <= (100 / N) ** 2 / 4 + 1e-12
 
 
 def test_every_k_has_its_disjoint_ensembles_and_below_eight_the_bulk_cannot_be_told():
-    found = separation(made(spread=1.0), BAD, 0.25, 0)
-    counts = {k: len(v["tau"]) for k, v in found.items()}
+    result = separation(made(spread=1.0), BAD, 0.25, 0)
+    counts = {k: len(v["tau"]) for k, v in result.items()}
     assert counts == {"2": 8, "3": 5, "4": 4, "8": 2, "16": 1}
-    assert found["8"]["delta_boundary"][0] != found["8"]["delta_boundary"][1]
-    assert found["4"]["tau"] == found["4"]["delta_boundary"] == found["4"]["eq6"] == [None] * 4
-    assert None not in found["4"]["boundary"] + found["4"]["contamination"] + found["8"]["tau"]
+    assert result["8"]["delta_boundary"][0] != result["8"]["delta_boundary"][1]
+    assert result["4"]["tau"] == result["4"]["delta_boundary"] == result["4"]["eq6"] == [None] * 4
+    assert None not in result["4"]["boundary"] + result["4"]["contamination"] + result["8"]["tau"]
 
 
 def test_mass_and_auroc_lie_above_their_bounds():
     dynamics = made(spread=1.0)
-    found = masses(dynamics.snapshot("gradient_norm").mean(axis=0), BAD)
-    assert found["mass"] >= found["mass_floor"]
-    assert found["ratio"] >= found["ratio_floor"]
+    result = masses(dynamics.snapshot("gradient_norm").mean(axis=0), BAD)
+    assert result["mass"] >= result["mass_floor"]
+    assert result["ratio"] >= result["ratio_floor"]
     by_aum = aum_bound(dynamics, BAD, 0)
     assert by_aum["runs"] == K
     assert by_aum["auroc"] == 1 >= by_aum["guess"] >= by_aum["bound"] > 0
@@ -100,6 +102,6 @@ def test_mass_and_auroc_lie_above_their_bounds():
 @pytest.mark.parametrize("shape", [(4, 1, 2, 2), (4, 3)])
 def test_images_become_rows_and_tables_stay(shape):
     x = np.full(shape, 255, dtype=np.uint8 if len(shape) == 4 else np.float64)
-    found = flat(Loaded(x, np.zeros(4, int), x[:2], np.zeros(2, int), 2))
-    assert found.x.shape == (4, int(np.prod(shape[1:])))
-    assert found.x.max() == (1 if len(shape) == 4 else 255)
+    result = flat(Loaded(x, np.zeros(4, int), x[:2], np.zeros(2, int), 2))
+    assert result.x.shape == (4, int(np.prod(shape[1:])))
+    assert result.x.max() == (1 if len(shape) == 4 else 255)

@@ -78,11 +78,11 @@ def test_sizes_agree_with_the_published_ones(name):
 @pytest.mark.parametrize("name", [*sorted(MODELS), *PAPERS])
 def test_the_docstring_states_the_true_sizes(name):
     text = " ".join(builder_of(name)[0].__doc__.split())
-    found = re.search(
+    result = re.search(
         r"([\d,]+) parameters, ([\d,]+) multiply-adds on (\d+)×(\d+)×(\d+) with 10 classes", text
     )
-    assert found, f"{name} does not state its size"
-    parameters, products, *shape = (int(g.replace(",", "")) for g in found.groups())
+    assert result, f"{name} does not state its size"
+    parameters, products, *shape = (int(g.replace(",", "")) for g in result.groups())
     model = build_model(name, shape, 10, seed=0)
     assert (count_parameters(model), multiply_adds(model, tuple(shape))) == (parameters, products)
 

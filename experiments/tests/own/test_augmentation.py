@@ -39,9 +39,9 @@ def test_at_mid_three_rules_train_longer_with_augmentation_and_all_as_long():
     ]
 
 
-def row(kind, value, seed=0, **found):
+def row(kind, value, seed=0, **result):
     at = {"data": "cifar10", "rule": "random", "keep": 0.25}
-    return {**at, "kind": kind, "seed": seed, "found": {"accuracy": value, **found}}
+    return {**at, "kind": kind, "seed": seed, "result": {"accuracy": value, **result}}
 
 
 def test_rows_are_told_apart_by_how_their_targets_trained():

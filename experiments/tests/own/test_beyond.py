@@ -7,7 +7,7 @@ import pytest
 
 from dris import InputError
 from experiments.dris_internals import NoisyLabels, Subset
-from experiments.kinds.static_cell import trained
+from experiments.kinds.static_cell import train_on_subset
 from experiments.own import beyond
 from experiments.records import Records
 from experiments.registry import EXPERIMENTS
@@ -40,7 +40,7 @@ def made_up(*, default_wins):
                         "rule": rule,
                         "keep": column.keep,
                         "seed": seed,
-                        "found": {"accuracy": accuracy, "contamination": 0.1},
+                        "result": {"accuracy": accuracy, "contamination": 0.1},
                     }
                 )
     return Records("beyond", "smoke", tuple(rows))
@@ -156,4 +156,4 @@ def test_a_network_is_a_target_too(tmp_path):
     cell = replace(cell, target=replace(cell.target, recipe=recipe))
     every = Subset(np.arange(60), "all", {}, 60)
     data, noisy = Loaded(x, y, x, y, 3), NoisyLabels(y, y, {})
-    assert trained(cell, data, noisy.given, every, Workspace(tmp_path)).accuracy > 0.6
+    assert train_on_subset(cell, data, noisy.given, every, Workspace(tmp_path)).accuracy > 0.6

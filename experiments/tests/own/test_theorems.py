@@ -12,8 +12,8 @@ from experiments.own.theorems import (
     WORST,
     cells,
     claims,
+    columns_held,
     tables,
-    told,
     words,
 )
 from experiments.records import Records
@@ -32,7 +32,7 @@ def row(noise, seed, **numbers):
         "data": "digits",
         "noise": str(noise),
         "seed": seed,
-        "found": {
+        "result": {
             "separation": {"3": one | {name: [None, None] for name in _UNTOLD}, "8": one},
             "mass": dict.fromkeys(("el2n", "loss", "grand"), mass),
             "aum": aum,
@@ -47,9 +47,9 @@ def records(**numbers):
 
 
 def test_what_is_proved_is_shown_and_not_claimed():
-    found = claims(records())
-    assert not [c.text for c in found if "Theorem 2" in c.text or "AUROC" in c.text]
-    assert not [c.text for c in found if "radius" in c.text]  # the paper says it is not outpaced
+    result = claims(records())
+    assert not [c.text for c in result if "Theorem 2" in c.text or "AUROC" in c.text]
+    assert not [c.text for c in result if "radius" in c.text]  # the paper says it is not outpaced
     shown = {table.title for table in tables(records())}
     assert {"Theorem 2: what magnitude scores draw", "Theorem 3: AUM beside its bound"} <= shown
     assert any("α of loss-aligned" in name for table in tables(records()) for name in table.rows)
@@ -63,16 +63,20 @@ def test_of_forty_per_cent_only_the_comparison_is_claimed():
 
 @pytest.mark.parametrize(("gap", "outcome"), [(0.5, "reproduced"), (-0.5, "contradicted")])
 def test_the_papers_sentence_is_about_the_sign_of_the_gap(gap, outcome):
-    found = [c for c in claims(records(delta_boundary=gap)) if c.text.endswith(POSITIVE)]
-    assert [c.outcome for c in found] == [outcome] * 2
-    assert {c.whose for c in found} == {"the paper's"}
+    result = [c for c in claims(records(delta_boundary=gap)) if c.text.endswith(POSITIVE)]
+    assert [c.outcome for c in result] == [outcome] * 2
+    assert {c.whose for c in result} == {"the paper's"}
 
 
 def test_the_words_at_the_top_say_what_the_claims_say():
-    found = records(delta_boundary=-0.5, corrupted_most=0.9, rejected=0.99)
-    _, sentences, gaps = words(found)
+    result = records(delta_boundary=-0.5, corrupted_most=0.9, rejected=0.99)
+    _, sentences, gaps = words(result)
     assert f"{POSITIVE}: holds in 0 of 2, fails in 2" in sentences
-    assert told(claims(found), WORST) == told(claims(found), REJECTED) == "holds in 2 of 2"
+    assert (
+        columns_held(claims(result), WORST)
+        == columns_held(claims(result), REJECTED)
+        == "holds in 2 of 2"
+    )
     assert "12 ensembles" in gaps
     assert "positive in 0 " in gaps
     assert gaps.endswith("in 0.")
@@ -82,7 +86,7 @@ def test_the_words_at_the_top_say_what_the_claims_say():
 
 
 def test_a_sentence_that_nothing_tested_was_not_run():
-    assert told([Claim("x", "reproduced", "")], WORST) == "was not run"
+    assert columns_held([Claim("x", "reproduced", "")], WORST) == "was not run"
 
 
 def test_a_bound_below_one_half_is_called_vacuous():
@@ -98,7 +102,7 @@ def test_intervals_stand_in_theorem_one_and_cells_that_cannot_tell_stay_empty():
 
 
 def test_convolutional_networks_are_among_the_setups():
-    found = {(c.source.name, c.ensemble.models[0]) for c in cells(SCALES["cpu"])}
-    assert ("cifar10", "small_cnn") in found
+    result = {(c.source.name, c.ensemble.models[0]) for c in cells(SCALES["cpu"])}
+    assert ("cifar10", "small_cnn") in result
     assert max(c.seed for c in cells(SCALES["cpu"]) if c.source.name == "cifar10") == 1
     assert all(len(setup) == 4 for setups in SETUPS.values() for setup in setups)

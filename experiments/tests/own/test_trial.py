@@ -13,12 +13,12 @@ from experiments.kinds import shared, static_cell
 from experiments.own.trial import (
     RULES,
     Trial,
+    attack_name,
     canary_share,
     cells,
     hold_out,
     run_trial,
     steadiest,
-    told,
     winners,
 )
 from experiments.own.trial_page import NAMES, markdown, trial_figure, write_trial
@@ -44,7 +44,7 @@ def made_up(accuracy, by_seed=lambda rule, seed: 0.01 * seed):
             "noise": str(attack),
             "rule": rule,
             "seed": seed,
-            "found": {"accuracy": mean + by_seed(rule, seed), "contamination": 0.1, "size": 50},
+            "result": {"accuracy": mean + by_seed(rule, seed), "contamination": 0.1, "size": 50},
         }
         for attack, rules in accuracy.items()
         for rule, mean in zip(RULES, rules, strict=True)
@@ -158,11 +158,11 @@ def test_proxies_see_the_attack_and_targets_never_see_canaries(tmp_path, monkeyp
 
     monkeypatch.setattr(static_cell, "train_target", spy)
     records, split = run_trial(blobs(300), replace(TINY, epochs=1), store=tmp_path, workers=1)
-    trained = [row for row in records.rows if row["found"]["size"]]
+    trained = [row for row in records.rows if row["result"]["size"]]
     for row, (labels, subset) in zip(trained, seen, strict=True):
         rate = 0.0 if row["noise"] == "clean" else TINY.rate
         assert (labels != split.y).mean() == pytest.approx(rate)
-        dirt = row["found"]["contamination"]
+        dirt = row["result"]["contamination"]
         assert (labels != split.y)[subset].mean() == pytest.approx(dirt, abs=1e-6)
 
 
@@ -191,17 +191,21 @@ def test_a_guess_wins_no_attack():
     best = winners(records)[0].rule
     for row in records.rows:
         if row["rule"] == best:
-            row["found"]["imputed"] = True
+            row["result"]["imputed"] = True
     assert winners(records)[0].rule != best
     for row in records.rows:  # every target broke: nobody leads
-        row["found"]["imputed"] = True
+        row["result"]["imputed"] = True
     assert {winner.lead.outcome for winner in winners(records)} == {"undecided"}
 
 
 def test_other_data_are_other_cells():
     one, other = (cells(TINY, hold_out(blobs(n))) for n in (300, 310))
     assert not {cell.key for cell in one} & {cell.key for cell in other}
-    assert {told(cell.noise) for cell in one} == {"as given", "uniform 25 %", "targeted 25 %"}
+    assert {attack_name(cell.noise) for cell in one} == {
+        "as given",
+        "uniform 25 %",
+        "targeted 25 %",
+    }
 
 
 def test_images_go_through_a_network(tmp_path):
@@ -214,7 +218,7 @@ def test_images_go_through_a_network(tmp_path):
     assert split.images
     cell = next(c for c in cells(trial, split) if c.noise == Noise("targeted", 0.25))
     assert cell.ensemble.models == ("small_cnn",)
-    assert shared.corrupted_cell(cell, split, Workspace(tmp_path)).rate == 0.25
+    assert shared.corrupt_cell(cell, split, Workspace(tmp_path)).rate == 0.25
 
 
 @pytest.mark.parametrize(

@@ -118,18 +118,21 @@ def test_no_claim_reads_the_accuracy_of_a_target_that_was_imputed(smoke, name):
     """Accuracies that would decide anything, of rows that all say they are guesses."""
     records, experiment = smoke(name), experiment_of(name)
 
-    def guess(found, at):
-        return {**found, "accuracy": at / 1000, "imputed": True}
+    def guess(result, at):
+        return {**result, "accuracy": at / 1000, "imputed": True}
 
     def spoilt(at):
         rows = []
         for number, row in enumerate(records.rows):
-            found, mine = row["found"], number * at
-            if "rules" in found:  # of several targets
-                found = {**found, "rules": {n: guess(f, mine) for n, f in found["rules"].items()}}
-            elif isinstance(found.get("accuracy"), float):
-                found = guess(found, mine)
-            rows.append({**row, "found": found})
+            result, mine = row["result"], number * at
+            if "rules" in result:  # of several targets
+                result = {
+                    **result,
+                    "rules": {n: guess(f, mine) for n, f in result["rules"].items()},
+                }
+            elif isinstance(result.get("accuracy"), float):
+                result = guess(result, mine)
+            rows.append({**row, "result": result})
         return Records(records.experiment, records.scale, tuple(rows))
 
     rising, falling = (list(map(str, experiment.claims(spoilt(at)))) for at in (1, -1))

@@ -22,7 +22,7 @@ CELL = food.cells(scale_of("smoke"))[0]
 
 def trained(workspace, seed=0):
     data = kind.pictures(CELL.source, workspace)
-    model, x, test_x = kind.learned(CELL.target, data, workspace)
+    model, x, test_x = kind.split_target(CELL.target, data, workspace)
     return train_target(
         model,
         x,
@@ -123,14 +123,14 @@ def test_a_killed_target_goes_on_and_its_reference_is_trained_once(monkeypatch, 
     monkeypatch.setattr(Network, "train_epoch", train_epoch)
     monkeypatch.setattr(Network, "accuracy", lambda *a: tested.append(1) or accuracy(*a))
 
-    def found(workspace):
+    def result(workspace):
         steps.clear(), tested.clear()
         [one] = kind.findings(cells, workspace)
         clocks.append("target cpu" in one.seconds)
-        return one.found
+        return one.result
 
     killed, clocks = False, []
-    whole = found(Workspace(tmp_path / "other"))  # the twin: nothing is there yet
+    whole = result(Workspace(tmp_path / "other"))  # the twin: nothing is there yet
     assert steps == [(2 * epochs, e + 1) for e in range(2 * epochs)] + [
         (epochs, e + 1) for e in range(epochs)
     ]
@@ -138,10 +138,10 @@ def test_a_killed_target_goes_on_and_its_reference_is_trained_once(monkeypatch, 
     assert not Workspace(tmp_path / "other").epochs_of(cells[0].key).exists()
     workspace, killed = Workspace(tmp_path), True
     with pytest.raises(KeyboardInterrupt):
-        found(workspace)
+        result(workspace)
     assert workspace.epochs_of(cells[0].key).exists()
     killed = False
-    assert found(workspace) == whole
+    assert result(workspace) == whole
     assert steps == [(epochs, epochs)]
     assert clocks == [True, False]  # what was left of it is not how long it takes
 
@@ -156,5 +156,5 @@ def test_a_gate_that_nothing_passes_skips_its_cell_and_not_the_group(monkeypatch
         return real(self, rule, keep, seed)
 
     monkeypatch.setattr(Ensembles, "subset", subset)
-    found = list(kind.findings(cells[:2], Workspace(tmp_path)))
-    assert [f.found["size"] > 0 for f in found] == [False, True]
+    result = list(kind.findings(cells[:2], Workspace(tmp_path)))
+    assert [f.result["size"] > 0 for f in result] == [False, True]

@@ -111,8 +111,8 @@ def test_what_ships_stands_beside_the_paper_at_mid_and_has_claims_once_it_was_ru
     assert {cell.source.name for cell in shipped["mid"]} == {"cifar10"}
     assert not any(EXPERIMENTS["pruning"].is_printed(cell) for cell in shipped["mid"])
     rows = [
-        {"data": "cifar10", "rule": RECOMMENDED, "seed": 0, "found": {}},
-        {"data": "cifar100", "rule": "aum", "seed": 0, "found": {}},
+        {"data": "cifar10", "rule": RECOMMENDED, "seed": 0, "result": {}},
+        {"data": "cifar100", "rule": "aum", "seed": 0, "result": {}},
     ]
     for experiment, count in ((pruning, 2), (contamination, 1)):
         told = [c.text for c in experiment.claims(Records("", "", tuple(rows)))]
@@ -151,7 +151,7 @@ def test_an_anchor_makes_claims_of_the_paper_once_it_has_two_seeds():
     dirt = {"random": 0.25, "el2n": 0.9, "consensus": 0.91, "aum": 0.001, "rank_variance": 0.05}
     at = {"kind": "ensemble", "rule": "plain", "data": "cifar10", "examples": 20_000}
     rows = [
-        {**at, "proxies": "three", "seed": s, "found": {"contamination": dirt}} for s in range(2)
+        {**at, "proxies": "three", "seed": s, "result": {"contamination": dirt}} for s in range(2)
     ]
     one, two = (contamination.claims(Records("", "", tuple(rows[:n]))) for n in (1, 2))
     mine = [claim for claim in two if claim not in one]
@@ -189,13 +189,13 @@ def test_the_papers_networks_are_as_large_as_the_count_says():
     from experiments.networks.count import multiply_adds
 
     classes = {"experiments.networks.resnet18:resnet18": 100}
-    found = {
+    result = {
         name: multiply_adds(
             build_model(name, (3, 32, 32), classes.get(name, 10), seed=0), (3, 32, 32)
         )
         for name in times.MULTIPLY_ADDS
     }
-    assert found == times.MULTIPLY_ADDS
+    assert result == times.MULTIPLY_ADDS
 
 
 def timed(rule, noise, seed, scoring, target):
@@ -232,7 +232,7 @@ def watched_rows(intervals):
                 "kind": "ensemble",
                 "proxies": known[name],
                 "seed": 0,
-                "found": {"tau2_boundary": [(low + high) / 2, low, high]},
+                "result": {"tau2_boundary": [(low + high) / 2, low, high]},
             }
             for name, (low, high) in zip(known, intervals, strict=True)
         ),

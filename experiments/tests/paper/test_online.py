@@ -5,7 +5,7 @@ pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"
 
 from dris import Dynamics
 from experiments.dris_internals import Importance, TargetRun
-from experiments.kinds.online_cell import found_in, plan_of, redrawn
+from experiments.kinds.online_cell import plan_of, redraw, summarize_run
 from experiments.paper import online, smoothing
 from experiments.records import Records
 from experiments.results.panels import course_panels
@@ -33,7 +33,7 @@ def test_a_rule_carries_its_exponent_and_its_smoothing():
 def test_seeds_differ_in_their_examples_and_a_seed_meets_them_again(tmp_path):
     workspace, scale = Workspace(tmp_path), scale_of("smoke")
     a, b, again = (
-        redrawn(online.online(scale, CLEAN, "uniform", seed), workspace) for seed in (0, 1, 0)
+        redraw(online.online(scale, CLEAN, "uniform", seed), workspace) for seed in (0, 1, 0)
     )
     assert len(a.x) == ONLINE["smoke"].source.examples
     assert np.array_equal(a.x, again.x)
@@ -51,7 +51,8 @@ def test_the_smoothing_sweep_shares_its_middle_and_its_level_with_the_online_cel
 def test_a_run_that_was_imputed_or_rescued_supports_no_claim(smoke, why):
     rows = [dict(row) for row in smoke("online").rows]
     marked = [
-        {**r, "found": {**r["found"], why: True}} if r["rule"] == "standard_is" else r for r in rows
+        {**r, "result": {**r["result"], why: True}} if r["rule"] == "standard_is" else r
+        for r in rows
     ]
     told = {c.text: c for c in online.claims(Records("online", "smoke", tuple(marked)))}
     text = "targeted 25 %: Standard IS at chance, within 2 points"
@@ -61,11 +62,11 @@ def test_a_run_that_was_imputed_or_rescued_supports_no_claim(smoke, why):
 
 
 def test_a_diverged_run_is_a_result_and_stays_in_the_figure(smoke, tmp_path):
-    broken = found_in(TargetRun("diverged", 0.1, (), {}, {}, None, (1, 1)))
+    broken = summarize_run(TargetRun("diverged", 0.1, (), {}, {}, None, (1, 1)))
     assert broken["diverged"] is True
     assert broken["accuracy"] == 0.1
     rows = [dict(row) for row in smoke("online").rows]
-    rows[1] = {**rows[1], "found": broken}
+    rows[1] = {**rows[1], "result": broken}
     records = Records("online", "smoke", tuple(rows))
     table = online.tables(records)[0]
     assert 0.1 in table.values["Standard IS", "clean"]

@@ -18,7 +18,7 @@ def online_rows(accuracy, sizes):
             "rule": "uniform" if plan == "uniform" else plan,
             "noise": str(noise),
             "seed": seed,
-            "found": {
+            "result": {
                 "accuracy": accuracy[plan][noise.rate][0] / 100 + jitter,
                 "smallest_concentration": sizes.get(plan, 500) + 1000 * jitter,
             },
@@ -47,7 +47,7 @@ def food_rows(printed):
             "rule": rule,
             "noise": str(noise),
             "seed": seed,
-            "found": {
+            "result": {
                 "accuracy": values[0][0] / 100 + jitter,
                 "candidates": values[1][0],
                 "contamination": values[1][0],
@@ -76,7 +76,7 @@ def synthetic_rows(enriched):
     return [
         {
             "seed": seed,
-            "found": {
+            "result": {
                 "accuracy": {
                     method: {
                         str(c): (synthetic.printed(method, c) or (50.0, 0))[0] / 100 + jitter

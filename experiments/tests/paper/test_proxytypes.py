@@ -12,23 +12,23 @@ from experiments.setups import TYPES
 
 def test_shares_add_up_to_one_for_both_groups():
     rng = np.random.default_rng(0)
-    found = histogram(rng.random(50), np.arange(50) < 10)
-    assert sum(found["clean"]) == pytest.approx(1, abs=1e-3)
-    assert sum(found["corrupted"]) == pytest.approx(1, abs=1e-3)
-    assert found["low"] < found["high"]
+    result = histogram(rng.random(50), np.arange(50) < 10)
+    assert sum(result["clean"]) == pytest.approx(1, abs=1e-3)
+    assert sum(result["corrupted"]) == pytest.approx(1, abs=1e-3)
+    assert result["low"] < result["high"]
 
 
 def test_what_is_recorded_of_an_ensemble_grows_with_it():
     rng = np.random.default_rng(0)
     dynamics = Dynamics.from_logits(rng.normal(size=(5, 40, 3)), rng.integers(0, 3, 40))
     made = {"proxies": [{"test_accuracy": 0.5}, {"test_accuracy": 0.7}]}
-    found = measured(replace(dynamics, provenance=made), np.arange(40) < 8, 0.25, 0)
-    assert len(found["gap"]) == len(found["gap_corrected"]) == len(found["radius"]) == 5
-    assert found["gap"][0] == 0
-    assert found["gap_corrected"][4] == pytest.approx(found["gap"][4] * 5 / 4)
-    assert list(found["histograms"]) == ["2", "4"]
-    assert found["proxy_accuracy"] == pytest.approx(0.6)
-    assert set(found["contamination"]) == set(found["auroc_of_clean"])
+    result = measured(replace(dynamics, provenance=made), np.arange(40) < 8, 0.25, 0)
+    assert len(result["gap"]) == len(result["gap_corrected"]) == len(result["radius"]) == 5
+    assert result["gap"][0] == 0
+    assert result["gap_corrected"][4] == pytest.approx(result["gap"][4] * 5 / 4)
+    assert list(result["histograms"]) == ["2", "4"]
+    assert result["proxy_accuracy"] == pytest.approx(0.6)
+    assert set(result["contamination"]) == set(result["auroc_of_clean"])
 
 
 def test_every_ensemble_is_the_same_kinds_of_model_at_every_scale():

@@ -21,9 +21,9 @@ SMALL = HingeRecipe(epochs=2)
 def test_a_cell_has_every_method_and_column_and_is_the_same_again(tmp_path):
     cell = cells(scale_of("smoke"))[0]
     (first,), (again,) = (list(findings([cell], Workspace(tmp_path))) for _ in range(2))
-    assert first.found == again.found
-    assert list(first.found["accuracy"]) == list(METHODS)
-    for row in first.found["accuracy"].values():
+    assert first.result == again.result
+    assert list(first.result["accuracy"]) == list(METHODS)
+    for row in first.result["accuracy"].values():
         assert list(row) == [str(column) for column in COLUMNS]
         assert all(0 <= share <= 1 for share in row.values())
 
@@ -62,10 +62,12 @@ def test_each_column_flips_what_its_name_says():
 
 def test_disagreement_leaves_out_the_clean_column_and_counts_the_corrupted():
     runs, attacker = make_runs(200, 0, SMALL)
-    found = disagreement(runs, proxy_losses(runs, 4, SMALL), sgd_losses(runs, 4, 2), attacker, 0.25)
-    assert list(found) == [str(column) for column in COLUMNS if column != CLEAN]
-    assert found["longest 25 %"]["corrupted in the data"] == 0.25
+    result = disagreement(
+        runs, proxy_losses(runs, 4, SMALL), sgd_losses(runs, 4, 2), attacker, 0.25
+    )
+    assert list(result) == [str(column) for column in COLUMNS if column != CLEAN]
+    assert result["longest 25 %"]["corrupted in the data"] == 0.25
     # The 20 rare examples are the longest of the 200: all of a tenth, two fifths of a quarter.
-    assert found["longest 10 %"]["rare among the corrupted"] == 1
-    assert found["longest 25 %"]["rare among the corrupted"] == 0.4
-    assert found["targeted 10 %"]["rare among the corrupted"] < 1
+    assert result["longest 10 %"]["rare among the corrupted"] == 1
+    assert result["longest 25 %"]["rare among the corrupted"] == 0.4
+    assert result["targeted 10 %"]["rare among the corrupted"] < 1

@@ -19,9 +19,9 @@ HIGH, LOW, MIXED = {0: 0.9, 1: 0.8, 2: 0.9}, {0: 0.5, 1: 0.4, 2: 0.4}, {0: 0.9, 
     ],
 )
 def test_a_claim_of_several_is_as_good_as_its_worst(outcomes, whole):
-    found = together("all", [Claim(o, o, "numbers") for o in outcomes])
-    assert found.outcome == whole
-    assert all(f"{o}: {o}, numbers" in found.evidence for o in outcomes)
+    result = together("all", [Claim(o, o, "numbers") for o in outcomes])
+    assert result.outcome == whole
+    assert all(f"{o}: {o}, numbers" in result.evidence for o in outcomes)
 
 
 def test_a_curve_falls_only_when_every_step_does():

@@ -12,7 +12,9 @@ def table(rows):
 
 def test_a_row_keeps_its_colour_where_another_panel_lacks_the_one_above_it(monkeypatch, tmp_path):
     drawn = []
-    monkeypatch.setattr(figures, "both", lambda figure, path: drawn.append(figure) or path)
+    monkeypatch.setattr(
+        figures, "save_png_and_svg", lambda figure, path: drawn.append(figure) or path
+    )
     panels = [("one", table(["a", "bb", "ccc"])), ("two", table(["a", "ccc"]))]
     figures.grouped_bars(panels, "accuracy", tmp_path / "f.png")
     (figure,) = drawn
