@@ -250,9 +250,10 @@ def test_every_detector_puts_a_wrong_label_below_a_right_one(name):
 
 def test_early_margins_are_of_the_first_epochs_and_a_summary_has_but_the_sum():
     rng = np.random.default_rng(0)
-    d = Dynamics.from_logits(rng.normal(size=(2, 9, 5, 3)), [0, 1, 2, 0, 1])
-    expected = [d.margin[:, :end].mean(axis=(0, 1)) for end in (9, 2, 4, 1)]
-    np.testing.assert_allclose(DETECTORS["early_margin"](d), expected, atol=1e-12)
+    for epochs, ends in ((16, (16, 4, 8, 2)), (8, (8, 2, 4, 1)), (7, (7, 1, 3))):
+        d = Dynamics.from_logits(rng.normal(size=(2, epochs, 5, 3)), [0, 1, 2, 0, 1])
+        expected = [d.margin[:, :end].mean(axis=(0, 1)) for end in ends]
+        np.testing.assert_allclose(DETECTORS["early_margin"](d), expected, atol=1e-12)
     (whole,) = DETECTORS["early_margin"](d.summary())
     assert whole.tolist() == DETECTORS["margin"](d)[0].tolist()
     assert len(DETECTORS["early_margin"](Dynamics.from_logits(np.zeros((1, 4, 2)), [0] * 4))) == 1
@@ -301,6 +302,8 @@ def test_half_el2n_prefers_the_hard_and_does_not_leave_out_the_easy():
     # Rank + uniform above 1 keeps rank r with probability r: thirds keep 5/6, 1/2, 1/6 of 300.
     # Each count has an sd below 8; within 45 of its mean by 5.6 sd, tail below 1e-7.
     assert np.abs(np.bincount(kept // 300) - [250, 150, 50]).max() < 45
+    added = CHOOSERS["half_el2n"](d, gate.passed, 0) - CHOOSERS["uniform"](d, gate.passed, 0)
+    assert added == pytest.approx(np.arange(n, 0, -1) / n)
     top = keep_passed(gate, CHOOSERS["el2n"](d, gate.passed, 0), fraction=0.5).indices
     assert np.bincount(top // 300, minlength=3).tolist() == [300, 150, 0]
 
