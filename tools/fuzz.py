@@ -133,7 +133,7 @@ CALLS = (
         Call(f"clean data.csv {COLUMNS} --from {name} --skip-harm-check --out o", (name,))
         for name in (
             *("likely.csv", "likely.npy", "likely.parquet"),
-            *("losses.npy", "losses.npz", "losses.csv", "aum_values.csv", "cartography"),
+            *("losses.npy", "losses.npz", "losses.csv", "cartography"),
         )
     ),
     Call("clean --config recipe.toml --out o", ("recipe.toml",)),
@@ -248,10 +248,6 @@ def made_world(root: Path, *, outputs: bool = True) -> Path:
     written = [",".join(map(str, row)) for row in zip(*columns, strict=True)]
     root.joinpath("losses.csv").write_text(
         "\n".join(["id,loss_0,loss_1", *written]) + "\n", encoding="utf-8"
-    )
-    root.joinpath("aum_values.csv").write_text(
-        "\n".join(["sample_id,aum", *(f"{i},{i / 7:.3f}" for i in range(n))]) + "\n",
-        encoding="utf-8",
     )
     (root / "cartography").mkdir()
     for epoch in range(2):

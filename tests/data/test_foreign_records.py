@@ -104,6 +104,7 @@ GOOD = {"guid": 1, "logits_epoch_0": [0.0, 1.0], "gold": 1}
         ("loss.csv", "id,a\nu,1\nv,\n", "line 3 of"),
         ("loss.csv", "id,a\nu,1\nv,nan\n", "line 3 of"),
         ("loss.csv", "id,a\nu,1\nu,2\n", "'u' is in line 2 .* again in line 3"),
+        ("aum_values.csv", "sample_id,aum\n1,0.5\n2,-1\n", "a score"),
         ("d/dynamics_epoch_0.jsonl", "", "is empty"),
         ("d/dynamics_epoch_0.jsonl", "{", "line 1 of .* guid"),
         ("d/dynamics_epoch_0.jsonl", lines({**GOOD, "gold": "x"}), "gold"),

@@ -85,6 +85,8 @@ def _from_csv(path: Path) -> Dynamics:
     if _as_losses(first) is not None:
         return _from_losses(_losses_in(lines, len(first), path), None, path)
     rows = lines[1:]
+    if "aum" in first:
+        raise InputError(f"{path} holds AUM values, a score; dynamics are losses of every proxy")
     if "id" not in first:
         return _from_losses(_losses_in(rows, len(first), path).T, None, path)
     at = first.index("id")

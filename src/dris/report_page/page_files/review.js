@@ -46,11 +46,11 @@ function answerList({name, items, file, heading = [], suggests, changed}) {
     const choice = el('select', {'aria-label': `the right label of ${id}`, on: {change: e => answer(q, 'wrong', e.target.value)}},
       el('option', {value: ''}, 'not known'));
     D.classes.forEach((label, c) => { if (c !== P.label[i]) choice.append(el('option', {value: label}, label)); });
-    const said = el('dl', {class: 'said'}, el('dt', {}, 'given'), el('dd', {}, given));
-    if (suggests) said.append(el('dt', {}, 'proxies say'), el('dd', {class: 'suggests'}, suggested === null ? '–' : suggested === given ? 'the same' : suggested));
+    const pair = el('dl', {class: 'said'}, el('dt', {}, 'given'), el('dd', {}, given));
+    if (suggests) pair.append(el('dt', {}, 'proxies say'), el('dd', {class: 'suggests'}, suggested === null ? '–' : suggested === given ? 'the same' : suggested));
     return el('article', {class: 'item', id: name + '-' + q, tabindex: '0', 'aria-label': `${q + 1}: ${id}, labelled ${given}`,
       on: {keydown: e => shortcut(e, q)}},
-      el('span', {class: 'rank', 'aria-hidden': 'true'}, String(q + 1)), face(i), said,
+      el('span', {class: 'rank', 'aria-hidden': 'true'}, String(q + 1)), face(i), pair,
       el('p', {class: 'fine id', title: id}, id),
       el('fieldset', {}, el('legend', {}, 'The given label is'), ...ANSWERS.map(kind =>
         el('label', {class: kind}, el('input', {type: 'radio', name: `${name}-v${q}`, value: kind, on: {change: () => answer(q, kind)}}),
