@@ -13,7 +13,6 @@ Curves = Mapping[str, Mapping[float, Sequence[float]]]
 
 _RULES = ("random", "el2n", "forgetting", "consensus", "aum", "rank_variance", "gated")
 COLOURS = dict(zip((title_of(rule) for rule in _RULES), ("#777777", *PALETTE), strict=True))
-COLOURS["gated, all canaries"] = COLOURS["gated"]
 """A rule has the same colour in every figure; the order is that of static pruning's bars."""
 
 
