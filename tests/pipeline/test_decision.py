@@ -173,7 +173,7 @@ def test_a_recipe_holds_what_is_needed_to_do_it_again(decision):
     assert (values["keep"], values["rule"]) == (0.5, "gated")
     assert values["settings"]["proxies"] == 3
     few = LabelledData.of(np.zeros((3, 1)), [0, 1, 0], classes=("a", "b"))
-    assert decide(few).recipe() == {"keep": None, "rule": "everything"}
+    assert decide(few).recipe() == {"reading": {}, "keep": None, "rule": "everything"}
 
 
 # -- from data, by training ------------------------------------------------------------------------

@@ -179,7 +179,7 @@ def test_a_harmful_rule_is_refused_and_everything_kept(monkeypatch):
     def backwards(task):
         return keep_top(task.assess().shown.suspicion, **{**task.how, "fraction": 0.1})
 
-    monkeypatch.setitem(METHODS, "clean", Method(backwards, ensemble=False))
+    monkeypatch.setitem(METHODS, "clean", Method(backwards, scored=False))
     refused = decide(data, settings=CHEAP, workers=1)
     assert (refused.rule, refused.kept.size) == ("everything", 900)
     assert refused.harm.says == "harms"
