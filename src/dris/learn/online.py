@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,7 @@ from dris.learn.recipe import PAPER_RHO_REFERENCE, Recipe
 from dris.learn.sampling.feeds import Draws, Fixed, Online, losses_of
 from dris.learn.sampling.plans import Plan, Score, Seen, plan_named
 from dris.learn.store.run_store import Store, fingerprint
-from dris.learn.targets import counter, make_job
+from dris.learn.targets import TargetKeywords, counter, make_job
 from dris.learn.trainers.job import Data, Job
 from dris.learn.trainers.registry import check_model, describe_model, one_thread, trainer_of
 from dris.learn.trainers.schedules import Passes, Positions
@@ -43,18 +43,11 @@ def train_online(
     holdout: int | None = None,
     reference: Any = "resnet20",
     reference_recipe: Recipe = PAPER_RHO_REFERENCE,
-    epochs: int = 20,
-    batch_size: int | None = None,
-    recipe: Recipe | None = None,
-    seed: int = 0,
-    classes: int | None = None,
-    test: tuple[Any, ArrayLike] | None = None,
-    flagged: ArrayLike | None = None,
     rescue: bool = True,
-    standardize: bool = True,
-    device: str = "cpu",
+    flagged: ArrayLike | None = None,
     store: Store | str | Path | None = None,
     progress: Progress | None = None,
+    **target: Unpack[TargetKeywords],
 ) -> TargetRun:
     """Train a network on N draws with replacement an epoch, each loss weighted by 1/(Nq).
 
@@ -78,21 +71,13 @@ def train_online(
             that is less, unless given. Their labels are the given ones.
         reference: The RHO plans' reference model.
         reference_recipe: How it trains; the paper's 30 epochs unless given.
-        epochs: E, each of N draws in ⌈N/B⌉ batches.
-        batch_size: B, 128 unless given.
-        recipe: How the target trains, in place of epochs and batch_size.
-        seed: Every random stream is derived from it and from its purpose.
-        classes: Number of classes, when the largest label may be absent.
-        test: Held-out (x, y) to state the accuracy on, after every epoch.
-        flagged: A mask of examples, such as those known to be corrupt, whose share of the draws
-            is logged; nothing is decided by it.
         rescue: Draw uniformly where a plan cannot be built. A comparison of plans leaves it out:
             the run then ends as "collapsed", with the accuracy of its last whole epoch.
-        standardize: Give each feature (or image channel) mean 0 and standard deviation 1.
-        device: "cpu" (one thread) or "cuda".
-        store: Folder that keeps every epoch and the result: killed work goes on from there and
-            ends in the same bytes.
-        progress: Called with (epochs done, epochs in all).
+        flagged: As for `train_target`.
+        store: As for `train_target`.
+        progress: As for `train_target`.
+        target: epochs, batch_size, recipe, seed, classes, test, standardize and device, as for
+            `train_target`.
 
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(64, 3)); y = (x[:, 0] > 0).astype(int)
@@ -100,19 +85,7 @@ def train_online(
     >>> run.status, run.log[0].sampled.concentration_size < 64
     ('finished', True)
     """
-    job, data = make_job(
-        check_network(model),
-        x,
-        y,
-        epochs,
-        batch_size,
-        recipe,
-        seed,
-        classes,
-        test,
-        standardize,
-        device,
-    )
+    job, data = make_job(check_network(model), x, y, **target)
     n = len(data.y)
     name, kind, exponent = _check_plan(plan, weight_exponent, n)
     every = _check_refresh(refresh, name, kind)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,19 @@ from dris.learn.trainers.inputs import check_inputs, check_test, count_rows
 from dris.learn.trainers.job import Data, Job
 from dris.learn.trainers.registry import check_model, trainer_of
 from dris.learn.trainers.schedules import StepParity
+
+
+class TargetKeywords(TypedDict, total=False):
+    """What `train_target` and `train_online` share; `train_target` explains each."""
+
+    epochs: int
+    batch_size: int | None
+    recipe: Recipe | None
+    seed: int
+    classes: int | None
+    test: tuple[Any, ArrayLike] | None
+    standardize: bool
+    device: str
 
 
 def train_target(
@@ -76,9 +89,8 @@ def train_target(
     >>> train_target(SGDClassifier(), x, y, [0, 1], epochs=5, batch_size=2, test=(x, y))
     TargetRun(finished after 5 epochs, accuracy 100.0 %)
     """
-    job, data = make_job(
-        model, x, y, epochs, batch_size, recipe, seed, classes, test, standardize, device
-    )
+    how = (epochs, batch_size, recipe, seed, classes, test, standardize, device)
+    job, data = make_job(model, x, y, *how)
     trainer_of(job.model).refuse_steps(job.model)
     marked = None if flagged is None else check_mask(flagged, len(data.y), "flagged")
     if isinstance(subset, Subset) and subset.total != len(data.y):
@@ -90,7 +102,7 @@ def train_target(
     parity = StepParity(indices, len(data.y), job.recipe.batch_size, job.seed)
     size = len(indices)
     mass = None if marked is None else float(marked[indices].mean())
-    how = {
+    about = {
         "kind": "static",
         "rule": subset.rule if isinstance(subset, Subset) else "positions",
         "parameters": dict(subset.parameters) if isinstance(subset, Subset) else {},
@@ -99,7 +111,7 @@ def train_target(
         "flagged": None if marked is None else fingerprint(marked),
     }
     sampled = Sampled(None, float(size), 1.0, size, mass, unbiased=size == len(data.y))
-    feed = Fixed(parity, sampled, how)
+    feed = Fixed(parity, sampled, about)
     return follow(job, data, feed, store, counter(progress, job.recipe.stop), course=course)
 
 
@@ -121,14 +133,14 @@ def make_job(
     model: Any,
     x: Any,
     y: ArrayLike,
-    epochs: int,
-    batch_size: int | None,
-    recipe: Recipe | None,
-    seed: int,
-    classes: int | None,
-    test: tuple[Any, ArrayLike] | None,
-    standardize: bool,
-    device: str,
+    epochs: int = 20,
+    batch_size: int | None = None,
+    recipe: Recipe | None = None,
+    seed: int = 0,
+    classes: int | None = None,
+    test: tuple[Any, ArrayLike] | None = None,
+    standardize: bool = True,
+    device: str = "cpu",
 ) -> tuple[Job, Data]:
     """A target's job and data from what a user passes, checked."""
     kind = check_model(model)
