@@ -82,11 +82,7 @@ def shuffle(values: NDArray[np.int64], *, below: int, rng: np.random.Generator) 
 
 
 def inclusion_probabilities(probabilities: ArrayLike, count: int) -> NDArray[np.float64]:
-    """π = min(1, c·q) with the c that makes them sum to `count`.
-
-    >>> inclusion_probabilities([0.5, 0.25, 0.25, 0.0], 2).tolist()
-    [1.0, 0.5, 0.5, 0.0]
-    """
+    """π = min(1, c·q) with the c that makes them sum to `count`."""
     q, count = _check(probabilities), check_count(count, "count", at_least=1)
     support = int(np.count_nonzero(q))
     if count > support:

@@ -21,10 +21,6 @@ class Importance:
         parameters: What that was given, as values that JSON can hold.
         exponent: Between 0 (draws count alike: a shifted objective) and 1 (unbiased).
         weights: (1 / (Nq)) ** exponent, 0 where q is 0; for batches take mean(weight · loss).
-
-    >>> plan = Importance(np.array([0.5, 0.25, 0.25]), "by hand", {})
-    >>> [round(w, 3) for w in plan.weights.tolist()], plan.unbiased
-    ([0.667, 1.333, 1.333], True)
     """
 
     probabilities: NDArray[np.float64]

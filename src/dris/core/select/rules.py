@@ -250,10 +250,6 @@ def choose(
 
     Behind a gate there may be fewer than ⌊αN⌋: `parameters["short"]` says by how many. Rules that
     drop suspects read the `assessment`, or compute one.
-
-    >>> d = Dynamics.from_losses([[0.1, 0.2, 0.9, 0.3], [0.9, 0.2, 0.1, 0.3]])
-    >>> choose("rank_variance", d, keep=0.5).indices.tolist()
-    [0, 2]
     """
     made = rule_of(rule)
     score = np.empty(0)
