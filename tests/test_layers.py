@@ -4,6 +4,7 @@ import ast
 import runpy
 from collections.abc import Iterator
 from fnmatch import fnmatch
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import dris
@@ -124,6 +125,28 @@ def test_the_sub_room_check_catches_an_upward_import_also_inside_a_function():
     wrong = "def f():\n    from dris.learn.jobs.proxy_job import train"
     assert upward_between("learn", "store", wrong) == {("learn/store", "learn/jobs")}
     assert upward_between("learn", "sampling", wrong) == set()
+
+
+def circle_in(sources: dict[str, str]) -> list[str]:
+    """Modules that import each other in a circle, also inside functions; empty without one."""
+    graph = {name: set(imports_of(source)) & set(sources) for name, source in sources.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_modules_of_learn_import_each_other_in_a_circle():
+    learn = [path for path in files() if layer_of(path) == "learn" and path.stem != "__init__"]
+    names = [f"dris.{'.'.join(p.relative_to(PACKAGE).with_suffix('').parts)}" for p in learn]
+    texts = [path.read_text(encoding="utf-8") for path in learn]
+    assert circle_in(dict(zip(names, texts, strict=True))) == []
+
+
+def test_the_circle_check_catches_a_circle_through_a_function():
+    assert circle_in({"a": "import b", "b": "def f():\n    import a"}) == ["a", "b", "a"]
+    assert circle_in({"a": "import b", "b": ""}) == []
 
 
 def heavy_at_import(source: str) -> set[str]:

@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from dris.core.errors import InputError
 from dris.core.streams import seed_for
-from dris.learn.trainers.estimators.boosters import BOOSTERS, booster_of, scores_after
 from dris.learn.trainers.estimators.predictions import (
+    BOOSTERS,
     as_logits,
+    booster_of,
     logits_of,
     penultimate_of,
     probabilities_as_logits,
+    scores_after,
 )
 from dris.learn.trainers.job import Data, Job, Normalize
 from dris.learn.trainers.schedules import Positions, Schedule
