@@ -85,10 +85,9 @@ class Origin:
 class Leak:
     """A column that repeats the given label or nearly determines it.
 
-    While such a column is learned from, proxies agree with every given label, and no limit on wrong
-    ones means anything. `share` is how much of what the commonest class does not explain it
-    determines; `words` are those of a column of texts that say the label, where only they are left
-    out.
+    While it is learned from, proxies agree with every given label and no limit means anything.
+    `share` is how much of what the commonest class does not explain it determines; `words` are
+    those of a column of texts that say the label, where only they are left out.
     """
 
     column: str
@@ -282,7 +281,7 @@ class LabelledData:
         return texts[self.labels if labels is None else labels]
 
     def to_dict(self) -> dict[str, Any]:
-        """What a recipe or a report needs to say about the data, as values that JSON can hold."""
+        """What a recipe says about the data, as values that JSON can hold."""
         features = [{"column": f.column, "how": f.how, "width": f.width} for f in self.features]
         return {
             **self.origin.to_dict(),
@@ -300,8 +299,7 @@ class LabelledData:
 class Change:
     """What a copy of the data differs in: rows that stay, columns to add, new labels and marks.
 
-    Each has an entry for every row of the file; those that `blank` marks have no label, and keep it
-    so. None means that all have one.
+    Each has an entry for every row of the file; rows that `blank` marks have no label.
     """
 
     keep: NDArray[np.bool_]

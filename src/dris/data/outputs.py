@@ -54,7 +54,7 @@ def write_data(
     change = _change(data, positions, columns, labels, replaced)
     also = positions is None if unlabelled is None else unlabelled
     change = _over_all_rows(data, change, also)
-    with _writer(data, force, writer).file(target) as temporary:
+    with (writer or Writer(force)).reading(*data.origin.files).file(target) as temporary:
         with reading(data.origin.files[0], f"{data.origin.format} file"):
             _refuse_changed(data)
         entry.write(data, change, temporary)
@@ -73,14 +73,10 @@ def write_ids(
     """Write the ids of the kept examples as CSV, one a line, with further columns if given."""
     change = _change(data, positions, columns, None)
     header = [data.origin.id or "row", *change.columns]
-    with _writer(data, force, writer).file(path) as temporary:
+    with (writer or Writer(force)).reading(*data.origin.files).file(path) as temporary:
         cells = [data.ids, *change.columns.values()]
         write_lines(temporary, header, cells, change.keep, guard=True)
     return Path(path).expanduser()
-
-
-def _writer(data: LabelledData, force: bool, writer: Writer | None) -> Writer:
-    return (writer or Writer(force)).reading(*data.origin.files)
 
 
 def _change(

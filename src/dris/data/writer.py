@@ -243,7 +243,6 @@ def _note(folder: Path, noted: Mapping[str, Any]) -> None:
 
 
 def _note_whole(folder: Path, names: set[str]) -> None:
-    """Say that the files of a set are all in place."""
     noted = _noted(folder)
     left = [name for name in noted["unfinished"] if name not in names]
     if left != noted["unfinished"]:

@@ -111,7 +111,7 @@ class CsvLayout:
             include_columns=list(columns),
             strings_can_be_null=False,
         )
-        return pacsv.open_csv(source(path), self._blocks(block), self._cells(), convert)
+        return pacsv.open_csv(source(path), *self._parsing(block), convert)
 
     def line(self, path: Path, row: int) -> int:
         """The line that a row begins on, as an editor counts."""
@@ -155,14 +155,14 @@ class CsvLayout:
         convert = pacsv.ConvertOptions(
             column_types=types, null_values=list(MISSING), strings_can_be_null=False
         )
-        return pacsv.read_csv(source(path), self._blocks(), self._cells(), convert)
+        return pacsv.read_csv(source(path), *self._parsing(), convert)
 
-    def _blocks(self, block: int | None = None) -> Any:
+    def _parsing(self, block: int | None = None) -> tuple[Any, Any]:
         names = None if self.header else list(self.columns)
-        return pacsv.ReadOptions(block_size=block or _BLOCK, use_threads=False, column_names=names)
-
-    def _cells(self) -> Any:
-        return pacsv.ParseOptions(delimiter=self.separator, newlines_in_values=True)
+        return (
+            pacsv.ReadOptions(block_size=block or _BLOCK, use_threads=False, column_names=names),
+            pacsv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
+        )
 
     def _tidy(self, path: Path, table: Any) -> Any:
         """Make empty cells of text missing and whole numbers floats; refuse an open quote."""

@@ -87,7 +87,8 @@ def parse_numbers(cells: Any, *, comma: bool = False) -> Parsed | None:
     few = most * ONE_STRAY_IN >= count * (ONE_STRAY_IN - 1)
     if not few and not _same_strays(bare, commas if as_commas > as_points else points, most, count):
         return None
-    german = as_commas > as_points or (as_commas == as_points and comma and _any_comma(bare))
+    any_comma = bool(pc.any(pc.match_substring(bare, ",")).as_py())
+    german = as_commas > as_points or (as_commas == as_points and comma and any_comma)
     fine = commas if german else points
     digits = pc.replace_substring_regex(bare, rf"{_SPACES}|'", "")
     if german:
@@ -96,8 +97,14 @@ def parse_numbers(cells: Any, *, comma: bool = False) -> Parsed | None:
         digits = pc.replace_substring(digits, ",", "")
     fine = pc.fill_null(fine, False)
     values = pc.if_else(fine, digits, None).cast(pa.float64())
-    style = [_style(cells, bare, german), f"the unit {unit}" if unit else ""]
-    return Parsed(values, ", ".join(filter(None, style)), pc.and_(there, pc.invert(fine)))
+    style = ["decimal commas" if german else "commas between thousands"] if any_comma else []
+    if pc.any(pc.match_substring_regex(cells, _MONEY)).as_py():
+        style.append("currency")
+    if pc.any(pc.match_substring(cells, "%")).as_py():
+        style.append("percent")
+    if unit:
+        style.append(f"the unit {unit}")
+    return Parsed(values, ", ".join(style), pc.and_(there, pc.invert(fine)))
 
 
 def _unit(bare: Any, count: int) -> str:
@@ -119,22 +126,6 @@ def _same_strays(bare: Any, fine: Any, numbers: int, count: int) -> bool:
     known = pc.fill_null(fine, False)
     words = pc.unique(bare.filter(pc.and_(bare.is_valid(), pc.invert(known))))
     return len(words) <= MAX_STRAY_WORDS and len(pc.unique(bare.filter(known))) > MIN_NUMBERS
-
-
-def _style(cells: Any, bare: Any, german: bool) -> str:
-    """What had to be understood, in words; nothing for bare numbers."""
-    parts = []
-    if _any_comma(bare):
-        parts.append("decimal commas" if german else "commas between thousands")
-    if pc.any(pc.match_substring_regex(cells, _MONEY)).as_py():
-        parts.append("currency")
-    if pc.any(pc.match_substring(cells, "%")).as_py():
-        parts.append("percent")
-    return ", ".join(parts)
-
-
-def _any_comma(cells: Any) -> bool:
-    return bool(pc.any(pc.match_substring(cells, ",")).as_py())
 
 
 def _count(mask: Any) -> int:

@@ -1,8 +1,7 @@
 """Words, pairs of words and character n-grams of many texts, hashed all at once.
 
-A text is lower-cased and brought to one Unicode form. Hashes are polynomials over code points
-modulo 2^64, so that those of every word come out of one running sum: no loop over texts, words
-or letters. The same text has the same hashes everywhere and in any order.
+Hashes are polynomials over code points modulo 2^64, so that those of every word come out of one
+running sum: no loop over texts, words or letters. The order of the texts changes nothing.
 """
 
 import unicodedata
