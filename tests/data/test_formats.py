@@ -4,6 +4,9 @@ import gzip
 import io
 import json
 import zipfile
+from dataclasses import replace
+from functools import partial
+from types import FunctionType
 
 import numpy as np
 import pyarrow as pa
@@ -107,7 +110,7 @@ def test_labels_alone_are_those_of_the_whole_and_cost_no_features(name, tmp_path
     assert light.x.shape == (len(whole), 0)
     assert light.labels.tolist() == whole.labels.tolist()
     assert light.ids.tolist() == whole.ids.tolist()
-    assert light.origin == whole.origin
+    assert replace(light.origin, reading=whole.origin.reading) == whole.origin
 
 
 @pytest.mark.parametrize("name", ["csv", "parquet", "jsonlines", "excel", "huggingface"])
@@ -118,6 +121,21 @@ def test_a_person_sees_every_column_with_numbers_whole_and_text_in_full(name, tm
     assert list(seen) == columns_to_show(data)
     assert seen["number"] == ["123456789", "80"]
     assert seen["said"] == [ROWS["said"][0], ROWS["said"][7]]
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet", "jsonlines", "excel", "huggingface", "images"])
+def test_only_pictures_are_read_through_the_images(name, tmp_path, monkeypatch):
+    from dris.data.images import image_files, pixels
+
+    entered = []
+    for module in (image_files, pixels):
+        for each in [f for f in vars(module).values() if isinstance(f, FunctionType)]:
+            if each.__module__ == module.__name__:
+                instead = partial(lambda real, *a, **k: entered.append(real) or real(*a, **k), each)
+                monkeypatch.setattr(module, each.__name__, instead)
+    path, options = MADE[name](tmp_path)
+    read_data(path, **options)
+    assert bool(entered) == (name == "images")  # the twin: pictures do
 
 
 def test_numbers_keep_every_digit_that_the_file_has_and_none_that_it_has_not():

@@ -91,13 +91,13 @@ def test_parquet_gains_columns_and_other_labels(tmp_path, from_parquet):
 
 def test_npz_and_npy_give_npz_with_the_same_kinds(tmp_path):
     arrays = {"x": np.arange(8, dtype=np.int16).reshape(4, 2), "y": np.array(["u", "v"] * 2)}
-    (tmp_path / "a.npz").write_bytes(npz_bytes(**arrays, other=np.arange(3)))
+    (tmp_path / "a.npz").write_bytes(npz_bytes(**arrays, other=np.arange(3), one=np.array(5)))
     data = read_data(tmp_path / "a.npz", label="y")
     out = np.load(write_data(data, tmp_path / "b.npz", positions=[1, 2], labels=[0, 0, 0, 0]))
     assert out["x"].dtype == np.int16
     assert out["x"].tolist() == [[2, 3], [4, 5]]
     assert out["y"].tolist() == ["u", "u"]
-    assert out["other"].tolist() == [0, 1, 2]
+    assert (out["other"].tolist(), out["one"].tolist()) == ([0, 1, 2], 5)
     (tmp_path / "x.npy").write_bytes(npy_bytes(arrays["x"]))
     (tmp_path / "l.npy").write_bytes(npy_bytes(np.array([5, 6, 5, 6], np.uint8)))
     data = read_data(tmp_path / "x.npy", label=str(tmp_path / "l.npy"))
