@@ -69,7 +69,7 @@ def main() -> None:
         begin = time.process_time()
         dynamics = work()
         spent[name] = time.process_time() - begin
-        doubt = dynamics.unseen().snapshot("loss").mean(axis=0)
+        doubt = dynamics.require_out_of_fold().snapshot("loss").mean(axis=0)
         areas[name] = float(roc_auc_score(noisy.flipped, doubt))
         told = f"{spent[name]:.1f} s of processor time, AUROC {areas[name]:.3f}"
         print(f"{name}: {told}, scored at epoch {dynamics.scored_epoch}", flush=True)

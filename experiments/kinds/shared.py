@@ -199,7 +199,9 @@ class Ensembles:
         ensemble = ensemble_of(rule)
         if self.product is not None and ensemble == "product":
             peer, dynamics = rule_of(rule), self.product().dynamics
-            dynamics = dynamics.unseen() if ensemble_of(peer.name) == "unseen" else dynamics
+            dynamics = (
+                dynamics.require_out_of_fold() if ensemble_of(peer.name) == "unseen" else dynamics
+            )
             return choose(peer, dynamics, keep=keep, seed=seed)
         dynamics = getattr(self, ensemble)()
         if ensemble != "planted":
@@ -228,7 +230,7 @@ def ensembles_of(
     return Ensembles(
         plain=cache(lambda: train(given, count, None)),
         planted=cache(lambda: train(canaries.planted, count, None)),
-        unseen=cache(lambda: train(given, 1, 2).unseen()),
+        unseen=cache(lambda: train(given, 1, 2).require_out_of_fold()),
         canaries=canaries,
         product=None if product is None else cache(product),
     )

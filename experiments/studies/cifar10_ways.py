@@ -82,7 +82,7 @@ def heads(x: NDArray[np.uint8], given: NDArray[np.int64], flipped: NDArray[np.bo
     after = time.process_time() - begin
     what = f"heads, stopped at epoch {folded.epochs[-1]}, scored at {folded.scored_epoch}"
     told.append(tell(f"{what}, in fold", folded, flipped, first + after))
-    told.append(tell(f"{what}, out of fold", folded.unseen(), flipped, first + after))
+    told.append(tell(f"{what}, out of fold", folded.require_out_of_fold(), flipped, first + after))
     return [*told, f"  of which the features take {first:.0f} s, once"]
 
 
@@ -98,7 +98,7 @@ def cnns(x: NDArray[np.uint8], given: NDArray[np.int64], flipped: NDArray[np.boo
     what += f" {folded.scored_epoch}" + ", in bfloat16" * fast
     return [
         tell(f"{what}, in fold", folded, flipped, cost),
-        tell(f"{what}, out of fold", folded.unseen(), flipped, cost),
+        tell(f"{what}, out of fold", folded.require_out_of_fold(), flipped, cost),
     ]
 
 

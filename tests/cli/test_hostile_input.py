@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dris.core.errors import InputError
-from dris.core.sanitize import guarded, printable
+from dris.core.sanitize import guard_text, printable
 from dris.data.outputs import write_ids
 from dris.data.reader import read_data
 from dris.data.tables.jsonlines import open_jsonlines
@@ -160,12 +160,12 @@ def test_ids_for_a_spreadsheet_are_no_formulas(tmp_path):
 
 @pytest.mark.parametrize("text", [FORMULA, "+1", "-1", "@x", "'x", "\tx", "\rx", "\nx"])
 def test_what_could_be_a_formula_is_guarded(text):
-    assert guarded(text) == f"'{text}"
+    assert guard_text(text) == f"'{text}"
 
 
 @pytest.mark.parametrize("text", ["", "cat", "a=b"])
 def test_other_text_stays_as_it_is(text):
-    assert guarded(text) == text
+    assert guard_text(text) == text
 
 
 # -- what used to be an error of dris itself -----------------------------------------------------

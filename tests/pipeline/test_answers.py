@@ -7,7 +7,7 @@ from dris.pipeline.answers import (
     COLUMNS,
     AnswerLine,
     answer_sheet,
-    guarded,
+    guard_text,
     heading_after,
     read_answers,
 )
@@ -73,6 +73,6 @@ def test_other_files_are_refused(tmp_path):
 
 def test_only_what_a_spreadsheet_could_run_gets_an_apostrophe():
     for text in ("=1", "+1", "-1", "@a", "'a", "\ta", "\ra", "\na"):
-        assert guarded(text) == f"'{text}"
+        assert guard_text(text) == f"'{text}"
     for text in ("a=1", "1-1", "", " =1"):
-        assert guarded(text) == text
+        assert guard_text(text) == text

@@ -161,7 +161,7 @@ def test_the_recommended_rule_is_the_decision_and_peers_share_its_proxies():
     assert kept == decide_by(scored, keep=0.5).kept.tolist()
     dynamics = scored.dynamics
     peer = told.subset(PEERS[0], 0.5, 0)
-    assert peer == choose("confident_learning_remove", dynamics.unseen(), keep=0.5)
+    assert peer == choose("confident_learning_remove", dynamics.require_out_of_fold(), keep=0.5)
     assert peer != choose("confident_learning_remove", dynamics, keep=0.5)  # out of fold it is
     in_fold = told.subset(PEERS[1], 0.5, 0)
     assert in_fold == choose("aum_mean_remove", dynamics, keep=0.5)

@@ -179,7 +179,7 @@ def _interrupted(error: BaseException | None) -> bool:
 
 def _outcome(error: Exception) -> tuple[int, str]:
     """The exit code and the one line for whatever went wrong."""
-    from dris.core.errors import MEMORY, InputError, as_options, sentence_of
+    from dris.core.errors import MEMORY, InputError, as_options, describe_error
     from dris.core.sanitize import printable
 
     if _interrupted(error):
@@ -190,7 +190,7 @@ def _outcome(error: Exception) -> tuple[int, str]:
     if isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(first):
         return 1, f"out of memory{f' ({first})' if first else ''}; {as_options(MEMORY)}"
     if isinstance(error, OSError):
-        return 1, printable(as_options(sentence_of(error)))
+        return 1, printable(as_options(describe_error(error)))
     if isinstance(error, UnicodeError):  # only what others wrote is not text
         return 1, f"a file holds what is not text in UTF-8 ({first}); save it as UTF-8"
     return 70, f"{type(error).__name__}: {first} (--debug shows where)"

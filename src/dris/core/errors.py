@@ -97,10 +97,10 @@ def remedy_for(error: OSError, otherwise: str = "check the path and its permissi
     return _REMEDIES.get(error.errno or 0, otherwise)
 
 
-def sentence_of(error: OSError) -> str:
+def describe_error(error: OSError) -> str:
     """An error of the system as a sentence: the file, what is the matter, what to do.
 
-    >>> sentence_of(OSError(errno.ENOSPC, "No space left on device", "a.csv"))
+    >>> describe_error(OSError(errno.ENOSPC, "No space left on device", "a.csv"))
     'a.csv: No space left on device; free space on that disk, or name a folder on another one, \
 and do the same again'
     """

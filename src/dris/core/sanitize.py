@@ -43,18 +43,18 @@ _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?")
 _FORMULA = ("=", "+", "-", "@", "'", "\t", "\r", "\n")  # how a cell that is computed may begin
 
 
-def guarded(text: str) -> str:
+def guard_text(text: str) -> str:
     """The text, with an apostrophe in front where a spreadsheet could see a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def guarded_cell(text: str) -> str:
-    """A cell of somebody's data, guarded unless it is a plain number.
+def guard_cell(text: str) -> str:
+    """A cell of somebody's data, guard_text unless it is a plain number.
 
-    >>> guarded_cell("-0.25"), guarded_cell("-1+1"), guarded_cell("+3,5e2")
+    >>> guard_cell("-0.25"), guard_cell("-1+1"), guard_cell("+3,5e2")
     ('-0.25', "'-1+1", '+3,5e2')
     """
-    return text if _NUMBER.fullmatch(text) else guarded(text)
+    return text if _NUMBER.fullmatch(text) else guard_text(text)
 
 
 class Printable:

@@ -251,7 +251,7 @@ def train_proxies(
     )
     dynamics = _train(settings, jobs, data, store, workers, progress, where)
     if moved:
-        dynamics = dynamics.reordered(np.argsort(order))
+        dynamics = dynamics.reorder(np.argsort(order))
     if words:
         dynamics = replace(dynamics, provenance={**dynamics.provenance, "classes": list(words)})
     return replace(dynamics, ids=names)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dris.core.errors import InputError
-from dris.core.sanitize import guarded, guarded_cell
+from dris.core.sanitize import guard_cell, guard_text
 from dris.data.files import one_line
 
 COLUMNS = ("id", "given", "suggested", "answer", "corrected")
@@ -89,10 +89,10 @@ def answer_sheet(
     out = io.StringIO()
     writer = csv.writer(out)
     columns = shown or {}
-    writer.writerow([*COLUMNS, *map(guarded, columns)])
+    writer.writerow([*COLUMNS, *map(guard_text, columns)])
     for place, row in enumerate(rows):
         more = (values[place] for values in columns.values())
-        writer.writerow([*map(guarded, row), *map(guarded_cell, more)])
+        writer.writerow([*map(guard_text, row), *map(guard_cell, more)])
     return out.getvalue().encode()
 
 

@@ -170,7 +170,7 @@ def import_dynamics(
             f"has {wanted.size}, such as {wanted[0]}; name the data's column of the same ids "
             "with `id`"
         )
-    own = dynamics.reordered(order)
+    own = dynamics.reorder(order)
     notes = ["dynamics were imported: no certificate"]
     others = 0 if own.labels is None else int((own.labels != data.labels).sum())
     if others:
@@ -284,7 +284,7 @@ def _plant(data: LabelledData, settings: Settings, pilot: Dynamics | None) -> tu
             avoid=avoid if avoid.any() else None,
             **given,
         )
-        planted.append(canaries.reordered(np.argsort(order)))
+        planted.append(canaries.reorder(np.argsort(order)))
         labels, avoid = canaries.planted, avoid | canaries.mask()
     return tuple(planted)
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.large.mapped import let_go
+from dris.core.large.mapped import release
 from dris.core.streams import rng_for
 from dris.learn.trainers.folds import copies_in, folds_of
 from dris.learn.trainers.stacked.head import Head
@@ -162,7 +162,7 @@ def measure_harm(
     if n > MAX_HARM_CHECK_ROWS:  # from here on only the rows that answer, at their places
         chosen = np.sort(rng_for(seed, "harm", "rows").permutation(n)[:MAX_HARM_CHECK_ROWS])
         whole, x, given, copies = x, x[chosen], given[chosen], copies[chosen]
-        let_go(whole)
+        release(whole)
     choices = [again] if as_decided is None else [again, as_decided]
     measured = []
     for draw in range(repeats):

@@ -11,7 +11,7 @@ from dris.core.checks.judgement import judge
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.files import temporary_folder
-from dris.core.large.mapped import let_go
+from dris.core.large.mapped import release
 from dris.core.noise.assessment import usual_confidence
 from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, RECOMMENDED, RULES, Rule, rule_of
 from dris.data.findings.leaks import drop_uninformative_columns
@@ -236,7 +236,7 @@ def _measure(decision: Decision, ensemble: Ensemble, estimator: Any) -> Harm | N
             ids=data.ids[at],
             trusted=data.trusted[at],
         )
-        let_go(x)  # of many rows some thousands are looked at
+        release(x)  # of many rows some thousands are looked at
         if ensemble.features is None:
             part = replace(part, features=data.features)
         trained = train_ensemble(
@@ -260,7 +260,7 @@ def _measure(decision: Decision, ensemble: Ensemble, estimator: Any) -> Harm | N
 
     for side in (ensemble.dynamics, ensemble.dynamics.out_of_fold):
         if side is not None:
-            let_go(side.columns["loss"])  # it lies in the store, whole
+            release(side.columns["loss"])  # it lies in the store, whole
     with temporary_folder() as folder:  # where a large table goes, of which a sample is asked
         return measure_harm(
             as_features(Data(x, data.labels), scaling(data, ensemble.features), folder).x,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dris.core.errors import InputError
-from dris.core.sanitize import guarded, guarded_cell
+from dris.core.sanitize import guard_cell, guard_text
 from dris.data.display import show_rows, show_unlabelled
 from dris.data.scorefile import ScoreFile
 from dris.data.writer import Writer
@@ -32,20 +32,20 @@ def issues_text(decision: Decision, columns: Sequence[str] = ()) -> str:
     if columns:
         at = none if suspects is None else suspects.positions
         shown = show_rows(decision.data, at, columns)
-    writer.writerow([*COLUMNS, *(guarded(_apart(name)) for name in shown)])
+    writer.writerow([*COLUMNS, *(guard_text(_apart(name)) for name in shown)])
     for place, one in enumerate(suspects or ()):
         cells = (str(one.id), one.given, one.suggested, f"{one.suspicion:.6g}")
         changed = suspects is not None and decision.changed[suspects.positions[place]]
         dropped = "yes" if one.dropped else "fixed" if changed else "no"
         # A negative number is one, not a formula; names and labels may pretend.
-        own = [*map(guarded, cells[:3]), cells[3], dropped, guarded(one.why)]
-        writer.writerow([*own, *(guarded_cell(cells[place]) for cells in shown.values())])
+        own = [*map(guard_text, cells[:3]), cells[3], dropped, guard_text(one.why)]
+        writer.writerow([*own, *(guard_cell(cells[place]) for cells in shown.values())])
     aside = decision.unlabelled()
     beside = show_unlabelled(decision.data, columns) if columns else {}
     for place, (name, label) in enumerate(zip(aside["id"], aside["suggested"], strict=True)):
         why = "no label" + (f"; models trained on what is kept say {label}" if label else "")
-        own = [guarded(str(name)), "", guarded(label), "", "yes", guarded(why)]
-        writer.writerow([*own, *(guarded_cell(beside[column][place]) for column in shown)])
+        own = [guard_text(str(name)), "", guard_text(label), "", "yes", guard_text(why)]
+        writer.writerow([*own, *(guard_cell(beside[column][place]) for column in shown)])
     return out.getvalue()
 
 

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dris.core.errors import InputError, sentence_of
+from dris.core.errors import InputError, describe_error
 from dris.core.sanitize import from_json, printable
 from dris.data.files import one_line
 from dris.report_page.inlined import one_script, part
@@ -222,7 +222,7 @@ def _numbers(request: Request, name: str, count: int | None = None) -> list[int]
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
-    why = sentence_of(error) if isinstance(error, OSError) else str(error)
+    why = describe_error(error) if isinstance(error, OSError) else str(error)
     return JSONResponse({"error": printable(why)}, 400)
 
 

@@ -420,7 +420,7 @@ def test_out_of_fold_values_have_the_others_names_labels_and_scored_epoch():
     assert named.out_of_fold.ids.tolist() == ["p", "q", "r"]
     assert named.out_of_fold.labels.tolist() == [2, 1, 0]
     assert named.out_of_fold.scored_epoch == 3
-    assert np.array_equal(named.unseen().loss, both.out_of_fold.loss)
+    assert np.array_equal(named.require_out_of_fold().loss, both.out_of_fold.loss)
     assert "in fold and out of fold" in repr(named)
     assert "out of fold" not in repr(named.out_of_fold)
 
@@ -430,7 +430,7 @@ def test_reordering_choosing_summing_and_saving_reach_the_out_of_fold_values(sum
     both = with_folds().summary() if summary else with_folds()
     away = both.out_of_fold
     for changed, alone in (
-        (both.reordered([2, 0]), away.reordered([2, 0])),
+        (both.reorder([2, 0]), away.reorder([2, 0])),
         (both.only([1]), away.only([1])),
         (both.summary(), away.summary()),
         (Dynamics.load(both.save(tmp_path / "both")), away),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dris.core.large import mapped
-from dris.core.large.mapped import let_go, roomy
+from dris.core.large.mapped import allocate, release
 
 needs_linux = pytest.mark.skipif(
     not (hasattr(os, "posix_fallocate") and Path("/proc/self/status").exists()), reason="Linux"
@@ -28,7 +28,7 @@ def is_in_a_file(x):
 
 
 def test_a_small_array_stays_in_memory():
-    x = roomy((3, 2), np.int16)
+    x = allocate((3, 2), np.int16)
     assert (x.shape, x.dtype) == ((3, 2), np.int16)
     assert not is_in_a_file(x)
 
@@ -36,10 +36,10 @@ def test_a_small_array_stays_in_memory():
 @needs_linux
 def test_the_memory_of_a_large_one_is_handed_back_and_its_values_are_read_again(monkeypatch):
     monkeypatch.setattr(mapped, "LARGE", 1 << 24)
-    x = roomy((1 << 14, 1 << 9), np.float32)  # 32 MB
+    x = allocate((1 << 14, 1 << 9), np.float32)  # 32 MB
     x[:] = np.arange(1 << 9)
     full = held_of_files()
-    let_go(x[5:].reshape(-1))  # any view will do
+    release(x[5:].reshape(-1))  # any view will do
     assert full - held_of_files() > 25_000  # kB
     assert is_in_a_file(x)
     assert (x == np.arange(1 << 9)).all()
@@ -51,7 +51,7 @@ def test_a_file_that_is_only_read_is_let_go_of_too(tmp_path):
     kept = np.memmap(tmp_path / "kept", mode="r")
     assert kept.sum() == 1 << 23
     full = held_of_files()
-    let_go(kept[3:])
+    release(kept[3:])
     assert full - held_of_files() > 5_000  # kB
     assert kept.sum() == 1 << 23
 
@@ -62,7 +62,7 @@ def test_nothing_happens_to_arrays_of_others(tmp_path):
     np.zeros(1 << 12).tofile(tmp_path / "theirs")
     theirs = np.memmap(tmp_path / "theirs", mode="c")
     theirs[:] = 7
-    let_go(theirs)
+    release(theirs)
     assert (theirs == 7).all()
 
 
@@ -79,6 +79,6 @@ def test_without_room_on_the_disk_it_is_in_memory(monkeypatch, how):
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(mapped.tempfile, "TemporaryFile", refused)
-    x = roomy((4, 4), np.float64)
+    x = allocate((4, 4), np.float64)
     x[:] = 1
     assert not is_in_a_file(x)

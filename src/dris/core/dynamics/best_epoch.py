@@ -19,7 +19,7 @@ def best_epoch(dynamics: Dynamics) -> int:
     >>> best_epoch(Dynamics(outside.columns, outside.ids, outside.epochs, 1, out_of_fold=outside))
     2
     """
-    loss = dynamics.unseen().loss
+    loss = dynamics.require_out_of_fold().loss
     if dynamics.is_summary:
         raise InputError(
             "a summary holds one epoch, so there is none to pick; train with "

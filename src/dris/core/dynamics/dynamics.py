@@ -67,7 +67,7 @@ class Dynamics:
         if shape != own or other.is_summary != self.is_summary:
             raise InputError(
                 f"out-of-fold values must be shaped like the others, {own}, got {shape}; "
-                "reorder or summarise both: dynamics.reordered(...), dynamics.summary()"
+                "reorder or summarise both: dynamics.reorder(...), dynamics.summary()"
             )
         other = replace(
             other,
@@ -244,10 +244,10 @@ build the Dynamics from logits or probabilities, or pass margin=
             raise InputError(f"this needs {name}, which these dynamics do not hold; {remedy}")
         return self.columns[name]
 
-    def unseen(self) -> "Dynamics":
+    def require_out_of_fold(self) -> "Dynamics":
         """The out-of-fold values, or an error saying how to get them.
 
-        >>> Dynamics.from_losses(np.eye(2)).unseen()
+        >>> Dynamics.from_losses(np.eye(2)).require_out_of_fold()
         Traceback (most recent call last):
         ...
         dris.core.errors.InputError: this needs values out of fold, which these dynamics do not \
@@ -314,7 +314,7 @@ hold; train with folds: train_proxies(..., cross_fit=4)
             provenance={**self.provenance, "proxies": [made[k] for k in chosen]},
         )
 
-    def reordered(self, order: ArrayLike) -> "Dynamics":
+    def reorder(self, order: ArrayLike) -> "Dynamics":
         """The examples at these positions, in this order, with all that belongs to them."""
         at = np.asarray(order, dtype=np.intp)
         everyone = slice(None)

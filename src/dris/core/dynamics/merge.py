@@ -51,7 +51,7 @@ def _align(first: Dynamics, part: Dynamics, k: int) -> Dynamics:
     order = alignment(part.ids, first.ids)
     if order is None:
         raise InputError(f"part {k} cannot be merged: its example ids are not those of part 0")
-    part = part.reordered(order)
+    part = part.reorder(order)
     for what, x, y in (
         ("labels", part.labels, first.labels),
         *((n, part.columns[n], first.columns[n]) for n in first.columns if n in PER_EXAMPLE),

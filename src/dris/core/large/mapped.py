@@ -23,7 +23,7 @@ class _Own(mmap.mmap):
     """A file of ours: what was written stays when its pages are released."""
 
 
-def roomy(shape: tuple[int, ...], dtype: Any, *, large: int | None = None) -> NDArray[Any]:
+def allocate(shape: tuple[int, ...], dtype: Any, *, large: int | None = None) -> NDArray[Any]:
     """An array to be filled: in memory, or in an unnamed file if it is large.
 
     In memory too where the temporary folder has no room, or the system cannot promise it any.
@@ -43,10 +43,10 @@ def roomy(shape: tuple[int, ...], dtype: Any, *, large: int | None = None) -> ND
     return np.frombuffer(held, dtype=dtype).reshape(shape)
 
 
-def let_go(x: Any) -> None:
+def release(x: Any) -> None:
     """Release the memory of an array in a file; its values are read again when needed.
 
-    That is what `roomy` made, and files mapped to be read only, of which nothing can be lost.
+    That is what `allocate` made, and files mapped to be read only, of which nothing can be lost.
     Nothing happens to any other array.
     """
     while isinstance(x, np.ndarray) and x.base is not None:

@@ -65,7 +65,7 @@ class Canaries:
         mask[self.positions] = True
         return mask
 
-    def reordered(self, order: Labels) -> "Canaries":
+    def reorder(self, order: Labels) -> "Canaries":
         """The same canaries for the examples in another order."""
         place = np.empty(order.size, dtype=np.int64)
         place[order] = np.arange(order.size)

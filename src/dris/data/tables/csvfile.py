@@ -19,7 +19,7 @@ import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.core.sanitize import guarded
+from dris.core.sanitize import guard_text
 from dris.data.files import listed, one_line, opened, reading, source, unpacked_size
 from dris.data.labelled import Change, LabelledData
 from dris.data.tables.rows import Rows, table_rows
@@ -433,5 +433,5 @@ def write_lines(
         rows = ([column[row].item() for column in values] for row in np.flatnonzero(keep).tolist())
         for cells in itertools.chain([header], rows):
             if guard:
-                cells = [guarded(cell) if isinstance(cell, str) else cell for cell in cells]
+                cells = [guard_text(cell) if isinstance(cell, str) else cell for cell in cells]
             out.write(record_bytes(cells) + b"\n")

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError, parameter
-from dris.core.large.mapped import roomy
+from dris.core.large.mapped import allocate
 from dris.data.files import one_line, refuse_larger_than_memory
 from dris.data.findings.label_findings import row_keys
 from dris.data.labelled import Feature, How
@@ -129,7 +129,7 @@ def _fill(
         features += own
         at += sum(f.width for f in own)
     refuse_larger_than_memory(rows.where, rows.count * at * 4)
-    x = roomy((rows.count, at), np.float32)
+    x = allocate((rows.count, at), np.float32)
     numbers = [name for name in used if name not in encoders]
     places = np.array([begins[name] for name in numbers], dtype=np.int64)
     gaps = np.array([marked and survey[name].gaps > 0 for name in numbers], dtype=np.bool_)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dris.core.dynamics.columns import labels_for, refuse_not_finite
 from dris.core.errors import InputError
-from dris.core.large.mapped import let_go, roomy
+from dris.core.large.mapped import allocate, release
 from dris.learn.record.array_like import refuse_other_index
 
 
@@ -59,9 +59,9 @@ def count_rows(x: Any) -> int:
 def rows_at(x: Any, positions: NDArray[np.int64]) -> Any:
     """Some examples of an array, a sparse matrix or a Dataset, in the order given."""
     if isinstance(x, np.ndarray):
-        some = roomy((len(positions), *x.shape[1:]), x.dtype)
+        some = allocate((len(positions), *x.shape[1:]), x.dtype)
         np.take(x, positions, axis=0, out=some, mode="wrap")  # "raise" would make a copy first
-        let_go(x)
+        release(x)
         return some
     if hasattr(x, "indptr"):
         return x[positions]

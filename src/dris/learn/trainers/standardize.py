@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from dris.core.errors import InputError
-from dris.core.large.mapped import let_go
+from dris.core.large.mapped import release
 from dris.learn.record.array_like import divisor_of
 from dris.learn.trainers.job import Columns, Data, Group, Normalize, Untangled
 
@@ -86,7 +86,7 @@ def as_table(
 
     test = None if data.test_x is None else prepare(data.test_x)
     made = replace(data, x=prepare(flat, folder), test_x=test)
-    let_go(flat)  # models read what was made of it
+    release(flat)  # models read what was made of it
     return made
 
 

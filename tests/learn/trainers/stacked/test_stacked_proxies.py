@@ -310,10 +310,10 @@ def test_the_same_rows_in_another_order_give_the_same_values_bit_for_bit(how, mo
     one = train(x, y, ids=names, model=model, **how)
     other = train(x[order], y[order], ids=names[order], model=model, **how)
     assert other.ids.tolist() == names[order].tolist()
-    assert bits(one.reordered(order)) == bits(other)
+    assert bits(one.reorder(order)) == bits(other)
     assert np.array_equal(other.labels, y[order])
     unnamed = train(x[order], y[order], model=model, **how)  # the twin: positions are ids too
-    assert bits(one.reordered(order)) != bits(unnamed)
+    assert bits(one.reorder(order)) != bits(unnamed)
 
 
 @pytest.mark.parametrize("how", [{}, {"cross_fit": 3}], ids=str)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.dynamics.trajectories import TotalsAccumulator
-from dris.core.large.mapped import let_go, roomy
+from dris.core.large.mapped import allocate, release
 from dris.learn.trainers.folds import in_and_out
 from dris.learn.trainers.stacked.feature_table import Floats
 from dris.learn.trainers.stacked.stack import Answers
@@ -94,7 +94,7 @@ class StackRecord:
     def rest(self) -> None:
         """Release the memory of what is kept until it is looked at again."""
         for kept in self._sides:
-            let_go(kept["loss"])  # and with it all of the side
+            release(kept["loss"])  # and with it all of the side
 
     @property
     def scored(self) -> int:
@@ -171,7 +171,7 @@ class StackRecord:
 def _apart(columns: Columns) -> Columns:
     """Columns of the same dtypes and shapes, in one piece of memory, maybe a mapped file."""
     size = sum(c.nbytes for c in columns.values())
-    room = roomy((size,), np.uint8, large=_MAX_IN_MEMORY)
+    room = allocate((size,), np.uint8, large=_MAX_IN_MEMORY)
     made, begin = {}, 0
     for name, column in sorted(columns.items(), key=lambda item: -item[1].itemsize):
         end = begin + column.nbytes
