@@ -49,7 +49,7 @@ def guard_text(text: str) -> str:
 
 
 def guard_cell(text: str) -> str:
-    """A cell of somebody's data, guard_text unless it is a plain number.
+    """Guard a cell of somebody's data unless it is a plain number.
 
     >>> guard_cell("-0.25"), guard_cell("-1+1"), guard_cell("+3,5e2")
     ('-0.25', "'-1+1", '+3,5e2')
