@@ -14,7 +14,7 @@ DOCS := $(VENV)/docs-installed
 DIST := $(VENV)/dist-installed
 LOWEST := .venv-lowest/installed
 
-.PHONY: help demo reproduce test test-all test-lowest lint check docs dist follow bench mutants fuzz kill clean
+.PHONY: help demo reproduce test test-all test-lowest lint check docs dist follow bench golden mutants fuzz kill clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -100,6 +100,9 @@ mutants: $(STAMP) ## which changed operators and numbers no test notices (half a
 $(REVIEW): $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[review]'
 	@touch $@
+
+golden: $(STAMP) ## write tests/golden again: what every door says, to be read
+	PYTHONPATH=tools $(BIN)/python tools/golden.py
 
 fuzz: $(REVIEW) ## 10,000 calls of every command with damaged inputs (minutes; not in CI)
 	nice -n 19 $(BIN)/python tools/fuzz.py

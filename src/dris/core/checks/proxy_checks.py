@@ -38,7 +38,7 @@ def proxies_differ(loss: NDArray[np.floating]) -> Check:
     (j, k), number = min(pairs.items(), key=lambda pair: pair[1])
     outcome: Outcome = "fails" if number < COPIES else "holds"
     reason = (
-        f"proxies {j} and {k} are the most alike; threshold: that of `train_proxies`, networks "
+        f"proxies {j} and {k} are the most alike; threshold: that of train_proxies, networks "
         "differ by five times as much"
     )
     return Check("proxies differ", outcome, number, COPIES, reason)

@@ -1,0 +1,140 @@
+"""What people read, one file per door: `make golden` writes tests/golden again, for a person to read.
+
+    python tools/golden.py            # write them
+    python tools/golden.py --check    # name those that differ
+
+Words must match; numbers may differ by a tenth or three units, as in tools/follow.py, since BLAS
+builds differ in the last bits.
+"""
+
+import contextlib
+import csv
+import html
+import io
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer
+
+from follow import alike
+
+GOLDEN = Path(__file__).parents[1] / "tests" / "golden"
+COMMANDS = ("clean", "prune", "weights", "review", "audit", "corrupt", "rank", "certify", "rules")
+DATA = ("tumours.csv", "--label", "kind", "--id", "row", "--workers", "1", "--store", "store")
+MISTAKES: tuple[tuple[str, ...], ...] = (
+    ("tumours.csv",),
+    ("clean", "tumors.csv"),
+    ("clean", "tumours.csv"),
+    ("clean", "tumours.csv", "--label", "kimd"),
+    ("clean", "tumours.csv", "--label", "kind", "--id", "f0"),
+    ("clean", "tumours.csv", "--label", "f1"),
+    ("prune", "tumours.csv", "--label", "kind"),
+    ("prune", "tumours.csv", "--label", "kind", "--keep", "25"),
+    ("prune", "tumours.csv", "--label", "kind", "--keep", "0.25", "--rule", "amu"),
+    ("clean", "tumours.csv", "--label", "kind", "--proxies", "1", "--folds", "1"),
+    ("clean", "ragged.csv", "--label", "kind"),
+    ("clean", "tumours.csv", "--label", "kind", "--out", "foreign"),
+    ("weights", "tumours.csv", "--label", "kind", "--smoothing", "-1"),
+)
+
+
+def write_data(folder: Path) -> None:
+    """569 tumours of which a tenth have the other label, a ragged file, a folder of another's."""
+    x, y = load_breast_cancer(return_X_y=True)
+    wrong = np.random.default_rng(0).random(len(y)) < 0.1
+    names = np.array(["malignant", "benign"])[np.where(wrong, 1 - y, y)]
+    with (folder / "tumours.csv").open("w", encoding="utf-8", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["row", *(f"f{k}" for k in range(x.shape[1])), "kind"])
+        rows = zip(x.tolist(), names, strict=True)
+        out.writerows([f"r{i}", *row, name] for i, (row, name) in enumerate(rows))
+    (folder / "ragged.csv").write_text("a,kind\n1,x\n2\n", encoding="utf-8")
+    (folder / "foreign").mkdir()
+    (folder / "foreign" / "cleaned.csv").write_text("mine\n", encoding="utf-8")
+
+
+def run_command(*words: str) -> str:
+    """What a command prints, both streams, and how it ended."""
+    from dris.cli import main
+
+    out = io.StringIO()
+    with mock.patch.object(sys, "argv", ["dris", *words]), contextlib.redirect_stdout(out):
+        with contextlib.redirect_stderr(out):
+            try:
+                main()
+                code = 0
+            except SystemExit as end:
+                code = int(end.code or 0)
+    shown = " ".join(words)
+    return f"$ dris {shown}\n{out.getvalue().rstrip()}\n[exit {code}]\n"
+
+
+def show_python() -> str:
+    """What Python prints of a decision."""
+    import dris
+
+    decision = dris.clean("tumours.csv", label="kind", id="row", workers=1, store="store")
+    first = next(iter(decision.suspects))
+    return f">>> decision\n{decision!r}\n>>> print(decision)\n{decision}\n>>> suspect\n{first}\n"
+
+
+def show_page() -> str:
+    """The visible words of the page, a line each."""
+    page = Path("out/report.html").read_text(encoding="utf-8")
+    body = re.sub(r"<(script|style|svg)\b.*?</\1>", "", page, flags=re.S)
+    lines = (html.unescape(" ".join(part.split())) for part in re.split(r"<[^>]*>", body))
+    return "\n".join(line for line in lines if line) + "\n"
+
+
+DOORS: dict[str, Callable[[], str]] = {
+    "clean": lambda: run_command("clean", *DATA, "--out", "out"),
+    "clean_verbose": lambda: run_command("clean", *DATA, "--out", "again", "--verbose"),
+    "clean_json": lambda: run_command("clean", *DATA, "--out", "json", "--json"),
+    "fix": lambda: run_command("clean", *DATA, "--out", "fixed", "--fix"),
+    "prune": lambda: run_command("prune", *DATA, "--out", "pruned", "--keep", "0.25"),
+    "weights": lambda: run_command("weights", *DATA, "--out", "weighted"),
+    "audit": lambda: run_command(
+        *("audit", "draw", "tumours.csv", "--label", "kind", "--id", "row"),
+        *("--n", "20", "--out", "audit.csv"),
+    ),
+    "certify": lambda: run_command("certify"),
+    "rules": lambda: run_command("rules"),
+    "python": show_python,
+    "page": show_page,
+    "help": lambda: "\n".join(
+        [run_command("--help"), *(run_command(name, "--help") for name in COMMANDS)]
+    ),
+    "mistakes": lambda: "\n".join(run_command(*words) for words in MISTAKES),
+}
+
+
+def show_doors() -> Iterator[tuple[str, str]]:
+    """Each door's name and what it shows, in an empty folder with the same data."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        write_data(Path(folder))
+        with mock.patch.dict(os.environ, {"COLUMNS": "100", "NO_COLOR": "1"}):
+            for name, show in DOORS.items():
+                yield name, show().replace(folder, "FOLDER")
+
+
+def main() -> int:
+    """Write the golden files, or name those that differ."""
+    check, differ = "--check" in sys.argv[1:], []
+    for name, text in show_doors():
+        path = GOLDEN / f"{name}.txt"
+        if not check:
+            path.write_text(text, encoding="utf-8")
+        elif not alike(text, path.read_text(encoding="utf-8")):
+            differ.append(name)
+    print("\n".join(differ) if differ else "golden files are as they should be")
+    return 1 if differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
