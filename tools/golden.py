@@ -1,4 +1,4 @@
-"""What people read, one file per door: `make golden` writes tests/golden again, for a person to read.
+"""What people read, one file per door: `make golden` writes tests/golden again, to be read.
 
     python tools/golden.py            # write them
     python tools/golden.py --check    # name those that differ
@@ -63,14 +63,17 @@ def run_command(*words: str) -> str:
     """What a command prints, both streams, and how it ended."""
     from dris.cli import main
 
-    out = io.StringIO()
-    with mock.patch.object(sys, "argv", ["dris", *words]), contextlib.redirect_stdout(out):
-        with contextlib.redirect_stderr(out):
-            try:
-                main()
-                code = 0
-            except SystemExit as end:
-                code = int(end.code or 0)
+    out, words_typed = io.StringIO(), ["dris", *words]
+    with (
+        mock.patch.object(sys, "argv", words_typed),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(out),
+    ):
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = int(end.code or 0)
     shown = " ".join(words)
     return f"$ dris {shown}\n{out.getvalue().rstrip()}\n[exit {code}]\n"
 
