@@ -18,12 +18,8 @@ def shards(tmp_path):
     return write_shards(tmp_path / "in", losses_of(N))
 
 
-def test_the_help_fits_a_screen_and_its_example_runs(dris, shards, tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "100")
+def test_the_example_of_its_help_runs(dris, shards, tmp_path, monkeypatch):
     _, said, _ = dris("rank", "--help")
-    lines = said.splitlines()
-    assert len(lines) <= 40
-    assert max(map(len, lines)) <= 100
     example = " ".join(said.split()).partition("Example: ")[2].partition(" Options:")[0]
     shards.rename(tmp_path / "losses")
     monkeypatch.chdir(tmp_path)
