@@ -132,8 +132,8 @@ def wait_saved(page, count, total):
 
 
 def test_fifty_labels_are_answered_by_keyboard_alone(served, looked_at, tmp_path):
-    found = looked_at(served().url)
-    page, total = found.page, left(found.page)
+    tab = looked_at(served().url)
+    page, total = tab.page, left(tab.page)
     assert total > 100
     for k in range(50):
         before = page.locator("#card .id").inner_text()
@@ -145,12 +145,14 @@ def test_fifty_labels_are_answered_by_keyboard_alone(served, looked_at, tmp_path
             page.keyboard.press("aakku"[k % 5])
         shown(page, ".id", before, same=False)
     wait_saved(page, 50, total)
-    said = entries(tmp_path)
-    assert len({entry["at"] for entry in said}) == 50
-    counts = {v: sum(entry["answer"] == v for entry in said) for v in ("wrong", "right", "unsure")}
+    printed = entries(tmp_path)
+    assert len({entry["at"] for entry in printed}) == 50
+    counts = {
+        v: sum(entry["answer"] == v for entry in printed) for v in ("wrong", "right", "unsure")
+    }
     assert counts["unsure"] == 5
     assert counts["wrong"] + counts["right"] == 45
-    assert found.harm == []
+    assert tab.harm == []
 
 
 def test_undo_by_key_brings_the_card_back(served, looked_at, tmp_path):
@@ -192,8 +194,8 @@ def test_filters_and_search_narrow_the_queue(served, looked_at):
 
 
 def test_a_cell_is_accepted_at_once_after_its_sample_was_checked(served, looked_at, tmp_path):
-    found = looked_at(served().url)
-    page = found.page
+    tab = looked_at(served().url)
+    page = tab.page
     sizes = [int(t) for t in page.locator(".heat button").all_inner_texts()]
     cell = page.locator(".heat button").nth(int(np.argmax(sizes)))
     size = max(sizes)
@@ -208,9 +210,9 @@ def test_a_cell_is_accepted_at_once_after_its_sample_was_checked(served, looked_
             "|| document.querySelector('#cell-accept')",
             arg=str(k + 1),
         )
-    said = page.locator("#cell").inner_text()
-    assert "with 95 % confidence" in said
-    assert f"the other {size - 20}" in said
+    printed = page.locator("#cell").inner_text()
+    assert "with 95 % confidence" in printed
+    assert f"the other {size - 20}" in printed
     page.locator("#cell-accept").click()
     says(page, "#told", "accepted as")
     last = entries(tmp_path)[-1]
@@ -218,7 +220,7 @@ def test_a_cell_is_accepted_at_once_after_its_sample_was_checked(served, looked_
     page.locator("#card").focus()
     page.keyboard.press("z")
     says(page, "#told", "open again")
-    assert found.harm == []
+    assert tab.harm == []
 
 
 def test_similar_examples_are_beside_the_card(served, looked_at):
@@ -231,8 +233,8 @@ def test_similar_examples_are_beside_the_card(served, looked_at):
 
 def test_finish_writes_corrected_data_and_can_decide_again(served, looked_at, tmp_path):
     server = served()
-    found = looked_at(server.url)
-    page, total = found.page, left(found.page)
+    tab = looked_at(server.url)
+    page, total = tab.page, left(tab.page)
     before = (tmp_path / "animals.csv").read_bytes()
     for _ in range(5):
         page.keyboard.press("a")
@@ -242,9 +244,9 @@ def test_finish_writes_corrected_data_and_can_decide_again(served, looked_at, tm
     page.locator("#again").check()
     page.locator("#write").click()
     page.wait_for_selector("#finished code", timeout=60_000)
-    said = page.locator("#finished").inner_text()
-    assert "5 labels corrected" in said
-    assert "report.html" in said
+    printed = page.locator("#finished").inner_text()
+    assert "5 labels corrected" in printed
+    assert "report.html" in printed
     assert (tmp_path / "animals.csv").read_bytes() == before
     new = read_data(tmp_path / "out/corrected.csv", label="kind", id="name", trusted="trusted")
     assert new.trusted.sum() == 5
@@ -252,7 +254,7 @@ def test_finish_writes_corrected_data_and_can_decide_again(served, looked_at, tm
     with page.expect_download() as download:
         page.get_by_role("link", name="Label Studio").click()
     assert download.value.suggested_filename == "review-label-studio.json"
-    assert found.harm == []
+    assert tab.harm == []
 
 
 # -- killed, several people ------------------------------------------------------------------------
@@ -260,8 +262,8 @@ def test_finish_writes_corrected_data_and_can_decide_again(served, looked_at, tm
 
 def test_killed_in_the_middle_it_goes_on_with_every_answer(served, looked_at, tmp_path):
     server = served()
-    found = looked_at(server.url)
-    page, total = found.page, left(found.page)
+    tab = looked_at(server.url)
+    page, total = tab.page, left(tab.page)
     for k in range(7):
         page.keyboard.press("k")
         wait_saved(page, k + 1, total)
@@ -346,8 +348,8 @@ def test_a_foreign_page_can_neither_read_nor_answer(served, looked_at, chromium,
 def test_hostile_labels_ids_and_columns_do_nothing(served, looked_at, tmp_path, width):
     names = [word.replace("\x00", "") for word in HOSTILE[:4]]
     write_animals(tmp_path, names=names, ids=[w.replace("\x00", "") for w in HOSTILE])
-    found = looked_at(served(*ANIMALS).url, width=width)
-    page = found.page
+    tab = looked_at(served(*ANIMALS).url, width=width)
+    page = tab.page
     page.keyboard.press("s")
     page.wait_for_selector(".near")
     for key in "aku":
@@ -360,7 +362,7 @@ def test_hostile_labels_ids_and_columns_do_nothing(served, looked_at, tmp_path, 
     page.wait_for_timeout(100)
     assert page.locator("script").count() == 1
     assert overflow(page) <= 0
-    assert found.harm == []
+    assert tab.harm == []
 
 
 def test_hostile_names_of_files_and_folders_do_nothing(served, looked_at, tmp_path):
@@ -373,8 +375,8 @@ def test_hostile_names_of_files_and_folders_do_nothing(served, looked_at, tmp_pa
             image = rng.integers(shade, shade + 60, (8, 8, 3), dtype=np.uint8)
             file = f'"><svg onload=window.hacked=4>{i}.png'
             Image.fromarray(image).save(tmp_path / "photos" / name / file.replace("/", ""))
-    found = looked_at(served("photos", "--reviewer", "ana").url)
-    page = found.page
+    tab = looked_at(served("photos", "--reviewer", "ana").url)
+    page = tab.page
     page.wait_for_function("() => document.querySelector('#card img')?.naturalWidth > 0")
     page.keyboard.press("i")
     page.wait_for_selector("dialog.zoom img")
@@ -383,7 +385,7 @@ def test_hostile_names_of_files_and_folders_do_nothing(served, looked_at, tmp_pa
     page.keyboard.press("a")
     says(page, "#told", "Saved")
     assert (tmp_path / "photos.review.jsonl").is_file()
-    assert found.harm == []
+    assert tab.harm == []
 
 
 # -- readable anywhere -----------------------------------------------------------------------------

@@ -64,9 +64,9 @@ def test_an_audit_without_a_wrong_label_gives_the_exact_limit(dris, here):
     filled(drawn(dris, here), lambda *_: ("right", ""))
     code, out, _ = dris("audit", "read", "audit.csv", "--json")
     assert code == 0
-    found = json.loads(out)
-    assert found["limit"] == audit_limit(size=N, checked=40, wrong=0).limit
-    assert (found["size"], found["checked"], found["wrong"]) == (N, 40, 0)
+    values = json.loads(out)
+    assert values["limit"] == audit_limit(size=N, checked=40, wrong=0).limit
+    assert (values["size"], values["checked"], values["wrong"]) == (N, 40, 0)
 
 
 def test_the_file_shows_the_row_and_no_answer(dris, here):
@@ -133,16 +133,16 @@ def test_the_reports_random_sample_is_an_audit_of_what_was_kept(dris, here):
     kept = {row["name"]: row["kind"] for row in table(here / "dris-out" / "kept.csv")}
     text, limits = as_exported((here / "dris-out" / "report.html").read_text(encoding="utf-8"))
     (here / "got.csv").write_text(text, encoding="utf-8")
-    code, said, _ = dris("audit", "read", "got.csv", "--json")
+    code, printed, _ = dris("audit", "read", "got.csv", "--json")
     assert code == 0
-    found = json.loads(said)
+    values = json.loads(printed)
     size = json.loads(out)["kept"]
-    assert (found["size"], found["checked"], found["wrong"]) == (size, 60, 0)
-    assert found["share"] == audit_limit(size=size, checked=60, wrong=0).share == limits[0]
+    assert (values["size"], values["checked"], values["wrong"]) == (size, 60, 0)
+    assert values["share"] == audit_limit(size=size, checked=60, wrong=0).share == limits[0]
     assert all(kept[row["id"]] == row["given"] for row in table(here / "got.csv"))
     # A file beside it of another draw does not count, and its own seal must be whole.
     (here / "got.json").write_text("{}", encoding="utf-8")
-    assert dris("audit", "read", "got.csv", "--json")[1] == said
+    assert dris("audit", "read", "got.csv", "--json")[1] == printed
     (here / "got.csv").write_text(
         text.replace(f'""size"": {size}', '""size"": 61'), encoding="utf-8"
     )

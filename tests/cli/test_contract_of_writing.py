@@ -210,16 +210,16 @@ def subprocess_dris(words, folder):
 
 def broken(done, before, folder, *, refused=True):
     """What a finished command did against the promise, in words."""
-    code, _, said = done
+    code, _, printed = done
     after = bytes_below(folder)
-    found = [f"{name} was changed" for name in before if after.get(name) != before[name]]
+    problems = [f"{name} was changed" for name in before if after.get(name) != before[name]]
     if refused and code != 1:
-        found.append(f"exit code {code}, not 1")
-    if refused and (not said.startswith("dris: ") or said.count("\n") != 1):
-        found.append(f"not one sentence: {said}")
-    if refused and not any(word in said for word in ("never replaced", "--force")):
-        found.append(f"not the refusal: {said}")
-    return found
+        problems.append(f"exit code {code}, not 1")
+    if refused and (not printed.startswith("dris: ") or printed.count("\n") != 1):
+        problems.append(f"not one sentence: {printed}")
+    if refused and not any(word in printed for word in ("never replaced", "--force")):
+        problems.append(f"not the refusal: {printed}")
+    return problems
 
 
 def lines(case, words):
@@ -304,9 +304,9 @@ def test_without_its_manifest_everything_counts_as_foreign(dris, here):
     assert broken(done, before, here) == []
     (here / "o" / MANIFEST).write_bytes(PRECIOUS)
     before = bytes_below(here)
-    code, _, said = dris(*words, "--force")
+    code, _, printed = dris(*words, "--force")
     assert (code, bytes_below(here)) == (1, before)
-    assert "damaged" in said
+    assert "damaged" in printed
 
 
 # -- what is kept rather than written -------------------------------------------------------------
@@ -334,17 +334,17 @@ def test_runs_removes_no_folder_that_no_run_made_and_names_it(dris, here):
     (here / "home" / HEX[::-1]).mkdir()
     before = bytes_below(here)
     for more in ([], ["--clean"], ["--clean", "--unfinished"]):
-        code, said, _ = dris("runs", "--store", "home", *more)
+        code, printed, _ = dris("runs", "--store", "home", *more)
         assert (code, bytes_below(here)) == (0, before)
-        assert f"{HEX} holds" in said
+        assert f"{HEX} holds" in printed
         assert (here / "home" / HEX[::-1]).is_dir()
 
 
 @pytest.mark.parametrize("name", SILENT)
 def test_a_command_that_is_said_to_write_nothing_writes_nothing(name, dris, here):
     before = bytes_below(here)
-    code, _, said = dris(*SILENT[name].split())
-    assert code == 0, said
+    code, _, printed = dris(*SILENT[name].split())
+    assert code == 0, printed
     assert bytes_below(here) == before
 
 
@@ -391,9 +391,9 @@ def test_a_writer_that_refuses_nothing_is_caught(name, dris, here, monkeypatch):
     monkeypatch.setattr(Writer, "refusal", lambda *_: None)
     words, watched = WRITES[name].aimed[0]
     before = bytes_below(here / watched)
-    found = broken(dris(*words.split(), "--force"), before, here / watched)
-    assert any("was changed" in line for line in found)
-    assert "exit code 0, not 1" in found
+    problems = broken(dris(*words.split(), "--force"), before, here / watched)
+    assert any("was changed" in line for line in problems)
+    assert "exit code 0, not 1" in problems
 
 
 def test_a_command_that_writes_past_the_writer_is_caught(dris, here, monkeypatch):
@@ -405,8 +405,8 @@ def test_a_command_that_writes_past_the_writer_is_caught(dris, here, monkeypatch
     (here / "o").mkdir()
     (here / "o" / "noisy.csv").write_bytes(PRECIOUS)
     before = bytes_below(here)
-    found = broken(dris(*WRITES["corrupt"].words.split()), before, here)
-    assert "o/noisy.csv was changed" in found
+    problems = broken(dris(*WRITES["corrupt"].words.split()), before, here)
+    assert "o/noisy.csv was changed" in problems
 
 
 # Modules that write, rename or remove by themselves, and why they may.
@@ -448,35 +448,35 @@ _VERBS = {
 
 def writes_itself(source):
     """What in a module's text writes, renames or removes a file."""
-    found = set()
+    problems = set()
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call):
             continue
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         owner = getattr(getattr(node.func, "value", None), "id", "")
         if name in _VERBS or (owner, name) == ("os", "remove"):  # a list has a remove as well
-            found.add(name)
+            problems.add(name)
         given = [a.value for a in node.args if isinstance(a, ast.Constant)]
         given += [k.value.value for k in node.keywords if isinstance(k.value, ast.Constant)]
         modes = [value for value in given if isinstance(value, str) and len(value) < 4]
         if name == "open" and any(set(mode) & set("wxa+") for mode in modes):
-            found.add("open")
+            problems.add("open")
         if name == "replace" and len(node.args) == 1 and not node.keywords:
-            found.add("replace")  # a path's; a text's has two, a dataclass's has names
-    return found
+            problems.add("replace")  # a path's; a text's has two, a dataclass's has names
+    return problems
 
 
 def test_no_other_module_writes_renames_or_removes_by_itself():
     folder = Path(package.__file__).parent
     paths = list(folder.rglob("*.py"))
     names = Counter(path.stem for path in paths)
-    found = {
+    problems = {
         path.stem if names[path.stem] == 1 else f"{path.parent.name}/{path.stem}"
         for path in paths
         if writes_itself(path.read_text(encoding="utf-8"))
     }
-    assert found - set(THEMSELVES) == set()
-    assert set(THEMSELVES) - found == set()  # who no longer does has no entry
+    assert problems - set(THEMSELVES) == set()
+    assert set(THEMSELVES) - problems == set()  # who no longer does has no entry
 
 
 @pytest.mark.parametrize(

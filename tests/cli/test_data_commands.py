@@ -55,8 +55,8 @@ def rows_of(path):
 def test_prune_writes_a_cleaner_table_with_the_same_columns_order_and_lines(
     on_people, people, tmp_path
 ):
-    code, said, _ = on_people("prune", "--keep", "0.4")
-    assert code == 0, said
+    code, printed, _ = on_people("prune", "--keep", "0.4")
+    assert code == 0, printed
     source = people[0].read_bytes().splitlines()
     kept = (tmp_path / "out" / "kept.csv").read_bytes().splitlines()
     places = [source.index(line) for line in kept]
@@ -65,8 +65,8 @@ def test_prune_writes_a_cleaner_table_with_the_same_columns_order_and_lines(
     positions = np.array(places[1:]) - 1
     free = positions[positions % 20 > 0]
     assert people[2][free].mean() < people[2].mean() * 0.6
-    assert "wrote" in said
-    assert "why    " in said
+    assert "wrote" in printed
+    assert "why    " in printed
 
 
 def test_prune_writes_the_report_beside_it_unless_told_not_to(on_people, tmp_path):
@@ -86,11 +86,11 @@ def test_prune_writes_the_report_beside_it_unless_told_not_to(on_people, tmp_pat
 @pytest.mark.parametrize("rule", ["gated", "rank_variance", "aum_mean", "aum_remove", "random"])
 def test_trusted_rows_always_stay_and_canaries_never_do(on_people, tmp_path, rule):
     words = ["--keep", "0.25", "--rule", rule, "--as", "ids", "--no-report", "--scores", "--json"]
-    code, said, _ = on_people("prune", *words, "--skip-harm-check")
+    code, printed, _ = on_people("prune", *words, "--skip-harm-check")
     marks = read_scores(tmp_path / "out" / "scores.parquet")
     kept = {row["person"] for row in rows_of(tmp_path / "out" / "kept.csv")}
     assert code == 0
-    assert len(kept) == json.loads(said)["kept"]
+    assert len(kept) == json.loads(printed)["kept"]
     assert set(marks.ids[marks.flags["trusted"]]) <= kept
     assert not set(marks.ids[marks.flags["canary"]]) & kept
     assert not (marks.flags["trusted"] & marks.flags["canary"]).any()
@@ -108,17 +108,17 @@ def test_a_column_marks_the_kept_in_the_whole_table(on_people, tmp_path):
 
 
 def test_scores_are_written_by_id_with_flags_and_a_recipe(on_people, people, tmp_path):
-    code, said, _ = on_people("clean", "--scores", "--no-report", "--json")
-    found = read_scores(tmp_path / "out" / "scores.parquet")
+    code, printed, _ = on_people("clean", "--scores", "--no-report", "--json")
+    table = read_scores(tmp_path / "out" / "scores.parquet")
     assert code == 0
-    assert found.ids[:2].tolist() == ["p00000", "p00001"]
-    assert {"rank_variance", "aum_mean", "el2n", "forgetting", "suspicion"} <= set(found.scores)
-    assert [Path(name).name for name in json.loads(said)["files"]][2:] == [
+    assert table.ids[:2].tolist() == ["p00000", "p00001"]
+    assert {"rank_variance", "aum_mean", "el2n", "forgetting", "suspicion"} <= set(table.scores)
+    assert [Path(name).name for name in json.loads(printed)["files"]][2:] == [
         "scores.parquet",
         "recipe.json",
     ]
-    suspicious = found.texts["suggested"] != found.texts["given"]
-    free = ~found.flags["canary"]
+    suspicious = table.texts["suggested"] != table.texts["given"]
+    free = ~table.flags["canary"]
     assert suspicious[free & people[2]].mean() > 0.7
     assert suspicious[free & ~people[2]].mean() < 0.3
     text = (tmp_path / "out" / "recipe.json").read_text(encoding="utf-8")
@@ -132,15 +132,15 @@ def test_scores_are_written_by_id_with_flags_and_a_recipe(on_people, people, tmp
 def test_the_same_command_gives_the_same_bytes_and_trains_once(on_people, tmp_path):
     words = ["clean", "--scores", "--no-report", "--skip-harm-check"]
     on_people(*words, out=tmp_path / "one")
-    _, said, told = on_people(*words, "--json", out=tmp_path / "two")
-    assert json.loads(said)["proxies"] == {"found": 3, "trained": 0, "imported": 0}
+    _, printed, told = on_people(*words, "--json", out=tmp_path / "two")
+    assert json.loads(printed)["proxies"] == {"found": 3, "trained": 0, "imported": 0}
     assert "0 trained, 3 found" in told
     for name in ("scores.parquet", "recipe.json"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
 def test_weights_sum_to_one_leave_canaries_out_and_undo_the_draws(on_people, tmp_path):
-    code, said, _ = on_people("weights", "--smoothing", "0.2", "--json")
+    code, printed, _ = on_people("weights", "--smoothing", "0.2", "--json")
     rows = rows_of(tmp_path / "out" / "weights.csv")
     q = np.array([float(row["probability"]) for row in rows])
     w = np.array([float(row["weight"]) for row in rows])
@@ -149,20 +149,20 @@ def test_weights_sum_to_one_leave_canaries_out_and_undo_the_draws(on_people, tmp
     assert (q == 0).sum() == (w == 0).sum() == 191
     assert (w[q > 0] * q[q > 0] * (q > 0).sum()) == pytest.approx(1)
     assert w.max() <= 1 + 1 / 0.2 + 1e-9
-    assert json.loads(said)["effective_size"] > 0
+    assert json.loads(printed)["effective_size"] > 0
     assert on_people("weights", "--smoothing", "0.2", "--as", "parquet")[0] == 0
     assert read_scores(tmp_path / "out" / "weights.parquet").scores["weight"].tolist() == w.tolist()
 
 
 def test_verbose_prints_the_judgement_and_json_holds_every_check(on_people, tmp_path):
     words = ["prune", "--keep", "0.3", "--no-report", "--skip-harm-check"]
-    code, said, _ = on_people(*words, "--verbose", out=tmp_path / "one")
+    code, printed, _ = on_people(*words, "--verbose", out=tmp_path / "one")
     assert code == 0
-    assert "holds" in said
+    assert "holds" in printed
     assert "holds" not in on_people(*words, out=tmp_path / "two")[1]
     values = json.loads(on_people(*words, "--json", out=tmp_path / "three")[1])
     assert values["keep"] == 0.3
-    assert values["rule"] in said
+    assert values["rule"] in printed
     checks = values["judgement"]["checks"]
     assert len(checks) == 13
     assert {check["outcome"] for check in checks.values()} <= {"holds", "fails", "cannot tell"}
@@ -229,9 +229,9 @@ def test_a_file_that_is_there_is_refused_before_training(dris, people, tmp_path)
 def test_a_bad_option_is_one_sentence_and_writes_nothing(dris, people, tmp_path, words, says):
     out = tmp_path / "out"
     asked = ["prune", people[0], "--keep", "0.25", *ROW_NUMBERS, "--out", out, *FAST, *words]
-    code, said, told = dris(*asked)
+    code, printed, told = dris(*asked)
     assert code == 1
-    assert said == ""
+    assert printed == ""
     assert says in told
     assert told.count("\n") == 1
     assert not out.exists() or not any(p.is_file() for p in out.rglob("*"))
@@ -249,8 +249,8 @@ def test_a_bad_option_is_one_sentence_and_writes_nothing(dris, people, tmp_path,
     ],
 )
 def test_bad_options_of_the_other_commands_are_one_sentence(on_people, words, says):
-    code, said, told = on_people(*words)
-    assert (code, said) == (1, "")
+    code, printed, told = on_people(*words)
+    assert (code, printed) == (1, "")
     assert says in told
     assert told.count("\n") == 1
 
@@ -281,8 +281,8 @@ def test_imported_dynamics_give_scores_and_a_subset_but_no_certificate(
     loss = np.random.default_rng(0).random((3, N))
     np.save("loss.npy", loss)
     words = [people[0], *ROW_NUMBERS, "--rule", "rank_variance", "--from", "loss.npy"]
-    code, said, _ = dris("prune", *words, "--keep", "0.5", "--json", "--out", "p")
-    values = json.loads(said)
+    code, printed, _ = dris("prune", *words, "--keep", "0.5", "--json", "--out", "p")
+    values = json.loads(printed)
     assert (code, values["kept"], values["limits"], values["judgement"]) == (0, 1000, [], None)
     assert Path("p/report.html").is_file()
     np.save("short.npy", loss[:, :5])
@@ -290,8 +290,8 @@ def test_imported_dynamics_give_scores_and_a_subset_but_no_certificate(
     assert "the imported dynamics are of 5 examples" in dris(*short)[2]
     for command, name in (("clean --scores", "scores.parquet"), ("weights", "weights.csv")):
         named = [people[0], *ROW_NUMBERS, "--from", "loss.npy", "--out", "w", "--json"]
-        code, said, _ = dris(*command.split(), *named)
-        assert (code, json.loads(said)["rule"]) == (0, "everything")
+        code, printed, _ = dris(*command.split(), *named)
+        assert (code, json.loads(printed)["rule"]) == (0, "everything")
         assert (Path("w") / name).is_file()
     assert "rank_variance" in read_scores("w/scores.parquet").scores
 
@@ -327,14 +327,14 @@ EVERY_COMMAND = (
 @pytest.mark.parametrize("command", EVERY_COMMAND)
 def test_help_fits_a_screen_and_its_example_names_real_options(dris, monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "100")
-    _, said, _ = dris(*command.split(), "--help")
-    lines = said.splitlines()
+    _, printed, _ = dris(*command.split(), "--help")
+    lines = printed.splitlines()
     assert len(lines) <= 60  # with titles and a blank line for each panel
     assert max(map(len, lines)) <= 100
-    example = " ".join(said.split()).partition("Example: ")[2].partition(" Options:")[0]
+    example = " ".join(printed.split()).partition("Example: ")[2].partition(" Options:")[0]
     words = shlex.split(example)
     assert words[: 1 + len(command.split())] == ["dris", *command.split()]
-    assert all(word in said for word in words if word.startswith("--"))
+    assert all(word in printed for word in words if word.startswith("--"))
 
 
 def _wait_for(pattern, folder, child):
@@ -370,10 +370,10 @@ def test_ctrl_c_says_the_command_that_goes_on(people, tmp_path):
         _wait_for("dris-out/runs/*", tmp_path, child)
         time.sleep(0.5)
         child.send_signal(signal.SIGINT)
-        said = child.stderr.read()
+        printed = child.stderr.read()
     assert child.returncode == 130
-    assert f"to go on: dris {shlex.join(words)}" in said
-    assert "Traceback" not in said
+    assert f"to go on: dris {shlex.join(words)}" in printed
+    assert "Traceback" not in printed
 
 
 @pytest.mark.parametrize(
@@ -392,27 +392,27 @@ def test_ctrl_c_says_the_command_that_goes_on(people, tmp_path):
 def test_what_is_said_of_a_limit_depends_on_what_it_is_worth(
     capsys, monkeypatch, keep, wrong, in_all, hides, says, does_not
 ):
-    found = decide_by(made_ensemble()[0], keep=keep)
+    decision = decide_by(made_ensemble()[0], keep=keep)
     if hides:
-        monkeypatch.setattr(type(found.judgement), "hides", True)
-    limit = replace(found.limits[0], wrong=wrong, left=1000, corrupted=900)
-    most = replace(found.corruption[0], corrupted=int(1000 * in_all), total=1000)
-    found = replace(found, limits=(limit,), corruption=(most,))
-    _print_decision(DataOptions(at_most=0.5, label="y"), found, Path("kept.csv"))
-    said = capsys.readouterr().out
-    assert says in said
-    assert does_not not in said
-    if "sample" in said:
-        assert "dris audit draw kept.csv --label y" in said
+        monkeypatch.setattr(type(decision.judgement), "hides", True)
+    limit = replace(decision.limits[0], wrong=wrong, left=1000, corrupted=900)
+    most = replace(decision.corruption[0], corrupted=int(1000 * in_all), total=1000)
+    decision = replace(decision, limits=(limit,), corruption=(most,))
+    _print_decision(DataOptions(at_most=0.5, label="y"), decision, Path("kept.csv"))
+    printed = capsys.readouterr().out
+    assert says in printed
+    assert does_not not in printed
+    if "sample" in printed:
+        assert "dris audit draw kept.csv --label y" in printed
 
 
 # -- clean, and what everything has in common ------------------------------------------------------
 
 
 def test_clean_writes_the_rows_the_suspects_and_the_page(on_people, people, tmp_path):
-    code, said, told = on_people("clean", "--json")
+    code, printed, told = on_people("clean", "--json")
     assert code == 0, told
-    values = json.loads(said)
+    values = json.loads(printed)
     source = people[0].read_bytes().splitlines()
     cleaned = (tmp_path / "out" / "cleaned.csv").read_bytes().splitlines()
     places = [source.index(line) for line in cleaned]
@@ -432,7 +432,7 @@ def test_clean_writes_the_rows_the_suspects_and_the_page(on_people, people, tmp_
     dropped = {row["id"] for row in issues if row["dropped"] == "yes"}
     assert dropped == {f"p{i:05d}" for i in set(range(N)) - set(kept.tolist())}
     assert "What to do" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    code, said, _ = on_people("clean", "--no-report", "--columns", "all", out=tmp_path / "bare")
+    code, printed, _ = on_people("clean", "--no-report", "--columns", "all", out=tmp_path / "bare")
     assert code == 0
     wide = rows_of(tmp_path / "bare" / "issues.csv")
     written = {row["person"]: row for row in rows_of(people[0])}
@@ -448,13 +448,13 @@ def test_clean_writes_the_rows_the_suspects_and_the_page(on_people, people, tmp_
     assert "'salary'" in told
     names = sorted(path.name for path in (tmp_path / "bare").iterdir())
     assert names == [MANIFEST, "clean.toml", "cleaned.csv", "issues.csv"]
-    assert f"kept   {values['kept']:,} of {N:,} by {values['rule']}" in said
+    assert f"kept   {values['kept']:,} of {N:,} by {values['rule']}" in printed
 
 
 def test_rules_lists_every_rule_with_its_line(dris):
-    code, said, _ = dris("rules")
+    code, printed, _ = dris("rules")
     assert code == 0
-    listed, _, parameters = said.partition("\n\n")
+    listed, _, parameters = printed.partition("\n\n")
     first, *lines = listed.splitlines()
     assert first.startswith("recommended  ")
     assert [line.split()[0] for line in lines] == list(RULES)
@@ -480,9 +480,9 @@ def test_dynamics_that_were_saved_are_imported_whatever_the_file_is_called(dris,
     kept = []
     for name, dynamics in (("run.dynamics", whole), ("short.safetensors", whole.summary())):
         path = dynamics.save(tmp_path / name)
-        code, said, told = dris("clean", *asked, "--from", path, "--out", tmp_path / f"o-{name}")
+        code, printed, told = dris("clean", *asked, "--from", path, "--out", tmp_path / f"o-{name}")
         assert code == 0, told
-        values = json.loads(said)
+        values = json.loads(printed)
         assert values["proxies"] == {"found": 0, "trained": 0, "imported": 2}
         kept.append((tmp_path / f"o-{name}" / "cleaned.csv").read_bytes())
         assert abs(values["suspects"] - people[2].sum()) < 0.05 * N

@@ -233,11 +233,11 @@ def test_a_command_told_to_end_does_as_after_ctrl_c(people, tmp_path):
     with start_dris(*words, cwd=tmp_path) as child:
         until(lambda: list(tmp_path.glob("dris-out/runs/*/key.json")))
         child.send_signal(signal.SIGTERM)
-        said = child.stderr.read()
+        printed = child.stderr.read()
     assert child.returncode == 130
-    assert f"to go on: dris {shlex.join(words)}" in said
-    assert said.endswith("dris: interrupted\n")
-    assert "Traceback" not in said
+    assert f"to go on: dris {shlex.join(words)}" in printed
+    assert printed.endswith("dris: interrupted\n")
+    assert "Traceback" not in printed
 
 
 # -- sentences -----------------------------------------------------------------------------------
@@ -303,10 +303,10 @@ def test_who_waits_for_another_process_says_so_before_it_waits(tmp_path):
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with folder_lock(tmp_path):
         child = subprocess.Popen(command, **pipes)
-        said = child.stderr.readline()  # while the lock is held
+        printed = child.stderr.readline()  # while the lock is held
     with child:
         assert child.stdout.read() == "held\n"
-    assert said == f"dris: waiting for process {os.getpid()}, which holds {tmp_path}\n"
+    assert printed == f"dris: waiting for process {os.getpid()}, which holds {tmp_path}\n"
 
 
 def test_workers_of_a_command_say_so_too():
@@ -358,17 +358,17 @@ file = open("out.txt", "w")
 os.write(file.fileno(), bytes([file.fileno()]))
 os.write(file.fileno(), bytes(map(os.get_inheritable, range(3))))
 print("said"), print("said", file=sys.stderr)
-os.system("echo said; echo said >&2")
+os.system("echo printed; echo printed >&2")
 """
 
 
 def test_what_is_said_on_a_closed_stream_goes_into_no_file(tmp_path):
     code = CLOSED.format(opening="open_closed_streams()")
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
-    found = (tmp_path / "out.txt").read_bytes()
-    assert found[0] > 2
-    assert found[1:] == b"\1\1\1"
-    # The twin: without it the file takes a stream's number, and gets what is said there.
+    written = (tmp_path / "out.txt").read_bytes()
+    assert written[0] > 2
+    assert written[1:] == b"\1\1\1"
+    # The twin: without it the file takes a stream's number, and gets what is printed there.
     subprocess.run([sys.executable, "-c", CLOSED.format(opening="")], cwd=tmp_path, check=False)
     assert (tmp_path / "out.txt").read_bytes()[0] <= 2
 

@@ -13,12 +13,12 @@ def commands():
 
 
 def test_every_command_stands_in_a_group_your_data_first(dris):
-    _, said, _ = dris("--help")
-    titles = [line[:-1] for line in said.splitlines() if line.endswith(":") and line[0] != " "]
+    _, printed, _ = dris("--help")
+    titles = [line[:-1] for line in printed.splitlines() if line.endswith(":") and line[0] != " "]
     assert titles == ["Options", *GROUPS]
     for name in commands():
-        assert f"\n  {name} " in said
-    assert "..." not in said.partition("Your data:")[2]  # what a command does is said whole
+        assert f"\n  {name} " in printed
+    assert "..." not in printed.partition("Your data:")[2]  # what a command does is printed whole
 
 
 def test_a_command_in_no_group_would_be_listed_last_and_noticed():
@@ -28,12 +28,16 @@ def test_a_command_in_no_group_would_be_listed_last_and_noticed():
 
 
 def test_the_options_of_a_command_stand_in_panels_its_own_first(dris):
-    _, said, _ = dris("prune", "--help")
-    places = [said.index(f"\n{title}:") for title in ("Options", *PANELS)]
+    _, printed, _ = dris("prune", "--help")
+    places = [printed.index(f"\n{title}:") for title in ("Options", *PANELS)]
     assert places == sorted(places)
-    assert said.index("--keep SHARE") < said.index("--label COLUMN") < said.index("--proxies K")
+    assert (
+        printed.index("--keep SHARE")
+        < printed.index("--label COLUMN")
+        < printed.index("--proxies K")
+    )
     for option in ("--label", "--from", "--at-most", "--engine", "--config"):
-        assert said.count(f"  {option} ") == 1
+        assert printed.count(f"  {option} ") == 1
 
 
 def test_every_panel_names_options_that_exist():
@@ -56,28 +60,28 @@ def test_a_slip_of_the_finger_is_told_what_was_meant(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "people.csv").write_text("x,y\n", encoding="utf-8")
-    ended, _, said = dris(*typed)
+    ended, _, printed = dris(*typed)
     assert ended == code
-    assert meant in said.splitlines()[-1]
+    assert meant in printed.splitlines()[-1]
 
 
 def test_help_lists_every_format_of_the_registry(dris):
     for command in ("clean", "prune", "weights"):
-        said = " ".join(dris(command, "--help")[1].split())
-        assert all(entry.title in said for entry in FORMATS)
-        assert "FORMATS" not in said
+        printed = " ".join(dris(command, "--help")[1].split())
+        assert all(entry.title in printed for entry in FORMATS)
+        assert "FORMATS" not in printed
 
 
 @pytest.mark.parametrize("keep", ["25", "1.5", "0", "250%", "nan", "a quarter"])
 def test_a_share_that_is_none_is_refused_before_anything_is_read(keep, dris):
-    code, _, said = dris("prune", "absent.csv", "--keep", keep)
+    code, _, printed = dris("prune", "absent.csv", "--keep", keep)
     assert code == (2 if keep == "a quarter" else 1)
-    assert "--keep" in said
-    assert "25%" in said or "must be in (0, 1]" in said
-    assert "absent.csv" not in said
+    assert "--keep" in printed
+    assert "25%" in printed or "must be in (0, 1]" in printed
+    assert "absent.csv" not in printed
 
 
 def test_an_unknown_model_is_called_one_before_anything_is_read(dris, tmp_path):
-    code, _, said = dris("clean", "absent.csv", "--model", "rezsnet20", "--out", tmp_path)
+    code, _, printed = dris("clean", "absent.csv", "--model", "rezsnet20", "--out", tmp_path)
     assert code == 1
-    assert "did you mean resnet20" in said
+    assert "did you mean resnet20" in printed

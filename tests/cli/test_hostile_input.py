@@ -191,10 +191,10 @@ def test_deep_json_that_is_whole_does_not_end_the_process(dris, tmp_path):
         '{"v":' + "[" * 50_000 + "]" * 50_000 + "}",
     ):
         (tmp_path / "a.jsonl").write_text(first + deep + "\n", encoding="utf-8")
-        code, _, said = dris("clean", tmp_path / "a.jsonl", "--label", "kind", "--out", tmp_path)
-        assert (code, said.count("\n")) == (1, 1)
-        assert "line 2 of" in said
-        assert "is not JSON" in said
+        code, _, printed = dris("clean", tmp_path / "a.jsonl", "--label", "kind", "--out", tmp_path)
+        assert (code, printed.count("\n")) == (1, 1)
+        assert "line 2 of" in printed
+        assert "is not JSON" in printed
     # The twin: many brackets that do not lie within one another are read.
     (tmp_path / "b.jsonl").write_text(
         json.dumps({"v": [[1]] * 3000, "kind": "cat"}) + "\n", encoding="utf-8"

@@ -66,16 +66,16 @@ def as_images(folder):
 MAKERS = (as_csv, as_parquet, as_arrays, as_images)
 
 
-def steps(said):
-    """The words of every command in what was said."""
-    return [shlex.split(line)[1:] for line in PRINTED.findall(said)]
+def steps(printed):
+    """The words of every command in what was printed."""
+    return [shlex.split(line)[1:] for line in PRINTED.findall(printed)]
 
 
-def the(step, said):
+def the(step, printed):
     """The one printed command of this name."""
-    found = [words for words in steps(said) if words[: len(step.split())] == step.split()]
-    assert len(found) == 1, said
-    return found[0]
+    matching = [words for words in steps(printed) if words[: len(step.split())] == step.split()]
+    assert len(matching) == 1, printed
+    return matching[0]
 
 
 def fill_in(path, answer):
@@ -95,29 +95,29 @@ def test_from_the_sheet_to_the_next_clean_every_line_can_be_typed(
     monkeypatch.chdir(tmp_path)
     model = ["--model", "linear_head"]
     words = [*make(tmp_path), *FAST, *model, "--export", "my sheet.csv"]
-    code, said, told = dris("review", *words)
+    code, printed, told = dris("review", *words)
     assert code == 0, told
     fill_in(tmp_path / "my sheet.csv", "right")
-    code, said, told = dris(*the("review", said))
+    code, printed, told = dris(*the("review", printed))
     assert code == 0, told
-    later = the("clean", said)
+    later = the("clean", printed)
     assert later[later.index("--trusted") + 1] == "trusted"
-    code, said, told = dris(*later, *FAST, *model, "--json", "--no-report")
+    code, printed, told = dris(*later, *FAST, *model, "--json", "--no-report")
     assert code == 0, told
-    assert json.loads(said)["examples"] == N
+    assert json.loads(printed)["examples"] == N
 
 
 @pytest.mark.parametrize("make", MAKERS)
 def test_what_was_cleaned_is_checked_as_the_command_says(make, dris, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     how = [*FAST, "--model", "linear_head", "--no-report", "--skip-harm-check", "--out", "the out"]
-    code, said, told = dris("clean", *make(tmp_path), *how)
+    code, printed, told = dris("clean", *make(tmp_path), *how)
     assert code == 0, told
-    assert "check a sample" in said  # so little data proves nothing else
-    code, said, told = dris(*the("audit draw", said), "--n", "5")
+    assert "check a sample" in printed  # so little data proves nothing else
+    code, printed, told = dris(*the("audit draw", printed), "--n", "5")
     assert code == 0, told
     fill_in(tmp_path / "audit.csv", "right")
-    code, said, told = dris(*the("audit read", said))
+    code, printed, told = dris(*the("audit read", printed))
     assert code == 0, told
 
 
@@ -129,8 +129,8 @@ def test_the_page_says_how_to_look_on_with_what_it_takes_to_read_the_file(tmp_pa
     assert words == ["dris", "review", "my pets.csv", "--label", "given label", "--id", "the id"]
     asked = {"label": "given label", "without": ["=note", "a"], "missing": "mark"}
     other = replace(decision.data, origin=replace(decision.data.origin, reading=asked))
-    said = advice(replace(decision, data=other), path.name)
-    assert shlex.split(said.rpartition(": ")[2].removesuffix("."))[3:] == [
+    printed = advice(replace(decision, data=other), path.name)
+    assert shlex.split(printed.rpartition(": ")[2].removesuffix("."))[3:] == [
         *("--label", "given label", "--without", "=note,a"),
     ]
 

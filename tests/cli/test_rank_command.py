@@ -19,8 +19,8 @@ def shards(tmp_path):
 
 
 def test_the_example_of_its_help_runs(dris, shards, tmp_path, monkeypatch):
-    _, said, _ = dris("rank", "--help")
-    example = " ".join(said.split()).partition("Example: ")[2].partition(" Options:")[0]
+    _, printed, _ = dris("rank", "--help")
+    example = " ".join(printed.split()).partition("Example: ")[2].partition(" Options:")[0]
     shards.rename(tmp_path / "losses")
     monkeypatch.chdir(tmp_path)
     code, _, error = dris(*shlex.split(example)[1:], "--workers", "1")
@@ -30,13 +30,13 @@ def test_the_example_of_its_help_runs(dris, shards, tmp_path, monkeypatch):
 
 def test_the_result_is_that_of_memory_in_words_and_in_json(dris, shards, tmp_path):
     words = ["rank", shards, "--out", tmp_path / "out", "--keep", "0.25", "--workers", "1"]
-    code, said, _ = dris(*words)
+    code, printed, _ = dris(*words)
     assert code == 0
-    assert "3,000 examples, 3 proxies" in said
-    assert "exact" in said
-    assert "kept 750" in said
-    code, said, _ = dris(*words, "--json")
-    values = json.loads(said)
+    assert "3,000 examples, 3 proxies" in printed
+    assert "exact" in printed
+    assert "kept 750" in printed
+    code, printed, _ = dris(*words, "--json")
+    values = json.loads(printed)
     score = column_of(values["scores"])
     assert (score == rank_variance(losses_of(N))).all()
     wanted = keep_top(score, fraction=0.25).indices
@@ -45,14 +45,14 @@ def test_the_result_is_that_of_memory_in_words_and_in_json(dris, shards, tmp_pat
 
 def test_inexact_ranks_say_how_far_they_are_off(dris, shards, tmp_path):
     words = ["rank", shards, "--out", tmp_path / "out", "--bits", "12", "--workers", "1"]
-    _, said, _ = dris(*words, "--json")
+    _, printed, _ = dris(*words, "--json")
     _, told, _ = dris(*words)
-    assert 0 < json.loads(said)["rank_error"] <= 2**-5
+    assert 0 < json.loads(printed)["rank_error"] <= 2**-5
     assert "at most" in told
     error = told.partition("--rank-error ")[2].split(")")[0]
-    code, said, _ = dris("certify", "--rank-error", error)
+    code, printed, _ = dris("certify", "--rank-error", error)
     assert code == 0
-    assert "Ranks may be off" in said
+    assert "Ranks may be off" in printed
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_inexact_ranks_say_how_far_they_are_off(dris, shards, tmp_path):
     ],
 )
 def test_a_broken_rule_is_one_line_and_exit_code_1(dris, shards, tmp_path, words, says):
-    code, said, error = dris("rank", shards, "--out", tmp_path / "out", *words)
-    assert (code, said) == (1, "")
+    code, printed, error = dris("rank", shards, "--out", tmp_path / "out", *words)
+    assert (code, printed) == (1, "")
     assert error.startswith("dris: ")
     assert error.count("\n") == 1
     assert says in error

@@ -27,8 +27,8 @@ def test_a_run_writes_its_recipe_and_the_recipe_does_it_again(dris, people, tmp_
     recipe = tomllib.loads((once / "clean.toml").read_text(encoding="utf-8"))
     assert recipe["command"] == "clean"
     assert (recipe["label"], recipe["epochs"], recipe["at_most"]) == ("income", 3, 0.4)
-    code, _, said = dris("clean", "--config", once / "clean.toml", "--out", twice)
-    assert code == 0, said
+    code, _, printed = dris("clean", "--config", once / "clean.toml", "--out", twice)
+    assert code == 0, printed
     assert (once / "cleaned.csv").read_bytes() == (twice / "cleaned.csv").read_bytes()
     again = tomllib.loads((twice / "clean.toml").read_text(encoding="utf-8"))
     assert {**recipe, "out": 0} == {**again, "out": 0}
@@ -63,18 +63,18 @@ def test_what_is_typed_goes_before_what_the_file_says(dris, people, tmp_path):
 )
 def test_a_bad_recipe_is_one_sentence(text, says, dris, tmp_path):
     (tmp_path / "dris.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
-    code, _, said = dris("clean", "--config", tmp_path / "dris.toml")
-    assert (code, said.count("\n")) == (1, 1)
-    assert says in said
+    code, _, printed = dris("clean", "--config", tmp_path / "dris.toml")
+    assert (code, printed.count("\n")) == (1, 1)
+    assert says in printed
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names of files are text there")
 @pytest.mark.parametrize("option", ["--out", "--store"])
 def test_a_name_that_is_no_text_is_refused_before_anything_trains(option, dris, people, tmp_path):
     name = os.fsdecode(bytes(tmp_path / "o") + b"\xff")
-    code, _, said = dris("clean", people, "--label", "income", *FAST, option, name)
-    assert (code, said.count("\n")) == (1, 1)
-    assert "UTF-8" in said
+    code, _, printed = dris("clean", people, "--label", "income", *FAST, option, name)
+    assert (code, printed.count("\n")) == (1, 1)
+    assert "UTF-8" in printed
     assert list(tmp_path.iterdir()) == []
 
 
@@ -82,9 +82,9 @@ def test_a_name_that_is_no_text_is_refused_before_anything_trains(option, dris, 
 def test_a_recipe_that_never_ends_is_refused(dris, tmp_path):
     os.mkfifo(tmp_path / "pipe.toml")
     for name in (tmp_path / "pipe.toml", Path("/dev/zero")):
-        code, _, said = dris("clean", "--config", name)
-        assert (code, said.count("\n")) == (1, 1)
-        assert "a pipe" in said
+        code, _, printed = dris("clean", "--config", name)
+        assert (code, printed.count("\n")) == (1, 1)
+        assert "a pipe" in printed
 
 
 def test_a_recipe_is_written_once_and_never_after_the_outputs(dris, people, tmp_path, monkeypatch):
@@ -107,9 +107,9 @@ def test_a_recipe_that_a_person_edited_is_never_replaced(dris, people, tmp_path)
     assert dris(*words)[0] == 0
     recipe = tmp_path / "clean.toml"
     recipe.write_text(recipe.read_text(encoding="utf-8") + "# my note\n", encoding="utf-8")
-    code, _, said = dris(*words, "--force")
+    code, _, printed = dris(*words, "--force")
     assert code == 1
-    assert "clean.toml was changed" in said
+    assert "clean.toml was changed" in printed
     assert recipe.read_text(encoding="utf-8").endswith("# my note\n")
 
 
@@ -121,7 +121,7 @@ def test_values_of_every_kind_come_back_as_they_were(tmp_path):
         "skip_harm_check": True,
         "id": None,
     }
-    found = tomllib.loads(recipe_text("clean", values, tmp_path))
-    assert found["from"] == ["a b", 'ü"\\']
-    assert (found["seed"], found["cpus"], found["skip_harm_check"]) == (3, 0.5, True)
-    assert "id" not in found
+    recipe = tomllib.loads(recipe_text("clean", values, tmp_path))
+    assert recipe["from"] == ["a b", 'ü"\\']
+    assert (recipe["seed"], recipe["cpus"], recipe["skip_harm_check"]) == (3, 0.5, True)
+    assert "id" not in recipe

@@ -22,13 +22,13 @@ def here(tmp_path, monkeypatch):
 
 
 def test_it_begins_once_and_goes_on_without_training(dris, here):
-    code, said, noted = dris(*WORDS, "--export", "a.csv")
+    code, printed, noted = dris(*WORDS, "--export", "a.csv")
     assert code == 0, noted
-    assert "begins in animals.review.jsonl" in said
+    assert "begins in animals.review.jsonl" in printed
     assert "2 trained" in noted
-    code, said, noted = dris(*WORDS, "--export", "b.csv")
+    code, printed, noted = dris(*WORDS, "--export", "b.csv")
     assert code == 0, noted
-    assert "goes on in animals.review.jsonl" in said
+    assert "goes on in animals.review.jsonl" in printed
     assert noted == ""
     assert (here / "a.csv").read_bytes() == (here / "b.csv").read_bytes()
 
@@ -56,9 +56,9 @@ def test_what_another_tool_says_is_taken_in_and_written_into_the_data(dris, here
     for record in records[:3]:
         record["responses"]["label"] = [{"value": "cat", "user_id": "ben"}]
     (here / "back.json").write_text(json.dumps(records), encoding="utf-8")
-    code, said, noted = dris(*WORDS, "--import", "back.json", "--as", "argilla", "--json")
+    code, printed, noted = dris(*WORDS, "--import", "back.json", "--as", "argilla", "--json")
     assert code == 0, noted
-    told = json.loads(said)
+    told = json.loads(printed)
     assert (told["imported"], told["left"]) == (3, len(records) - 3)
     assert (told["answers"], told["trusted"]) == ("animals.review.jsonl", 3)
     assert told["corrected"] == sum(label != "cat" for label in given.values())
@@ -67,9 +67,9 @@ def test_what_another_tool_says_is_taken_in_and_written_into_the_data(dris, here
     with (here / "o/corrected.csv").open(newline="", encoding="utf-8") as file:
         rows = {row["name"]: row for row in csv.DictReader(file)}
     assert all((rows[name]["kind"], rows[name]["trusted"]) == ("cat", "true") for name in given)
-    code, said, noted = dris(*WORDS, "--import", "back.json", "--as", "argilla", "--force")
+    code, printed, noted = dris(*WORDS, "--import", "back.json", "--as", "argilla", "--force")
     assert code == 0, noted
-    assert "0 new answers" in said  # twice is once
+    assert "0 new answers" in printed  # twice is once
 
 
 def test_a_sheet_that_a_person_fills_in_corrects_the_data_and_other_lines_keep_their_bytes(
@@ -100,9 +100,9 @@ def test_what_cannot_be_is_one_sentence(dris, here, words, why):
     before = (here / "animals.csv").read_bytes()
     if "--export" not in words:
         words = (*words, "--export", "a.csv")
-    code, _, said = dris(*WORDS, *words)
+    code, _, printed = dris(*WORDS, *words)
     assert code == 1
-    last = said.splitlines()[-1]
+    last = printed.splitlines()[-1]
     assert last.startswith("dris: ")
     assert why in last
     assert (here / "animals.csv").read_bytes() == before
@@ -116,9 +116,9 @@ def test_a_missing_extra_is_named_before_anything_is_read_and_leaves_nothing_beh
         present = None if module == missing else types.ModuleType(module)
         monkeypatch.setitem(sys.modules, module, present)
     before = sorted(here.iterdir())
-    code, _, said = dris("review", "absent.csv", *WORDS[2:], "--no-open")
+    code, _, printed = dris("review", "absent.csv", *WORDS[2:], "--no-open")
     assert code == 1
-    assert 'pip install "dris[review]"' in said
+    assert 'pip install "dris[review]"' in printed
     assert sorted(here.iterdir()) == before
     # The twin: what does not serve needs no extra.
     assert dris(*WORDS, "--export", "a.csv")[0] == 0
@@ -138,10 +138,10 @@ def test_it_serves_once_the_address_was_told_and_names_the_way_to_go_on(dris, he
     monkeypatch.setattr(review, "serve_review", served)
     for module in ("starlette", "uvicorn"):
         monkeypatch.setitem(sys.modules, module, types.ModuleType(module))
-    code, said, noted = dris(*WORDS, "--no-open", "--port", "8123", "--reviewer", "ana")
+    code, printed, noted = dris(*WORDS, "--no-open", "--port", "8123", "--reviewer", "ana")
     assert code == 0, noted
-    assert "open http://127.0.0.1:1/token/" in said
-    assert "to go on: dris" in said
+    assert "open http://127.0.0.1:1/token/" in printed
+    assert "to go on: dris" in printed
     assert (told["port"], told["open_browser"], told["who"]) == (8123, False, "ana")
     assert told["done"].trusted == 1
     assert (here / "o/corrected.csv").is_file()

@@ -37,16 +37,16 @@ def test_the_sample_is_mixed_in_early_and_at_no_fixed_place():
 
 def test_few_suspects_leave_room_for_the_whole_sample(made):
     for suspects in (0, 1, 7, 300):
-        found = worklist_of(made_decision(n=400, suspects=suspects), sample=60)
-        assert (found.sampled.sum(), found.suspects.size) == (60, suspects)
+        worklist = worklist_of(made_decision(n=400, suspects=suspects), sample=60)
+        assert (worklist.sampled.sum(), worklist.suspects.size) == (60, suspects)
 
 
 def test_trusted_labels_are_never_drawn():
     decision = made_decision(n=100, suspects=5)
     trusted = np.arange(100) % 2 == 1
     object.__setattr__(decision.data, "trusted", trusted)
-    found = worklist_of(decision, sample=40)
-    assert not trusted[found.sample].any()
+    worklist = worklist_of(decision, sample=40)
+    assert not trusted[worklist.sample].any()
 
 
 def test_a_worklist_comes_back_from_its_plain_values(made):
@@ -143,18 +143,23 @@ def test_people_who_disagree_leave_a_label_disputed_and_unsettled():
 def test_agreement_counts_what_both_saw_by_hand():
     entries = [answer("ana", at, "right") for at in range(4)]
     entries += [answer("ben", 0, "right"), answer("ben", 1, "right"), answer("ben", 2, "wrong", 1)]
-    (found,) = ReviewState.of(entries).agreements()
-    assert (found.first, found.second, found.both, found.same) == ("ana", "ben", 3, 2)
-    assert found.kappa == 0  # ana says the same of all: no more than chance
+    (agreement,) = ReviewState.of(entries).agreements()
+    assert (agreement.first, agreement.second, agreement.both, agreement.same) == (
+        "ana",
+        "ben",
+        3,
+        2,
+    )
+    assert agreement.kappa == 0  # ana says the same of all: no more than chance
 
 
 def test_kappa_by_hand():
-    said = [("right", "right")] * 4 + [("unsure", "unsure")] * 4 + [("right", "unsure")] * 2
+    printed = [("right", "right")] * 4 + [("unsure", "unsure")] * 4 + [("right", "unsure")] * 2
     entries = []
-    for at, (one, other) in enumerate(said):
+    for at, (one, other) in enumerate(printed):
         entries += [answer("ana", at, one), answer("ben", at, other)]
-    (found,) = ReviewState.of(entries).agreements()
-    assert found.kappa == pytest.approx((0.8 - 0.48) / (1 - 0.48))
+    (agreement,) = ReviewState.of(entries).agreements()
+    assert agreement.kappa == pytest.approx((0.8 - 0.48) / (1 - 0.48))
 
 
 def test_an_act_that_is_none_is_an_error():

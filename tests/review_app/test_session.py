@@ -109,11 +109,11 @@ def test_what_was_answered_before_a_kill_is_there_after_it(tmp_path):
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, encoding="utf-8"
     ) as child:
-        said = [child.stdout.readline() for _ in range(12)]
+        printed = [child.stdout.readline() for _ in range(12)]
         os.kill(child.pid, signal.SIGKILL)
-    found = answers(tmp_path)
-    assert len(found) >= int(said[-1]) + 1
-    assert all(entry["answer"] == "right" for entry in found)
+    written = answers(tmp_path)
+    assert len(written) >= int(printed[-1]) + 1
+    assert all(entry["answer"] == "right" for entry in written)
 
 
 def test_half_a_line_is_stepped_over_and_what_comes_after_it_is_whole(session, tmp_path):

@@ -166,7 +166,7 @@ def guarded_main(app: typer.Typer, name: str = "dris") -> None:
         sys.stdout, sys.stderr = streams
 
 
-def _interrupted(error: BaseException | None) -> bool:
+def _is_interruption(error: BaseException | None) -> bool:
     """True if Ctrl-C is behind an error: Python wraps it while a class is made."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
@@ -182,7 +182,7 @@ def _outcome(error: Exception) -> tuple[int, str]:
     from dris.core.errors import MEMORY, InputError, as_options, describe_error
     from dris.core.sanitize import printable
 
-    if _interrupted(error):
+    if _is_interruption(error):
         return 130, "interrupted"
     first = printable((str(error).splitlines() or [""])[0])
     if isinstance(error, InputError):

@@ -252,7 +252,7 @@ class DataOptions:
         """Where proxies train, once it can be reached."""
         return engine_of(self.engine, self.address, self.cpus, self.gpus, self.device)
 
-    def imported(self, data: "LabelledData") -> dict[str, Any]:
+    def read_imported(self, data: "LabelledData") -> dict[str, Any]:
         """What --from names, by the parameter of the verbs that takes it."""
         from dris.data.foreign_records import import_records
         from dris.pipeline.probabilities import read_probabilities
@@ -272,7 +272,7 @@ class DataOptions:
         from dris.learn.engines.processes import give_back_memory
         from dris.learn.store.run_store import Store
 
-        imported = self.imported(data)
+        imported = self.read_imported(data)
         store = Store(self.store or self.out / "runs")
         begin = time.monotonic()
         try:
@@ -341,7 +341,7 @@ class DataOptions:
         own.refuse(path)
         make_folder(self.out)
         decision, proxies = self.decide(verb, data, **how)
-        recipe = self.how_it_was_done(decision)
+        recipe = self.recipe_values(decision)
         with self.writer().together() as writer:
             files = write_outputs(
                 decision, self.out, title=self.title, recipe=recipe, writer=writer, **outputs
@@ -351,7 +351,7 @@ class DataOptions:
                 own.write(path, [text])
         return Run(decision, proxies, files)
 
-    def how_it_was_done(self, decision: "Decision") -> dict[str, Any]:
+    def recipe_values(self, decision: "Decision") -> dict[str, Any]:
         """How to do it again: what was read how, the settings, and what came of them."""
         imported = [str(path) for path in self.records or []]
         return {**decision.recipe(), **({"imported": imported} if imported else {})}

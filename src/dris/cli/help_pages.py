@@ -1,5 +1,6 @@
 """How help reads, and what a mistyped command suggests: groups, panels, one line an option."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -59,14 +60,14 @@ def summarize(text: str) -> str:
 def _is_data(typed: str) -> bool:
     """True for a file or folder that is there, or one that could hold data by its name."""
     suffixes = (".csv", ".tsv", ".parquet", ".jsonl", ".xlsx", ".npz", ".npy")
-    return Path(typed).exists() or typed.lower().endswith(suffixes)
+    return os.path.exists(typed) or typed.lower().endswith(suffixes)
 
 
 def _near_file(typed: str) -> str:
     """The file of that name, or the one that was probably meant."""
     from dris.data.files import nearest_file
 
-    return typed if Path(typed).exists() else str(nearest_file(Path(typed)) or typed)
+    return typed if os.path.exists(typed) else str(nearest_file(Path(typed)) or typed)
 
 
 class PanelledHelp(TyperCommand):

@@ -110,15 +110,15 @@ def _take(ctx: typer.Context, path: Path | None) -> Path | None:
             for p in ctx.command.params
         }
         options = read_recipe(path, many.keys() - set(_NOT_KEPT), ctx.command.name)
-        typed = {name: _typed(path, name, value, many[name]) for name, value in options.items()}
+        typed = {name: _as_typed(path, name, value, many[name]) for name, value in options.items()}
         ctx.default_map = {**(ctx.default_map or {}), **typed}
     return path
 
 
-def _typed(path: Path, name: str, value: Any, many: bool = False) -> Any:
+def _as_typed(path: Path, name: str, value: Any, many: bool = False) -> Any:
     """A value as it would be typed, so that typer parses it: not every version does any other."""
     if many and isinstance(value, list):
-        return [_typed(path, name, one) for one in value]
+        return [_as_typed(path, name, one) for one in value]
     if isinstance(value, bool):
         return value
     if isinstance(value, str | int | float):

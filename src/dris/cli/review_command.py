@@ -59,7 +59,7 @@ def review(
         if data.origin.format == "images":  # the table of paths that was just written
             new = replace(new, id="id", allow_outside=True)
         decision, _ = new.decide(clean, new.read())
-        recipe, writer = new.how_it_was_done(decision), new.writer()
+        recipe, writer = new.recipe_values(decision), new.writer()
         files = write_outputs(decision, new.out, title=new.title, recipe=recipe, writer=writer)
         return [*decision.lines(), *(f"wrote {path}" for path in files)]
 

@@ -27,12 +27,12 @@ def show_runs(folder: Path | None, *, clean: bool, unfinished: bool) -> None:
             "move it away if it does not belong there",
             soft_wrap=True,
         )
-    found = store.runs()
-    if not found:
+    runs = store.runs()
+    if not runs:
         page.print(f"no runs in {printable(store.root)}", soft_wrap=True)
         return
     table = Table("run", "what", "state", "epoch", "size", "last written", box=None)
-    for info in found:
+    for info in runs:
         table.add_row(
             info.name[:8],
             _what(info),

@@ -85,7 +85,7 @@ def review_app(
     async def events(request: Request) -> Response:
         return StreamingResponse(_changes(session, request), media_type="text/event-stream")
 
-    def named(request: Request) -> str:
+    def who_asks(request: Request) -> str:
         return request.query_params.get("who") or who
 
     def get(path: str, reply: Callable[[Request], Any]) -> Route:
@@ -97,7 +97,7 @@ def review_app(
     def post(path: str, reply: Callable[[str, Values], Any]) -> Route:
         async def endpoint(request: Request) -> Response:
             sent = await _sent(request)
-            return _response(await run_in_threadpool(reply, named(request), sent))
+            return _response(await run_in_threadpool(reply, who_asks(request), sent))
 
         return Route(path, endpoint, methods=["POST"])
 
@@ -105,8 +105,11 @@ def review_app(
         get("/", lambda _: Response(page, media_type="text/html")),
         get("/review.js", lambda _: Response(script, media_type="text/javascript")),
         get("/review.css", lambda _: Response(style, media_type="text/css")),
-        get("/opening", lambda r: {"title": title, "who": named(r), **session.opening(named(r))}),
-        get("/progress", lambda r: session.progress(named(r))),
+        get(
+            "/opening",
+            lambda r: {"title": title, "who": who_asks(r), **session.opening(who_asks(r))},
+        ),
+        get("/progress", lambda r: session.progress(who_asks(r))),
         get("/cards", lambda r: session.cards(_numbers(r, "at"))),
         get("/similar", lambda r: session.similar(*_numbers(r, "at", 1))),
         get("/search", lambda r: session.contents.search(r.query_params.get("words", "")[:500])),

@@ -138,8 +138,8 @@ def worklist_of(decision: Decision, *, sample: int = SAMPLE, seed: int = 0) -> W
     >>> from dris.pipeline.suspects import Suspects
     >>> data = LabelledData.of(np.eye(4), [0, 1, 0, 1], classes=("cat", "dog"))
     >>> two, one = np.array([2]), np.array([1])
-    >>> found = Suspects(two, one - 1, one, one * 0.9, one, one > 0, two, ("cat", "dog"), 3)
-    >>> decision = Decision(data, np.arange(4), np.zeros(4), found, "clean", None)
+    >>> suspects = Suspects(two, one - 1, one, one * 0.9, one, one > 0, two, ("cat", "dog"), 3)
+    >>> decision = Decision(data, np.arange(4), np.zeros(4), suspects, "clean", None)
     >>> worklist = worklist_of(decision, sample=2)
     >>> len(worklist), worklist.rest, worklist.suspects.tolist()
     (3, 3, [2])
