@@ -89,21 +89,12 @@ _REMEDIES = {
 
 
 def remedy_for(error: OSError, otherwise: str = "check the path and its permissions") -> str:
-    """What to do about an error of the system.
-
-    >>> remedy_for(OSError(errno.ENOLCK, ""))
-    'that disk offers no locks; name a folder on another one (`out`, `store`)'
-    """
+    """What to do about an error of the system."""
     return _REMEDIES.get(error.errno or 0, otherwise)
 
 
 def describe_error(error: OSError) -> str:
-    """An error of the system as a sentence: the file, what is the matter, what to do.
-
-    >>> describe_error(OSError(errno.ENOSPC, "No space left on device", "a.csv"))
-    'a.csv: No space left on device; free space on that disk, or name a folder on another one, \
-and do the same again'
-    """
+    """An error of the system as a sentence: the file, what is the matter, what to do."""
     where = "" if error.filename is None else f"{error.filename}: "
     return f"{where}{error.strerror or error}; {remedy_for(error)}"
 
@@ -113,21 +104,13 @@ _DEFAULTS = {"missing": "mark", "text": "auto"}
 
 
 def parameter(name: str, value: Any = None) -> str:
-    """A parameter as messages name it: in backticks, with its value where one is proposed.
-
-    >>> parameter("label"), parameter("no_label", ["?"])
-    ('`label`', "`no_label=['?']`")
-    """
+    """A parameter as messages name it: in backticks, with its value where one is proposed."""
     shown = "" if value is None else "=" + repr(value).replace("`", "\\x60")
     return f"`{name}{shown}`"
 
 
 def as_options(text: str) -> str:
-    """A message for the command line: each parameter in backticks as an option with dashes.
-
-    >>> as_options("name it with `label`, or pass `no_label=['?', 'n/a']` or `force=True`")
-    "name it with --label, or pass --no-label '?,n/a' or --force"
-    """
+    """A message for the command line: each parameter in backticks as an option with dashes."""
 
     def option(match: re.Match[str]) -> str:
         name, value = match.groups()
@@ -141,11 +124,7 @@ def as_options(text: str) -> str:
 
 
 def command_words(asked: Mapping[str, Any]) -> list[str]:
-    """The parameters by which data was read as words of a command line, those by default left out.
-
-    >>> command_words({"label": "y", "id": None, "missing": "mark", "no_label": ["-"]})
-    ['--label', 'y', '--no-label=-']
-    """
+    """The reading parameters as words of a command line, without those left at their default."""
     others = {
         name: value for name, value in asked.items() if value and _DEFAULTS.get(name) != value
     }

@@ -31,13 +31,7 @@ def make_folder(path: Path) -> Path:
 
 
 def write_atomically(path: Path, pieces: Iterable[bytes | memoryview]) -> Path:
-    """Write to a temporary name beside `path`, then rename it once every byte is on disk.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_atomically(Path(folder, "note"), [b"a", b"b"]).read_bytes()
-    b'ab'
-    """
+    """Write to a temporary name beside `path`, then rename it once every byte is on disk."""
     if not path.parent.is_dir():
         raise InputError(f"{path.parent}: no such folder; create it before saving into it")
     # Created as any other file would be, so that its permissions are the usual ones.

@@ -221,9 +221,6 @@ class Positions:
 
     Ids 0..N-1 are their own positions; all others are found in a sorted table, N log N once and
     log N per lookup.
-
-    >>> Positions(np.array(["b", "a"])).of(np.array(["a", "b", "a"])).tolist()
-    [1, 0, 1]
     """
 
     def __init__(self, ids: NDArray[Any]) -> None:
@@ -261,13 +258,7 @@ class Positions:
 
 
 def alignment(own: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.intp] | None:
-    """The positions that bring `own` into the order of `wanted`; None unless both are one set.
-
-    >>> alignment(np.array(["b", "a"]), np.array(["a", "b"])).tolist()
-    [1, 0]
-    >>> alignment(np.array(["b", "a"]), np.array(["a", "c"])) is None
-    True
-    """
+    """The positions that bring `own` into the order of `wanted`; None unless both are one set."""
     if own.size != wanted.size or own.dtype.kind != wanted.dtype.kind:
         return None
     if np.array_equal(own, wanted):

@@ -165,14 +165,7 @@ def _outside_limit(most: int, below: int, above: int, counted: int, delta: float
 
 
 def most_uncounted(part: Certifying, corrupted: int, delta: float) -> int:
-    """Largest plausible number of certifying canaries that do not count.
-
-    >>> from dris.core.noise.canaries import plant_canaries
-    >>> labels = np.arange(10_000) % 2
-    >>> part = plant_canaries(labels, rng=np.random.default_rng(0)).certifying
-    >>> most_uncounted(part, corrupted=4_000, delta=0.01)  # 80 of 200 are expected
-    101
-    """
+    """Largest plausible number of certifying canaries that do not count."""
     c = part.canaries
     return _landed_limit(c, part.positions, corrupted, c.uncounted_chance, delta)
 

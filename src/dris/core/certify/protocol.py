@@ -41,9 +41,6 @@ def data_limits(
         kinds: Canaries of every kind that was planted.
         delta: δ of the whole protocol.
         at_most: A share of wrong labels that is surely not exceeded.
-
-    >>> data_limits([1.0, 2.0], [])
-    ()
     """
     return tuple(
         corruption_limit(score, kind.certifying, delta=delta / 2, at_most=at_most)
@@ -72,9 +69,6 @@ def subset_limits(
         delta: δ of the whole protocol.
         rows: True for canaries whose own rows, with the labels they were given, are used too. How
             many of those labels are wrong is limited by how few canaries fall on wrong labels.
-
-    >>> subset_limits(Subset(np.arange(2), "toy", {}, 2), [], [])
-    ()
     """
     certifying = [kind for kind in kinds if kind.certifies.any()]
     back = np.zeros(chosen.total, dtype=np.bool_) if rows is None else np.asarray(rows)

@@ -82,9 +82,6 @@ def audit_size(
     """How many to check for a limit of at most `share`, if `expected_wrong` turn out wrong.
 
     None if too many are wrong even when every example is checked.
-
-    >>> audit_size(size=12_500, share=0.02)
-    147
     """
     size = check_count(size, "size", at_least=1)
     wrong = check_count(expected_wrong, "expected_wrong", at_least=0)

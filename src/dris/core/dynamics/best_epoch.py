@@ -14,10 +14,6 @@ def best_epoch(dynamics: Dynamics) -> int:
 
     Later epochs memorise wrong labels; earlier ones have not learned the right ones. Of equal
     epochs the first. Needs out-of-fold values at every epoch.
-
-    >>> outside = Dynamics.from_arrays(loss=[[[2.0, 2.0], [1.0, 1.0], [3.0, 0.0]]])
-    >>> best_epoch(Dynamics(outside.columns, outside.ids, outside.epochs, 1, out_of_fold=outside))
-    2
     """
     loss = dynamics.require_out_of_fold().loss
     if dynamics.is_summary:

@@ -134,15 +134,7 @@ _UNSEALED = b"0" * 64
 def write_arrays(
     path: Path, arrays: Mapping[str, NDArray[Any]], note: Mapping[str, Any], *, format: int
 ) -> Path:
-    """Write arrays and note atomically; the note must be plain JSON values.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = write_arrays(Path(folder, "f"), {"x": np.arange(3)}, {"epoch": 2}, format=1)
-    ...     arrays, note = read_arrays(path, kind="toy", format=1)
-    ...     arrays["x"].tolist(), note["epoch"]
-    ([0, 1, 2], 2)
-    """
+    """Write arrays and note atomically; the note must be plain JSON values."""
     stored = {name: _plain_array(name, a) for name, a in arrays.items()}
     # Wide numbers first, so that every array starts at a multiple of its own width.
     stored = dict(sorted(stored.items(), key=lambda item: (-item[1].itemsize, item[0])))

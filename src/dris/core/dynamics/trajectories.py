@@ -106,14 +106,7 @@ class Totals:
 
 
 class TotalsAccumulator:
-    """Adds epochs up one by one, the only place where that is done.
-
-    >>> running = TotalsAccumulator(proxies=1, examples=2)
-    >>> for right in ([True, False], [False, False], [True, True]):
-    ...     running.add(None, np.array([right]))
-    >>> running.totals().forgotten.tolist(), running.totals().learned.tolist()
-    ([[1, 0]], [[True, True]])
-    """
+    """Adds epochs up one by one, the only place where that is done."""
 
     def __init__(self, proxies: int, examples: int) -> None:
         shape = (proxies, examples)
