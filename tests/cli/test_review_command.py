@@ -7,6 +7,7 @@ import types
 
 import pytest
 
+import dris as package
 from dris.review_app import review
 from made_review import made_table
 
@@ -47,6 +48,16 @@ def test_the_suspects_are_those_of_dris_clean_in_the_same_order(dris, here):
     assert column(asked, "id") == column(listed, "id")
     assert column(asked, "suggested") == column(listed, "suggested")
     assert len(column(asked, "id")) > 5
+
+
+def test_python_reviews_as_the_command_does(dris, here):
+    assert dris(*WORDS, "--export", "a.csv")[0] == 0
+    settings = package.Settings(epochs=2, proxies=2, models=("sgd_log",))
+    how = {"settings": settings, "workers": 1, "store": "o/runs", "check_harm": False}
+    decision = package.clean("animals.csv", label="kind", id="name", **how)
+    done = package.review(decision, answers="two.jsonl", export_to="b.csv", tell=str)
+    assert (done.answers.name, done.files[0].name, done.imported) == ("two.jsonl", "b.csv", 0)
+    assert (here / "a.csv").read_bytes() == (here / "b.csv").read_bytes()
 
 
 def test_what_another_tool_says_is_taken_in_and_written_into_the_data(dris, here):
