@@ -47,7 +47,7 @@ def test_what_is_not_learned_from_is_named(ten):
     notes = dris.read_data(ten["churn"].path, label="churned").notes
     (note,) = [note for note in notes if note.startswith("not learned from")]
     left_out = "'customer_id' is an id; 'country' is 'UK' in every row"
-    assert note == f"not learned from: {left_out}; --id customer_id names the rows by it"
+    assert note == f"not learned from: {left_out}; `id='customer_id'` names the rows by it"
     named = dris.read_data(ten["churn"].path, label="churned", id="customer_id").notes
     assert "not learned from: 'country' is 'UK' in every row" in named
 
