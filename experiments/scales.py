@@ -64,8 +64,8 @@ _CPU_TARGET = Target(
     "small_cnn", Recipe(epochs=8, batch_size=128, learning_rate=0.1, augment=False)
 )
 
-# Proxies train as the paper's do. Targets go without augmentation: with it, so few steps learn no
-# wrong label by heart, which the paper's 160 epochs do.
+# Targets go without augmentation: with it, so few steps memorise no wrong label, which the paper's
+# 160 epochs do.
 _MID_PROXY = replace(_SMALL, epochs=20, mixed_precision="everywhere")
 _MID_PROXIES = Ensemble(
     ("small_cnn",), 3, _MID_PROXY, "small_cnn", replace(_MID_PROXY, epochs=10, scored_epoch=10)
@@ -92,7 +92,7 @@ SCALES = {
             "cpu",
             "8,000 of the 50,000 training images at 16 × 16 pixels and 5,000 test images; small "
             "CNNs for attacker (6 epochs), proxies (12 epochs, scored at 6) and targets (8 epochs "
-            "of steps, without augmentation: few steps then still learn wrong labels by heart) in "
+            "of steps, without augmentation: few steps then still memorise wrong labels) in "
             "place of the paper's networks (20, 40 and 160 or 200 epochs)",
             (
                 Setup("CIFAR-10", Source("cifar10", 8_000, 5_000, 16), _CPU_PROXIES, _CPU_TARGET),
@@ -108,7 +108,7 @@ SCALES = {
             "20,000 of the 50,000 training images of CIFAR-10, all of CIFAR-100, at their 32 × 32 "
             "pixels, and all test images; small CNNs for attacker (10 epochs), proxies (20 epochs "
             "with augmentation, scored at 10) and targets (16 epochs of steps, without "
-            "augmentation: few steps then still learn wrong labels by heart), all trained in "
+            "augmentation: few steps then still memorise wrong labels), all trained in "
             "bfloat16 and measured in float32, in place of the paper's networks (20, 40 and 160 or "
             "200 epochs)",
             (

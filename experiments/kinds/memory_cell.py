@@ -1,4 +1,4 @@
-"""A target on what a rule keeps, as in static_cell, and what it learned by heart of it.
+"""A target on what a rule keeps, as in static_cell, and which wrong labels it memorised.
 
 Asked after its last step, in eval mode and without augmentation, about the wrong labels it was
 trained on, about wrong labels it never saw, and about the right ones it was trained on.
@@ -33,24 +33,24 @@ def _remembered(
     run: TargetRun, data: Loaded, noisy: NoisyLabels, subset: Subset
 ) -> dict[str, float | None]:
     if run.imputed:  # it has no finite weights
-        return dict.fromkeys(("by_heart", "by_chance", "fits_right"))
+        return dict.fromkeys(("memorised", "by_chance", "fits_right"))
     return memory(_said(run.model, data), noisy, subset.indices)
 
 
 def memory(said: Labels, noisy: NoisyLabels, kept: Labels) -> dict[str, float | None]:
     """Shares of labels that a target repeats; None where there is no such label.
 
-    `by_heart` is of the wrong labels that were kept, `by_chance` of those that were not, so that
+    `memorised` is of the wrong labels that were kept, `by_chance` of those that were not, so that
     the target never saw them, `fits_right` of the right ones that were kept.
 
     >>> noisy = NoisyLabels(np.array([1, 1, 0, 0]), np.array([0, 0, 0, 0]), {})
     >>> memory(np.array([1, 0, 0, 0]), noisy, np.array([0, 2, 3]))
-    {'by_heart': 1.0, 'by_chance': 0.0, 'fits_right': 1.0}
+    {'memorised': 1.0, 'by_chance': 0.0, 'fits_right': 1.0}
     """
     repeats, wrong = said == noisy.given, noisy.flipped
     seen = np.zeros(len(wrong), dtype=np.bool_)
     seen[kept] = True
-    groups = {"by_heart": wrong & seen, "by_chance": wrong & ~seen, "fits_right": ~wrong & seen}
+    groups = {"memorised": wrong & seen, "by_chance": wrong & ~seen, "fits_right": ~wrong & seen}
     return {n: float(repeats[of].mean()) if of.any() else None for n, of in groups.items()}
 
 

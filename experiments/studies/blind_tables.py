@@ -5,7 +5,7 @@
 The label is the last column of 2 to 12 different words, each in eight rows or more, of a table of
 100 to 20,000 rows. Each table is written as a file, read with no option but the label, and decided
 about (`--read` stops before). Printed are the refusals and errors, of which there should be none,
-every column that is left out as a copy of the label or named as telling it, and how many tables
+every column that is left out as a copy of the label or named as revealing it, and how many tables
 there were; with `--all` also how each column was read, and every note. Two minutes of one core.
 """
 

@@ -381,7 +381,7 @@ SETS = {
         Set(
             "class-size",
             OVERLAP,
-            "mixed types, 3 classes given by lot",
+            "mixed types, 3 classes drawn at random",
             table("Ecdat/Star", "classk"),
         ),
         Set("cracker", OVERLAP, "numbers, 4 classes", table("Ecdat/Cracker", "choice"), seen=True),

@@ -1,4 +1,4 @@
-"""What a target learned by heart: worked by hand, and on targets that did and that did not."""
+"""What a target memorised: worked by hand, and on targets that did and that did not."""
 
 from dataclasses import replace
 
@@ -21,16 +21,16 @@ SETUP = scale_of("smoke").setups[0]
 def test_wrong_labels_kept_and_not_kept_and_right_ones_are_counted_apart():
     said = np.array([1, 0, 0, 1, 1, 0])  # wrong are 0, 1 and 5
     result = memory(said, NOISY, np.array([0, 1, 2, 3]))
-    assert result == {"by_heart": 0.5, "by_chance": 1.0, "fits_right": 0.5}
+    assert result == {"memorised": 0.5, "by_chance": 1.0, "fits_right": 0.5}
 
 
-def test_who_knows_the_truth_has_nothing_by_heart():
+def test_who_knows_the_truth_has_nothing_memorised():
     assert memory(TRUE, NOISY, np.arange(6)) == {
-        "by_heart": 0.0,
+        "memorised": 0.0,
         "by_chance": None,  # no wrong label was left out
         "fits_right": 1.0,
     }
-    assert memory(GIVEN, NOISY, np.array([2, 3]))["by_heart"] is None
+    assert memory(GIVEN, NOISY, np.array([2, 3]))["memorised"] is None
 
 
 def test_a_target_that_broke_is_not_asked():
@@ -55,5 +55,5 @@ def test_memory_is_measured_beside_what_static_finds_and_grows_with_the_steps(tm
     short, later = (finding.result for finding in memory_cell.findings(cells, workspace))
     assert plain.result == {name: short[name] for name in plain.result}
     assert (short["augmented"], short["epochs"], later["epochs"]) == (False, 4, 24)
-    assert later["by_heart"] > 0.9 > short["by_heart"]
+    assert later["memorised"] > 0.9 > short["memorised"]
     assert later["by_chance"] < 0.3

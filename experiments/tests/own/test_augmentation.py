@@ -47,17 +47,17 @@ def row(kind, value, seed=0, **result):
 def test_rows_are_told_apart_by_how_their_targets_trained():
     rows = (
         row("static", 0.5),
-        row("memory", 0.51, augmented=False, epochs=16, by_heart=0.9),
-        row("memory", 0.6, augmented=True, epochs=16, by_heart=0.2),
-        row("memory", 0.7, augmented=True, epochs=64, by_heart=None),
+        row("memory", 0.51, augmented=False, epochs=16, memorised=0.9),
+        row("memory", 0.6, augmented=True, epochs=16, memorised=0.2),
+        row("memory", 0.7, augmented=True, epochs=64, memorised=None),
     )
     records = Records("augmentation", "mid", rows)
     short, long = Setting(True), Setting(True, 4)
     assert reached(records, "accuracy", "random", Setting(False)) == {0: 0.5}  # pruning's own
-    assert reached(records, "by_heart", "random", Setting(False)) == {0: 0.9}
+    assert reached(records, "memorised", "random", Setting(False)) == {0: 0.9}
     assert reached(records, "accuracy", "random", short) == {0: 0.6}
     assert reached(records, "accuracy", "random", long) == {0: 0.7}
-    assert reached(records, "by_heart", "random", long) == {}  # nothing to know by heart
+    assert reached(records, "memorised", "random", long) == {}  # nothing to memorise
     assert reached(records, "accuracy", "random", Setting(True, 2)) == {}
     accuracy = tables(records)[0]
     assert accuracy.values["Random", "with augmentation"] == [0.6]
@@ -68,12 +68,12 @@ def test_rows_are_told_apart_by_how_their_targets_trained():
 def test_claims_say_where_memorising_begins():
     heart = {(False, 16): 0.9, (True, 16): 0.1, (True, 32): 0.4, (True, 64): 0.8}
     rows = [
-        row("memory", 0.5, seed, augmented=a, epochs=e, by_heart=value + 0.01 * seed)
+        row("memory", 0.5, seed, augmented=a, epochs=e, memorised=value + 0.01 * seed)
         for (a, e), value in heart.items()
         for seed in range(3)
     ]
     told = {c.text: c for c in claims(Records("augmentation", "mid", tuple(rows)))}
-    most = "Random's target learns most wrong labels by heart"
+    most = "Random's target memorises most wrong labels"
     begun = {
         setting: told[f"ours: cifar10, {setting}: {most}"].outcome
         for setting in augmentation.settings(SCALES["mid"])
