@@ -21,6 +21,7 @@ from dris.cli import corrupt_command as corrupt
 from dris.cli import data_commands as data
 from dris.cli import rank_command as ranking
 from dris.cli import review_command as review
+from dris.cli.data_options import flag, option
 from dris.cli.help_pages import GroupedHelp, PanelledHelp
 from dris.cli.output import open_closed_streams, showing_notes, signals_as_ctrl_c
 
@@ -60,25 +61,21 @@ def _root(
 
 @app.command()
 def certify(
-    n: Annotated[int, typer.Option(help="N, training examples.")] = 50_000,
-    k: Annotated[int, typer.Option(help="K, proxies.")] = 3,
-    delta: Annotated[float, typer.Option(help="δ, allowed failure probability.")] = 0.05,
-    tau: Annotated[float, typer.Option(help="τ: bulk corrupted ranks reach 1 − τ.")] = 0.1,
-    gamma: Annotated[float, typer.Option(help="γ: ... but for this probability.")] = 0.001,
-    tau_bdry: Annotated[
-        float, typer.Option(help="τ_bdry: boundary ranks deviate by at least this.")
-    ] = 0.1,
-    boundary: Annotated[int, typer.Option(help="Number of boundary examples.")] = 7_500,
-    keep: Annotated[float, typer.Option(help="α, keep fraction.")] = 0.25,
-    epsilon: Annotated[float, typer.Option(help="ε, corrupted fraction.")] = 0.25,
-    alpha_trim: Annotated[float, typer.Option(help="α_trim, share outside the bulk.")] = 0.1,
-    v_tail: Annotated[float, typer.Option(help="Mean rank variance of that share.")] = 0.05,
+    n: Annotated[int, option("N", "N, training examples.")] = 50_000,
+    k: Annotated[int, option("K", "K, proxies.")] = 3,
+    delta: Annotated[float, option("P", "δ, allowed failure probability.")] = 0.05,
+    tau: Annotated[float, option("X", "τ: bulk corrupted ranks reach 1 − τ.")] = 0.1,
+    gamma: Annotated[float, option("P", "γ: ... but for this probability.")] = 0.001,
+    tau_bdry: Annotated[float, option("X", "τ_bdry: least deviation of boundary ranks.")] = 0.1,
+    boundary: Annotated[int, option("N", "Number of boundary examples.")] = 7_500,
+    keep: Annotated[float, option("SHARE", "α, keep fraction.")] = 0.25,
+    epsilon: Annotated[float, option("SHARE", "ε, corrupted fraction.")] = 0.25,
+    alpha_trim: Annotated[float, option("SHARE", "α_trim, share outside the bulk.")] = 0.1,
+    v_tail: Annotated[float, option("X", "Mean rank variance of that share.")] = 0.05,
     different_models: Annotated[
-        bool, typer.Option(help="The proxies are of different kinds, not one i.i.d. draw.")
+        bool, flag("--different-models", "The proxies are of different kinds, not one i.i.d. draw.")
     ] = False,
-    rank_error: Annotated[
-        float, typer.Option(help="e: how far ranks may be off (dris rank says it).")
-    ] = 0.0,
+    rank_error: Annotated[float, option("X", "e: how far ranks may be off (see dris rank).")] = 0.0,
 ) -> None:
     """Say what Theorem 1 certifies at these numbers, and what it would take.
 
@@ -106,14 +103,12 @@ def certify(
 
 @app.command()
 def runs(
-    store: Annotated[
-        Path | None, typer.Option(help="The store's folder; DRIS_STORE or the user cache.")
-    ] = None,
+    store: Annotated[Path | None, option("FOLDER", "The store; DRIS_STORE or the cache.")] = None,
     clean: Annotated[
-        bool, typer.Option("--clean", help="Remove damaged runs, other formats and leftovers.")
+        bool, flag("--clean", "Remove damaged runs, other formats and leftovers.")
     ] = False,
     unfinished: Annotated[
-        bool, typer.Option("--unfinished", help="With --clean: also runs that were cut short.")
+        bool, flag("--unfinished", "With --clean: also runs that were cut short.")
     ] = False,
 ) -> None:
     """List the kept training runs with their size and state, or clean them up.
