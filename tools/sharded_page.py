@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.results.figures import PALETTE, saved
+from experiments.results.figures import PALETTE, save_figure
 
 RECORD, PAGE, FIGURE = "results/records/sharded.json", "docs/scale.md", "docs/images/sharded.png"
 WAYS = {
@@ -62,7 +62,7 @@ def growth_figure(ways: Mapping[str, Sequence[tuple[int, float, float]]], path: 
         axes.set(xlabel="N, examples (K = 3)", xscale="log", yscale="log")
         axes.grid(alpha=0.3)
     figure.legend(loc="outside lower center", ncols=len(ways), frameon=False)
-    return saved(figure, path)
+    return save_figure(figure, path)
 
 
 def rows_of(record: Mapping[str, Any]) -> dict[tuple[int, str], Row]:
