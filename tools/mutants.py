@@ -42,7 +42,11 @@ PACKAGE = ROOT / "src" / "dris"
 EQUIVALENT = Path(__file__).with_name("mutants_equivalent.txt")
 ROOMS = ("pipeline", "core/checks", "core/certify")
 # Tests of the rooms that are not in the folder of the same name.
-FURTHER = {"pipeline": ("tests/cli/test_audit_command.py",)}
+FURTHER = {
+    "pipeline": ("tests/cli/test_audit_command.py",),
+    "core/certify": ("tests/core/test_chances.py", "src/dris/core/chances.py"),
+}
+BESIDE = {"core/chances": "core/certify"}  # modules that a room's tests cover
 SECONDS = 6  # of tests for one change
 PATIENCE = 3  # times as long as without a change; a mutant that takes longer is noticed
 
@@ -576,7 +580,7 @@ def modules(asked: list[str]) -> list[str]:
     """The modules of the rooms, or those that are asked for."""
     files = [path for room in ROOMS for path in sorted((PACKAGE / room).glob("*.py"))]
     names = [str(path.relative_to(PACKAGE).with_suffix("")) for path in files]
-    names = [name for name in names if not name.endswith("__init__")]
+    names = [*(name for name in names if not name.endswith("__init__")), *BESIDE]
     return [name for name in names if not asked or any(name.startswith(a) for a in asked)]
 
 
@@ -595,6 +599,11 @@ _OUT = os.dup(1)
 def say(text: str) -> None:
     """A line for the person, while the tests are silent."""
     os.write(_OUT, f"{text}\n".encode())
+
+
+def room_of(module: str) -> str:
+    """The room whose tests cover a module."""
+    return BESIDE.get(module, module.rpartition("/")[0])
 
 
 def tests_of(room: str) -> list[str]:
@@ -685,13 +694,13 @@ def main() -> None:
         todo = random.Random(given.seed).sample(todo, min(given.sample, len(todo)))
     noticed: dict[str, bool] = {}
     for room in ROOMS:
-        mine = [m for m in todo if m.module.rpartition("/")[0] == room]
+        mine = [m for m in todo if room_of(m.module) == room]
         if mine:
             kept = Kept(fresh=given.fresh)
             noticed |= noticed_of(room, mine, given.workers, given.seconds, kept)
     of, left = Counter[str](), Counter[str]()
     for mutant in todo:
-        for name in (mutant.module, mutant.module.rpartition("/")[0] + "/"):
+        for name in (mutant.module, room_of(mutant.module) + "/"):
             of[name] += 1
             left[name] += not noticed.get(mutant.name, False)
     print(f"\n{'module or room':<32}{'changes':>8}{'survive':>9}{'share':>8}")

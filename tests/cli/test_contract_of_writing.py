@@ -412,7 +412,6 @@ def test_a_command_that_writes_past_the_writer_is_caught(dris, here, monkeypatch
 # Modules that write, rename or remove by themselves, and why they may.
 THEMSELVES = {
     "core/files": "the lowest layer: one file, whole or not at all",
-    "array_file": "the lowest layer: one file, whole or not at all",
     "writer": "the writer itself",
     "journal": "lines added to a file that is a review already, or that was not there",
     "data/files": "a temporary name in scratch space",
@@ -434,7 +433,6 @@ THEMSELVES = {
     "locks": "the lock, which holds a number or nothing",
     "ray_tasks": "a mark of a name used once",
     "processes": "a temporary file of a fresh name",
-    "temporaries": "what a process of this machine that is no more drew the name of",
     "standardize": "a file in a temporary folder",
     "flips": "replaces labels, no files",
 }

@@ -23,8 +23,7 @@ def test_thresholds_levels_and_conditions_are_changed_and_words_are_not():
 
 
 def test_every_room_has_modules_and_tests_that_are_there():
-    rooms = {name.rpartition("/")[0] for name in tool.modules([])}
-    assert set(tool.ROOMS) <= rooms
+    assert {tool.room_of(name) for name in tool.modules([])} == set(tool.ROOMS)
     tests = [path for room in tool.ROOMS for path in tool.tests_of(room)]
     assert [path for path in tests if not (tool.ROOT / path).exists()] == []
 
