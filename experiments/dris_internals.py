@@ -3,11 +3,11 @@
 No other module of `experiments` imports from inside `dris`, save `dris_torch`, which holds what
 needs torch: a rename in the library is mended here. A test holds it.
 """
+# ruff: noqa: I001  # by reason, not by name
 
+# The paper's measures of an ensemble, and what the product's checks and limits say of it.
 from dris.core.certify.protocol import data_limits, subset_limits
 from dris.core.certify.subset_limit import widest
-
-# Results: what a record is compared with, and the measures of the paper's own analysis.
 from dris.core.checks.diagnostics import (
     Gap,
     auroc,
@@ -17,43 +17,36 @@ from dris.core.checks.diagnostics import (
 from dris.core.checks.judgement import judge
 from dris.core.dynamics.best_epoch import best_epoch
 from dris.core.dynamics.columns import TRAJECTORIES
-
-# Files: records are written whole or not at all, and never over somebody else's.
-from dris.core.files import make_folder, remove_left, temporary_folder, write_atomically
-
-# Noise whose truth is known, and the canaries that gated rules need.
 from dris.core.noise.assessment import assess
-from dris.core.noise.canaries import Canaries, without_canaries
-from dris.core.noise.flips import NoisyLabels
-from dris.core.sanitize import from_json, printable
 from dris.core.scores.formulas import rank_variance as rank_variance_of
 
-# Rules by the names that the paper's tables have, and those that the product withdrew.
+# Noise whose truth is known, and the canaries that gated rules need.
+from dris.core.noise.canaries import Canaries, without_canaries
+from dris.core.noise.flips import NoisyLabels
+
+# Rules by name, gates and choosers that studies vary, and draws: tables compare them one by one.
 from dris.core.select.draws import draw
 from dris.core.select.gate import CHOOSERS, DETECTORS, NothingPassesError, canaries_needed
 from dris.core.select.importance import Importance
 from dris.core.select.rules import RECOMMENDED, choose
-
-# Named random streams: an experiment draws as the library does, from its own names.
-from dris.core.streams import hashed_order, rng_for, seed_for
 from dris.core.subset import Subset
-from dris.core.validate import check_count, check_mask, check_score, count_of, exact, part_of
-from dris.data.files import reading
-from dris.data.images.pixels import decode_image
 
-# For now: until cells hold rules rather than names.
-# For the studies of what the product decides: limits, features and folds as it makes them.
-from dris.data.labelled import Feature
+# Named random streams and the library's own input checks: an experiment draws and fails as it does.
+from dris.core.streams import hashed_order, rng_for, seed_for
+from dris.core.validate import check_count, check_mask, check_score, count_of, exact, part_of
+
+# Files: records are written whole or not at all, and never over somebody else's.
+from dris.core.files import make_folder, remove_left, temporary_folder, write_atomically
+from dris.core.sanitize import from_json, printable
+from dris.data.files import reading
 from dris.data.writer import MANIFEST, OWN, Writer, place_new
 
-# Training: the attacker, cells on many processes, machines and GPUs, and stores of finished work.
+# Pictures and columns as the library reads them.
+from dris.data.images.pixels import decode_image
+from dris.data.labelled import Feature
+
+# The paper's recipes, and the attacker.
 from dris.learn.attack import attacker_norms
-from dris.learn.engines.bars import bar
-from dris.learn.engines.engine import Engine, as_engine, devices_of
-from dris.learn.engines.processes import Progress, keep_freed_memory
-from dris.learn.engines.ray_tasks import connect
-from dris.learn.engines.tasks import run_all
-from dris.learn.jobs.target_job import TargetRun
 from dris.learn.recipe import (
     PAPER_CIFAR10_TARGET,
     PAPER_CIFAR100_TARGET,
@@ -66,19 +59,29 @@ from dris.learn.recipe import (
     PAPER_RHO_REFERENCE,
     Recipe,
 )
-from dris.learn.sampling.plans import SMOOTHING
+
+# Cells on many processes, machines and GPUs, each killed and resumed.
+from dris.learn.engines.bars import bar
+from dris.learn.engines.engine import Engine, as_engine, devices_of
+from dris.learn.engines.processes import Progress, keep_freed_memory
+from dris.learn.engines.ray_tasks import connect
+from dris.learn.engines.tasks import run_all
+from dris.learn.jobs.target_job import TargetRun
 from dris.learn.store.locks import folder_lock
 from dris.learn.store.run_store import fingerprint
 from dris.learn.store.scratch import make_scratch, scratch
+
+# Models by name, and what a target or a sampler draws, step by step.
+from dris.learn.sampling.plans import SMOOTHING
 from dris.learn.targets import step_batches
 from dris.learn.trainers.estimators.estimator import ESTIMATORS
 from dris.learn.trainers.job import Data
 from dris.learn.trainers.registry import check_model, trainer_of
 from dris.learn.trainers.stacked.head import HEADS
 from dris.learn.trainers.standardize import as_table
+
+# The product's own route, for the studies of what it decides.
 from dris.pipeline.ensemble import Ensemble as ProductEnsemble
 from dris.pipeline.ensemble import scaling, train_ensemble
-
-# The route of the product on scores that exist already, for the studies of what it decides.
 from dris.pipeline.route import decide, decide_by
 from dris.pipeline.settings import NO_ENCODER
