@@ -37,11 +37,11 @@ in (2) the label is missing in line 5; fill it in
 
     def __init__(self, where: object) -> None:
         self.where = where
-        self.found: list[InputError] = []
+        self.refusals: list[InputError] = []
 
     def add(self, problem: str) -> None:
         """Remember a refusal."""
-        self.found.append(InputError(problem))
+        self.refusals.append(InputError(problem))
 
     @contextmanager
     def collected(self) -> Iterator[None]:
@@ -49,15 +49,15 @@ in (2) the label is missing in line 5; fill it in
         try:
             yield
         except InputError as error:
-            self.found.append(error)
+            self.refusals.append(error)
 
     def refuse(self) -> None:
         """Raise what was collected, if anything; a single problem as it is."""
-        if len(self.found) == 1:
-            raise self.found[0]
-        if self.found:
-            listed = " ".join(f"({i}) {error}" for i, error in enumerate(self.found, start=1))
-            raise InputError(f"{self.where} has {len(self.found)} problems: {listed}")
+        if len(self.refusals) == 1:
+            raise self.refusals[0]
+        if self.refusals:
+            listed = " ".join(f"({i}) {error}" for i, error in enumerate(self.refusals, start=1))
+            raise InputError(f"{self.where} has {len(self.refusals)} problems: {listed}")
 
 
 def suggest_name(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:

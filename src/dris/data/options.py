@@ -112,7 +112,7 @@ class ReadOptions:
         if set(special) & set(chosen) or len(set(chosen)) < len(chosen):
             others = listed(special)
             problems.add(f"the features are {listed(chosen)}; name each once, and none of {others}")
-        if not chosen and not problems.found and not self.labels_only:
+        if not chosen and not problems.refusals and not self.labels_only:
             only = listed(special)
             raise NothingToLearnError(
                 f"{where} has no column to learn from besides {only}; add one"

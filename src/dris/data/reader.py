@@ -68,10 +68,10 @@ def read_with(options: ReadOptions, data: Any, y: Any = None) -> LabelledData:
     if isinstance(data, LabelledData):
         return data
     if _are_paths(data, y):
-        found = _read_files(data, options)
+        examples = _read_files(data, options)
     else:
-        found = add_findings(set_unlabelled_aside(read_source(data, y, options)))
-    return replace(found, origin=replace(found.origin, reading=asdict(options)))
+        examples = add_findings(set_unlabelled_aside(read_source(data, y, options)))
+    return replace(examples, origin=replace(examples.origin, reading=asdict(options)))
 
 
 def _are_paths(data: Any, y: Any) -> bool:

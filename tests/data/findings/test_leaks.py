@@ -35,8 +35,8 @@ def test_a_column_that_is_the_label_is_left_out_and_named():
     found = drop_uninformative_columns(data(np.column_stack((X, Y))))
     assert found.x.shape == (300, 4)
     assert [(leak.column, leak.left_out) for leak in found.leaks] == [("x[4]", True)]
-    said = "column 'x[4]' repeats the given label, wrong ones included, and is left out"
-    assert said in found.notes
+    note = "column 'x[4]' repeats the given label, wrong ones included, and is left out"
+    assert note in found.notes
     twin = drop_uninformative_columns(data(np.column_stack((X, RNG.permutation(Y)))))
     assert (twin.x.shape, twin.leaks) == ((300, 5), ())
 

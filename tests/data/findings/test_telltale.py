@@ -79,8 +79,8 @@ def test_the_labels_words_are_left_out_through_every_door(tmp_path, door):
     clean = dris.read_data(texts_of(say="")[0], y=given)
     assert np.allclose(data.x, clean.x, atol=1e-3)
     decision = dris.clean(data)
-    said = "column 'text' says the given label in words ('health', 'money', 'sport'), wrong ones"
-    assert said in str(decision)
+    note = "column 'text' says the given label in words ('health', 'money', 'sport'), wrong ones"
+    assert note in str(decision)
     suspects = decision.suspects.positions
     assert flipped[suspects].mean() > 0.9
     assert decision.noise_rate.low < flipped.mean() < decision.noise_rate.high + 0.02

@@ -296,8 +296,8 @@ def test_columns_that_are_the_label_together_are_left_out_in_one_sentence():
     columns = {f"is_{c}": (y == c).astype(int) for c in range(3)}
     data = read_data(pa.table({**columns, "x": rng.random(400), "team": given}), label="team")
     assert data.feature_names == ("x",)
-    said = "columns is_0, is_1, is_2 repeat the given label, wrong ones included, and are left out"
-    assert said in data.notes
+    note = "columns is_0, is_1, is_2 repeat the given label, wrong ones included, and are left out"
+    assert note in data.notes
     # The twins: a class that no column tells, and columns that tell too little.
     fewer = {"is_0": columns["is_0"], "x": rng.random(400), "team": given}
     assert read_data(pa.table(fewer), label="team").leaks == ()

@@ -73,13 +73,13 @@ def merge_spellings(
     to = [best[spelling_of(value)] for value in classes]
     kept = sorted(set(to))
     place = {old: new for new, old in enumerate(kept)}
-    said = [
+    notes = [
         f"{classes[i]!r} became {classes[t]!r} in {_rows(int(counts[i]))}"
         for i, t in enumerate(to)
         if i != t
     ]
     new = np.array([place[t] for t in to], dtype=np.int64)[labels]
-    return new, tuple(classes[i] for i in kept), tuple(said)
+    return new, tuple(classes[i] for i in kept), tuple(notes)
 
 
 def row_keys(x: NDArray[np.float32] | NDArray[np.uint8]) -> NDArray[np.uint64]:

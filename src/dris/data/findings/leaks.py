@@ -100,7 +100,7 @@ def one_hot_label(
     >>> one_hot_label({"a": y == 0, "b": y == 1, "c": np.arange(9) < 4}, y, 3)
     ['a', 'b']
     """
-    told: dict[int, str] = {}
+    columns: dict[int, str] = {}
     if len(pairs) < classes - 1:
         return []
     n = len(labels)
@@ -110,8 +110,8 @@ def one_hot_label(
         own = labels == likeliest
         missed = int((there != own).sum())
         if missed <= (1 - MIN_LEFT_OUT) * min(int(own.sum()), n - int(own.sum())):
-            told.setdefault(likeliest, name)
-    return list(told.values()) if len(told) >= classes - 1 else []
+            columns.setdefault(likeliest, name)
+    return list(columns.values()) if len(columns) >= classes - 1 else []
 
 
 def describe_leaks(leaks: Sequence[Leak]) -> list[str]:

@@ -45,10 +45,10 @@ def _edges(grey: Floats) -> Floats:
     for direction, part in ((first, 1 - upper_part), ((first + 1) % DIRECTIONS, upper_part)):
         at = (cell * DIRECTIONS + direction).ravel()
         held += np.bincount(at, weights=(strength * part).ravel(), minlength=held.size)
-    found = held.reshape(n, cells, cells, DIRECTIONS)
-    energy = np.pad((found**2).sum(axis=3), ((0, 0), (1, 1), (1, 1)))
+    histogram = held.reshape(n, cells, cells, DIRECTIONS)
+    energy = np.pad((histogram**2).sum(axis=3), ((0, 0), (1, 1), (1, 1)))
     near = sum(energy[:, i : i + cells, j : j + cells] for i in range(3) for j in range(3))
-    relative = np.sqrt(found / (np.sqrt(near)[..., None] + 0.01))
+    relative = np.sqrt(histogram / (np.sqrt(near)[..., None] + 0.01))
     return np.asarray(relative.reshape(n, -1), dtype=np.float32)
 
 

@@ -64,7 +64,7 @@ def read_labels(
         if options.trusted is not None:
             cells, place = column(options.trusted)
             trusted = trusted_of(typed_text(cells) if written else cells, options.trusted, place)
-    return None if problems.found else Labels(labels, classes, ids, trusted, notes)
+    return None if problems.refusals else Labels(labels, classes, ids, trusted, notes)
 
 
 def typed_text(array: Any) -> Any:
