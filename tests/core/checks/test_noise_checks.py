@@ -1,4 +1,4 @@
-"""Doubted labels, their plausibility, and lost classes: worked by hand, with a twin each."""
+"""Suspects, their plausibility, and lost classes: worked by hand, with a twin each."""
 
 import numpy as np
 import pytest
@@ -161,7 +161,7 @@ def test_the_binomial_p_is_scipys():
         assert binomial_p(hits, of, share) == pytest.approx(by_hand, rel=1e-6)
 
 
-def test_without_strangers_or_sure_errors_nothing_is_said_about_directions():
+def test_without_folds_or_sure_errors_nothing_is_said_about_directions():
     labels, none = np.repeat([0, 1], 100), np.zeros(200, dtype=np.bool_)
     assert errors_go_both_ways(None, labels, none).outcome == "cannot tell"
     p = np.eye(2)[labels]
@@ -170,7 +170,12 @@ def test_without_strangers_or_sure_errors_nothing_is_said_about_directions():
     wrong[:40] = 1
     check = errors_go_both_ways(p, wrong, none)
     assert check.outcome == "fails"
-    assert "of 30 that are surely 1, 0 carry 0; of 30 that are surely 0, 30 carry 1" in check.reason
+    assert all(f"of 30 that are surely {c}, {n} " in check.reason for c, n in ((1, 0), (0, 30)))
+    assert "audit" in check.reason
+    wrong[100:140] = 0  # as many the other way
+    both = errors_go_both_ways(p, wrong, none)
+    assert (both.outcome, "audit" in both.reason) == ("holds", False)
+    wrong[100:140] = 1
     assert errors_go_both_ways(p, wrong, np.arange(200) < 40).outcome == "cannot tell"  # canaries
 
 
@@ -211,3 +216,9 @@ def test_the_rank_test_is_scipys(m, n, rounded):
     assert _chance_of_more(number, others, known) == pytest.approx(theirs, rel=1e-10)
     other_side = mannwhitneyu(others, known, alternative="less").pvalue
     assert other_side != pytest.approx(theirs, rel=1e-3)  # the twin: there are two sides
+
+
+def test_where_all_values_tie_nothing_is_more_plausible():
+    assert _chance_of_more(0.5, np.ones(10), np.ones(12)) == 1.0
+    barely = np.r_[np.ones(11), 2.0]
+    assert 0 < _chance_of_more(0.5, np.ones(10), barely) < 1
