@@ -37,7 +37,7 @@ def _remembered(
     return memory(_said(run.model, data), noisy, subset.indices)
 
 
-def memory(said: Labels, noisy: NoisyLabels, kept: Labels) -> dict[str, float | None]:
+def memory(predicted: Labels, noisy: NoisyLabels, kept: Labels) -> dict[str, float | None]:
     """Shares of labels that a target repeats; None where there is no such label.
 
     `memorised` is of the wrong labels that were kept, `by_chance` of those that were not, so that
@@ -47,7 +47,7 @@ def memory(said: Labels, noisy: NoisyLabels, kept: Labels) -> dict[str, float | 
     >>> memory(np.array([1, 0, 0, 0]), noisy, np.array([0, 2, 3]))
     {'memorised': 1.0, 'by_chance': 0.0, 'fits_right': 1.0}
     """
-    repeats, wrong = said == noisy.given, noisy.flipped
+    repeats, wrong = predicted == noisy.given, noisy.flipped
     seen = np.zeros(len(wrong), dtype=np.bool_)
     seen[kept] = True
     groups = {"memorised": wrong & seen, "by_chance": wrong & ~seen, "fits_right": ~wrong & seen}

@@ -55,7 +55,7 @@ def tables(records: Records) -> Sequence[Table]:
         title = f"{data}: limits at confidence 0.95 (%)"
         result.append(Table(title, list(SHOWN.values()), noises, values, best=None))
         regimes = list(dict.fromkeys(row["result"]["regime"] for row in records.where(data=data)))
-        said = {
+        shares = {
             (regime, noise): [
                 float(v == regime) for v in records.values("regime", data=data, noise=noise)
             ]
@@ -63,7 +63,7 @@ def tables(records: Records) -> Sequence[Table]:
             for noise in noises
         }
         title = f"{data}: seeds in which this regime was recognised (%)"
-        result.append(Table(title, regimes, noises, said, best=None, digits=0))
+        result.append(Table(title, regimes, noises, shares, best=None, digits=0))
     return result
 
 

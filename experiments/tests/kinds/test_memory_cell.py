@@ -19,8 +19,8 @@ SETUP = scale_of("smoke").setups[0]
 
 
 def test_wrong_labels_kept_and_not_kept_and_right_ones_are_counted_apart():
-    said = np.array([1, 0, 0, 1, 1, 0])  # wrong are 0, 1 and 5
-    result = memory(said, NOISY, np.array([0, 1, 2, 3]))
+    predicted = np.array([1, 0, 0, 1, 1, 0])  # wrong are 0, 1 and 5
+    result = memory(predicted, NOISY, np.array([0, 1, 2, 3]))
     assert result == {"memorised": 0.5, "by_chance": 1.0, "fits_right": 0.5}
 
 
