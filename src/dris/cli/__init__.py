@@ -21,7 +21,7 @@ from dris.cli import corrupt_command as corrupt
 from dris.cli import data_commands as data
 from dris.cli import rank_command as ranking
 from dris.cli import review_command as review
-from dris.cli.data_options import flag, option
+from dris.cli.data_options import DECIDING, READING, flag, option, takes
 from dris.cli.help_pages import GroupedHelp, PanelledHelp
 from dris.cli.output import open_closed_streams, showing_notes, signals_as_ctrl_c
 
@@ -120,8 +120,15 @@ def runs(
     show_runs(store, clean=clean, unfinished=unfinished)
 
 
-for part in (data, review, audit, corrupt, ranking):
-    part.register(app)
+for verb in (data.clean, data.prune, data.weights):
+    app.command()(takes(verb, *READING, *DECIDING))
+app.command()(data.rules)
+app.command()(takes(review.review, *READING, *review.DECIDING, "out", "force", "as_json"))
+app.command()(takes(corrupt.corrupt, *READING, "matrix", "seed", "force", "as_json"))
+app.command()(ranking.rank)
+audit.audit.command()(takes(audit.draw, *READING, "seed", "force", "as_json"))
+audit.audit.command()(audit.read)
+app.add_typer(audit.audit, name="audit")
 for each in (app, audit.audit):
     for command in each.registered_commands:
         command.cls = PanelledHelp

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dris.cli.data_options import READING, AsJson, DataOptions, option, takes
+from dris.cli.data_options import AsJson, DataOptions, option
 from dris.cli.output import Output
 
 audit = typer.Typer(
@@ -14,13 +14,6 @@ audit = typer.Typer(
     rich_markup_mode=None,
     help="Check a random sample of labels by hand, for a limit that needs no assumption.",
 )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    audit.command()(takes(draw, *READING, "seed", "force", "as_json"))
-    audit.command()(read)
-    app.add_typer(audit, name="audit")
 
 
 def draw(

@@ -4,16 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from dris.cli.data_options import READING, DataOptions, option, takes
+from dris.cli.data_options import DataOptions, option
 
 KINDS = ("uniform", "targeted", "pair", "instance", "transition")  # of core.noise.flips
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(takes(corrupt, *READING, "matrix", "seed", "force", "as_json"))
 
 
 def corrupt(

@@ -6,15 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dris.cli.data_options import (
-    DECIDING,
-    READING,
     DataOptions,
     Keep,
     check_share,
     flag,
     names_in,
     option,
-    takes,
 )
 from dris.core.errors import InputError
 from dris.core.select.rule_parameters import PARAMETERS
@@ -27,13 +24,6 @@ RECOMMENDED = "recommended"
 NEAR_ASSUMPTION = 0.9  # of --at-most: a limit on all labels above this share of it says nothing
 NoReport = Annotated[bool, flag("--no-report", "Write no report.html.")]
 Scores = Annotated[bool, flag("--scores", "Write scores.parquet and recipe.json too.")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    for command in (clean, prune, weights):
-        app.command()(takes(command, *READING, *DECIDING))
-    app.command()(rules)
 
 
 def clean(

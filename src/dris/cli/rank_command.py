@@ -10,11 +10,6 @@ from dris.cli.data_options import again, engine_of, flag, names_in, option
 from dris.cli.output import Output
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(rank)
-
-
 def rank(
     shards: Annotated[list[Path], typer.Argument(metavar="SHARDS", hidden=True)],
     out: o.Out = Path("dris-ranks"),

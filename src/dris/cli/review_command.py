@@ -5,9 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from dris.cli.data_options import READING, DataOptions, again, flag, option, takes
+from dris.cli.data_options import DataOptions, again, flag, option
 from dris.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,11 +14,6 @@ if TYPE_CHECKING:
 DECIDING = (
     *("records", "proxies", "epochs", "model", "encoder", "seed", "workers", "device", "store"),
 )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(takes(review, *READING, *DECIDING, "out", "force", "as_json"))
 
 
 def review(
