@@ -16,7 +16,7 @@ from experiments.scales import SCALES
 
 pytest.importorskip("torch")
 OFF_THE_GRID = ("food", "online", "proxytypes", "smoothing", "synthetic")
-SLOW = ("beyond", "breakdown", "hybrid")  # seconds each; their like runs by default
+SLOW = ("augmentation", "beyond", "breakdown", "hybrid", "keep")  # seconds each
 FAST = [name for name in EXPERIMENTS if name not in SLOW]
 RUN = [*FAST, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
 UNTESTED = {"waiting for seeds", "not testable at this scale"}

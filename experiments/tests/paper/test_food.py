@@ -42,7 +42,7 @@ def test_maps_that_are_kept_train_the_same_tail_as_the_whole_network_on_images(
     kept, other = trained(Workspace(tmp_path)), trained(Workspace(tmp_path), seed=1)
     monkeypatch.setattr(kind, "AT_ONCE", 0)
     whole = trained(Workspace(tmp_path))
-    assert whole.how["model"].startswith("experiments.networks.backbones:fine_tuned(")
+    assert whole.how["model"].startswith("experiments.networks.backbones:build_fine_tuned(")
     for name, weights in kept.weights.items():
         # Up to rounding: the same steps from the same start.
         assert np.allclose(whole.weights[f"tail.{name}"], weights, atol=1e-4), name

@@ -42,7 +42,8 @@ REAL = {
 }
 
 
-TRIED = [pytest.param(name, marks=pytest.mark.slow) if name == "keep" else name for name in REAL]
+_SLOW = ("contamination", "keep")
+TRIED = [pytest.param(name, marks=[pytest.mark.slow] * (name in _SLOW)) for name in REAL]
 
 
 @pytest.fixture(scope="module")
