@@ -113,3 +113,14 @@ def test_where_nothing_was_trained_there_is_nothing_to_score():
     with pytest.raises(InputError, match="nothing to score: 3 examples"):
         score_file(few)
     assert list(kept_columns(few)) == ["dris_kept"]
+
+
+def test_a_frame_has_a_row_for_each_example_and_suspects_with_their_suggestion(decision):
+    pytest.importorskip("pandas")
+    frame, suspects = decision.to_frame(), decision.suspects
+    assert np.flatnonzero(frame["suspect"]).tolist() == sorted(suspects.positions.tolist())
+    at = suspects.positions[0]
+    first = next(iter(suspects))
+    assert (frame["given"][at], frame["suggested"][at]) == (first.given, first.suggested)
+    assert not replace(decision, suspects=None).to_frame()["suspect"].any()
+    assert (decision.short, decision.to_dict()["unlabelled"]) == (0, 0)
