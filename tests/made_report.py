@@ -13,8 +13,7 @@ from dris.data.labelled import LabelledData
 from dris.pipeline.ensemble import Ensemble
 from dris.pipeline.route import decide_by
 from dris.pipeline.settings import Settings
-from dris.report_page.content import page_of
-from dris.report_page.details import Details, rows_of
+from dris.report_page.content import Details, page_of, rows_of
 from made_ensemble import with_rivals
 
 HOSTILE = (

@@ -349,7 +349,7 @@ def test_a_command_that_composes_for_itself_is_caught(
 ):
     case, keep = made_case("noisy", folder), DOORS[command]
     decision = asked(case, keep)
-    monkeypatch.setattr("dris.pipeline.verbs.decide", wrong)  # what the commands call
+    monkeypatch.setattr("dris.pipeline.route.decide", wrong)  # what the commands call
     with pytest.raises(AssertionError):
         through_command(dris, case, tmp_path, command, keep, decision)
 
@@ -365,7 +365,7 @@ def test_an_estimator_that_composes_for_itself_is_caught(folder, monkeypatch, wr
 def test_a_door_that_keeps_a_note_to_itself_is_caught(dris, folder, tmp_path, monkeypatch):
     case = made_case("no rule is safe", folder)
     decision = asked(case, 0.25)
-    monkeypatch.setattr("dris.pipeline.verbs.decide", without_notes)
+    monkeypatch.setattr("dris.pipeline.route.decide", without_notes)
     monkeypatch.setattr("dris.integrations.sklearn.decide", without_notes)
     with pytest.raises(AssertionError):
         through_command(dris, case, tmp_path, "prune", 0.25, decision)

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from dris.learn.targets import train_target as train_target
     from dris.learn.trainers.networks.samplers import ImportanceSampler as ImportanceSampler
     from dris.pipeline.decision import Decision as Decision
+    from dris.pipeline.route import clean as clean
+    from dris.pipeline.route import prune as prune
+    from dris.pipeline.route import weights as weights
     from dris.pipeline.settings import Settings as Settings
-    from dris.pipeline.verbs import clean as clean
-    from dris.pipeline.verbs import prune as prune
-    from dris.pipeline.verbs import weights as weights
     from dris.report_page.page import report as report
     from dris.review_app.review import review as review
 
@@ -61,13 +61,13 @@ _HOMES = {
     "SCORES": "dris.core.scores.formulas",
     "Settings": "dris.pipeline.settings",
     "certify": "dris.core.certify.separation",
-    "clean": "dris.pipeline.verbs",
+    "clean": "dris.pipeline.route",
     "flip_labels": "dris.core.noise.flips",
     "importance": "dris.core.select.importance",
     "keep_top": "dris.core.select.selection",
     "normalized_ranks": "dris.core.scores.ranks",
     "plant_canaries": "dris.core.noise.canaries",
-    "prune": "dris.pipeline.verbs",
+    "prune": "dris.pipeline.route",
     "rank_variance": "dris.core.scores.ranks",
     "read_data": "dris.data.reader",
     "report": "dris.report_page.page",
@@ -76,7 +76,7 @@ _HOMES = {
     "train_online": "dris.learn.online",
     "train_proxies": "dris.learn.proxies",
     "train_target": "dris.learn.targets",
-    "weights": "dris.pipeline.verbs",
+    "weights": "dris.pipeline.route",
 }
 
 __all__ = sorted(_HOMES)

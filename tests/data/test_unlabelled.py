@@ -15,7 +15,7 @@ from dris.data.outputs import write_data
 from dris.data.reader import read_data
 from dris.pipeline.route import decide
 from dris.pipeline.settings import Settings
-from dris.pipeline.tables import issues_text
+from dris.report_page.outputs import issues_text
 from dris.review_app.session import write_corrected
 from dris.review_app.state import Answer
 

@@ -14,7 +14,7 @@ from dris.data.reader import read_data
 from dris.data.writer import Writer
 from dris.pipeline.ensemble import scores_of
 from dris.pipeline.route import decide, decide_by
-from dris.pipeline.tables import COLUMNS, issues_text, kept_columns, score_file, write_issues
+from dris.report_page.outputs import COLUMNS, issues_text, kept_columns, score_file, write_issues
 from made_ensemble import made_ensemble
 
 

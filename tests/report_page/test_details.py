@@ -8,7 +8,7 @@ from PIL import Image
 
 from dris.core.errors import InputError
 from dris.data.reader import read_data
-from dris.report_page.details import (
+from dris.report_page.content import (
     details_of,
     picture_bytes,
     pictures_of,

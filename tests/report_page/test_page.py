@@ -13,9 +13,9 @@ from dris.core.errors import InputError
 from dris.data.writer import MANIFEST, Writer
 from dris.pipeline.route import decide_by
 from dris.report_page import page as page_module
-from dris.report_page.charts import Axis
 from dris.report_page.content import page_of
 from dris.report_page.page import PANELS, Panel, render, report, write_page
+from dris.report_page.payload import Axis
 from made_ensemble import made_ensemble
 from made_report import (
     HOSTILE,

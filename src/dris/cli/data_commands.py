@@ -42,7 +42,7 @@ def clean(
     FORMATS
     Example: dris clean people.csv --label income --id person
     """
-    from dris.pipeline.verbs import clean as decide
+    from dris.pipeline.route import clean as decide
 
     outputs = {"scores": scores, "report": not no_report, "columns": names_in(columns)}
     run = options.run(decide, options.read(), outputs, fix=fix)
@@ -79,7 +79,7 @@ def prune(
     Example: dris prune people.csv --label income --id person --keep 0.25
     """
     from dris.pipeline.choice import check_rule
-    from dris.pipeline.verbs import prune as decide
+    from dris.pipeline.route import prune as decide
 
     if keep is None:
         raise InputError(
@@ -112,7 +112,7 @@ def weights(
     Example: dris weights people.csv --label income --id person
     """
     from dris.pipeline.decision import check_weighting
-    from dris.pipeline.verbs import weights as decide
+    from dris.pipeline.route import weights as decide
 
     check_weighting(rule, smoothing=smoothing, exponent=exponent)
     how = {"score": rule, "smoothing": smoothing, "exponent": exponent}

@@ -34,7 +34,7 @@ def review(
     DATA is as for dris clean. Interrupted, the same command goes on where it was.
     Example: dris review people.csv --label income --id person --reviewer ana
     """
-    from dris.pipeline.verbs import clean
+    from dris.pipeline.route import clean
     from dris.review_app.review import answers_beside, check_review
     from dris.review_app.review import review as review_labels
 

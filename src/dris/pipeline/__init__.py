@@ -2,9 +2,8 @@
 
 In reading order: `settings` (what decides the result beside the data), `ensemble` (the proxies that
 trained on the data, and the canaries), `probabilities` (somebody else's model in their place),
-`suspects` (the labels to look at), `wording` (every sentence about a decision), `choice` (which
-rows, and the limits on exactly those), `harm` (whether following the decision helps), `unlabelled`
-(a label to consider where there is none), `decision` (the noun), `route` (`decide`: all of that in
-its order), `verbs` (its public names), `tables` (the suspects, and every example), `audit` and
-`answers` (what a person checks).
+`wording` (every sentence about a decision), `choice` (which rows, and the limits on exactly those),
+`harm` (whether following the decision helps), `suspects` (the labels to look at, and one to
+consider where there is none), `decision` (the noun), `route` (`decide`, all of that in its order,
+and its public names), `audit` and `answers` (what a person checks).
 """

@@ -33,26 +33,17 @@ MIN_CLASS_SHARE = 0.5  # of its share of the data, which a class keeps at least
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """Rows to train on, how they came about, and what is certified of them.
+    """Rows to train on, how they came about, and what is certified of them."""
 
-    Attributes:
-        rule: The name of the rule that was used, "everything" where none was.
-        kept: True for the rows to train on.
-        limits: On wrong labels among exactly those, one per kind of canaries.
-        corruption: On wrong labels in all of the data, likewise.
-        short: How many fewer than asked for pass the gate.
-        notes: What was done in place of what was asked, a sentence each.
-        used: The rule itself; None where everything is kept.
-        contradicted: Share of the kept labels that another class is likelier than out of fold.
-    """
-
-    rule: str
-    kept: Mask
+    rule: str  # the name of the rule that was used, "everything" where none was
+    kept: Mask  # true for the rows to train on
+    # on wrong labels among exactly those, one per kind of canaries
     limits: tuple[ContaminationLimit, ...] = ()
-    corruption: tuple[CorruptionLimit, ...] = ()
-    short: int = 0
-    notes: tuple[str, ...] = ()
-    used: Rule | None = None
+    corruption: tuple[CorruptionLimit, ...] = ()  # on wrong labels in all of the data, likewise
+    short: int = 0  # how many fewer than asked for pass the gate
+    notes: tuple[str, ...] = ()  # what was done in place of what was asked, a sentence each
+    used: Rule | None = None  # the rule itself; None where everything is kept
+    # share of the kept labels that another class is likelier than out of fold
     contradicted: float = 0.0
 
 

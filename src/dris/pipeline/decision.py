@@ -26,8 +26,7 @@ from dris.data.labelled import LabelledData
 from dris.pipeline.choice import Choice, choose_rows
 from dris.pipeline.ensemble import Ensemble
 from dris.pipeline.harm import Harm
-from dris.pipeline.suspects import Suspects
-from dris.pipeline.unlabelled import labels_to_consider
+from dris.pipeline.suspects import Suspects, labels_to_consider
 from dris.pipeline.wording import terminal_lines
 
 

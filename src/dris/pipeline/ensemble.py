@@ -47,27 +47,17 @@ _PILOTED = ("hard", "confusable")
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Data, the dynamics of K proxies that trained on it, and the canaries among its labels.
+    """Data, the dynamics of K proxies that trained on it, and the canaries among its labels."""
 
-    Attributes:
-        data: As it was read.
-        dynamics: Of K proxies, with each label's rival.
-        canaries: One entry per kind; empty when none were planted.
-        settings: What was asked for, with the models that were chosen.
-        notes: What the user should know, a sentence each.
-        features: What an encoder made of images, if one did.
-        only_assessed: Whether canaries were assessed out of fold only, by proxies that trained on
-            the given labels.
-        imported: Whether the models are somebody else's, not proxies that were trained here.
-    """
-
-    data: LabelledData
-    dynamics: Dynamics
-    canaries: tuple[Canaries, ...]
-    settings: Settings
-    notes: tuple[str, ...] = ()
-    features: NDArray[np.float32] | None = None
+    data: LabelledData  # as it was read
+    dynamics: Dynamics  # of K proxies, with each label's rival
+    canaries: tuple[Canaries, ...]  # one entry per kind; empty when none were planted
+    settings: Settings  # what was asked for, with the models that were chosen
+    notes: tuple[str, ...] = ()  # what the user should know, a sentence each
+    features: NDArray[np.float32] | None = None  # what an encoder made of images, if one did
+    # whether canaries were assessed out of fold only, by proxies that trained on the given labels
     only_assessed: bool = False
+    # whether the models are somebody else's, not proxies that were trained here
     imported: bool = False
 
     @cached_property

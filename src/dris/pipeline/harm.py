@@ -69,28 +69,18 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """What changes on held-out rows when models train on what is kept instead of everything.
+    """What changes on held-out rows when models train on what is kept instead of everything."""
 
-    Attributes:
-        agreement: The change in accuracy on the given labels.
-        beyond_chance: The same, less what independent labels with these class shares agree by.
-        models: `beyond_chance` of each model by name.
-        classes: Change in accuracy among the examples given each class.
-        rows: How many rows were held out in turn.
-        kept: Share of the rows that the decisions inside the folds kept, on average.
-        against_random: `beyond_chance` against random subsets of the same size; None for clean.
-        as_decided: `agreement` where models train on the very rows that were kept, for a decision
-            by imported models, which cannot be made again in a fold. They know the held-out labels,
-            so it flatters.
-    """
-
-    agreement: Change
-    beyond_chance: Change
-    models: dict[str, Change]
-    classes: dict[str, float]
-    rows: int
-    kept: float
+    agreement: Change  # the change in accuracy on the given labels
+    beyond_chance: Change  # the same, less what independent labels with these class shares agree by
+    models: dict[str, Change]  # `beyond_chance` of each model by name
+    classes: dict[str, float]  # change in accuracy among the examples given each class
+    rows: int  # how many rows were held out in turn
+    kept: float  # share of the rows that the decisions inside the folds kept, on average
+    # `beyond_chance` against random subsets of the same size; None for clean
     against_random: Change | None = None
+    # `agreement` where models train on the very rows that were kept, for a decision by imported
+    # models, which cannot be made again in a fold. They know the held-out labels, so it flatters
     as_decided: Change | None = None
 
     @property

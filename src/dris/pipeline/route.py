@@ -1,8 +1,9 @@
 """The one way from data to a decision: train, assess, judge, choose, certify, check for harm."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +17,15 @@ from dris.core.noise.assessment import usual_confidence
 from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, RECOMMENDED, RULES, Rule, rule_of
 from dris.data.findings.leaks import drop_uninformative_columns
 from dris.data.labelled import LabelledData
+from dris.data.options import ReadKeywords
+from dris.data.reader import read_data
 from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import Progress
 from dris.learn.store.run_store import Store
 from dris.learn.trainers.job import Data
 from dris.learn.trainers.stacked.feature_table import as_features
 from dris.pipeline.choice import MIN_ROWS_TO_CLEAN, MIN_ROWS_TO_PRUNE, check_rule, choose_rows
-from dris.pipeline.decision import Decision
+from dris.pipeline.decision import Decision, check_weighting
 from dris.pipeline.ensemble import (
     MIN_PICTURE_ACCURACY,
     Ensemble,
@@ -61,8 +64,8 @@ def decide(
 ) -> Decision:
     """Decide what to train on, which labels to look at, and what can be promised.
 
-    The public verbs are this with a share (`dris.prune`) and without (`dris.clean`); `Options` in
-    `dris.pipeline.verbs` says what each parameter is.
+    The public verbs are this with a share (`dris.prune`) and without (`dris.clean`); `Options`
+    says what each parameter is.
     """
     how = replace(Settings(), seed=seed) if settings is None else settings
     if isinstance(rule, Rule):
@@ -319,3 +322,133 @@ def _keep_everything(decision: Decision, harm: Harm | None, why: str) -> Decisio
         short=0,
         notes=(*decision.notes, f"{why}{ALL_KEPT}; what looks wrong is listed"),
     )
+
+
+class Options(ReadKeywords, total=False):
+    """What every verb takes besides its own parameters: this, and the keywords of `read_data`."""
+
+    seed: int  # of everything random, unless `settings` hold another
+    settings: Settings | None  # of proxies and canaries; the defaults suit most data
+    # what a `Recorder` filled or a file holds, in place of training proxies. Its ids must be those
+    # of the data. There are no canaries then, and no limit
+    dynamics: Dynamics | None
+    # of your own cross-validated model in place of proxies: (N, C) in the order of `data.classes`,
+    # or a frame with a column for each. No limit, no rank variance
+    probabilities: Any
+    workers: int | None  # processes to train in; all cores unless given
+    device: str  # "cpu", "cuda" or "cuda:1"
+    store: Store | str | Path | None  # folder that keeps finished proxies
+    engine: Engine | str  # "local" or "ray"
+    progress: Progress | None  # called with (epochs done, epochs in all)
+    # measure whether following the decision helps; where models lose by it, drop nothing
+    check_harm: bool
+    estimator: Any  # A scikit-learn classifier to include in that measurement
+
+
+def clean(data: Any, y: Any = None, *, fix: bool = False, **options: Unpack[Options]) -> Decision:
+    """Drop the labels that look wrong, and only those.
+
+    Args:
+        data: What `dris.read_data` takes or returns: a path, a frame, arrays, a data set.
+        y: The labels of arrays and lists, one a row.
+        fix: Keep a suspect with its suggested label where the proxies are sure of that
+            (`decision.labels`); no limit covers a changed label.
+        **options: Of training and of the harm check (see `Options`), and of `dris.read_data`.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(400) % 2
+    >>> x = rng.normal(size=(400, 3)) + 4 * y[:, None]
+    >>> given = np.where(np.arange(400) < 40, 1 - y, y)  # a tenth is wrong
+    >>> decision = clean(x, given, workers=1)
+    >>> bool((given != y)[decision.kept].mean() < 0.02)
+    True
+    """
+    source, how = _prepare("clean", data, y, options)
+    return decide(source, fix=fix, **how)
+
+
+def prune(
+    data: Any,
+    y: Any = None,
+    *,
+    keep: float,
+    rule: str | Rule = RECOMMENDED,
+    **options: Unpack[Options],
+) -> Decision:
+    """Keep a share of the examples, those most worth training on.
+
+    Args:
+        data: What `dris.read_data` takes or returns: a path, a frame, arrays, a data set.
+        y: The labels of arrays and lists, one a row.
+        keep: α, the largest share of the examples to keep.
+        rule: "recommended" for the data, a name in `dris.RULES`, or a `dris.Rule`.
+        **options: Of training and of the harm check (see `Options`), and of `dris.read_data`.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(400) % 2
+    >>> decision = prune(rng.normal(size=(400, 3)) + y[:, None], y, keep=0.25, workers=1)
+    >>> decision.kept.size <= 100
+    True
+    """
+    source, how = _prepare("prune", data, y, options)
+    return decide(source, keep=keep, rule=rule, **how)
+
+
+def weights(
+    data: Any,
+    y: Any = None,
+    *,
+    score: str = "rank_variance",
+    smoothing: float = 0.1,
+    exponent: float = 1.0,
+    **options: Unpack[Options],
+) -> Decision:
+    """Weight the examples by a score instead of dropping any (paper, eq. 7).
+
+    The decision is that of `clean`; its `weighting` says how often to draw each example and how
+    much it counts. Canaries get 0 and 0, for their labels were flipped.
+
+    Args:
+        data: What `dris.read_data` takes or returns: a path, a frame, arrays, a data set.
+        y: The labels of arrays and lists, one a row.
+        score: One of `dris.SCORES`.
+        smoothing: ξ, towards uniform draws.
+        exponent: Of the weights: 1 is unbiased, 0 counts every draw alike.
+        **options: Of training and of the harm check (see `Options`), and of `dris.read_data`.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(400) % 2
+    >>> x = rng.normal(size=(400, 3)) + y[:, None]
+    >>> decision = weights(x, y, workers=1, check_harm=False)
+    >>> decision.weighting.probabilities.sum().round(6)
+    np.float64(1.0)
+    """
+    check_weighting(score, smoothing=smoothing, exponent=exponent)
+    source, how = _prepare("weights", data, y, options)
+    decision = decide(source, **how)
+    weighting = decision.weigh(score, smoothing=smoothing, exponent=exponent, of="all")
+    return replace(decision, weighting=weighting)
+
+
+_READING = frozenset(ReadKeywords.__annotations__)
+_DECIDING = frozenset(Options.__annotations__) - _READING
+
+
+def _prepare(
+    verb: str, data: Any, y: Any, options: Mapping[str, Any]
+) -> tuple[LabelledData, dict[str, Any]]:
+    """Read the data unless that is done, and return the options that are left for `decide`."""
+    unknown = sorted(set(options) - _READING - _DECIDING)
+    if unknown:
+        raise TypeError(f"dris.{verb} has no parameter {', '.join(unknown)}")
+    reading = {name: value for name, value in options.items() if name in _READING}
+    deciding = {name: value for name, value in options.items() if name in _DECIDING}
+    if not isinstance(data, LabelledData):
+        return read_data(data, y, **reading), deciding
+    if reading or y is not None:
+        given = ", ".join(sorted(reading)) or "y"
+        raise InputError(f"the data is read already; pass {given} to dris.read_data instead")
+    return data, deciding

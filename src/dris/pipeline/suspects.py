@@ -2,12 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.core.streams import rng_for
 from dris.core.validate import read_only, same_value
-from dris.pipeline.ensemble import Ensemble
+from dris.learn.trainers.job import Data
+from dris.learn.trainers.stacked.feature_table import as_features
+from dris.learn.trainers.stacked.row_models import predict_after
+from dris.pipeline.ensemble import Ensemble, scaling
+from dris.pipeline.harm import HEADS
+
+if TYPE_CHECKING:
+    from dris.pipeline.decision import Decision
 
 Mask = NDArray[np.bool_]
 
@@ -30,29 +39,17 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Suspects:
-    """Every label that looks wrong, the most suspicious first; iterating gives `Suspect`s.
+    """Every label that looks wrong, the most suspicious first; iterating gives `Suspect`s."""
 
-    Attributes:
-        positions: Where they stand in the data.
-        given: Their given labels, 0..C-1.
-        suggested: The labels that the proxies would give.
-        suspicion: Larger is more likely wrong.
-        against: How many proxies give another label.
-        dropped: True for those that are not kept.
-        ids: Their names.
-        names: What the classes are called.
-        proxies: K.
-    """
-
-    positions: NDArray[np.int64]
-    given: NDArray[np.int64]
-    suggested: NDArray[np.int64]
-    suspicion: NDArray[np.float64]
-    against: NDArray[np.int64]
-    dropped: Mask
-    ids: NDArray[np.generic]
-    names: tuple[str, ...]
-    proxies: int
+    positions: NDArray[np.int64]  # where they stand in the data
+    given: NDArray[np.int64]  # their given labels, 0..C-1
+    suggested: NDArray[np.int64]  # the labels that the proxies would give
+    suspicion: NDArray[np.float64]  # larger is more likely wrong
+    against: NDArray[np.int64]  # how many proxies give another label
+    dropped: Mask  # true for those that are not kept
+    ids: NDArray[np.generic]  # their names
+    names: tuple[str, ...]  # what the classes are called
+    proxies: int  # K
 
     def __post_init__(self) -> None:
         for name in ("positions", "given", "suggested", "suspicion", "against", "dropped"):
@@ -117,3 +114,36 @@ def list_suspects(ensemble: Ensemble, kept: Mask) -> Suspects:
         names=data.names,
         proxies=ensemble.dynamics.proxies,
     )
+
+
+MAX_KEPT_ROWS = 20_000  # that are learned from
+NONE = -1
+
+
+def labels_to_consider(decision: "Decision") -> NDArray[np.int64]:
+    """What models trained on the kept rows call those without a label, 0..C-1.
+
+    -1 where a linear model and one with a hidden layer disagree, and where the data is pictures
+    or too little to train on.
+    """
+    data, ensemble = decision.data, decision.ensemble
+    aside = data.unlabelled
+    if aside is None:
+        return np.zeros(0, dtype=np.int64)
+    nothing = np.full(len(aside), NONE, dtype=np.int64)
+    if ensemble is None or ensemble.features is not None or ensemble.table.ndim != 2:
+        return nothing
+    kept = decision.kept
+    if len(kept) > MAX_KEPT_ROWS:
+        drawn = rng_for(ensemble.settings.seed, "unlabelled", "rows").permutation(len(kept))
+        kept = np.sort(kept[drawn[:MAX_KEPT_ROWS]])
+    own = ensemble.table[kept]
+    x = np.concatenate((own, aside.x.reshape(len(aside), -1)))
+    y = np.concatenate((decision.labels[kept], np.zeros(len(aside), dtype=np.int64)))
+    table = as_features(Data(x, y), scaling(data)).x
+    every = [
+        predict_after(table, y, len(data.classes), [np.arange(len(own))], head=head)[0, len(own) :]
+        for head in HEADS.values()
+    ]
+    alike = np.all([guess == every[0] for guess in every], axis=0)
+    return np.where(alike, every[0], NONE)

@@ -3,8 +3,9 @@
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,8 @@ from dris.core.errors import InputError
 from dris.data.writer import Writer
 from dris.pipeline.decision import Decision
 from dris.pipeline.wording import sentences
-from dris.report_page import charts
+from dris.report_page import payload as charts
 from dris.report_page.content import OUTCOMES, Page, page_of
-from dris.report_page.inlined import one_script, part
 from dris.report_page.payload import payload, script_json
 
 _SCRIPTS = (  # the first four draw the review app as well
@@ -31,20 +31,14 @@ MAX_LISTED = 6  # of a long list in the recipe; the recipe's own file has all of
 class Panel:
     """One section of the page.
 
-    Attributes:
-        name: Of its file, `page_files/panel_NAME.html`.
-        anchor: Its id on the page.
-        title: In the bar at the top; none for a panel that the one before it leads to.
-        shown: Whether this page has it.
-
     >>> Panel("classes", "classes").file
     'panel_classes.html'
     """
 
-    name: str
-    anchor: str
-    title: str = ""
-    shown: Callable[[Page], bool] = lambda page: True
+    name: str  # of its file, `page_files/panel_NAME.html`
+    anchor: str  # its id on the page
+    title: str = ""  # in the bar at the top; none for a panel that the one before it leads to
+    shown: Callable[[Page], bool] = lambda page: True  # whether this page has it
 
     @property
     def file(self) -> str:
@@ -216,3 +210,17 @@ def _number(value: float) -> str:
     ('1,791', '0.0423')
     """
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def part(name: str) -> str:
+    """A file of `page_files` as it is."""
+    return files("dris.report_page").joinpath("page_files", name).read_text(encoding="utf-8")
+
+
+def one_script(texts: Iterable[str]) -> str:
+    """Scripts that share names with each other and with nobody else.
+
+    >>> one_script(["const a = 1;", "const b = a;"]).startswith("'use strict';")
+    True
+    """
+    return "'use strict';\n(() => {\n" + "".join(texts) + "})();\n"

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from dris.core.errors import InputError, describe_error
 from dris.core.sanitize import from_json, printable
 from dris.data.files import one_line
-from dris.report_page.inlined import one_script, part
+from dris.report_page.page import one_script, part
 from dris.review_app.exchange import EXCHANGES, export_cards
 from dris.review_app.session import Finish, ReviewSession
 

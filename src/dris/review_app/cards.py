@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError
 from dris.data.display import show_rows
 from dris.data.labelled import LabelledData
-from dris.report_page.details import picture_bytes
+from dris.report_page.content import picture_bytes
 
 PICTURE_SIDES = (96, 320, 1280)  # pixels
 POOLED_SIDE = 8  # images are compared as 8 × 8 means a channel

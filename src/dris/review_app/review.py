@@ -18,7 +18,7 @@ from dris.data.reader import read_data
 from dris.data.writer import Writer
 from dris.learn.extras import require
 from dris.pipeline.decision import Decision
-from dris.pipeline.verbs import clean
+from dris.pipeline.route import clean
 from dris.review_app.exchange import EXCHANGES, export_cards, import_answers, read_returned
 from dris.review_app.journal import holds_review, journal_beside, open_journal
 from dris.review_app.session import Corrections, Finish, ReviewSession, check_reviewer
