@@ -1,5 +1,7 @@
 """Wording lives in tests/golden, one file per door; `make golden` writes it again to be read."""
 
+import difflib
+
 import pytest
 
 import golden
@@ -14,7 +16,8 @@ def shown():
 @pytest.mark.parametrize("door", golden.DOORS)
 def test_a_door_says_what_its_golden_file_says(door, shown):
     kept = (golden.GOLDEN / f"{door}.txt").read_text(encoding="utf-8")
-    assert alike(shown[door], kept), shown[door]
+    changes = difflib.unified_diff(kept.splitlines(), shown[door].splitlines(), lineterm="", n=0)
+    assert alike(shown[door], kept), "\n".join(changes)
 
 
 def test_another_word_is_noticed_and_another_last_digit_is_not(shown):

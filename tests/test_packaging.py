@@ -114,3 +114,15 @@ def test_the_source_archive_takes_along_every_file_that_these_tests_read():
     read = re.findall(r'text\("([\w.-]+)', Path(__file__).read_text(encoding="utf-8"))
     assert sorted(set(read) - taken) == []
     assert {"docs", "tests", "packaging", ".github", ".ci"} <= taken
+
+
+def missing_paths(page: str) -> list[str]:
+    """Files and folders that a page names in backticks, below src/dris or the root, and are not."""
+    named = re.findall(r"`((?:[\w.]+/)+[\w.]*)`", page)
+    return [n for n in named if not ((ROOT / n).exists() or (ROOT / "src" / "dris" / n).exists())]
+
+
+def test_contributing_names_only_files_that_there_are():
+    page = text("CONTRIBUTING.md").replace("panel_NAME", "panel_classes")
+    assert missing_paths(page) == []
+    assert missing_paths("see `core/gone.py` and `tests/core/noise/`") == ["core/gone.py"]
