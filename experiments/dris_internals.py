@@ -48,28 +48,20 @@ from dris.data.labelled import Feature
 # The paper's recipes, and the attacker.
 from dris.learn.attack import attacker_norms
 from dris.learn.recipe import (
-    PAPER_CIFAR10_TARGET,
-    PAPER_CIFAR100_TARGET,
-    PAPER_CIFAR_ATTACKER,
-    PAPER_CIFAR_PROXY,
-    PAPER_FOOD_PROBE,
-    PAPER_FOOD_TARGET_ATTACKED,
-    PAPER_FOOD_TARGET_NATURAL,
-    PAPER_MNIST_PROXY,
     PAPER_RHO_REFERENCE,
     Recipe,
 )
 
 # Cells on many processes, machines and GPUs, each killed and resumed.
-from dris.learn.engines.bars import bar
+from dris.learn.engines.processes import bar
 from dris.learn.engines.engine import Engine, as_engine, devices_of
 from dris.learn.engines.processes import Progress, keep_freed_memory
-from dris.learn.engines.ray_tasks import connect
+from dris.learn.engines.tasks import connect
 from dris.learn.engines.tasks import run_all
 from dris.learn.jobs.target_job import TargetRun
 from dris.learn.store.locks import folder_lock
 from dris.learn.store.run_store import fingerprint
-from dris.learn.store.scratch import make_scratch, scratch
+from dris.learn.store.locks import make_scratch, scratch
 
 # Models by name, and what a target or a sampler draws, step by step.
 from dris.learn.sampling.plans import SMOOTHING

@@ -3,13 +3,12 @@
 from dataclasses import dataclass, replace
 
 from dris import InputError
-from experiments.dris_internals import (
+from experiments.dris_internals import RECOMMENDED, Recipe
+from experiments.recipes import (
     PAPER_CIFAR10_TARGET,
     PAPER_CIFAR100_TARGET,
     PAPER_CIFAR_ATTACKER,
     PAPER_CIFAR_PROXY,
-    RECOMMENDED,
-    Recipe,
 )
 from experiments.spec import Ensemble, Source, Target
 

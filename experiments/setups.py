@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from experiments.dris_internals import (
+from experiments.dris_internals import Recipe
+from experiments.recipes import (
     PAPER_FOOD_PROBE,
     PAPER_FOOD_TARGET_ATTACKED,
     PAPER_FOOD_TARGET_NATURAL,
     PAPER_MNIST_PROXY,
-    Recipe,
 )
 from experiments.scales import SCALES, Setup
 from experiments.spec import Ensemble, Source, Target

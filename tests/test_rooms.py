@@ -46,7 +46,7 @@ def test_the_check_would_see_a_run_that_was_committed():
     fine = [
         "src/dris/data/reader.py",
         "tests/data/test_reader.py",
-        "src/dris/learn/engines/bars.py",
+        "src/dris/learn/engines/processes.py",
     ]
     assert generated([*wrong, *fine]) == wrong
     assert generated(["src/dris/data/runs/x.json"]) == ["src/dris/data/runs/x.json"]

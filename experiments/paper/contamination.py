@@ -19,10 +19,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from experiments.dris_internals import PAPER_CIFAR_ATTACKER, PAPER_CIFAR_PROXY
 from experiments.paper import pruning
 from experiments.paper.breakdown import ensemble_cell_of
 from experiments.paper.pruning import ATTACK, KEEP, RULES, data_of, orderings, ours
+from experiments.recipes import PAPER_CIFAR_ATTACKER, PAPER_CIFAR_PROXY
 from experiments.records import Records
 from experiments.results.claims import Claim, above, together
 from experiments.results.figures import grouped_bars

@@ -28,7 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris import SCORES, Dynamics, keep_top, targeted_noise, train_proxies
-from experiments.dris_internals import PAPER_CIFAR_PROXY, Recipe
+from experiments.dris_internals import Recipe
+from experiments.recipes import PAPER_CIFAR_PROXY
 from experiments.spec import Source
 from experiments.workspace import Workspace, load_examples
 

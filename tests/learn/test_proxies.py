@@ -11,7 +11,7 @@ from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.ranks import normalized_ranks
 from dris.learn.attack import attacker_norms
-from dris.learn.jobs.ensemble import align, refuse_copies
+from dris.learn.jobs.all_jobs import align, refuse_copies
 from dris.learn.proxies import train_proxies
 from dris.learn.trainers.job import Data
 from dris.learn.trainers.standardize import as_table

@@ -27,7 +27,7 @@ def corrupt(
     from dris.data.outputs import write_data, write_ids
     from dris.data.transition_matrix import read_matrix
     from dris.learn.attack import corrupt_labels, truth_path
-    from dris.learn.engines.bars import bar
+    from dris.learn.engines.processes import bar
 
     if kind not in KINDS:
         raise InputError(f"`kind` must be one of {', '.join(KINDS)}, got {kind!r}")

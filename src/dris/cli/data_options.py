@@ -268,8 +268,7 @@ class DataOptions:
         self, verb: "Callable[..., Decision]", data: "LabelledData", **how: Any
     ) -> "tuple[Decision, dict[str, int]]":
         """The decision of a verb, and how many proxies were trained, found or imported."""
-        from dris.learn.engines.bars import bar
-        from dris.learn.engines.processes import give_back_memory
+        from dris.learn.engines.processes import bar, give_back_memory
         from dris.learn.store.run_store import Store
 
         imported = self.read_imported(data)
@@ -387,7 +386,7 @@ def engine_of(
     engine = Engine(name, address, cpus, gpus)
     engine.devices(device)
     if engine.name == "ray":
-        from dris.learn.engines.ray_tasks import connect
+        from dris.learn.engines.tasks import connect
 
         connect(engine)
     return engine

@@ -35,7 +35,7 @@ def rank(
     kept-00000.parquet, ... as well. Killed, the same command goes on where it was.
     Example: dris rank "losses/*.parquet" --keep 0.25 --out ranks
     """
-    from dris.learn.engines.bars import bar
+    from dris.learn.engines.processes import bar
     from dris.learn.ranking.rank_shards import rank_shards
 
     output = Output(as_json=as_json)

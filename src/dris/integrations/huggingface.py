@@ -32,7 +32,7 @@ from transformers.trainer_utils import RemoveColumnsCollator
 from dris.core.errors import InputError
 from dris.data.files import listed
 from dris.integrations.passes import begin_epoch, check_loader, end_epoch, record_pass
-from dris.learn.record.array_like import as_array
+from dris.learn.record.batches import as_array
 from dris.learn.record.recorder import Recorder
 from dris.learn.trainers.networks.samplers import ImportanceSampler
 

@@ -19,10 +19,9 @@ from dris.learn.engines.processes import Progress
 from dris.learn.jobs.all_jobs import train_jobs
 from dris.learn.proxies import default_recipe
 from dris.learn.recipe import Recipe
-from dris.learn.record.array_like import refuse_other_index
+from dris.learn.record.batches import refuse_other_index
 from dris.learn.store.run_store import Store
-from dris.learn.trainers.inputs import check_inputs, count_rows
-from dris.learn.trainers.job import Data, Job
+from dris.learn.trainers.job import Data, Job, check_inputs, count_rows
 from dris.learn.trainers.registry import check_model
 
 

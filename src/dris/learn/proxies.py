@@ -16,13 +16,20 @@ from dris.core.streams import check_seed
 from dris.core.validate import check_count, check_ids, check_labels, count_of
 from dris.learn.engines.engine import Engine, as_engine
 from dris.learn.engines.processes import Progress
-from dris.learn.jobs.all_jobs import train_jobs
-from dris.learn.jobs.ensemble import hold_at_best, join_proxies, refuse_copies
+from dris.learn.jobs.all_jobs import hold_at_best, join_proxies, refuse_copies, train_jobs
 from dris.learn.recipe import Recipe
-from dris.learn.record.array_like import refuse_other_index
+from dris.learn.record.batches import refuse_other_index
 from dris.learn.store.run_store import Store
-from dris.learn.trainers.inputs import check_inputs, check_test, count_rows, rows_at
-from dris.learn.trainers.job import Columns, Data, Group, Job
+from dris.learn.trainers.job import (
+    Columns,
+    Data,
+    Group,
+    Job,
+    check_inputs,
+    check_test,
+    count_rows,
+    rows_at,
+)
 from dris.learn.trainers.registry import check_model, trainer_of
 
 

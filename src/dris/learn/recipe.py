@@ -12,30 +12,22 @@ from dris.core.validate import check_count, exact
 class Recipe:
     """SGD with momentum and a cosine over all steps, as the paper trains everything.
 
-    Attributes:
-        epochs: E, the cosine's horizon; it stays E when training stops earlier.
-        batch_size: Examples per step; an epoch has ⌈N/B⌉ steps of nearly equal size.
-        learning_rate: At the first step; the cosine takes it to zero at the last.
-        momentum: Of SGD.
-        weight_decay: On every parameter.
-        scored_epoch: Where snapshot scores look, after that many full passes; E/2 unless given.
-        stop_epoch: Stop after this epoch; E unless given.
-        augment: Crop from a reflected border of 4 pixels and flip, per example (images only).
-        mixed_precision: Train in bfloat16 where the device is a GPU, or "everywhere", which pays
-            on processors that multiply it; what is measured stays float32.
-
     >>> Recipe(epochs=40, batch_size=128, learning_rate=0.05).scored
     20
     """
 
-    epochs: int
-    batch_size: int
-    learning_rate: float
-    momentum: float = 0.9
-    weight_decay: float = 5e-4
+    epochs: int  # E, the cosine's horizon; it stays E when training stops earlier
+    batch_size: int  # examples per step; an epoch has ⌈N/B⌉ steps of nearly equal size
+    learning_rate: float  # at the first step; the cosine takes it to zero at the last
+    momentum: float = 0.9  # of SGD
+    weight_decay: float = 5e-4  # on every parameter
+    # where snapshot scores look, after that many full passes; E/2 unless given
     scored_epoch: int | None = None
-    stop_epoch: int | None = None
+    stop_epoch: int | None = None  # stop after this epoch; E unless given
+    # crop from a reflected border of 4 pixels and flip, per example (images only)
     augment: bool = True
+    # train in bfloat16 where the device is a GPU, or "everywhere", which pays on processors that
+    # multiply it; what is measured stays float32
     mixed_precision: bool | Literal["everywhere"] = True
 
     def __post_init__(self) -> None:
@@ -83,14 +75,4 @@ def cosine(recipe: Recipe, step: int, steps: int) -> float:
     return 0.5 * recipe.learning_rate * (1 + math.cos(math.pi * step / steps))
 
 
-PAPER_CIFAR_PROXY = Recipe(epochs=40, batch_size=128, learning_rate=0.05, scored_epoch=20)
-PAPER_CIFAR_ATTACKER = Recipe(epochs=20, batch_size=128, learning_rate=0.05, scored_epoch=20)
-PAPER_CIFAR10_TARGET = Recipe(epochs=160, batch_size=128, learning_rate=0.1)
-PAPER_CIFAR100_TARGET = Recipe(epochs=200, batch_size=128, learning_rate=0.1)
-PAPER_MNIST_PROXY = Recipe(epochs=10, batch_size=128, learning_rate=0.05, augment=False)
 PAPER_RHO_REFERENCE = Recipe(epochs=30, batch_size=128, learning_rate=0.05)
-PAPER_FOOD_PROBE = Recipe(
-    epochs=6, batch_size=4096, learning_rate=0.01, weight_decay=1e-4, scored_epoch=5, augment=False
-)
-PAPER_FOOD_TARGET_NATURAL = Recipe(epochs=50, batch_size=64, learning_rate=0.01, weight_decay=1e-4)
-PAPER_FOOD_TARGET_ATTACKED = Recipe(epochs=25, batch_size=64, learning_rate=0.01, weight_decay=1e-4)

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from dris.core.large.mapped import release
 from dris.core.streams import rng_for
 from dris.learn.trainers.folds import copies_in, folds_of
-from dris.learn.trainers.stacked.head import Head
-from dris.learn.trainers.stacked.row_models import predict_after
+from dris.learn.trainers.stacked.head import Head, predict_after
 from dris.pipeline.wording import CONDITION, held_out_change
 
 Labels = NDArray[np.int64]

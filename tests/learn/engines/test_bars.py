@@ -1,6 +1,6 @@
 """Progress where nobody watches: a plain line now and then, never more."""
 
-import dris.learn.engines.bars as bars
+import dris.learn.engines.processes as bars
 
 
 def told(monkeypatch, capsys, seconds, steps):

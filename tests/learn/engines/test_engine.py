@@ -10,8 +10,7 @@ from dris import train_proxies
 from dris.cli import main
 from dris.core.errors import InputError
 from dris.learn.engines.engine import Engine, as_engine
-from dris.learn.engines.ray_tasks import connect, mark_folder
-from dris.learn.engines.tasks import run_all
+from dris.learn.engines.tasks import connect, mark_folder, run_all
 
 NOBODY = "127.0.0.1:1"
 

@@ -5,8 +5,15 @@ import threading
 import pytest
 
 from dris.core.errors import InputError
-from dris.learn.store.locks import LOCK, folder_lock
-from dris.learn.store.scratch import MARK, empty_scratch, make_scratch, remove_scratch, scratch
+from dris.learn.store.locks import (
+    LOCK,
+    MARK,
+    empty_scratch,
+    folder_lock,
+    make_scratch,
+    remove_scratch,
+    scratch,
+)
 
 
 def test_a_folder_of_ours_is_emptied_and_removed(tmp_path):

@@ -1,5 +1,5 @@
 """Where work runs.
 
-In reading order: `engine` (local or Ray), `tasks` (run them), `processes` (of this machine),
-`ray_tasks` (on a cluster), `bars` (how far it is).
+In reading order: `engine` (local or Ray), `processes` (of this machine, and how far they
+are), `tasks` (run them, here or on a cluster).
 """

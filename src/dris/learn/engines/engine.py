@@ -11,23 +11,17 @@ ENGINES = ("local", "ray")
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """How tasks are run; the result is the same, to the byte.
+    """How tasks are run; the result is the same, to the byte."""
 
-    Attributes:
-        name: "local", joblib's processes, or "ray", which needs the extra `ray`.
-        address: Of the Ray cluster: host:port, "auto" for the one that this machine belongs to.
-            Not given, RAY_ADDRESS names it, or Ray finds or starts one on this machine.
-        cpus: That Ray reserves for each task. A proxy computes in one thread; ask for more where
-            its memory, not its time, decides how many fit on a node.
-        gpus: That Ray reserves for each task; 0.5 lets two tasks share one.
-        retries: How often a task is run again when its process or its node dies.
-    """
-
-    name: str = "local"
+    name: str = "local"  # "local", joblib's processes, or "ray", which needs the extra `ray`
+    # of the Ray cluster: host:port, "auto" for the one that this machine belongs to. Not given,
+    # RAY_ADDRESS names it, or Ray finds or starts one on this machine
     address: str | None = None
+    # that Ray reserves for each task. A proxy computes in one thread; ask for more where its
+    # memory, not its time, decides how many fit on a node
     cpus: float = 1
-    gpus: float = 0
-    retries: int = 3
+    gpus: float = 0  # that Ray reserves for each task; 0.5 lets two tasks share one
+    retries: int = 3  # how often a task is run again when its process or its node dies
 
     def __post_init__(self) -> None:
         if self.name not in ENGINES:

@@ -1,12 +1,35 @@
-"""Run independent tasks on an engine."""
+"""Tasks on an engine: in processes here, or on the nodes of a Ray cluster.
 
-from collections.abc import Callable, Sequence
+On Ray, what tasks share is sent once and what dies is run again.
+
+Whatever several tasks share lies once in Ray's object store, and tasks read its arrays where they
+lie. Results come back one by one. A task whose process or node dies is run again from its
+beginning, which for a training with a store that its node sees is its last full epoch.
+"""
+
+import logging
+import os
+import socket
+import sys
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+from dris.core.errors import InputError
 from dris.core.validate import check_count
 from dris.learn.engines.engine import Engine, as_engine
-from dris.learn.engines.processes import Progress, run_here
+from dris.learn.engines.processes import Progress, run_here, settle
+from dris.learn.extras import require
+
+MAX_SECONDS_TO_ANSWER = 5.0  # Ray itself would try for minutes
+_CLIENT = "ray://"
+_log = logging.getLogger("dris.run")
 
 
 def run_all(
@@ -31,8 +54,202 @@ def run_all(
         check_count(workers, "workers", at_least=1)
     if (where := as_engine(engine)).name == "local":
         return run_here(work, tasks, workers=workers, progress=progress, total=total)
-    from dris.learn.engines.ray_tasks import mark_folder, run_on_ray
-
     how: dict[str, Any] = {"workers": workers, "progress": progress, "total": total}
     with mark_folder(folder) as mark:
         return run_on_ray(work, tasks, engine=where, mark=mark, **how)
+
+
+def connect(engine: Engine) -> ModuleType:
+    """Ray, connected to the engine's cluster; it stays so until the process ends.
+
+    A connection that is there is used: whoever called `ray.init` decides how.
+    """
+    ray = require("ray", "ray")
+    address = engine.address or os.environ.get("RAY_ADDRESS")
+    if ray.is_initialized():
+        _refuse_another(ray, engine.address)
+        return ray
+    if address not in (None, "auto", "local"):
+        _refuse_unreachable(address)
+    try:
+        ray.init(
+            address=address,
+            log_to_driver=False,
+            logging_level="ERROR",
+            include_dashboard=False if address in (None, "local") else None,
+        )
+    except (ConnectionError, OSError, RuntimeError, ValueError, AssertionError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"Ray cannot be used at {address or 'this machine'}: {reason}") from error
+    return ray
+
+
+def _refuse_another(ray: ModuleType, address: str | None) -> None:
+    """Raise if Ray is already connected elsewhere."""
+    if address in (None, "auto", "local") or str(address).startswith(_CLIENT):
+        return
+    there = str(ray.get_runtime_context().gcs_address)
+    if _resolve(str(address)) != _resolve(there):
+        raise InputError(
+            f"this process is connected to Ray at {there} and not at {address}; "
+            "call ray.shutdown() first"
+        )
+
+
+def _resolve(address: str) -> tuple[str, str]:
+    host, _, port = address.rpartition(":")
+    with suppress(OSError):
+        host = socket.gethostbyname(host)
+    return host, port
+
+
+def _refuse_unreachable(address: str) -> None:
+    host, _, port = address.removeprefix(_CLIENT).rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise InputError(
+            f"address must be host:port, {_CLIENT}host:port or auto, got {address!r}; "
+            "the head node says it when it starts: ray start --head"
+        )
+    try:
+        socket.create_connection((host, int(port)), timeout=MAX_SECONDS_TO_ANSWER).close()
+    except OSError as error:
+        raise InputError(
+            f"no Ray cluster can be reached at {address} ({error.strerror or error}); start one "
+            "with: ray start --head --port=6379"
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A file of a name used once: a process that finds it sees the folder it lies in."""
+
+    path: Path
+
+    def is_visible(self) -> bool:
+        """True if this process, maybe on another machine, sees the folder."""
+        return self.path.exists()
+
+
+@contextmanager
+def mark_folder(folder: Path | None) -> Iterator[Mark | None]:
+    """Put a mark into a folder for as long as others may look for it, by the path as given."""
+    if folder is None:
+        yield None
+        return
+    mark = Mark(folder / f".seen-{uuid.uuid4().hex}")
+    mark.path.touch()
+    try:
+        yield mark
+    finally:
+        mark.path.unlink(missing_ok=True)
+
+
+def run_on_ray(
+    work: Callable[..., Any],
+    tasks: Sequence[tuple[Any, ...]],
+    *,
+    engine: Engine,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    total: int = 0,
+    mark: Mark | None = None,
+    arrived: Callable[[int, Any], Any] | None = None,
+) -> list[Any]:
+    """`work(*task, tick)` for every task, on the cluster; the results in the order of the tasks.
+
+    Progress counts the ticks of tasks that have ended: nodes may share no disk to count on. At
+    most `workers` tasks run at a time. A node that does not see the `mark` is an error.
+    `arrived(task, result)` is called here when a result comes; what it returns is kept instead.
+    """
+    ray = connect(engine)
+    _warn_if_none_fits(ray, engine)
+    run = ray.remote(_at_work).options(
+        num_cpus=engine.cpus,
+        num_gpus=engine.gpus,
+        max_retries=engine.retries,
+        scheduling_strategy="SPREAD",
+    )
+    send = _sender(ray, tasks)
+    waiting = iter(enumerate(tasks))
+    running: dict[Any, int] = {}
+    results: dict[int, Any] = {}
+    done = 0
+    try:
+        while len(results) < len(tasks):
+            for i, task in islice(waiting, (workers or len(tasks)) - len(running)):
+                running[run.remote(sys.path, mark, work, *map(send, task))] = i
+            (ref,) = ray.wait(list(running))[0]
+            i = running.pop(ref)
+            ticks, result = _receive(ray, ref, f"task {i + 1} of {len(tasks)}", engine)
+            results[i] = result if arrived is None else arrived(i, result)
+            done += ticks
+            if progress is not None:
+                progress(done, total)
+    finally:
+        for ref in running:
+            ray.cancel(ref, force=True)
+    return [results[i] for i in range(len(tasks))]
+
+
+def _at_work(
+    path: Sequence[str], mark: Mark | None, work: Callable[..., Any], *arguments: Any
+) -> tuple[int, Any]:
+    """One task, in a process of some node: how often it ticked, and its result."""
+    settle(path)
+    if mark is not None and not mark.is_visible():
+        host = require("ray", "ray").util.get_node_ip_address()
+        raise InputError(
+            f"the node at {host} does not see {mark.path.parent}, where results are kept; "
+            "name one on a disk that all nodes share, by its whole path"
+        )
+    ticks = 0
+
+    def tick() -> None:
+        nonlocal ticks
+        ticks += 1
+
+    result = work(*arguments, tick)
+    return ticks, result
+
+
+def _sender(ray: ModuleType, tasks: Sequence[tuple[Any, ...]]) -> Callable[[Any], Any]:
+    """A function that sends what several tasks share once, by identity."""
+    shared = {i for i, n in Counter(id(a) for task in tasks for a in task).items() if n > 1}
+    sent: dict[int, Any] = {}
+
+    def send(argument: Any) -> Any:
+        if id(argument) not in shared:
+            return argument
+        if id(argument) not in sent:
+            sent[id(argument)] = ray.put(argument)
+        return sent[id(argument)]
+
+    return send
+
+
+def _receive(ray: ModuleType, ref: Any, which: str, engine: Engine) -> tuple[int, Any]:
+    """What a task has sent back; its own error is raised as if it had run here."""
+    try:
+        count, result = ray.get(ref)
+    except ray.exceptions.RayTaskError as error:
+        raise (error.cause if isinstance(error.cause, Exception) else error) from error
+    except ray.exceptions.RayError as error:
+        reason = (str(error).strip().splitlines() or [""])[0].strip()
+        raise InputError(
+            f"{which} was lost with its process or node and {engine.retries} retries did not help "
+            f"({type(error).__name__}: {reason}); what is finished is kept in the store if there "
+            "is one, so mend the cluster and run the same again, or allow more retries"
+        ) from error
+    return count, result
+
+
+def _warn_if_none_fits(ray: ModuleType, engine: Engine) -> None:
+    """Log that the wait may last for ever, if no node is large enough for a task."""
+    asked = {"CPU": engine.cpus, "GPU": engine.gpus}
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    if not any(all(n.get(name, 0) >= least for name, least in asked.items()) for n in nodes):
+        _log.warning(
+            "no node of the Ray cluster has %g CPUs and %g GPUs for a task; waiting for one to "
+            "join, or ask for less",
+            *asked.values(),
+        )

@@ -2,5 +2,5 @@
 
 In reading order: `kept_jobs` (how a job is found again in a store), `proxy_job` (one proxy),
 `stacked_job` (all stacked proxies together), `target_job` (a target), `all_jobs` (many on an
-engine), `ray_jobs` (on a cluster), `ensemble` (join what they leave behind).
+engine, joined), `ray_jobs` (on a cluster).
 """

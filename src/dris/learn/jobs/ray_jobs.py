@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import Progress
-from dris.learn.engines.ray_tasks import Mark, mark_folder, run_on_ray
+from dris.learn.engines.tasks import Mark, mark_folder, run_on_ray
 from dris.learn.jobs.kept_jobs import key_of
 from dris.learn.store.run_store import Store
 from dris.learn.store.runs import Run

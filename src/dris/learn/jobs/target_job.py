@@ -37,29 +37,21 @@ Status = Literal["finished", "diverged", "collapsed"]
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """What an epoch drew from; the sizes are those of docs/decisions/12-sampling-and-sizes.md.
+    """What an epoch drew from; the sizes are those of docs/decisions/12-sampling-and-sizes.md."""
 
-    Attributes:
-        effective_size: Uniform draws that the weighted ones are worth; 0 when some example can
-            never be drawn, None where draws have no weights.
-        concentration_size: How many examples carry the draws.
-        largest_weight: Of a draw.
-        support: How many examples can be drawn at all.
-        flagged_mass: Share of the draws that fall on flagged examples; None without flags.
-        unbiased: True if the gradient estimates that of the mean loss over all N examples.
-        clipped: Share of the draws whose weight was cut off.
-        alarm: True if the concentration size is below the alarm's threshold.
-        collapsed: Why the plan could not be built and the draws are uniform instead, or None.
-    """
-
+    # uniform draws that the weighted ones are worth; 0 when some example can never be drawn, None
+    # where draws have no weights
     effective_size: float | None
-    concentration_size: float
-    largest_weight: float
-    support: int
+    concentration_size: float  # how many examples carry the draws
+    largest_weight: float  # of a draw
+    support: int  # how many examples can be drawn at all
+    # share of the draws that fall on flagged examples; None without flags
     flagged_mass: float | None
+    # true if the gradient estimates that of the mean loss over all N examples
     unbiased: bool = False
-    clipped: float = 0.0
-    alarm: bool = False
+    clipped: float = 0.0  # share of the draws whose weight was cut off
+    alarm: bool = False  # true if the concentration size is below the alarm's threshold
+    # why the plan could not be built and the draws are uniform instead, or None
     collapsed: str | None = None
 
 
@@ -81,30 +73,22 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TargetRun:
-    """A trained target.
+    """A trained target."""
 
-    Attributes:
-        status: "finished", "diverged" when its numbers ceased to be finite, or "collapsed" when
-            its plan could not be built and it was not to be rescued.
-        accuracy: On the test data after the last step, never the best epoch's; of a target that
-            broke, after its last whole epoch, where its weights were finite; chance, 1/C, where
-            there is none (`imputed`); None without test data.
-        log: One line per full epoch.
-        how: Everything that was asked for, as plain values.
-        weights: Of a network, by their names; empty for scikit-learn.
-        model: The trained nn.Module or the fitted estimator.
-        broke: (epoch, step) of a target that broke; neither an estimator nor a plan has a step.
-        resumed: Epochs that an earlier run had trained already and that were not done again.
-    """
-
+    # "finished", "diverged" when its numbers ceased to be finite, or "collapsed" when its plan
+    # could not be built and it was not to be rescued
     status: Status
+    # on the test data after the last step, never the best epoch's; of a target that broke, after
+    # its last whole epoch, where its weights were finite; chance, 1/C, where there is none
+    # (`imputed`); None without test data
     accuracy: float | None
-    log: tuple[Epoch, ...]
-    how: Mapping[str, Any]
-    weights: Mapping[str, NDArray[Any]]
-    model: Any
+    log: tuple[Epoch, ...]  # one line per full epoch
+    how: Mapping[str, Any]  # everything that was asked for, as plain values
+    weights: Mapping[str, NDArray[Any]]  # of a network, by their names; empty for scikit-learn
+    model: Any  # the trained nn.Module or the fitted estimator
+    # (epoch, step) of a target that broke; neither an estimator nor a plan has a step
     broke: tuple[int, int | None] | None = None
-    resumed: int = 0
+    resumed: int = 0  # epochs that an earlier run had trained already and that were not done again
 
     @property
     def imputed(self) -> bool:

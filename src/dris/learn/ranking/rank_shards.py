@@ -35,7 +35,7 @@ from dris.learn.engines.processes import Progress, Ticker
 from dris.learn.ranking.disk_sort import collect_ranks, sort_on_disk
 from dris.learn.ranking.passes import FORMAT, Passes, count_levels, look_up, rank_tables
 from dris.learn.ranking.top_scores import SCORE, Kept, keep_top_shards
-from dris.learn.store.scratch import empty_scratch, scratch
+from dris.learn.store.locks import empty_scratch, scratch
 
 PLAN, WORK, DONE = "plan.json", ".dris-rank", "ranked.json"
 _MEAN = "mean_rank"

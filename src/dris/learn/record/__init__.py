@@ -1,5 +1,4 @@
 """Dynamics from anybody's training loop.
 
-In reading order: `recorder` (the class), `batches` (each checked once), `epoch_buffer` (one epoch),
-`array_like` (whatever holds numbers).
+In reading order: `recorder` (the class), `batches` (each checked once), `epoch_buffer` (one epoch).
 """

@@ -26,40 +26,30 @@ def no_score() -> Score:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a plan may read, each one number per example of the pool.
+    """What a plan may read, each one number per example of the pool."""
 
-    Attributes:
-        count: Examples in the pool.
-        disagreement: The proxies' rank variance.
-        proxy_loss: Mean loss of the proxies at their scored epoch.
-        reference_loss: Loss of a model trained on the holdout.
-        target: Gives (loss, last-layer gradient norm) of the target as it is now.
-    """
-
-    count: int
-    disagreement: Score = field(default_factory=no_score)
+    count: int  # examples in the pool
+    disagreement: Score = field(default_factory=no_score)  # the proxies' rank variance
+    # mean loss of the proxies at their scored epoch
     proxy_loss: Score = field(default_factory=no_score)
+    # loss of a model trained on the holdout
     reference_loss: Score = field(default_factory=no_score)
+    # gives (loss, last-layer gradient norm) of the target as it is now
     target: Callable[[], tuple[Score, Score]] = lambda: (no_score(), no_score())
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How probabilities come about.
+    """How probabilities come about."""
 
-    Attributes:
-        build: Probabilities from what is seen and the exponent of the weights.
-        reads: What it needs of the proxies' dynamics, if anything.
-        reference: It needs a reference model, and so a holdout nobody else trains on.
-        refresh: Epochs after which the target is looked at again; None for a frozen plan.
-        norms: It needs the target's gradient norms.
-    """
-
+    # probabilities from what is seen and the exponent of the weights
     build: Callable[[Seen, float], Importance]
+    # what it needs of the proxies' dynamics, if anything
     reads: Literal["disagreement", "proxy_loss"] | None = None
-    reference: bool = False
+    reference: bool = False  # it needs a reference model, and so a holdout nobody else trains on
+    # epochs after which the target is looked at again; None for a frozen plan
     refresh: int | None = None
-    norms: bool = False
+    norms: bool = False  # it needs the target's gradient norms
 
 
 def uniform(seen: Seen, exponent: float) -> Importance:

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from dris.core.errors import InputError
 from dris.core.large.mapped import release
-from dris.learn.record.array_like import divisor_of
+from dris.learn.record.batches import divisor_of
 from dris.learn.trainers.job import Columns, Data, Group, Normalize, Untangled
 
 MAX_GROUP_WEIGHT = 16  # columns; chosen on texts and categories that nothing was tested on

@@ -59,26 +59,18 @@ class Training(ABC):
 
 
 class Trainer(ABC):
-    """One kind of model.
+    """One kind of model."""
 
-    Attributes:
-        title: What messages call it.
-        batch_size: Examples per step, unless given.
-        trains_together: All proxies of a job are trained in the same matrix products.
-        equal_batches: Batches of nearly equal size, or full ones and a rest.
-        records_batches: With record="scored" it is recorded on its training batches; other kinds
-            are measured after every epoch.
-        takes_weights: The weights of a schedule count.
-        keeps_epochs: Its state can be kept, so that killed work goes on.
-    """
-
-    title: ClassVar[str]
-    batch_size: ClassVar[int] = 64
+    title: ClassVar[str]  # what messages call it
+    batch_size: ClassVar[int] = 64  # examples per step, unless given
+    # all proxies of a job are trained in the same matrix products
     trains_together: ClassVar[bool] = False
-    equal_batches: ClassVar[bool] = True
+    equal_batches: ClassVar[bool] = True  # batches of nearly equal size, or full ones and a rest
+    # with record="scored" it is recorded on its training batches; other kinds are measured after
+    # every epoch
     records_batches: ClassVar[bool] = False
-    takes_weights: ClassVar[bool] = True
-    keeps_epochs: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = True  # the weights of a schedule count
+    keeps_epochs: ClassVar[bool] = True  # its state can be kept, so that killed work goes on
 
     @abstractmethod
     def names(self) -> Sequence[str]:

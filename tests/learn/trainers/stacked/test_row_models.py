@@ -4,8 +4,7 @@ import pytest
 from dris.learn.recipe import Recipe
 from dris.learn.trainers.job import Data
 from dris.learn.trainers.stacked.feature_table import as_features
-from dris.learn.trainers.stacked.head import Head
-from dris.learn.trainers.stacked.row_models import predict_after
+from dris.learn.trainers.stacked.head import Head, predict_after
 
 HOW = Recipe(epochs=4, batch_size=32, learning_rate=0.05)
 

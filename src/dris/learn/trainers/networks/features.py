@@ -27,10 +27,10 @@ from torch.utils.data import IterableDataset
 
 from dris.learn.engines.engine import devices_of
 from dris.learn.engines.processes import Progress
-from dris.learn.record.array_like import as_array
+from dris.learn.record.batches import as_array
 from dris.learn.store.run_store import Store, fingerprint
 from dris.learn.store.runs import Outcome
-from dris.learn.trainers.inputs import check_inputs
+from dris.learn.trainers.job import check_inputs
 from dris.learn.trainers.networks.models import Classifier
 from dris.learn.trainers.networks.sources import DatasetSource
 

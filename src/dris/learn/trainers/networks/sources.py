@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 from torch.utils.data import DataLoader, Dataset, default_collate
 
-from dris.learn.record.array_like import divisor_of
+from dris.learn.record.batches import divisor_of
 
 PADDING = 4  # pixels of reflected border that crops are cut from
 _ROWS = 4096  # normalised at once

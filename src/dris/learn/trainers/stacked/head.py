@@ -1,7 +1,7 @@
 """Small heads on a table of features: linear, or with one hidden layer; by name or width."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
+from dris.core.streams import rng_for
 from dris.core.validate import check_count
+from dris.learn.recipe import Recipe
 from dris.learn.trainers.job import Data, Job, Normalize, Untangled
-from dris.learn.trainers.schedules import Positions, Schedule
+from dris.learn.trainers.schedules import Passes, Positions, Schedule
 from dris.learn.trainers.stacked.feature_table import Floats, as_features
-from dris.learn.trainers.stacked.stack import Stack
+from dris.learn.trainers.stacked.stack import Answers, Stack
 from dris.learn.trainers.standardize import can_be_untangled
 from dris.learn.trainers.trainer import MAX_MEASURED, State, Stream, Trainer, Training
 
@@ -131,3 +133,62 @@ class OneHead(Training):
     def _logits(self, x: Any) -> Floats:
         pieces = [answers.logits[0].T for answers in self.model.answers(x=x)]
         return np.ascontiguousarray(np.concatenate(pieces))
+
+
+RECIPE = Recipe(epochs=15, batch_size=64, learning_rate=0.05)
+MIN_STEPS = 250  # with fewer, models of few rows have learned too little to differ
+
+
+def predict_after(
+    x: Any,
+    labels: NDArray[np.int64],
+    classes: int,
+    rows: Sequence[Positions],
+    *,
+    head: Head,
+    recipe: Recipe = RECIPE,
+    seed: int = 0,
+    tick: Callable[[], None] = lambda: None,
+) -> NDArray[np.int64]:
+    """The class that each model predicts for every example after training on its rows, (model, N).
+
+    All models take as many steps as one on the most rows takes in `recipe.epochs` epochs, or 250:
+    fewer rows are seen more often, as in the paper. All have the same initial weights: they differ
+    in what they saw. `x` is as `as_features` prepares it; `tick` is called after each epoch.
+    """
+    from threadpoolctl import threadpool_limits
+
+    most = max(len(at) for at in rows)
+    steps = -(-most // recipe.batch_size)
+    recipe = replace(recipe, epochs=max(recipe.epochs, -(-MIN_STEPS // steps)))
+    schedules = [
+        Passes(_repeat(at, most, seed), recipe.batch_size, seed, ("rows", len(at))) for at in rows
+    ]
+    with threadpool_limits(limits=1):
+        stack = Stack(
+            x,
+            labels,
+            classes,
+            recipe,
+            hidden=head.hidden,
+            seed=seed,
+            streams=[("rows",)] * len(rows),
+            schedules=schedules,
+        )
+        for epoch in range(1, recipe.epochs + 1):
+            stack.train_epoch(epoch)
+            tick()
+        predicted = np.empty((len(rows), len(labels)), dtype=np.int64)
+
+        def note(answers: Answers) -> None:
+            predicted[answers.models, answers.examples] = answers.logits.argmax(axis=1)
+
+        stack.answers(note)
+    return predicted
+
+
+def _repeat(at: Positions, count: int, seed: int) -> Positions:
+    """The rows again and again until there are `count`, the last time round at random."""
+    whole, rest = divmod(count, len(at))
+    drawn = rng_for(seed, "rows", "rest").permutation(at)[:rest]
+    return np.sort(np.concatenate([*[at] * whole, drawn]))
