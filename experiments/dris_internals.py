@@ -15,7 +15,7 @@ from dris.core.checks.diagnostics import (
     empirical_gap,
 )
 from dris.core.checks.judgement import judge
-from dris.core.dynamics.best_epoch import best_epoch
+from dris.core.dynamics.merge import best_epoch
 from dris.core.dynamics.columns import TRAJECTORIES
 from dris.core.noise.assessment import assess
 from dris.core.scores.formulas import rank_variance as rank_variance_of

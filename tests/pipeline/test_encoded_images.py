@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dris.core.dynamics.best_epoch import best_epoch
+from dris.core.dynamics.merge import best_epoch
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
 from dris.pipeline.ensemble import Ensemble, train_ensemble

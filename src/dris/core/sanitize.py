@@ -6,6 +6,8 @@ reading direction in one of them must not pass for what dris says.
 
 import json
 import re
+from collections.abc import Iterable, Sequence
+from html import escape
 from typing import Any, TextIO
 
 
@@ -65,3 +67,21 @@ class Printable:
 def under(stream: Any) -> Any:
     """The stream below `Printable`, for what writes its own escapes."""
     return stream.under if isinstance(stream, Printable) else stream
+
+
+def plain_html(
+    title: str,
+    pairs: Iterable[tuple[str, str]],
+    *,
+    header: Sequence[str] = (),
+    rows: Iterable[Sequence[str]] = (),
+) -> str:
+    """A title, names with values, and optionally a small table below."""
+    lines = "".join(f"<tr><th>{escape(n)}</th><td>{escape(v)}</td></tr>" for n, v in pairs)
+    text = f"<b>{escape(title)}</b><table>{lines}</table>"
+    if header:
+        heads = "".join(f"<th>{escape(name)}</th>" for name in header)
+        cells = ("".join(f"<td>{escape(value)}</td>" for value in row) for row in rows)
+        body = "".join(f"<tr>{row}</tr>" for row in cells)
+        text += f"<table><tr>{heads}</tr>{body}</table>"
+    return text

@@ -18,23 +18,16 @@ Ids = NDArray[np.generic] | None
 class Subset:
     """Which examples to train on, and how they were chosen.
 
-    Attributes:
-        indices: Sorted positions of the kept examples, read-only.
-        rule: What chose them.
-        parameters: What that was given, as values that JSON can hold.
-        total: N, the number of examples chosen from.
-        tied: How many of the kept the tie-break preferred over others of exactly their score.
-
     >>> subset = Subset(np.array([0, 2]), "by hand", {}, total=3)
     >>> len(subset), subset.mask().tolist()
     (2, [True, False, True])
     """
 
-    indices: NDArray[np.int64]
-    rule: str
-    parameters: Mapping[str, Any]
-    total: int
-    tied: int = 0
+    indices: NDArray[np.int64]  # sorted positions of the kept examples, read-only
+    rule: str  # what chose them
+    parameters: Mapping[str, Any]  # what that was given, as values that JSON can hold
+    total: int  # N, the number of examples chosen from
+    tied: int = 0  # how many of the kept the tie-break preferred over others of exactly their score
 
     def __post_init__(self) -> None:
         given = np.asarray(self.indices)

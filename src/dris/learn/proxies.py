@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dris.core.dynamics.best_epoch import best_epoch
 from dris.core.dynamics.columns import labels_for
 from dris.core.dynamics.dynamics import Dynamics
+from dris.core.dynamics.merge import best_epoch
 from dris.core.errors import InputError
 from dris.core.streams import check_seed
 from dris.core.validate import check_count, check_ids, check_labels, count_of

@@ -16,7 +16,7 @@ from dris.core.checks.judgement import Judgement
 from dris.core.dynamics.columns import FrameKind, frame_of
 from dris.core.errors import InputError, suggest_name
 from dris.core.noise.noise_rate import NoiseRate
-from dris.core.notebook import plain_html
+from dris.core.sanitize import plain_html
 from dris.core.scores.formulas import SCORES
 from dris.core.select.importance import Importance, importance
 from dris.core.select.rules import Rule

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dris.core.certify.separation import Certificate, certify
 from dris.core.errors import InputError
-from dris.core.large.rank_tables import variance_error
+from dris.core.large.histograms import variance_error
 
 SETTING: dict[str, Any] = {
     "n": 50_000,

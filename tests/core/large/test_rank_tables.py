@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dris.core.errors import InputError
-from dris.core.large.histograms import Counter, Grid
+from dris.core.large.histograms import Counter, Grid, RankTable, mean_error, variance_error
 from dris.core.large.mapped import ordered_keys
-from dris.core.large.rank_tables import RankTable, mean_error, variance_error
 from dris.core.scores.ranks import doubled_ranks, rank_variance, variance_of_ranks
 from dris.core.select.selection import keep_top
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from dris.core.dynamics.columns import rivals_of
 from dris.core.dynamics.dynamics import Dynamics
-from dris.core.dynamics.trajectories import rivals_of
 from dris.core.errors import InputError
 from dris.core.noise.canaries import plant_canaries
 from dris.core.scores.suspicion import (

@@ -16,14 +16,14 @@ import pytest
 
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.large.rank_tables import variance_error
+from dris.core.large.histograms import variance_error
 from dris.core.scores.formulas import consensus
 from dris.core.scores.ranks import rank_variance
 from dris.core.select.selection import keep_top
 from dris.data import writer
 from dris.data.tables import shards as reading
 from dris.data.writer import place_new
-from dris.learn.ranking import disk_sort, passes, top_scores
+from dris.learn.ranking import disk_sort, passes
 from dris.learn.ranking import rank_shards as sharded
 from dris.learn.ranking.rank_shards import rank_shards
 from made_shards import column_of, losses_of, write_shards
@@ -36,7 +36,7 @@ FEW = 12  # bits: cells so wide that histograms are inexact here
 def small_pieces(monkeypatch):
     """Many pieces to a shard, several buckets to a sort, and several looks to find a cut."""
     monkeypatch.setattr(reading, "ROWS", 400)
-    monkeypatch.setattr(top_scores, "_BITS", 12)
+    monkeypatch.setattr(sharded, "_BITS", 12)
     monkeypatch.setattr(disk_sort.make_buckets, "__defaults__", (0, 500))
 
 
@@ -201,7 +201,7 @@ def test_work_that_stops_anywhere_goes_on_and_ends_in_the_same_bytes(
     """Killed at its step-th file: every file is written whole, so any prefix may be on the disk."""
     writes = [
         *((module, "write_arrays") for module in (passes, disk_sort)),
-        *((module, "write_shard") for module in (sharded, top_scores)),
+        (sharded, "write_shard"),
         (disk_sort, "write_atomically"),
     ]
     left = [step]

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dris.core.dynamics.columns import margins_of, trajectories_of
 from dris.core.dynamics.dynamics import Dynamics
-from dris.core.dynamics.trajectories import margins_of, trajectories_of
 from dris.core.errors import InputError
 from dris.core.scores.formulas import SCORES
 from dris.learn.record.epoch_buffer import EpochBuffer

@@ -1,16 +1,18 @@
-"""The columns of a `Dynamics`: their names, what is allowed in them, and where to get them."""
+"""The columns of a `Dynamics`: names, checks, values from logits, and running sums over epochs."""
 
 import importlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.dynamics.trajectories import Column
 from dris.core.errors import InputError
 from dris.core.validate import check_count, check_labels, first_not_finite
+
+Column = NDArray[Any]
 
 # Columns with a value per (proxy, epoch, example), and those with one per example.
 TRAJECTORIES = ("loss", "margin", "correct", "error_norm", "gradient_norm", "rival")
@@ -155,3 +157,152 @@ def long_columns(columns: Mapping[str, NDArray[Any]], **marks: NDArray[Any]) -> 
     grids = np.meshgrid(*(np.asarray(mark) for mark in marks.values()), indexing="ij")
     axes = {name: grid.ravel() for name, grid in zip(marks, grids, strict=True)}
     return {**axes, **{name: np.asarray(values).ravel() for name, values in columns.items()}}
+
+
+def trajectories_of(logits: NDArray[Any], labels: NDArray[np.int64]) -> dict[str, Column]:
+    """Loss, margin, correctness and error norm from logits (..., N, C) and labels (N,).
+
+    Computed in float64, kept in the precision of the logits.
+
+    >>> out = trajectories_of(np.array([[0.0, 0.0]]), np.array([1]))
+    >>> float(out["loss"][0].round(4)), float(out["error_norm"][0].round(4))
+    (0.6931, 0.7071)
+    """
+    others, at_label, runner_up = _label_apart(logits, labels, np.float64)
+    margin = at_label - runner_up
+    # Softmax weights relative to the largest logit; the label's own is set apart, so that neither
+    # loss nor error of a confident example loses its digits to 1 + tiny: own - 1 is then 0.
+    top = np.maximum(at_label, runner_up)
+    rest = np.exp(np.subtract(others, top, out=others), out=others)
+    own, rest_mass = np.exp(at_label - top), rest.sum(axis=0)
+    loss = top - at_label + np.log1p(rest_mass + (own - 1))
+    rest_squares = np.multiply(rest, rest, out=rest).sum(axis=0)
+    error_norm = np.sqrt(rest_squares + rest_mass**2) / (own + rest_mass)
+    kept = logits.dtype if logits.dtype in (np.float32, np.float64) else np.float32
+    values = {"loss": loss, "margin": margin, "error_norm": error_norm}
+    shape = logits.shape[:-1]
+    columns = {name: column.astype(kept).reshape(shape) for name, column in values.items()}
+    return columns | {"correct": _correct(margin.reshape(shape), logits, labels)}
+
+
+def margins_of(logits: NDArray[Any], labels: NDArray[np.int64]) -> dict[str, Column]:
+    """Margin and correctness alone, to the bit as in `trajectories_of` and much cheaper.
+
+    Float logits only. One subtraction rounds alike in float32, and in float64 rounded after.
+    """
+    _, at_label, runner_up = _label_apart(logits, labels, logits.dtype)
+    margin = (at_label - runner_up).reshape(logits.shape[:-1])
+    return {"margin": margin, "correct": _correct(margin, logits, labels)}
+
+
+def rivals_of(logits: NDArray[Any], labels: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The class with the largest logit besides the label; among equal ones the first."""
+    others, _, _ = _label_apart(logits, labels, logits.dtype)
+    rivals = np.asarray(others.argmax(axis=0), dtype=np.int32)
+    return rivals.reshape(logits.shape[:-1])
+
+
+def _label_apart(
+    logits: NDArray[Any], labels: NDArray[np.int64], dtype: Any
+) -> tuple[Column, Column, Column]:
+    """The other classes' logits (C, M) with −inf at the label, the label's, the others' largest.
+
+    M runs over all axes but the last. With the classes first, sums and maxima over them run
+    along memory, many examples at once.
+    """
+    z = np.array(logits.reshape(-1, logits.shape[-1]).T, dtype=dtype, order="C")
+    _, m = z.shape
+    at = np.broadcast_to(labels, logits.shape[:-1]).ravel() * m + np.arange(m)
+    at_label = z.take(at)
+    z.put(at, -np.inf)
+    return z, at_label, z.max(axis=0)
+
+
+def _correct(margin: Column, logits: NDArray[Any], labels: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether the label has the largest logit; among equal ones the first class wins."""
+    correct = margin > 0
+    tied = np.nonzero(margin == 0)
+    correct[tied] = logits[tied].argmax(axis=-1) == labels[tied[-1]]
+    return correct
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over epochs, per (proxy, example), added up one epoch after the other in float64.
+
+    `margin` is the summed margin, `forgotten` counts learned→forgotten transitions, `learned`
+    says whether the example was ever right; each is None when its column was not recorded.
+    """
+
+    epochs: int
+    margin: NDArray[np.float64] | None
+    forgotten: NDArray[np.int32] | None
+    learned: NDArray[np.bool_] | None
+
+    def pick(self, index: Any) -> "Totals":
+        """The totals at an index into (proxy, example)."""
+        return Totals(self.epochs, *(None if a is None else a[index] for a in self._arrays()))
+
+    @classmethod
+    def join(cls, parts: "Sequence[Totals]") -> "Totals":
+        """The totals of proxies trained apart, one after the other."""
+        rows = zip(*(part._arrays() for part in parts), strict=True)
+        joined = (None if any(a is None for a in row) else np.concatenate(row) for row in rows)
+        return cls(parts[0].epochs, *joined)
+
+    def _arrays(self) -> tuple[Any, Any, Any]:
+        return self.margin, self.forgotten, self.learned
+
+
+class TotalsAccumulator:
+    """Adds epochs up one by one, the only place where that is done."""
+
+    def __init__(self, proxies: int, examples: int) -> None:
+        shape = (proxies, examples)
+        self._epochs = 0
+        self._margin: NDArray[np.float64] | None = np.zeros(shape)
+        self._forgotten: NDArray[np.int32] | None = np.zeros(shape, dtype=np.int32)
+        self._learned = np.zeros(shape, dtype=bool)
+        self._was_right = np.zeros(shape, dtype=bool)
+
+    def add(self, margin: Column | None, correct: Column | None) -> None:
+        """Add one epoch's (K, N) margins and correctness, either of which may be missing."""
+        self._epochs += 1
+        if margin is None:
+            self._margin = None
+        elif self._margin is not None:
+            self._margin += margin
+        if correct is None:
+            self._forgotten = None
+        elif self._forgotten is not None:
+            self._forgotten += self._was_right & ~correct
+            self._learned |= correct
+            self._was_right = np.array(correct)
+
+    def totals(self) -> Totals:
+        """What has been added up so far."""
+        learned = None if self._forgotten is None else self._learned
+        return Totals(self._epochs, self._margin, self._forgotten, learned)
+
+    def state(self, *, copy: bool = True) -> dict[str, Any]:
+        """Everything needed to go on later: the number of epochs and arrays of its own.
+
+        Without copies for who writes them away at once.
+        """
+        arrays = {
+            "margin": self._margin,
+            "forgotten": self._forgotten,
+            "learned": self._learned,
+            "was_right": self._was_right,
+        }
+        there = {n: a for n, a in arrays.items() if a is not None}
+        return {"epochs": self._epochs} | {n: a.copy() if copy else a for n, a in there.items()}
+
+    @classmethod
+    def resume(cls, state: Mapping[str, Any]) -> "TotalsAccumulator":
+        """An accumulator that goes on where `state` was taken."""
+        running = cls(*state["learned"].shape)
+        running._epochs = int(state["epochs"])
+        for name in ("margin", "forgotten", "learned", "was_right"):
+            setattr(running, f"_{name}", state[name].copy() if name in state else None)
+        return running

@@ -18,7 +18,10 @@ from dris.core.dynamics.columns import (
     REMEDY,
     TRAJECTORIES,
     Axes,
+    Column,
     FrameKind,
+    Totals,
+    TotalsAccumulator,
     check_column,
     check_epochs,
     check_outputs,
@@ -27,10 +30,10 @@ from dris.core.dynamics.columns import (
     labels_for,
     long_columns,
     spans,
+    trajectories_of,
 )
-from dris.core.dynamics.trajectories import Column, Totals, TotalsAccumulator, trajectories_of
 from dris.core.errors import InputError
-from dris.core.notebook import plain_html
+from dris.core.sanitize import plain_html
 from dris.core.validate import check_count, check_ids
 
 

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.dynamics.columns import PER_EXAMPLE, TRAJECTORIES
+from dris.core.dynamics.columns import PER_EXAMPLE, TRAJECTORIES, Totals
 from dris.core.dynamics.dynamics import Dynamics
-from dris.core.dynamics.trajectories import Totals
 from dris.core.errors import InputError
 from dris.core.files import write_atomically
 from dris.core.sanitize import from_json

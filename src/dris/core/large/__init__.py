@@ -1,5 +1,5 @@
 """More examples than fit into memory.
 
-In reading order: `histograms` (counts that add), `rank_tables` (ranks looked up, with their error),
-`mapped` (arrays whose memory can be handed back, floats as whole numbers).
+In reading order: `histograms` (counts that add, ranks looked up in them with their error), `mapped`
+(arrays whose memory can be handed back, floats as whole numbers).
 """

@@ -31,19 +31,12 @@ class NothingPassesError(InputError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gate:
-    """A cut on a detector, and what it promises.
+    """A cut on a detector, and what it promises."""
 
-    Attributes:
-        detector: The detector's values, one per example, larger = cleaner.
-        cut: Examples at or below it are rejected.
-        recall: The share of corrupted like the canaries that is rejected, at least.
-        confidence: The probability, over draws of the canaries, with which that holds at least.
-    """
-
-    detector: NDArray[np.float64]
-    cut: float
-    recall: float
-    confidence: float
+    detector: NDArray[np.float64]  # the detector's values, one per example, larger = cleaner
+    cut: float  # examples at or below it are rejected
+    recall: float  # the share of corrupted like the canaries that is rejected, at least
+    confidence: float  # the probability, over draws of the canaries, with which that holds at least
 
     @property
     def passed(self) -> Mask:

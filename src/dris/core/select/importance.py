@@ -13,20 +13,13 @@ from dris.core.validate import check_score, exact, numeric, read_only, same_valu
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Importance:
-    """How often to draw each example, and how much each draw counts.
+    """How often to draw each example, and how much each draw counts."""
 
-    Attributes:
-        probabilities: q, one per example, sums to 1, read-only.
-        rule: What made them.
-        parameters: What that was given, as values that JSON can hold.
-        exponent: Between 0 (draws count alike: a shifted objective) and 1 (unbiased).
-        weights: (1 / (Nq)) ** exponent, 0 where q is 0; for batches take mean(weight · loss).
-    """
-
-    probabilities: NDArray[np.float64]
-    rule: str
-    parameters: Mapping[str, Any]
-    exponent: float = 1.0
+    probabilities: NDArray[np.float64]  # q, one per example, sums to 1, read-only
+    rule: str  # what made them
+    parameters: Mapping[str, Any]  # what that was given, as values that JSON can hold
+    exponent: float = 1.0  # between 0 (draws count alike: a shifted objective) and 1 (unbiased)
+    # (1 / (Nq)) ** exponent, 0 where q is 0; for batches take mean(weight · loss)
     weights: NDArray[np.float64] = field(init=False)
 
     def __post_init__(self) -> None:

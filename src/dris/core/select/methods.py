@@ -42,22 +42,14 @@ _LEAN = 0.5  # weight of the rank by EL2N beside a random number
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """What a method is given.
+    """What a method is given."""
 
-    Attributes:
-        score: One number per example, larger is kept first; empty where the method has its own.
-        dynamics: What the proxies recorded.
-        canaries: Those that may be looked at, which set a gate.
-        parameters: The rule's, by name.
-        how: fraction, seed and ids, as every function of `selection` takes them.
-        assessment: What the ensemble thinks of every label; computed if need be.
-    """
-
-    score: Score
-    dynamics: Dynamics
-    canaries: Mask | None
-    parameters: Mapping[str, Any]
-    how: Mapping[str, Any]
+    score: Score  # one number per example, larger is kept first; empty where the method has its own
+    dynamics: Dynamics  # what the proxies recorded
+    canaries: Mask | None  # those that may be looked at, which set a gate
+    parameters: Mapping[str, Any]  # the rule's, by name
+    how: Mapping[str, Any]  # fraction, seed and ids, as every function of `selection` takes them
+    # what the ensemble thinks of every label; computed if need be
     assessment: Assessment | None = None
 
     def assess(self) -> Assessment:
@@ -164,19 +156,12 @@ def _keep_unsuspected(
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A way to make a subset.
+    """A way to make a subset."""
 
-    Attributes:
-        function: From a task to the subset.
-        scored: Whether it takes a score, rather than having its own.
-        defaults: The parameters it takes.
-        needs_canaries: Whether it cannot do without canaries.
-    """
-
-    function: Callable[[Task], Subset]
-    scored: bool = True
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    needs_canaries: bool = False
+    function: Callable[[Task], Subset]  # from a task to the subset
+    scored: bool = True  # whether it takes a score, rather than having its own
+    defaults: Mapping[str, Any] = field(default_factory=dict)  # the parameters it takes
+    needs_canaries: bool = False  # whether it cannot do without canaries
 
 
 METHODS: dict[str, Method] = {

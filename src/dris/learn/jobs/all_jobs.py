@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from dris.core.dynamics.best_epoch import held_from
 from dris.core.dynamics.columns import TRAJECTORIES
 from dris.core.dynamics.dynamics import Dynamics
+from dris.core.dynamics.merge import held_from
 from dris.core.errors import InputError
 from dris.core.files import make_folder, temporary_folder
 from dris.core.scores.ranks import normalized_ranks

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from dris.core.dynamics.dynamics_file import read_arrays, write_arrays
 from dris.core.files import write_atomically
+from dris.core.large.histograms import RankTable
 from dris.core.large.mapped import values_of
-from dris.core.large.rank_tables import RankTable
 from dris.core.scores.ranks import doubled_ranks
 from dris.data.tables.shards import Shard
 from dris.learn.engines.processes import Ticker

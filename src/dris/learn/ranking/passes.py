@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.dynamics.dynamics_file import read_arrays, write_arrays
-from dris.core.large.histograms import Counter, Grid, Histogram, merge_histograms
+from dris.core.large.histograms import Counter, Grid, Histogram, RankTable, merge_histograms
 from dris.core.large.mapped import ordered_keys
-from dris.core.large.rank_tables import RankTable
 from dris.data.tables.shards import Shard
 from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import Progress, Ticker

@@ -6,13 +6,14 @@
 
 What a pass leaves is in files under OUT/.dris-rank, so that work that was killed goes on where it
 was, and tasks may run anywhere that sees the folder; finished shards go from there to OUT together.
-With `exact` the look-up becomes a sort on disk (`disk_sort`); with `keep` a last pass writes
-the ids of the highest scores (`top_scores`).
+With `exact` the look-up becomes a sort on disk (`disk_sort`); with `keep` last passes find the cut
+by counting, break ties at it by the hash and write the ids of the highest scores.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -21,25 +22,47 @@ import pyarrow as pa
 
 from dris.core.errors import InputError
 from dris.core.files import make_folder, remove_left
-from dris.core.large.histograms import Grid
-from dris.core.large.rank_tables import mean_error
+from dris.core.large.histograms import (
+    Counter,
+    Grid,
+    Histogram,
+    key_at,
+    mean_error,
+    merge_histograms,
+)
+from dris.core.large.mapped import Keys, ordered_keys, values_of
 from dris.core.sanitize import from_json
 from dris.core.scores.ranks import variance_of_ranks
-from dris.core.streams import check_seed
+from dris.core.streams import check_seed, hashed_order
 from dris.core.validate import count_of
 from dris.data.files import PathLike, reading
-from dris.data.tables.shards import Shard, open_shards, write_shard
+from dris.data.tables.shards import Shard, open_shards, read_pieces, write_shard
 from dris.data.writer import OWN, Writer, digest_of
 from dris.learn.engines.engine import Engine, as_engine
 from dris.learn.engines.processes import Progress, Ticker
 from dris.learn.ranking.disk_sort import collect_ranks, sort_on_disk
 from dris.learn.ranking.passes import FORMAT, Passes, count_levels, look_up, rank_tables
-from dris.learn.ranking.top_scores import SCORE, Kept, keep_top_shards
 from dris.learn.store.locks import empty_scratch, scratch
 
 PLAN, WORK, DONE = "plan.json", ".dris-rank", "ranked.json"
+SCORE = "rank_variance"
+_BITS = 22  # cells of a histogram when a cut is sought
 _MEAN = "mean_rank"
 _RESULT = ("examples", "proxies", "exact", "rank_errors", "variance_error", "passes")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What was kept of a score."""
+
+    count: int  # ⌊αN⌋, the examples that were kept
+    cut: float  # the lowest score that was kept
+    tied: int  # how many of the kept have exactly this score and were preferred over equals
+    files: tuple[Path, ...]  # the shards with the ids of the kept examples and their scores
+
+    def to_dict(self) -> dict[str, Any]:
+        """As values that JSON can hold."""
+        return {**asdict(self), "files": [str(file) for file in self.files]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,3 +282,77 @@ def _digest(path: Path, tick: Ticker) -> str:
 
 def _name_shards(folder: Path, what: str, count: int) -> list[Path]:
     return [folder / f"{what}-{i:05d}.parquet" for i in range(count)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """Keep what lies above `score`, and of what equals it the hashes up to `hash`."""
+
+    score: int
+    hash: int
+    seed: int
+
+
+def keep_top_shards(
+    passes: Passes, scores: list[Path], targets: list[Path], *, fraction: float, seed: int
+) -> Kept:
+    """Keep the ⌊αN⌋ highest rank variances: the very examples that `keep_top` keeps in memory.
+
+    Each target becomes a shard of the ids kept from the shard of scores in its place.
+    """
+    n = passes.examples
+    count = count_of(fraction, n)
+    grid = Grid.whole(np.dtype(np.uint64), bits=_BITS)
+
+    def count_all(grid: Grid, cut: _Cut | None) -> Histogram:
+        tasks = [(file, grid, cut) for file in scores]
+        ticks = sum(shard.pieces for shard in passes.shards)
+        histograms: list[Histogram] = passes.run(_count, tasks, ticks=ticks)
+        return reduce(merge_histograms, histograms)
+
+    place = key_at(n - count, grid, partial(count_all, cut=None))
+    wanted = count - (n - place.below - place.equal)
+    cut = _Cut(place.key, np.iinfo(np.uint64).max, seed)
+    if wanted < place.equal:
+        last = key_at(wanted - 1, grid, partial(count_all, cut=cut))
+        cut = _Cut(place.key, last.key, seed)
+    cut_score = float(values_of(np.array([place.key], dtype=np.uint64))[0])
+    note = {"keep": fraction, "seed": seed, "kept": count, "examples": n, "cut": cut_score}
+    tasks = list(zip(passes.shards, scores, targets, strict=True))
+    ticks = sum(shard.pieces for shard in passes.shards)
+    passes.run(_keep, [(*task, cut, note) for task in tasks], ticks=ticks)
+    return Kept(count, cut_score, wanted if wanted < place.equal else 0, tuple(targets))
+
+
+def _count(file: Path, grid: Grid, cut: _Cut | None, tick: Ticker) -> Histogram:
+    """Keys of the scores; with a cut the hashes of those that are equal to it."""
+    counter = Counter(grid)
+    for piece in read_pieces(file, [SCORE] if cut is None else ["id", SCORE]):
+        keys = _keys(piece)
+        counter.add(keys if cut is None else _hashes(piece, keys == cut.score, cut.seed))
+        tick()
+    return counter.histogram()
+
+
+def _keep(
+    shard: Shard, source: Path, target: Path, cut: _Cut, note: dict[str, Any], tick: Ticker
+) -> None:
+    def pieces() -> Iterator[dict[str, Any]]:
+        for piece in read_pieces(source, ["id", SCORE]):
+            keys = _keys(piece)
+            keep, equal = keys > cut.score, keys == cut.score
+            keep[equal] = _hashes(piece, equal, cut.seed) <= cut.hash
+            yield {name: column.filter(keep) for name, column in piece.items()}
+            tick()
+
+    write_shard(target, pieces(), {"id": shard.id_type, SCORE: "float64"}, note)
+
+
+def _keys(piece: dict[str, Any]) -> Keys:
+    return ordered_keys(piece[SCORE].to_numpy())
+
+
+def _hashes(piece: dict[str, Any], chosen: np.ndarray[Any, Any], seed: int) -> Keys:
+    ids = piece["id"].filter(chosen)
+    values = ids.to_numpy(zero_copy_only=False)
+    return hashed_order(values.astype(np.str_) if values.dtype == object else values, seed)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.dynamics.trajectories import Column, margins_of, rivals_of, trajectories_of
+from dris.core.dynamics.columns import Column, margins_of, rivals_of, trajectories_of
 
 # Logits wait until there are this many numbers: the arithmetic then costs per example, not per
 # batch, and its one float64 copy, a megabyte, still fits a cache (measured: 2^17 or 2^18 is best

@@ -26,9 +26,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.dynamics.columns import ON_DEMAND, TRAJECTORIES
+from dris.core.dynamics.columns import ON_DEMAND, TRAJECTORIES, Column, TotalsAccumulator
 from dris.core.dynamics.dynamics import Dynamics
-from dris.core.dynamics.trajectories import Column, TotalsAccumulator
 from dris.core.errors import InputError
 from dris.core.validate import check_count
 from dris.learn.record.batches import Batches

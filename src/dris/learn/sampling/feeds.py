@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.dynamics.trajectories import trajectories_of
+from dris.core.dynamics.columns import trajectories_of
 from dris.core.errors import InputError
 from dris.core.sanitize import from_json
 from dris.core.select.importance import Importance

@@ -15,8 +15,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import dris
-from dris.core.dynamics.best_epoch import best_epoch
 from dris.core.dynamics.dynamics import Dynamics
+from dris.core.dynamics.merge import best_epoch
 from dris.core.errors import InputError
 from dris.learn.jobs import stacked_job
 from dris.learn.proxies import train_proxies

@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.core.dynamics.columns import TotalsAccumulator
 from dris.core.dynamics.dynamics import Dynamics
-from dris.core.dynamics.trajectories import TotalsAccumulator
 from dris.core.large.mapped import allocate, release
 from dris.learn.trainers.folds import in_and_out
 from dris.learn.trainers.stacked.feature_table import Floats
