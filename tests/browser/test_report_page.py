@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from browser_hands import counted, drag, ink, status
-from dris.pipeline.answers import AnswerLine, read_answers
+from dris.pipeline.audit import AnswerLine, read_answers
 from dris.report_page.page import render
 from made_report import HOSTILE, hostile, made
 

@@ -413,7 +413,7 @@ def test_a_command_that_writes_past_the_writer_is_caught(dris, here, monkeypatch
 THEMSELVES = {
     "core/files": "the lowest layer: one file, whole or not at all",
     "writer": "the writer itself",
-    "journal": "lines added to a file that is a review already, or that was not there",
+    "worklist": "lines added to a file that is a review already, or that was not there",
     "data/files": "a temporary name in scratch space",
     "csvfile": "into the writer's temporary name",
     "parquet": "into the writer's temporary name",

@@ -3,7 +3,7 @@
 import pytest
 
 from dris.core.errors import InputError
-from dris.pipeline.answers import (
+from dris.pipeline.audit import (
     COLUMNS,
     AnswerLine,
     answer_sheet,

@@ -11,10 +11,9 @@ from PIL import Image
 from dris.core.errors import InputError
 from dris.data.reader import read_data
 from dris.data.writer import Writer
-from dris.review_app.journal import Journal
 from dris.review_app.review import listen_on
 from dris.review_app.session import Finish, ReviewSession
-from dris.review_app.worklist import worklist_of
+from dris.review_app.worklist import Journal, worklist_of
 from made_review import made_decision, made_session
 
 pytestmark = pytest.mark.frameworks

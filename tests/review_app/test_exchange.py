@@ -5,7 +5,7 @@ import json
 import pytest
 
 from dris.core.errors import InputError
-from dris.pipeline.answers import COLUMNS, read_answers
+from dris.pipeline.audit import COLUMNS, read_answers
 from dris.review_app.exchange import EXCHANGES, export_cards, import_answers, read_returned
 from made_review import made_session
 

@@ -14,9 +14,8 @@ import pytest
 from dris.core.errors import InputError
 from dris.data.reader import read_data
 from dris.data.writer import Writer
-from dris.review_app.journal import Journal, journal_beside, open_journal
 from dris.review_app.session import ReviewSession
-from dris.review_app.worklist import NO_LABEL, worklist_of
+from dris.review_app.worklist import NO_LABEL, Journal, journal_beside, open_journal, worklist_of
 from made_review import NAMES, made_decision, made_session, made_table
 
 

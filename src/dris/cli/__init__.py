@@ -4,8 +4,8 @@ Exit codes: 0 done, 1 an input breaks a rule (one sentence on stderr), 2 wrong u
 70 an error of dris itself (--debug shows where), 130 interrupted.
 
 In reading order: `data_options` (what all commands about data share), `recipes` (the options of a
-run as a file), `data_commands` (clean, prune, weights, rules), `review_command`, `audit_command`,
-`corrupt_command`, `rank_command`, `runs_table`, `help_pages` (groups and panels), `output`.
+run as a file), `data_commands` (all that read data), `runs_table`, `help_pages` (groups and
+panels), `output`.
 """
 
 import io
@@ -16,11 +16,7 @@ from typing import Annotated
 
 import typer
 
-from dris.cli import audit_command as audit
-from dris.cli import corrupt_command as corrupt
 from dris.cli import data_commands as data
-from dris.cli import rank_command as ranking
-from dris.cli import review_command as review
 from dris.cli.data_options import DECIDING, READING, flag, option, takes
 from dris.cli.help_pages import GroupedHelp, PanelledHelp
 from dris.cli.output import open_closed_streams, showing_notes, signals_as_ctrl_c
@@ -123,13 +119,13 @@ def runs(
 for verb in (data.clean, data.prune, data.weights):
     app.command()(takes(verb, *READING, *DECIDING))
 app.command()(data.rules)
-app.command()(takes(review.review, *READING, *review.DECIDING, "out", "force", "as_json"))
-app.command()(takes(corrupt.corrupt, *READING, "matrix", "seed", "force", "as_json"))
-app.command()(ranking.rank)
-audit.audit.command()(takes(audit.draw, *READING, "seed", "force", "as_json"))
-audit.audit.command()(audit.read)
-app.add_typer(audit.audit, name="audit")
-for each in (app, audit.audit):
+app.command()(takes(data.review, *READING, *data.REVIEWING, "out", "force", "as_json"))
+app.command()(takes(data.corrupt, *READING, "matrix", "seed", "force", "as_json"))
+app.command()(data.rank)
+data.audit.command()(takes(data.draw, *READING, "seed", "force", "as_json"))
+data.audit.command()(data.read)
+app.add_typer(data.audit, name="audit")
+for each in (app, data.audit):
     for command in each.registered_commands:
         command.cls = PanelledHelp
 

@@ -1,24 +1,22 @@
-"""The commands about a user's own data: clean, prune, weights, rules."""
+"""The commands that read data: clean, prune, weights, rules, review, audit, corrupt, rank."""
 
+import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dris.cli.data_options import (
-    DataOptions,
-    Keep,
-    check_share,
-    flag,
-    names_in,
-    option,
-)
+from dris.cli import data_options as o
+from dris.cli.data_options import DataOptions, again, check_share, flag, names_in, option
+from dris.cli.output import Output
 from dris.core.errors import InputError
 from dris.core.select.rule_parameters import PARAMETERS
 
 if TYPE_CHECKING:
     from dris.core.select.rules import Rule
     from dris.pipeline.decision import Decision
+    from dris.review_app.session import Corrections
 
 RECOMMENDED = "recommended"
 NEAR_ASSUMPTION = 0.9  # of --at-most: a limit on all labels above this share of it says nothing
@@ -57,7 +55,7 @@ def _parameter(name: str, metavar: str | None = "X") -> object:
 
 def prune(
     options: DataOptions,
-    keep: Keep = None,
+    keep: o.Keep = None,
     rule: Annotated[
         str, option("NAME", "One that dris rules explains, with its parameters.")
     ] = RECOMMENDED,
@@ -179,3 +177,288 @@ def _print_decision(options: DataOptions, decision: "Decision", kept: Path | Non
     elif decision.limit_says == "nothing":
         less = "" if decision.keep is None else "keep less, or "
         say(f"so     {less}{sample}")
+
+
+REVIEWING = (
+    *("records", "proxies", "epochs", "model", "encoder", "seed", "workers", "device", "store"),
+)
+
+
+def review(
+    options: DataOptions,
+    reviewer: Annotated[str | None, option("NAME", "Who answers [your login name].")] = None,
+    port: Annotated[int, option("N", "On 127.0.0.1 [any free one].")] = 0,
+    no_open: Annotated[bool, flag("--no-open", "Open no browser.")] = False,
+    answers: Annotated[Path | None, option("FILE", "File of answers [beside the data].")] = None,
+    sample: Annotated[int, option("N", "Random labels mixed in, for a limit.", min=0)] = 60,
+    take: Annotated[
+        Path | None, option("FILE", "Take answers in, write OUT/corrected.*.", "--import")
+    ] = None,
+    give: Annotated[Path | None, option("FILE", "Write the queue to fill in.", "--export")] = None,
+    tool: Annotated[str, option("HOW", "csv, label-studio or argilla.", "--as")] = "csv",
+) -> None:
+    """Look at suspects in the browser and correct them; every answer is saved at once.
+
+    DATA is as for dris clean. Interrupted, the same command goes on where it was.
+    Example: dris review people.csv --label income --id person --reviewer ana
+    """
+    from dris.pipeline.route import clean
+    from dris.review_app.review import answers_beside, check_review
+    from dris.review_app.review import review as review_labels
+
+    if not options.data:
+        raise InputError("no data was named; pass a file or a folder: dris review DATA")
+    check_review(serve=take is None and give is None, tool=tool, port=port, reviewer=reviewer)
+    options.writer(take).refuse(*([] if give is None else [give]))
+    data = options.read()
+
+    def decide_again(written: Path, corrections: "Corrections") -> list[str]:
+        from dris.report_page.outputs import write_outputs
+
+        new = replace(options, data=[written], trusted=corrections.column, force=True)
+        new = replace(new, out=options.out / "again")
+        if data.origin.format == "images":  # the table of paths that was just written
+            new = replace(new, id="id", allow_outside=True)
+        decision, _ = new.decide(clean, new.read())
+        recipe, writer = new.recipe_values(decision), new.writer()
+        files = write_outputs(decision, new.out, title=new.title, recipe=recipe, writer=writer)
+        return [*decision.lines(), *(f"wrote {path}" for path in files)]
+
+    def tell(line: str) -> None:
+        options.output.say(line)
+        if line.startswith("open "):
+            options.output.say(f"Ctrl-C ends it; to go on: {again()}")
+
+    done = review_labels(
+        data,
+        answers=answers or answers_beside(options.data, data, options.out),
+        reviewer=reviewer,
+        sample=sample,
+        seed=options.seed,
+        out=options.out,
+        import_from=take,
+        export_to=give,
+        tool=tool,
+        port=port,
+        open_browser=not no_open,
+        trusted=options.trusted,
+        decide=lambda data: replace(options, skip_harm_check=True).decide(clean, data)[0],
+        decide_again=decide_again,
+        writer=options.writer(take),
+        tell=tell,
+    )
+    for line in done.lines():
+        options.output.say(line)
+    if give is not None and take is None:
+        options.output.say(f"filled in, take it back: {_import_step(options, give, tool)}")
+    if done.corrections is not None:
+        later = replace(options, trusted=done.corrections.column).step(
+            "clean", done.files[0], written=data
+        )
+        options.output.say(f"later runs never drop what is trusted: {later}")
+    options.output.result({"command": "review", **done.to_dict()})
+
+
+def _import_step(options: DataOptions, file: Path, tool: str) -> str:
+    """The command that takes a filled-in file back."""
+    words = ["--import", str(file), *([] if tool == "csv" else ["--as", tool])]
+    return f"{options.step('review', *(options.data or []))} {shlex.join(words)}"
+
+
+audit = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Check a random sample of labels by hand, for a limit that needs no assumption.",
+)
+
+
+def draw(
+    options: DataOptions,
+    n: Annotated[int | None, option("N", "How many [60].", "--n")] = None,
+    limit: Annotated[float | None, option("SHARE", "Draw what it takes to prove this.")] = None,
+    expect_wrong: Annotated[int, option("N", "With --limit: even if this many are wrong.")] = 0,
+    delta: Annotated[float, option("P", "How often the limit may fail.")] = 0.05,
+    out: Annotated[Path, option("FILE", "The CSV file to fill in.")] = Path("audit.csv"),
+) -> None:
+    """Draw random examples of the data that was kept, for a person to check.
+
+    Fill in answer (right, wrong, unsure) in every row, then: dris audit read audit.csv
+    Example: dris audit draw kept.csv --label y --limit 0.02
+    """
+    from dris.pipeline.audit import beside, write_audit
+
+    writer = options.writer()
+    writer.refuse(out, beside(out))
+    data = options.read_labels()
+    drawn = write_audit(
+        data,
+        out,
+        n,
+        limit=limit,
+        expect_wrong=expect_wrong,
+        seed=options.seed,
+        delta=delta,
+        writer=writer,
+    )
+    count, best, one = drawn.positions.size, drawn.if_none_wrong, drawn.if_one_wrong
+    output = options.output
+    output.say(f"wrote {out}: {count:,} of {len(data):,} examples, drawn at random")
+    output.say(f"wrote {beside(out)}: what was drawn from what; keep it beside the CSV file")
+    output.say("fill in answer in every row (right, wrong or unsure), and corrected if you know it")
+    output.say(
+        f"none wrong would prove at most {best.share:.2%}, one wrong at most {one.share:.2%}"
+    )
+    output.say(f"then: {shlex.join(['dris', 'audit', 'read', str(out)])}")
+    output.result(
+        {
+            "command": "audit draw",
+            "out": str(out),
+            "size": len(data),
+            "n": count,
+            "seed": options.seed,
+            "delta": delta,
+            "limit_if_none_wrong": best.share,
+        }
+    )
+
+
+def read(
+    checked: Annotated[Path, typer.Argument(metavar="AUDIT.csv", hidden=True)],
+    as_json: o.AsJson = False,
+) -> None:
+    """Give the exact limit on wrong labels that a finished audit proves.
+
+    Unsure counts as wrong. Every row needs an answer: an audit that stops early has no limit.
+    Example: dris audit read audit.csv
+    """
+    from dris.pipeline.audit import read_audit
+
+    limit, output = read_audit(checked), Output(as_json=as_json)
+    output.say(str(limit))
+    if limit.wrong:
+        output.say(
+            f"without the {limit.wrong:,} that are not right, or with them corrected: at most "
+            f"{limit.share_after:.2%} of the rest"
+        )
+    output.result({"command": "audit read", **limit.to_dict()})
+
+
+KINDS = ("uniform", "targeted", "pair", "instance", "transition")  # of core.noise.flips
+
+
+def corrupt(
+    options: DataOptions,
+    out: Annotated[Path, option("FILE", "The copy to write.")],
+    rate: Annotated[float, option("SHARE", "Share of labels to flip.")] = 0.2,
+    kind: Annotated[str, option("KIND", f"One of {', '.join(KINDS)}.")] = "uniform",
+) -> None:
+    """Flip labels in a copy, and keep the truth beside it: FILE-truth.csv.
+
+    uniform: any example, any other class. targeted: where an attacker's model has the largest
+    gradients. pair: to the next class. instance: by a random function of the features.
+    transition: each label is redrawn from its row of --matrix, whatever the rate.
+    Example: dris corrupt data.csv --label y --rate 0.2 --kind targeted --out noisy.csv
+    """
+    from dris.core.files import make_folder
+    from dris.data.outputs import write_data, write_ids
+    from dris.data.transition_matrix import read_matrix
+    from dris.learn.attack import corrupt_labels, truth_path
+    from dris.learn.engines.processes import bar
+
+    if kind not in KINDS:
+        raise InputError(f"`kind` must be one of {', '.join(KINDS)}, got {kind!r}")
+    if (kind == "transition") != (options.matrix is not None):
+        raise InputError("`kind='transition'` and `matrix` go together; pass both")
+    truth = truth_path(out)
+    writer = options.writer()
+    writer.refuse(out, truth)
+    data = replace(options, matrix=None).read()
+    matrix = None if options.matrix is None else read_matrix(options.matrix, data.classes)
+    make_folder(out.parent)
+    with bar("attacker") as progress:
+        noisy = corrupt_labels(
+            data, rate, kind=kind, seed=options.seed, matrix=matrix, progress=progress
+        )
+    columns = {f"{data.origin.label}_true": data.given(), "flipped": noisy.flipped}
+    with writer.together() as both:
+        write_data(data, out, labels=noisy.given, writer=both)
+        write_ids(data, truth, columns=columns, writer=both)
+    flipped = int(noisy.flipped.sum())
+    say = options.output.say
+    say(f"wrote {out}: {flipped:,} of {len(data):,} labels flipped ({kind})")
+    say(f"wrote {truth}: the true labels and what was flipped, apart, so that no model learns it")
+    options.output.result(
+        {
+            "command": "corrupt",
+            "out": str(out),
+            "truth": str(truth),
+            "kind": kind,
+            "examples": len(data),
+            "flipped": flipped,
+            "seed": options.seed,
+        }
+    )
+
+
+def rank(
+    shards: Annotated[list[Path], typer.Argument(metavar="SHARDS", hidden=True)],
+    out: o.Out = Path("dris-ranks"),
+    losses: Annotated[
+        str | None, option("A,B", "Loss columns [loss_0,loss_1,... or vectors in losses].")
+    ] = None,
+    id: Annotated[str | None, option("COLUMN", "Ids [id, else row numbers].")] = None,
+    exact: Annotated[bool, flag("--exact", "Sort on disk: as in memory, bit for bit.")] = False,
+    bits: Annotated[int, option("B", "2^B cells: no rank is off by over 2^(7-B).")] = 22,
+    keep: Annotated[float | None, option("SHARE", "Also write the ids of the highest.")] = None,
+    seed: o.Seed = 0,
+    workers: o.Workers = None,
+    engine: o.EngineName = "local",
+    address: o.Address = None,
+    cpus: o.Cpus = 1,
+    force: o.Force = False,
+    as_json: o.AsJson = False,
+) -> None:
+    """Rank variance and mean rank of losses in Parquet shards, in constant memory.
+
+    SHARDS are files, a pattern in quotes or a folder: a loss of each example from each proxy.
+    Writes scores-00000.parquet, ... and says how far a score may be off the exact one; with --keep
+    kept-00000.parquet, ... as well. Killed, the same command goes on where it was.
+    Example: dris rank "losses/*.parquet" --keep 0.25 --out ranks
+    """
+    from dris.learn.engines.processes import bar
+    from dris.learn.ranking.rank_shards import rank_shards
+
+    output = Output(as_json=as_json)
+    try:
+        with bar("ranking") as progress:
+            done = rank_shards(
+                shards,
+                out,
+                id=id,
+                losses=names_in(losses),
+                exact=exact,
+                bits=bits,
+                keep=keep,
+                seed=seed,
+                force=force,
+                workers=workers,
+                engine=o.engine_of(engine, address, cpus, 0),
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        output.note(f"what is finished is kept in {out}; to go on: {again()}")
+        raise
+    output.say(
+        f"{done.examples:,} examples, {done.proxies} proxies, read {done.passes} times: "
+        f"{len(done.scores)} shards of scores in {out}"
+    )
+    output.say(
+        "ranks and rank variances are exact"
+        if done.variance_error == 0
+        else f"ranks are off by at most {max(done.rank_errors):.2g}, rank variances by at most "
+        f"{done.variance_error:.2g} (for dris certify: --rank-error {done.rank_error:.3g})"
+    )
+    if done.kept is not None:
+        ties = f", {done.kept.tied:,} of them drawn among equals" if done.kept.tied else ""
+        output.say(f"kept {done.kept.count:,}, rank variance {done.kept.cut:.4g} and up{ties}")
+    output.result({"command": "rank", **done.to_dict()})

@@ -28,10 +28,6 @@ class Output:
         """Print a line of the result; line breaks inside it are escaped."""
         typer.echo(printable(as_options(text)), err=self._as_json)
 
-    def say_lines(self, text: str) -> None:
-        """Print several lines of the result."""
-        typer.echo(as_options(text), err=self._as_json)
-
     def note(self, text: str) -> None:
         """Print a line about the work, always on stderr."""
         typer.echo(printable(as_options(text)), err=True)

@@ -2,12 +2,15 @@
 
 The CSV file is for the person. What was drawn from what is sealed in a JSON file of the same name
 beside it or, in the page's export, in the CSV file's sixth heading: without it, or when the two
-disagree, there is no limit.
+disagree, there is no limit. The page's export and the review app's are CSV files of the same kind:
+five columns, then whatever helps to look at the example.
 """
 
+import csv
 import hashlib
+import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,14 +21,13 @@ from numpy.typing import NDArray
 from dris.core.certify.random_audit import AuditLimit, audit_limit, audit_size, draw_audit
 from dris.core.errors import InputError
 from dris.core.files import make_folder
-from dris.core.sanitize import from_json
+from dris.core.sanitize import from_json, guard_cell, guard_text
 from dris.core.streams import rng_for
 from dris.core.subset import Subset
 from dris.data.display import show_rows
 from dris.data.files import check_named, fingerprint_of, one_line
 from dris.data.labelled import LabelledData
 from dris.data.writer import Writer
-from dris.pipeline.answers import answer_sheet, heading_after, read_answers
 
 FORMAT = 1
 AUDIT_SIZE = 60  # none wrong of so many proves at most 4.9 %
@@ -194,3 +196,100 @@ def _refuse_changed_data(note: dict[str, Any], path: Path) -> None:
 
 def _seal(note: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(note, sort_keys=True).encode()).hexdigest()
+
+
+COLUMNS = ("id", "given", "suggested", "answer", "corrected")
+ANSWERS = ("right", "wrong", "unsure")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLine:
+    """One answer: the example's id, its labels as text, and the label it should have, if known."""
+
+    id: str
+    given: str
+    suggested: str
+    answer: str
+    corrected: str
+
+
+def read_answers(path: str | Path) -> list[AnswerLine]:
+    r"""The answers in a file; lines without one are left out, further columns are not read.
+
+    The apostrophe that keeps a spreadsheet from taking a cell for a formula is taken off.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "review.csv")
+    ...     _ = file.write_text("id,given,suggested,answer,corrected\n'-7,cat,dog,wrong,dog\n")
+    ...     read_answers(file)
+    [AnswerLine(id='-7', given='cat', suggested='dog', answer='wrong', corrected='dog')]
+    """
+    path = Path(path)
+    header, *lines = _lines(path)
+    answers, seen = [], set()
+    for number, cells in enumerate(lines, 2):
+        if not cells:
+            continue
+        where = f"{path}, row {number}"
+        if len(cells) != len(header):
+            raise InputError(f"{where}: {len(header)} cells are needed, got {len(cells)}")
+        line = AnswerLine(*(cell.removeprefix("'") for cell in cells[: len(COLUMNS)]))
+        if line.answer not in (*ANSWERS, ""):
+            allowed = ", ".join(ANSWERS)
+            raise InputError(f"{where}: answer must be {allowed} or empty, got {line.answer!r}")
+        if line.id in seen:
+            raise InputError(f"{where}: id {line.id!r} occurs twice; keep one line")
+        label = one_line(repr(line.corrected))
+        if line.corrected and line.answer in ("right", "unsure"):
+            raise InputError(
+                f"{where}: the label is {line.answer} and corrected to {label}; only a wrong "
+                "label has a correction"
+            )
+        if line.answer == "wrong" and line.corrected == line.given:
+            raise InputError(
+                f"{where}: the label is wrong and corrected to {label}, the label it has; "
+                "call it right, or give another label"
+            )
+        seen.add(line.id)
+        if line.answer:
+            answers.append(line)
+    return answers
+
+
+def heading_after(path: Path) -> str:
+    """The sixth heading, in which the page seals what it drew; "" for none."""
+    return (*_lines(path)[0], "")[len(COLUMNS)]
+
+
+def answer_sheet(
+    rows: Sequence[tuple[str, ...]], shown: Mapping[str, Sequence[str]] | None = None
+) -> bytes:
+    r"""A file for a person to fill in: id, given and suggested label, answer, correction, columns.
+
+    >>> answer_sheet([("-7", "cat", "dog", "", "")], {"path": ["a.png"]})
+    b"id,given,suggested,answer,corrected,path\r\n'-7,cat,dog,,,a.png\r\n"
+    """
+    out = io.StringIO()
+    writer = csv.writer(out)
+    columns = shown or {}
+    writer.writerow([*COLUMNS, *map(guard_text, columns)])
+    for place, row in enumerate(rows):
+        more = (values[place] for values in columns.values())
+        writer.writerow([*map(guard_text, row), *map(guard_cell, more)])
+    return out.getvalue().encode()
+
+
+def _lines(path: Path) -> list[list[str]]:
+    """The cells of every line, the headings first."""
+    if not path.is_file():
+        raise InputError(f"{path}: {'is not a file' if path.exists() else 'no such file'}")
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = list(csv.reader(file, strict=True))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: not a CSV file in UTF-8 ({error}); export it again") from None
+    if not lines or tuple(lines[0][: len(COLUMNS)]) != COLUMNS:
+        first = ",".join(lines[0])[:80] if lines else "nothing"
+        raise InputError(f"{path}: the first line must begin {','.join(COLUMNS)}, got {first}")
+    return lines

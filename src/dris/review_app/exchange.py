@@ -14,7 +14,7 @@ from typing import Any
 from dris.core.errors import InputError
 from dris.core.sanitize import from_json
 from dris.data.files import listed, one_line, reading
-from dris.pipeline.answers import answer_sheet, read_answers
+from dris.pipeline.audit import answer_sheet, read_answers
 from dris.review_app.session import ReviewSession, check_reviewer
 from dris.review_app.worklist import NO_LABEL
 

@@ -20,9 +20,15 @@ from dris.learn.extras import require
 from dris.pipeline.decision import Decision
 from dris.pipeline.route import clean
 from dris.review_app.exchange import EXCHANGES, export_cards, import_answers, read_returned
-from dris.review_app.journal import holds_review, journal_beside, open_journal
 from dris.review_app.session import Corrections, Finish, ReviewSession, check_reviewer
-from dris.review_app.worklist import SAMPLE, Worklist, worklist_of
+from dris.review_app.worklist import (
+    SAMPLE,
+    Worklist,
+    holds_review,
+    journal_beside,
+    open_journal,
+    worklist_of,
+)
 
 PathLike = str | Path
 HOST = "127.0.0.1"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dris.core.certify.random_audit import audit_limit
 from dris.core.errors import InputError
 from dris.core.streams import rng_for
-from dris.pipeline.answers import ANSWERS
+from dris.pipeline.audit import ANSWERS
 from dris.review_app.worklist import NO_LABEL, Worklist
 
 DELTA = 0.05
