@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.certify.data_limit import CorruptionLimit
-from dris.core.certify.protocol import subset_limits
-from dris.core.certify.subset_limit import ContaminationLimit
+from dris.core.certify.subset_limit import ContaminationLimit, subset_limits
+from dris.core.checks.assumption_checks import FEW_SUSPECTS
 from dris.core.checks.judgement import Judgement
-from dris.core.checks.noise_checks import FEW_SUSPECTS
 from dris.core.errors import InputError
 from dris.core.select.gate import canaries_needed
 from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, RECOMMENDED, Rule, choose, rule_of

@@ -8,8 +8,12 @@ from scipy.stats import binom
 
 from canary_worlds import World, left_wrong
 from dris.core.certify.data_limit import corruption_limit, most_covered
-from dris.core.certify.protocol import canary_mask, data_limits, subset_limits
-from dris.core.certify.subset_limit import contamination_limit
+from dris.core.certify.subset_limit import (
+    canary_mask,
+    contamination_limit,
+    data_limits,
+    subset_limits,
+)
 from dris.core.errors import InputError
 from dris.core.noise.canaries import plant_canaries, without_canaries
 from dris.core.subset import Subset

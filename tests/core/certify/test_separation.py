@@ -15,10 +15,10 @@ from dris.core.certify.separation import (
     Certificate,
     _check_number,
     _largest_variance,
+    _proxies,
     _smallest_variance,
     certify,
 )
-from dris.core.certify.wording import _proxies
 from dris.core.errors import InputError
 from dris.core.validate import exact
 

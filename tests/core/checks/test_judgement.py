@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import dris
-from dris.core.checks.judgement import _recommend, judge
-from dris.core.checks.noise_checks import estimate_suspect_share, kinds_alike
-from dris.core.checks.regimes import CheckResults, run_checks
+from dris.core.checks.assumption_checks import estimate_suspect_share, kinds_alike
+from dris.core.checks.judgement import CheckResults, _recommend, judge, run_checks
+from dris.core.noise.assessment import contradicted_by_most
 from dris.core.noise.canaries import plant_canaries, without_canaries
-from dris.core.scores.suspicion import contradicted_by_most
 from regimes import limits_of
 
 N, C = 2000, 5

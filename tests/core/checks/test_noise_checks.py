@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, mannwhitneyu
 
-from dris.core.checks.diagnostics import auroc
-from dris.core.checks.noise_checks import (
+from dris.core.checks.assumption_checks import (
     _chance_of_more,
     binomial_p,
     classes_survive,
@@ -19,8 +18,9 @@ from dris.core.checks.noise_checks import (
     plausibility,
     starved_class,
 )
+from dris.core.checks.diagnostics import auroc
 from dris.core.dynamics.dynamics import Dynamics
-from dris.core.scores.suspicion import contradicted_by_most
+from dris.core.noise.assessment import contradicted_by_most
 
 PLANTED = np.arange(400) < 50
 DOUBTED = np.arange(400) < 150

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom, spearmanr
 
 from dris.core.chances import at_least, at_most
-from dris.core.checks.proxy_checks import (
+from dris.core.checks.assumption_checks import (
     ABOVE_CHANCE,
     AGREEMENT,
     COPIES,
@@ -128,7 +128,7 @@ def test_copies_differ_by_less_than_a_hundredth_of_a_rank():
 
 
 def test_a_difference_of_exactly_the_threshold_is_no_copy(monkeypatch):
-    monkeypatch.setattr("dris.core.checks.proxy_checks.COPIES", 0.125)
+    monkeypatch.setattr("dris.core.checks.assumption_checks.COPIES", 0.125)
     assert proxies_differ(np.array([[1.0, 2, 3, 4], [2.0, 1, 3, 4]])).outcome == "holds"
 
 
@@ -150,7 +150,7 @@ def test_above_chance_is_a_twentieth_of_the_way_to_perfect_for_classes_that_weig
 
 
 def test_exactly_at_the_threshold_is_not_above_chance(monkeypatch):
-    monkeypatch.setattr("dris.core.checks.proxy_checks.ABOVE_CHANCE", 0.5)
+    monkeypatch.setattr("dris.core.checks.assumption_checks.ABOVE_CHANCE", 0.5)
     labels = np.array([0, 0, 1, 1])  # two classes: the threshold is 0.75
     right = np.array([[True, True, True, False], [True] * 4])
     assert proxies_above_chance(right, labels).outcome == "fails"
@@ -165,9 +165,9 @@ def test_agreement_is_enough_from_a_twentieth_on(monkeypatch):
     assert number == pytest.approx(
         min(np.corrcoef(ranks[k], others[k])[0, 1] for k in range(4)), abs=1e-12
     )
-    monkeypatch.setattr("dris.core.checks.proxy_checks.AGREEMENT", number)
+    monkeypatch.setattr("dris.core.checks.assumption_checks.AGREEMENT", number)
     assert proxies_agree(ranks).outcome == "holds"
-    monkeypatch.setattr("dris.core.checks.proxy_checks.AGREEMENT", number + 1e-9)
+    monkeypatch.setattr("dris.core.checks.assumption_checks.AGREEMENT", number + 1e-9)
     assert proxies_agree(ranks).outcome == "fails"
 
 

@@ -5,17 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dris.core.checks.assumption_checks import not_inverted
-from dris.core.checks.diagnostics import Check
-from dris.core.checks.noise_checks import (
+from dris.core.checks.assumption_checks import (
     classes_survive,
     estimate_suspect_share,
     no_milder_than_planted,
     noise_like_planted,
+    not_inverted,
+    not_memorised,
     plausibility,
+    proxies_above_chance,
 )
-from dris.core.checks.proxy_checks import not_memorised, proxies_above_chance
-from dris.core.checks.regimes import (
+from dris.core.checks.diagnostics import Check
+from dris.core.checks.judgement import (
     BROKEN,
     CHECKS,
     NARROW,
@@ -24,9 +25,9 @@ from dris.core.checks.regimes import (
     run_checks,
 )
 from dris.core.dynamics.dynamics import Dynamics
+from dris.core.noise.assessment import contradicted_by_most
 from dris.core.scores.formulas import aum_mean
 from dris.core.scores.ranks import rank_variance
-from dris.core.scores.suspicion import contradicted_by_most
 
 N, C = 900, 3
 

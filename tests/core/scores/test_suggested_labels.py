@@ -4,12 +4,12 @@ import pytest
 from dris.core.dynamics.columns import rivals_of
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.noise.canaries import plant_canaries
-from dris.core.scores.suspicion import (
+from dris.core.noise.assessment import (
     contradicted_by_most,
     guesses,
     suggested_labels,
 )
+from dris.core.noise.canaries import plant_canaries
 from dris.learn.proxies import train_proxies
 from dris.learn.record.recorder import Recorder
 from dris.pipeline.ensemble import _pilot_views

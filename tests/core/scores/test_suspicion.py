@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from dris.core.dynamics.dynamics import Dynamics
-from dris.core.scores.formulas import aum_mean
-from dris.core.scores.ranks import normalized_ranks
-from dris.core.scores.suspicion import (
+from dris.core.noise.assessment import (
     early_margin,
     out_of_fold_confidence,
     out_of_fold_probabilities,
     proxy_weights,
     suspicion,
 )
+from dris.core.scores.formulas import aum_mean
+from dris.core.scores.ranks import normalized_ranks
 from made_ensemble import cross_fitted
 
 

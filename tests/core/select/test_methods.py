@@ -5,10 +5,9 @@ import pytest
 
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.noise.assessment import assess, find_outmatched
+from dris.core.noise.assessment import assess, contradicted_by_most, find_outmatched
 from dris.core.scores.formulas import SCORES, aum, aum_mean, el2n, hybrid, rank_variance
 from dris.core.scores.ranks import normalized_ranks
-from dris.core.scores.suspicion import contradicted_by_most
 from dris.core.select import methods
 from dris.core.select.gate import canaries_needed, set_gate
 from dris.core.select.methods import METHODS

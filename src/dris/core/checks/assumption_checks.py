@@ -1,14 +1,21 @@
-"""Do the paper's assumptions hold on this data? Four checks on the ranks of planted labels.
+"""One function a check: do the paper's assumptions hold, can these proxies be used, which noise?
 
 Everywhere `planted` marks canaries, examples whose labels were flipped on purpose before the
-proxies trained. The numbers behind the thresholds are in docs/decisions/17-verdict.md.
+proxies trained, and suspects are labels that most proxies contradict. The numbers behind the
+thresholds are in docs/decisions/17-verdict.md.
 """
+
+import itertools
+import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.chances import chance_of_at_most
-from dris.core.checks.diagnostics import Check, Outcome
+from dris.core.chances import at_least, at_most, chance_of_at_most, chances_of
+from dris.core.checks.diagnostics import Check, Outcome, auroc
+from dris.core.scores.ranks import normalized_ranks
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -19,6 +26,18 @@ MOVES = 0.05  # a rank that moves by five hundredths between proxies
 MOVING = 0.1  # at least one example in ten does
 CONTESTED = 0.005  # one example in two hundred
 TRIM = 0.1  # α_trim: the tail of the corrupted that may be as unstable as it likes
+COPIES = 0.01  # ranks of two proxies that differ less on average are those of one proxy
+AGREEMENT = 0.05  # rank correlation; that of shuffled ranks is 1/√N, give or take
+ABOVE_CHANCE = 0.05  # of the way from chance to perfect
+FEW_SUSPECTS = 0.05  # fewer are put down to hard examples: clean digits have up to 0.04
+MORE_PLAUSIBLE = 0.6  # AUROC of suspects over planted ones; 0.5 is "alike"
+FAR_MORE_PLAUSIBLE = 0.75  # from here on no limit is given; uniform noise on digits 0.5 to 0.6
+FEWEST_OF_A_CLASS = 5
+HIDING = "labels are wrong both ways between classes"
+MILDER = "wrong labels hide no better than planted ones"
+KINDS_ALIKE = "kinds of canaries pass alike"
+ONE_WAY = 0.0001  # p below which they are not
+SURER, FEW_SURE = 0.3, 20  # of the examples taken for a class, those looked at
 
 
 def rank_concentration(ranks: Floats, planted: Mask) -> Check:
@@ -124,3 +143,328 @@ def too_few(name: str, planted: Mask) -> Check | None:
         return None
     reason = f"{m} canaries are too few, plant at least {FEWEST_CANARIES} for choosing"
     return Check(name, "cannot tell", m, FEWEST_CANARIES, reason)
+
+
+def proxies_complete(provenance: Mapping[str, Any], proxies: int) -> Check:
+    """Whether every proxy that was asked for finished; the number is how many did."""
+    missing = [str(m) for m in provenance.get("missing", ())]
+    asked = proxies + len(missing)
+    reason = "; ".join(missing) or f"all {proxies} finished"
+    return Check("proxies finished", "fails" if missing else "holds", proxies, asked, reason)
+
+
+def proxies_differ(loss: NDArray[np.floating]) -> Check:
+    """Whether no two proxies are copies: same seed, or a model without randomness.
+
+    The number is the mean difference of ranks between the two most alike; larger is better.
+    """
+    ranks = normalized_ranks(loss)
+    pairs = {
+        (j, k): float(np.abs(ranks[j] - ranks[k]).mean())
+        for j, k in itertools.combinations(range(len(ranks)), 2)
+    }
+    (j, k), number = min(pairs.items(), key=lambda pair: pair[1])
+    outcome: Outcome = "fails" if number < COPIES else "holds"
+    reason = (
+        f"proxies {j} and {k} are the most alike; threshold: that of train_proxies, networks "
+        "differ by five times as much"
+    )
+    return Check("proxies differ", outcome, number, COPIES, reason)
+
+
+def proxies_above_chance(
+    right: NDArray[np.bool_], labels: NDArray[np.int64], *, one_is_enough: bool = False
+) -> Check:
+    """Whether each proxy learned something: the worst one's accuracy, classes weighing alike.
+
+    `right` is (proxy, example). A proxy that says the same of everything is at 1/C exactly. Out of
+    fold, where proxies that predict labels better count for more, one is enough: the best one's.
+    """
+    classes = np.unique(labels)
+    by_class = np.array([right[:, labels == c].mean(axis=1) for c in classes])
+    accuracy = by_class.mean(axis=0)
+    worst = int(accuracy.argmax() if one_is_enough else accuracy.argmin())
+    chance = 1 / len(classes)
+    threshold = chance + ABOVE_CHANCE * (1 - chance)
+    outcome: Outcome = "holds" if accuracy[worst] > threshold else "fails"
+    which = "best" if one_is_enough else "worst"
+    reason = (
+        f"proxy {worst} is the {which} on the given labels; threshold: ours, a little above the "
+        f"{chance:.3g} of a constant answer"
+    )
+    return Check("proxies above chance", outcome, float(accuracy[worst]), threshold, reason)
+
+
+def proxies_agree(ranks: Floats) -> Check:
+    """Whether each proxy finds hard what the others find hard: the odd one's rank correlation.
+
+    The number is the lowest correlation of one proxy's ranks with the mean of the others'.
+    """
+    others = (ranks.sum(axis=0) - ranks) / (len(ranks) - 1)
+    values = [_correlation(mine, rest) for mine, rest in zip(ranks, others, strict=True)]
+    odd = int(np.argmin(values))
+    outcome: Outcome = "holds" if values[odd] >= AGREEMENT else "fails"
+    reason = (
+        f"proxy {odd} agrees the least with the others; threshold: ours, between a proxy of "
+        "shuffled ranks (0) and the loosest real ensembles we saw (0.1)"
+    )
+    return Check("proxies agree on what is hard", outcome, values[odd], AGREEMENT, reason)
+
+
+def not_memorised(right: NDArray[np.bool_], planted: Mask, classes: int, level: float) -> Check:
+    """Whether proxies still contradict planted labels at the scored epoch.
+
+    `right` is (proxy, example). The number is the share of canaries whose planted label most
+    proxies give; larger is worse. Fails (holds) when a one-sided exact binomial test puts it
+    above (below) the larger of 1/C and half of what the other examples reach.
+    """
+    name = "planted labels are not memorised"
+    if (few := too_few(name, planted)) is not None:
+        return few
+    given = right.mean(axis=0) > 0.5
+    threshold = max(1 / classes, float(given[~planted].mean()) / 2)
+    m, x = int(planted.sum()), int(given[planted].sum())
+    above, below = _tails(x, m, threshold)
+    outcome: Outcome = "fails" if above <= level else "holds" if below <= level else "cannot tell"
+    reason = (
+        f"most proxies give {x} of {m} canaries their planted label; threshold: the larger of 1/C "
+        f"and half of what the others reach, exact one-sided test at {level:.2g}"
+    )
+    return Check(name, outcome, x / m, threshold, reason)
+
+
+def _tails(x: int, m: int, p: float) -> tuple[float, float]:
+    """P(X ≥ x) and P(X ≤ x) of m trials at chance p, which may be 1."""
+    if p >= 1:
+        return 1.0, float(x >= m)
+    return float(at_least(m, p)[x]), float(at_most(m, p)[x])
+
+
+def _correlation(a: Floats, b: Floats) -> float:
+    """Pearson's, zero where one of the two is constant."""
+    u, v = a - a.mean(), b - b.mean()
+    scale = float(np.sqrt((u * u).sum() * (v * v).sum()))
+    return float((u * v).sum()) / scale if scale > 0 else 0.0
+
+
+def estimate_suspect_share(suspects: Mask, planted: Mask, hidden: int) -> float:
+    """The share of suspects among other examples, `hidden` further canaries taken out.
+
+    Who those canaries are stays unknown; that as many are suspects as of the known ones is used. It
+    estimates ε from above where proxies are wrong on clean examples, and is no bound.
+    """
+    rest = ~planted
+    expected = hidden * float(suspects[planted].mean())
+    return max(0.0, float(suspects[rest].sum()) - expected) / (int(rest.sum()) - hidden)
+
+
+def plausibility(loss: NDArray[np.floating], margin: NDArray[np.floating], classes: int) -> Floats:
+    """How plausible a proxy that prefers another label finds the given one, mean over proxies.
+
+    Larger: nearer to the runner-up. It is p_y/(1 − p_top), the label's part of what the favourite
+    leaves over: about 1/(C − 1) for a random wrong class, up to 1 for the runner-up, whether the
+    example is easy or hard. With two classes that is always 1, so there it is the margin. nan
+    where no proxy prefers another label.
+    """
+    own, lead = np.asarray(loss, dtype=np.float64), np.asarray(margin, dtype=np.float64)
+    against = lead <= 0
+    if classes == 2:
+        value = lead
+    else:
+        # p_top = p_y·exp(−margin); rounding may put it at 1, or the ratio above 1.
+        left_over = -np.expm1(np.minimum(-own - lead, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = np.minimum(np.exp(-own) / left_over, 1.0)
+        value = np.where(left_over > 0, value, 0.0)
+    count = against.sum(axis=0)
+    total = np.where(against, value, 0.0).sum(axis=0)
+    mean = np.full(count.shape, np.nan)
+    np.divide(total, count, out=mean, where=count > 0)
+    return mean
+
+
+def noise_like_planted(
+    suspects: Mask, plausible: Floats, planted: Mask, share: float, level: float
+) -> Check:
+    """Whether suspects look like planted labels; "fails" when they are more plausible.
+
+    Natural noise confuses what looks alike, and so do hard examples whose labels are right; a
+    canary stands for neither. The number is the chance that a suspect is more plausible
+    than a suspect canary (1/2 is alike); larger is worse. Fails when it is 0.6 or more and a
+    one-sided rank test says so at `level`. Without a sign it is "cannot tell": wrong labels that
+    every proxy believes leave none.
+    """
+    name = "wrong labels look like planted ones"
+    compared = _compare(name, suspects, plausible, planted, share)
+    if isinstance(compared, Check):
+        return compared
+    number, p = compared
+    if number >= MORE_PLAUSIBLE and p <= level:
+        reason = (
+            f"{share:.0%} of the labels are suspects and more plausible than planted ones (rank "
+            f"test at {level:.2g}, p = {p:.2g}): natural noise, or hard examples"
+        )
+        return Check(name, "fails", number, MORE_PLAUSIBLE, reason)
+    reason = (
+        f"no sign of natural noise (rank test at {level:.2g}, p = {p:.2g}), but wrong labels that "
+        "all proxies believe leave none; plant a second kind of canaries, or audit"
+    )
+    return Check(name, "cannot tell", number, MORE_PLAUSIBLE, reason)
+
+
+def no_milder_than_planted(
+    suspects: Mask, detector: Floats, planted: Mask, share: float, level: float
+) -> Check:
+    """Whether the detector sees suspects as clearly as planted ones.
+
+    Larger values of the detector mean cleaner. The number is the chance that a suspect
+    looks cleaner than a suspect canary (1/2 is alike); larger is worse. Fails when it is 0.6 or
+    more and a one-sided rank test says so at `level`: wrong labels then sit on hard examples,
+    as a targeted attacker puts them, and limits read off these canaries are too good. For proxies
+    without folds: hard examples whose labels are right set it off as well.
+    """
+    compared = _compare(MILDER, suspects, detector, planted, share)
+    if isinstance(compared, Check):
+        return compared
+    number, p = compared
+    outcome: Outcome = "fails" if number >= MORE_PLAUSIBLE and p <= level else "holds"
+    reason = (
+        f"chance that a suspect looks cleaner than a suspect canary; rank test at "
+        f"{level:.2g}, p = {p:.2g}"
+    )
+    if outcome == "fails":
+        reason += "; limits from these canaries are too good, plant some on hard examples"
+    return Check(MILDER, outcome, number, MORE_PLAUSIBLE, reason)
+
+
+def errors_go_both_ways(
+    probabilities: Floats | None, labels: NDArray[np.int64], planted: Mask
+) -> Check:
+    """Whether labels are as often wrong from one class to another as the other way round.
+
+    Random errors are, and so are hard examples, mostly. Of the examples that out-of-fold proxies
+    take for a class, the surest three tenths are looked at; for each pair, those of each class that
+    carry the other's label are counted, canaries aside. The number is the smallest two-sided
+    binomial p of all pairs, times their count; fails at 0.0001 or less: wrong labels then follow a
+    habit that no canary has, and limits read off canaries are too good. Errors that go both ways
+    between classes that look alike it seldom sees.
+    """
+    if probabilities is None:
+        reason = "it takes proxies that judge examples they did not train on; train with folds"
+        return Check(HIDING, "cannot tell", 1.0, ONE_WAY, reason)
+    classes = probabilities.shape[1]
+    seen = np.where(planted, -1, probabilities.argmax(axis=1))
+    looked, carried = np.zeros(classes, dtype=np.int64), np.zeros((classes, classes), np.int64)
+    for c in range(classes):
+        at = np.flatnonzero(seen == c)
+        count = min(at.size, max(FEW_SURE, int(SURER * at.size)))
+        sure = at[np.argsort(-probabilities[at, c], kind="stable")[:count]]
+        looked[c] = count
+        carried[c] = np.bincount(labels[sure], minlength=classes)
+    pairs = [
+        (a, b)
+        for a in range(classes)
+        for b in range(a)
+        if looked[a] and looked[b] and carried[a, b] + carried[b, a] >= FEWEST_OF_A_CLASS
+    ]
+    if not pairs:
+        reason = "too few sure examples carry another label"
+        return Check(HIDING, "cannot tell", 1.0, ONE_WAY, reason)
+    chances = [
+        binomial_p(
+            int(carried[a, b]),
+            int(carried[a, b] + carried[b, a]),
+            float(looked[a] / (looked[a] + looked[b])),
+        )
+        for a, b in pairs
+    ]
+    worst = int(np.argmin(chances))
+    a, b = pairs[worst]
+    number = min(1.0, chances[worst] * len(pairs))
+    outcome: Outcome = "fails" if number <= ONE_WAY else "holds"
+    reason = (
+        f"of {looked[a]} that are surely {a}, {carried[a, b]} carry {b}; of {looked[b]} that are "
+        f"surely {b}, {carried[b, a]} carry {a}; binomial test, {len(pairs)} pairs"
+    )
+    if outcome == "fails":
+        reason += "; limits from canaries are too good, audit a random sample"
+    return Check(HIDING, outcome, number, ONE_WAY, reason)
+
+
+def binomial_p(hits: int, of: int, share: float) -> float:
+    """The exact two-sided p of so many hits at that chance: of all counts no likelier than this."""
+    chances = chances_of(of, share)
+    return float(min(1.0, chances[chances <= chances[hits] * (1 + 1e-7)].sum()))
+
+
+def _compare(
+    name: str, suspects: Mask, value: Floats, planted: Mask, share: float
+) -> Check | tuple[float, float]:
+    """AUROC of suspects over suspect canaries and its one-sided p, if enough are suspects."""
+    known, others = value[suspects & planted], value[suspects & ~planted]
+    if (few := too_few(name, suspects & planted)) is not None:
+        return few
+    if share < FEW_SUSPECTS or others.size == 0:
+        reason = f"only {share:.1%} of the other labels are suspects: too few to compare"
+        return Check(name, "cannot tell", share, FEW_SUSPECTS, reason)
+    both = np.r_[others, known]
+    number = auroc(both, np.arange(both.size) < others.size)
+    return number, _chance_of_more(number, others, known)
+
+
+def _chance_of_more(number: float, others: Floats, known: Floats) -> float:
+    """The one-sided p of an AUROC at least this large, were both alike (Mann and Whitney).
+
+    As in SciPy: exact for a handful without ties, else the normal limit, ties counted, a half
+    taken off.
+    """
+    m, n = others.size, known.size
+    ties = np.unique(np.r_[others, known], return_counts=True)[1].astype(np.float64)
+    if min(m, n) <= 8 and ties.max() == 1:
+        from scipy.stats import mannwhitneyu
+
+        return float(mannwhitneyu(others, known, alternative="greater", method="exact").pvalue)
+    tied = float((ties**3 - ties).sum()) / ((m + n) * (m + n - 1))
+    spread = math.sqrt(m * n / 12 * (m + n + 1 - tied))
+    if spread == 0:
+        return 1.0
+    return 0.5 * math.erfc((m * n * (number - 0.5) - 0.5) / spread / math.sqrt(2))
+
+
+def kinds_alike(first: tuple[int, int], second: tuple[int, int], level: float) -> Check:
+    """Whether canaries of two kinds, given as (passed, planted), pass equally often.
+
+    The number is the difference of the two shares; smaller is better. Fails when Fisher's exact
+    two-sided test says so at `level`: what is like the better-hiding kind would get through, and
+    a limit from the other kind would be too good.
+    """
+    from scipy.stats import fisher_exact
+
+    (a, m), (b, n) = first, second
+    p = float(fisher_exact(np.array([[a, m - a], [b, n - b]])).pvalue)
+    outcome: Outcome = "fails" if p <= level else "holds"
+    reason = f"{a} of {m} and {b} of {n} pass; Fisher's exact test at {level:.2g}, p = {p:.2g}"
+    return Check(KINDS_ALIKE, outcome, abs(a / m - b / n), 0.0, reason)
+
+
+def classes_survive(labels: NDArray[np.int64], keep: float) -> Check:
+    """Whether α leaves a handful of every class; the number is α times the smallest class."""
+    classes, sizes = np.unique(labels, return_counts=True)
+    worst = int(sizes.argmin())
+    number = float(keep * sizes[worst])
+    outcome: Outcome = "holds" if number >= FEWEST_OF_A_CLASS else "fails"
+    reason = (
+        f"class {classes[worst]} has {sizes[worst]} examples, of which a random subset keeps "
+        f"{number:.3g}; threshold: ours, a handful"
+    )
+    return Check("no class vanishes", outcome, number, FEWEST_OF_A_CLASS, reason)
+
+
+def starved_class(kept: Mask, labels: NDArray[np.int64]) -> tuple[int, int] | None:
+    """The class that keeps least, and how many, if that is less than a handful."""
+    classes = np.unique(labels)
+    counts = [int(kept[labels == c].sum()) for c in classes]
+    least = int(np.argmin(counts))
+    if counts[least] >= FEWEST_OF_A_CLASS:
+        return None
+    return int(classes[least]), counts[least]
