@@ -24,28 +24,19 @@ from dris.data.tables.saved_dataset import name_classes, open_saved, write_saved
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One kind of data.
+    """One kind of data."""
 
-    Attributes:
-        name: As `Origin.format` says it.
-        title: As people call it.
-        suffixes: How its files end; none for a kind of folder.
-        written: How a file may be called that `write` writes, the usual ending first.
-        write: Writes the data with a change.
-        open: Files to rows, for tables; `as_text` names columns to leave as they are written.
-        read: Files to examples; tables need none of their own.
-        several: Whether several files are read one after the other.
-        show: The rows as a person is shown them; those of `open` by default.
-    """
-
-    name: str
-    title: str
-    suffixes: tuple[str, ...]
-    written: tuple[str, ...]
-    write: Callable[[LabelledData, Change, Path], None]
+    name: str  # as `Origin.format` says it
+    title: str  # as people call it
+    suffixes: tuple[str, ...]  # how its files end; none for a kind of folder
+    written: tuple[str, ...]  # how a file may be called that `write` writes, the usual ending first
+    write: Callable[[LabelledData, Change, Path], None]  # writes the data with a change
+    # files to rows, for tables; `as_text` names columns to leave as they are written
     open: Callable[..., Rows] | None = None
+    # files to examples; tables need none of their own
     read: Callable[[Sequence[Path], ReadOptions], LabelledData] | None = None
-    several: bool = False
+    several: bool = False  # whether several files are read one after the other
+    # the rows as a person is shown them; those of `open` by default
     show: Callable[[LabelledData], Rows] | None = None
 
     def examples(self, files: Sequence[Path], options: ReadOptions) -> LabelledData:

@@ -110,19 +110,12 @@ class Leak:
 
 @dataclass(frozen=True, slots=True)
 class LabelFinding:
-    """Something about the labels that a person should know before anything trains.
+    """Something about the labels that a person should know before anything trains."""
 
-    Attributes:
-        kind: "missing", "spellings", "id", "few", "conflict", "duplicate", "leak" or "same file".
-        count: How many rows (classes for "spellings" and "few") it concerns.
-        text: A sentence with counts and examples.
-        rows: Positions of the rows, the first thousand.
-    """
-
-    kind: str
-    count: int
-    text: str
-    rows: tuple[int, ...] = ()
+    kind: str  # "missing", "spellings", "id", "few", "conflict", "duplicate", "leak" or "same file"
+    count: int  # how many rows (classes for "spellings" and "few") it concerns
+    text: str  # a sentence with counts and examples
+    rows: tuple[int, ...] = ()  # positions of the rows, the first thousand
 
     def __str__(self) -> str:
         return self.text
@@ -152,46 +145,32 @@ class Unlabelled:
 class LabelledData:
     """N examples in the order of their file, with given labels, ids and where they came from.
 
-    Attributes:
-        x: A table (N, D) float32 or images (N, C, H, W) uint8, finite and read-only.
-        labels: Given labels as positions in `classes`, int64.
-        classes: The label values as the user wrote them, sorted.
-        ids: The user's ids, whole numbers or text; positions when there are none.
-        trusted: True where the user says that the label is right.
-        features: Which columns x was made from, and how.
-        origin: What was read.
-        names: What to call each class; the values of `classes` by default.
-        paths: Where each image lies, when images were read from files.
-        notes: What a reader left out, filled in or noticed, a sentence each.
-        findings: What was seen in the labels before anything trains; their sentences are notes.
-        leaks: Columns that repeat the given label, left out or not.
-        groups: A number for each example, equal for those with exactly the same features, so that
-            they can be kept in one fold; None when no two are the same.
-        shown: The table of data that came from memory, for a person to look at.
-        made_small: True if x holds images smaller than their files and nobody named a size.
-        unlabelled: The rows of the source that have no label; None without.
-
     >>> data = LabelledData.of(np.eye(2), [0, 1], classes=("cat", "dog"))
     >>> data, data.given().tolist()
     (LabelledData(2 examples × 2, 2 classes, 0 trusted), ['cat', 'dog'])
     """
 
+    # a table (N, D) float32 or images (N, C, H, W) uint8, finite and read-only
     x: NDArray[np.float32] | NDArray[np.uint8]
-    labels: NDArray[np.int64]
-    classes: tuple[Value, ...]
-    ids: NDArray[Any]
-    trusted: NDArray[np.bool_]
-    features: tuple[Feature, ...]
-    origin: Origin
-    names: tuple[str, ...] = ()
-    paths: NDArray[np.str_] | None = None
-    notes: tuple[str, ...] = ()
+    labels: NDArray[np.int64]  # given labels as positions in `classes`, int64
+    classes: tuple[Value, ...]  # the label values as the user wrote them, sorted
+    ids: NDArray[Any]  # the user's ids, whole numbers or text; positions when there are none
+    trusted: NDArray[np.bool_]  # true where the user says that the label is right
+    features: tuple[Feature, ...]  # which columns x was made from, and how
+    origin: Origin  # what was read
+    names: tuple[str, ...] = ()  # what to call each class; the values of `classes` by default
+    paths: NDArray[np.str_] | None = None  # where each image lies, when images were read from files
+    notes: tuple[str, ...] = ()  # what a reader left out, filled in or noticed, a sentence each
+    # what was seen in the labels before anything trains; their sentences are notes
     findings: tuple[LabelFinding, ...] = ()
-    leaks: tuple[Leak, ...] = ()
+    leaks: tuple[Leak, ...] = ()  # columns that repeat the given label, left out or not
+    # a number for each example, equal for those with exactly the same features, so that they can be
+    # kept in one fold; None when no two are the same
     groups: NDArray[np.int64] | None = None
-    shown: Any = None
+    shown: Any = None  # the table of data that came from memory, for a person to look at
+    # true if x holds images smaller than their files and nobody named a size
     made_small: bool = False
-    unlabelled: Unlabelled | None = None
+    unlabelled: Unlabelled | None = None  # the rows of the source that have no label; None without
 
     def __post_init__(self) -> None:
         n = len(self.x)

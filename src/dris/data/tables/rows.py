@@ -17,27 +17,18 @@ _IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a table, which every format opens as.
+    """The rows of a table, which every format opens as."""
 
-    Attributes:
-        schema: The Arrow schema of all columns.
-        counts: How many rows each file has; none where nobody asks.
-        batches: Yields record batches with the named columns, in order.
-        files: The files in order; none for a table in memory.
-        format: The format's name.
-        class_names: What whole-number labels mean, by column.
-        locate: Says where a row stands, if not by file and number.
-        semicolons: Whether semicolons separate cells, so that 1,5 is a number.
-    """
-
-    schema: Any
-    counts: tuple[int, ...]
+    schema: Any  # the Arrow schema of all columns
+    counts: tuple[int, ...]  # how many rows each file has; none where nobody asks
+    # yields record batches with the named columns, in order
     batches: Callable[[Sequence[str]], Iterator[Any]]
-    files: tuple[Path, ...] = ()
-    format: str = "memory"
+    files: tuple[Path, ...] = ()  # the files in order; none for a table in memory
+    format: str = "memory"  # the format's name
+    # what whole-number labels mean, by column
     class_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    locate: Callable[[int], str] | None = None
-    semicolons: bool = False
+    locate: Callable[[int], str] | None = None  # says where a row stands, if not by file and number
+    semicolons: bool = False  # whether semicolons separate cells, so that 1,5 is a number
 
     def __post_init__(self) -> None:
         twice = [name for name, times in Counter(self.schema.names).items() if times > 1]
