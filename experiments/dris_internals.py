@@ -42,7 +42,7 @@ from dris.data.files import reading
 from dris.data.writer import MANIFEST, OWN, Writer, place_new
 
 # Pictures and columns as the library reads them.
-from dris.data.images.pixels import decode_image
+from dris.data.images.image_files import decode_image
 from dris.data.labelled import Feature
 
 # The paper's recipes, and the attacker.

@@ -5,7 +5,7 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dris.data.scorefile import NOTE, ScoreFile
+from dris.data.outputs import NOTE, ScoreFile
 
 
 def read_scores(path) -> ScoreFile:

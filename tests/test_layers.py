@@ -15,7 +15,7 @@ LAYERS = (
 # Sub-rooms of a room, each importing only those before it.
 ORDER = {
     "core": ("dynamics", "large", "scores", "noise", "select", "certify", "checks"),
-    "data": ("text", "findings", "tables", "images"),
+    "data": ("text", "tables", "images"),
     "learn": ("record", "store", "engines", "ranking", "trainers", "jobs", "sampling"),
     "learn/trainers": ("estimators", "networks", "stacked"),
 }

@@ -104,7 +104,7 @@ def test_what_a_format_reads_it_writes_and_reads_again(name, tmp_path):
 def test_labels_alone_are_those_of_the_whole_and_cost_no_features(name, tmp_path, monkeypatch):
     path, options = MADE[name](tmp_path)
     whole = read_data(path, **options)
-    for where in ("tables.labelled_table.encode", "images.image_files.decode_image"):
+    for where in ("tables.label_columns.encode", "images.image_files.decode_image"):
         monkeypatch.setattr(f"dris.data.{where}", None)  # calling it would fail
     light = read_data(path, **options, features=[])
     assert light.x.shape == (len(whole), 0)
@@ -125,14 +125,13 @@ def test_a_person_sees_every_column_with_numbers_whole_and_text_in_full(name, tm
 
 @pytest.mark.parametrize("name", ["csv", "parquet", "jsonlines", "excel", "huggingface", "images"])
 def test_only_pictures_are_read_through_the_images(name, tmp_path, monkeypatch):
-    from dris.data.images import image_files, pixels
+    from dris.data.images import image_files
 
     entered = []
-    for module in (image_files, pixels):
-        for each in [f for f in vars(module).values() if isinstance(f, FunctionType)]:
-            if each.__module__ == module.__name__:
-                instead = partial(lambda real, *a, **k: entered.append(real) or real(*a, **k), each)
-                monkeypatch.setattr(module, each.__name__, instead)
+    for each in [f for f in vars(image_files).values() if isinstance(f, FunctionType)]:
+        if each.__module__ == image_files.__name__:
+            instead = partial(lambda real, *a, **k: entered.append(real) or real(*a, **k), each)
+            monkeypatch.setattr(image_files, each.__name__, instead)
     path, options = MADE[name](tmp_path)
     read_data(path, **options)
     assert bool(entered) == (name == "images")  # the twin: pictures do

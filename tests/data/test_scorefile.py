@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dris.core.errors import InputError
-from dris.data.scorefile import ScoreFile, write_scores
+from dris.data.outputs import ScoreFile, write_scores
 from dris.data.writer import Writer
 from score_tables import read_scores
 

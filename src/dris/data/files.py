@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import os
 import re
+import shutil
 import stat
 import tokenize
 import zipfile
@@ -18,7 +19,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from dris.core.errors import InputError, remedy_for
-from dris.core.files import temporary_for
+from dris.core.files import remove_left, temporary_for
 from dris.core.sanitize import printable
 
 PathLike = str | os.PathLike[str]
@@ -109,8 +110,6 @@ def files_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
             raise InputError(f"the name {one_line(repr(text))} cannot be printed; rename the file")
         address = address_of(text)
         if address is not None:
-            from dris.data.remote import fetch
-
             files.append(fetch(address))
             continue
         path = Path(text).expanduser()
@@ -260,3 +259,57 @@ def writing(path: Path) -> Iterator[None]:
         why = one_line(error.strerror or error)
         do = remedy_for(error, "name another place")
         raise InputError(f"{path} cannot be written ({why}); {do}") from None
+
+
+def fetch(address: str) -> Path:
+    """Copy what lies in object storage (s3://, gs://) once; the file or folder that holds it here.
+
+    Formats that seek and rows that are written back need a file. The copy is kept under the user's
+    cache, and made anew when size or time of the original differ.
+    """
+    from pyarrow import fs
+
+    try:
+        system, inner = fs.FileSystem.from_uri(address)
+        if isinstance(system, fs.LocalFileSystem):
+            return Path(inner)
+        return _copied(system, inner, address)
+    except (OSError, ValueError, TypeError, NotImplementedError) as error:
+        raise InputError(
+            f"{address} cannot be read ({one_line(error)}); check the address and your credentials"
+        ) from None
+
+
+def _copied(system: Any, inner: str, address: str) -> Path:
+    from pyarrow import fs
+
+    info = system.get_file_info(inner)
+    if info.type == fs.FileType.NotFound:
+        raise InputError(f"{address} does not exist; check the address")
+    if info.type == fs.FileType.File:
+        target = _cache(f"{address} {info.size} {info.mtime_ns}") / Path(inner).name
+        _copy(system, info, target)
+        return target
+    inside = system.get_file_info(fs.FileSelector(inner, recursive=True))
+    files = sorted((f for f in inside if f.type == fs.FileType.File), key=lambda f: str(f.path))
+    stamp = "".join(f"{f.path} {f.size} {f.mtime_ns}\n" for f in files)
+    folder = _cache(address + stamp) / Path(inner).name
+    for one in files:
+        _copy(system, one, folder / os.path.relpath(one.path, inner))
+    return folder
+
+
+def _copy(system: Any, info: Any, target: Path) -> None:
+    if target.is_file() and target.stat().st_size == info.size:
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    remove_left(target.parent)
+    part = temporary_for(target)
+    with system.open_input_stream(info.path) as stream, part.open("wb") as out:
+        shutil.copyfileobj(stream, out, 1 << 22)
+    part.replace(target)
+
+
+def _cache(key: str) -> Path:
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root, "dris", "fetched", hashlib.sha256(key.encode()).hexdigest()[:24])

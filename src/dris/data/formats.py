@@ -15,7 +15,7 @@ from dris.data.options import ReadOptions
 from dris.data.tables.csvfile import open_csv, show_csv, write_csv
 from dris.data.tables.excel import open_excel, write_excel
 from dris.data.tables.jsonlines import open_jsonlines, write_jsonlines
-from dris.data.tables.labelled_table import read_columns
+from dris.data.tables.label_columns import read_columns
 from dris.data.tables.numpy_files import read_npy, read_npz, write_npz
 from dris.data.tables.parquet import open_parquet, write_parquet
 from dris.data.tables.rows import Rows, holds_images

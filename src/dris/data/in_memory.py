@@ -166,7 +166,7 @@ def sparse_table(source: Any) -> NDArray[np.float32]:
     >>> sparse_table(wide).shape
     (600, 150)
     """
-    from dris.data.text.components import main_axes
+    from dris.data.text.ngrams import main_axes
 
     matrix = source.tocsr().astype(np.float32)
     n, width = matrix.shape

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from dris.core.errors import InputError
 from dris.data.files import PathLike, files_of, in_order, listed, reading, refuse_endless
-from dris.data.findings.label_findings import add_findings
+from dris.data.findings import add_findings
 from dris.data.formats import BY_NAME, GATHERED, TITLES, Format, format_of
 from dris.data.images.image_files import has_image_folders
 from dris.data.in_memory import read_source

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from dris.core.errors import InputError
 from dris.data.reader import read_data
 from dris.data.text import sentences
-from dris.data.text.components import fit_components
-from dris.data.text.ngrams import hashed_ngrams, normalize, text_keys
+from dris.data.text.ngrams import fit_components, hashed_ngrams, normalize, text_keys
 
 
 def texts(*words):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError, parameter
 from dris.core.large.mapped import allocate
 from dris.data.files import one_line, refuse_larger_than_memory
-from dris.data.findings.label_findings import row_keys
+from dris.data.findings import row_keys
 from dris.data.labelled import Feature, How
 from dris.data.options import NothingToLearnError, ReadOptions
 from dris.data.tables.rows import Rows, is_number, is_vector
@@ -151,7 +151,7 @@ def _cells(rows: Rows, name: str, without: Mapping[str, Sequence[str]] | None) -
     cells = rows.column(name)
     if without is None or name not in without:
         return cells
-    from dris.data.findings.telltale import remove_words
+    from dris.data.findings import remove_words
 
     return remove_words(cells, without[name])
 

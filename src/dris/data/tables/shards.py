@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError
 from dris.core.validate import first_not_finite
 from dris.data.files import PathLike, files_of, in_order, listed, one_line, reading, whole_file
-from dris.data.scorefile import NOTE, note_bytes
+from dris.data.outputs import NOTE, note_bytes
 from dris.data.tables.parquet import open_parquet, parquet_file
 from dris.data.tables.rows import is_text, plain
 

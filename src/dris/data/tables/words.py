@@ -281,7 +281,7 @@ def _strays(name: str, strays: Any, what: str, cells: Any, rows: Rows) -> list[s
 
 
 def _text(name: str, cells: Any, options: ReadOptions) -> Encoder | LeftOut:
-    from dris.data.text.components import fit_components
+    from dris.data.text.ngrams import fit_components
     from dris.data.text.sentences import MODEL, WIDTH, put_sentences, use_sentences
 
     if use_sentences(cells, options.text):

@@ -1,5 +1,5 @@
 """Text as numbers.
 
-In reading order: `ngrams` (what is counted), `components` (counts to a few hundred numbers),
+In reading order: `ngrams` (what is counted, and counts as a few hundred numbers),
 `sentences` (embeddings, with the extra `text`).
 """

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from dris.core.errors import InputError, parameter
-from dris.data.images.pixels import decode_image
+from dris.data.images.image_files import decode_image
 
 SIDE = 128  # pixels that small images are enlarged to; the networks were trained at 224
 BROKEN = (ImportError, RuntimeError, OSError, AttributeError, ValueError, KeyError, TypeError)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dris
-from dris.data.findings.leaks import MAX_BYTES, drop_uninformative_columns
+from dris.data.findings import MAX_BYTES, drop_uninformative_columns
 from dris.data.labelled import LabelledData
 
 RNG = np.random.default_rng(0)
@@ -52,7 +52,7 @@ def test_images_and_large_tables_stay_as_they_are(monkeypatch):
     assert drop_uninformative_columns(pictures) is pictures
     odd = data(np.column_stack((np.zeros(300), X)))
     assert drop_uninformative_columns(odd) is not odd
-    monkeypatch.setattr("dris.data.findings.leaks.MAX_BYTES", odd.x.nbytes - 1)
+    monkeypatch.setattr("dris.data.findings.MAX_BYTES", odd.x.nbytes - 1)
     assert drop_uninformative_columns(odd) is odd
     assert MAX_BYTES > 1e8
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from dris.core.errors import InputError
-from dris.data.findings.label_findings import row_groups, row_keys, spelling_of
+from dris.data.findings import row_groups, row_keys, spelling_of
 from dris.data.outputs import write_data
 from dris.data.reader import read_data
 

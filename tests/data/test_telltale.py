@@ -8,8 +8,8 @@ import pytest
 
 import dris
 from dris.core.errors import InputError
-from dris.data.findings.telltale import remove_words, telltale_words
-from dris.data.tables import labelled_table as stream
+from dris.data.findings import remove_words, telltale_words
+from dris.data.tables import label_columns as stream
 
 TOPICS = ("sport", "money", "health")
 OWN = (
