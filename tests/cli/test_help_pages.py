@@ -1,5 +1,7 @@
 """Help finds a command by what it is for, and an option by what it is about."""
 
+import inspect
+
 import pytest
 import typer
 
@@ -85,3 +87,13 @@ def test_an_unknown_model_is_called_one_before_anything_is_read(dris, tmp_path):
     code, _, printed = dris("clean", "absent.csv", "--model", "rezsnet20", "--out", tmp_path)
     assert code == 1
     assert "did you mean resnet20" in printed
+
+
+def test_corrupt_knows_every_noise_and_the_options_every_canary():
+    from dris.cli import data_commands, data_options
+    from dris.core.noise.canaries import CANARY_KINDS
+    from dris.core.noise.flips import NOISE_KINDS
+
+    assert set(data_commands.KINDS) == set(NOISE_KINDS)
+    source = inspect.getsource(data_options)
+    assert [kind for kind in CANARY_KINDS if kind not in source] == []

@@ -127,6 +127,9 @@ def test_a_saved_data_set_gives_parquet(tmp_path):
 def test_ids_are_one_a_line_with_what_belongs_to_them(tmp_path, from_csv):
     out = write_ids(from_csv, tmp_path / "ids.csv", positions=[2, 5], columns={"w": np.arange(N)})
     assert out.read_text(encoding="utf-8") == "id,w\nr2,2\nr5,5\n"
+    write_ids(from_csv, tmp_path / "y.csv", columns={"y": np.arange(N)})  # a column of the data
+    with pytest.raises(InputError, match="already"):
+        write_ids(from_csv, tmp_path / "id.csv", columns={"id": np.arange(N)})
 
 
 positions = st.sets(st.integers(0, 7), min_size=1).map(sorted)

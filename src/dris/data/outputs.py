@@ -1,7 +1,7 @@
 """What people take away: the data with fewer rows, more columns or other labels, or just ids."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,8 +78,9 @@ def write_ids(
     writer: Writer | None = None,
 ) -> Path:
     """Write the ids of the kept examples as CSV, one a line, with further columns if given."""
-    change = _change(data, positions, columns, None)
-    header = [data.origin.id or "row", *change.columns]
+    name = data.origin.id or "row"
+    change = _change(data, positions, columns, None, beside=(name,))
+    header = [name, *change.columns]
     with (writer or Writer(force)).reading(*data.origin.files).file(path) as temporary:
         cells = [data.ids, *change.columns.values()]
         write_lines(temporary, header, cells, change.keep, guard=True)
@@ -92,8 +93,9 @@ def _change(
     columns: Mapping[str, ArrayLike] | None,
     labels: ArrayLike | None,
     replaced: Mapping[str, ArrayLike] | None = None,
+    beside: Sequence[str] | None = None,
 ) -> Change:
-    """The change, checked against the data."""
+    """The change, checked against the data; added columns stand beside its own unless told."""
     n = len(data)
     keep = np.ones(n, dtype=np.bool_)
     if positions is not None:
@@ -111,7 +113,7 @@ def _change(
                 f"column {one_line(name)!r} must be {n} numbers, marks or texts, got "
                 f"{values.dtype} of shape {values.shape}"
             )
-    taken = sorted(set(added) & set(data.origin.columns))
+    taken = sorted(set(added) & set(data.origin.columns if beside is None else beside))
     if taken:
         raise InputError(f"the data has columns named {listed(taken)} already; choose other names")
     marks = {name: np.asarray(values) for name, values in (replaced or {}).items()}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dris.core.checks.judgement import judge
 from dris.core.dynamics.dynamics import Dynamics
-from dris.core.errors import InputError
+from dris.core.errors import InputError, suggest_name
 from dris.core.files import temporary_folder
 from dris.core.large.mapped import release
 from dris.core.noise.assessment import usual_confidence
@@ -443,7 +443,11 @@ def _prepare(
     """Read the data unless that is done, and return the options that are left for `decide`."""
     unknown = sorted(set(options) - _READING - _DECIDING)
     if unknown:
-        raise TypeError(f"dris.{verb} has no parameter {', '.join(unknown)}")
+        near = suggest_name(unknown[0], _READING | _DECIDING)
+        raise TypeError(
+            f"dris.{verb} has no parameter {', '.join(unknown)}{near}; what decides the result "
+            "stands in settings=dris.Settings(...), a rule's parameters in rule=dris.Rule(...)"
+        )
     reading = {name: value for name, value in options.items() if name in _READING}
     deciding = {name: value for name, value in options.items() if name in _DECIDING}
     if not isinstance(data, LabelledData):
