@@ -443,7 +443,7 @@ def _prepare(
     """Read the data unless that is done, and return the options that are left for `decide`."""
     unknown = sorted(set(options) - _READING - _DECIDING)
     if unknown:
-        near = suggest_name(unknown[0], _READING | _DECIDING)
+        near = suggest_name(unknown[0], sorted(_READING | _DECIDING))
         raise TypeError(
             f"dris.{verb} has no parameter {', '.join(unknown)}{near}; what decides the result "
             "stands in settings=dris.Settings(...), a rule's parameters in rule=dris.Rule(...)"
