@@ -100,15 +100,15 @@ def test_an_altered_audit_has_no_limit(dris, here):
         path.read_text(encoding="utf-8"),
         (here / "audit.json").read_text(encoding="utf-8"),
     )
-    path.write_text(whole + "r9999,cat,,right,,1,2\n", encoding="utf-8")
-    refused(dris("audit", "read", "audit.csv"), "was not drawn")
-    path.write_text(whole.replace(",cat,", ",dog,", 1), encoding="utf-8")
-    refused(dris("audit", "read", "audit.csv"), "leave that column")
-    path.write_text(whole, encoding="utf-8")
-    (here / "audit.json").write_text(sealed.replace(f'"size": {N}', '"size": 41'), encoding="utf-8")
-    refused(dris("audit", "read", "audit.csv"), "altered")
-    (here / "audit.json").write_text("[]", encoding="utf-8")
-    refused(dris("audit", "read", "audit.csv"), "draw again")
+    for name, text, says in (
+        ("audit.csv", whole + "r9999,cat,,right,,1,2\n", "was not drawn"),
+        ("audit.csv", whole.replace(",cat,", ",dog,", 1), "leave that column"),
+        ("audit.json", sealed.replace(f'"size": {N}', '"size": 41'), "altered"),
+        ("audit.json", "[]", "draw again"),
+    ):
+        path.write_text(whole, encoding="utf-8")
+        (here / name).write_text(text, encoding="utf-8")
+        refused(dris("audit", "read", "audit.csv"), says)
     (here / "audit.json").unlink()
     refused(dris("audit", "read", "audit.csv"), "is not there")
     (here / "audit.json").write_text(sealed, encoding="utf-8")
@@ -151,17 +151,19 @@ def test_the_reports_random_sample_is_an_audit_of_what_was_kept(dris, here):
     refused(dris("audit", "read", "got.csv"), "stopped early")
 
 
-def test_nothing_is_overwritten_and_bad_sizes_are_refused(dris, here):
-    before = drawn(dris, here).read_bytes()
-    refused(dris("audit", "draw", "data.csv", *COLUMNS), "--force")
-    assert (here / "audit.csv").read_bytes() == before
-    other = ("audit", "draw", "data.csv", *COLUMNS, "--out", "other.csv")
-    refused(dris(*other, "--n", 5, "--limit", 0.1), "one of them")
-    refused(dris(*other, "--n", N + 1), "at most")
-    refused(dris(*other, "--n", 0), "n must be")
-    refused(dris(*other, "--delta", 2), "delta")
-    refused(dris(*other, "--limit", 0.01, "--expect-wrong", 9), "raise")
-    assert not (here / "other.csv").exists()
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--n", 5, "--limit", 0.1), "one of them"),
+        (("--n", N + 1), "at most"),
+        (("--n", 0), "n must be"),
+        (("--delta", 2), "delta"),
+        (("--limit", 0.01, "--expect-wrong", 9), "raise"),
+    ],
+)
+def test_bad_sizes_are_refused(dris, here, words, says):
+    refused(dris("audit", "draw", "data.csv", *COLUMNS, *words), says)
+    assert not (here / "audit.csv").exists()
 
 
 # -- corrupt -------------------------------------------------------------------------------------
@@ -219,9 +221,3 @@ def test_trusted_labels_are_never_flipped(dris, here):
 def test_a_corruption_that_cannot_be_is_refused_and_nothing_written(dris, here, words, says):
     refused(dris("corrupt", "data.csv", *COLUMNS, "--out", "noisy.csv", *words), says)
     assert [path.name for path in here.iterdir()] == ["data.csv"]
-
-
-def test_an_existing_truth_is_not_overwritten(dris, here):
-    (here / "noisy-truth.csv").write_text("mine", encoding="utf-8")
-    refused(dris("corrupt", "data.csv", *COLUMNS, "--out", "noisy.csv"), "not written by dris")
-    assert not (here / "noisy.csv").exists()

@@ -72,6 +72,8 @@ def test_a_set_appears_together_or_not_at_all(tmp_path):
         writer.write(tmp_path / "kept.csv", [b"a"])
         writer.write(tmp_path / "report.html", [b"b"])
     assert set(contents(tmp_path)) == {MANIFEST, "kept.csv", "report.html"}
+    assert set(written_in(tmp_path)) == {"kept.csv", "report.html"}
+    assert "unfinished" not in json.loads((tmp_path / MANIFEST).read_text(encoding="utf-8"))
     with pytest.raises(InputError, match="force"):
         Writer().refuse(tmp_path / "kept.csv")
 
@@ -227,12 +229,13 @@ def _fine(number, tick):
     return number
 
 
-def test_a_command_told_to_end_does_as_after_ctrl_c(people, tmp_path):
+@pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_told_to_end_says_the_command_that_goes_on(people, tmp_path, told):
     # So many epochs that it still trains where a busy machine looks late.
     words = ["clean", str(people), "--label", "income", "--epochs", "5000", "--workers", "1"]
     with start_dris(*words, cwd=tmp_path) as child:
         until(lambda: list(tmp_path.glob("dris-out/runs/*/key.json")))
-        child.send_signal(signal.SIGTERM)
+        child.send_signal(told)
         printed = child.stderr.read()
     assert child.returncode == 130
     assert f"to go on: dris {shlex.join(words)}" in printed
@@ -261,10 +264,6 @@ def test_what_the_system_refuses_names_the_file_and_the_remedy(error, says):
     assert re.search(says, sentence)
     assert "Errno" not in sentence
     assert "\n" not in sentence
-
-
-def test_an_error_of_dris_itself_is_still_told_apart():
-    assert _outcome(KeyError("x"))[0] == 70
 
 
 def test_a_full_disk_names_the_run_and_the_command_that_goes_on(people, tmp_path):
@@ -336,14 +335,6 @@ def test_a_disk_without_locks_names_the_lock(tmp_path, monkeypatch):
     assert code == 1
     assert sentence.startswith(f"{tmp_path / 'lock'}: ")
     assert "--store" in sentence
-
-
-def test_the_list_of_outputs_says_nothing_of_unfinished_sets_once_they_are_whole(tmp_path):
-    with Writer().together() as writer:
-        for name in "ab":
-            writer.write(tmp_path / name, [b"x"])
-    assert "unfinished" not in json.loads((tmp_path / MANIFEST).read_text(encoding="utf-8"))
-    assert set(written_in(tmp_path)) == {"a", "b"}
 
 
 # -- streams ---------------------------------------------------------------------------------------

@@ -158,14 +158,11 @@ def test_ids_for_a_spreadsheet_are_no_formulas(tmp_path):
     assert "r0,True" in written  # and what is none stays as it is
 
 
-@pytest.mark.parametrize("text", [FORMULA, "+1", "-1", "@x", "'x", "\tx", "\rx", "\nx"])
-def test_what_could_be_a_formula_is_guarded(text):
-    assert guard_text(text) == f"'{text}"
-
-
-@pytest.mark.parametrize("text", ["", "cat", "a=b"])
-def test_other_text_stays_as_it_is(text):
-    assert guard_text(text) == text
+def test_only_what_could_be_a_formula_is_guarded():
+    for text in (FORMULA, "+1", "-1", "@x", "'x", "\tx", "\rx", "\nx"):
+        assert guard_text(text) == f"'{text}"
+    for text in ("", "cat", "a=b", "1-1", " =1"):
+        assert guard_text(text) == text
 
 
 # -- what used to be an error of dris itself -----------------------------------------------------

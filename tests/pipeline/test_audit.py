@@ -9,7 +9,17 @@ import pytest
 from dris.core.certify.random_audit import audit_limit
 from dris.core.errors import InputError
 from dris.data.reader import read_data
-from dris.pipeline.audit import beside, read_audit, sealed_draw, write_audit
+from dris.pipeline.audit import (
+    COLUMNS,
+    AnswerLine,
+    answer_sheet,
+    beside,
+    heading_after,
+    read_answers,
+    read_audit,
+    sealed_draw,
+    write_audit,
+)
 
 
 @pytest.fixture
@@ -70,9 +80,68 @@ def test_a_note_in_another_order_is_the_same_one_and_another_number_is_not(drawn
     note = json.loads(beside(path).read_text(encoding="utf-8"))
     beside(path).write_text(json.dumps(note, sort_keys=True), encoding="utf-8")
     assert read_audit(path).size == 40
-    beside(path).write_text(json.dumps({**note, "size": 400}), encoding="utf-8")
-    with pytest.raises(InputError, match="was altered since the draw"):
-        read_audit(path)
-    beside(path).write_text(json.dumps({**note, "format": 2}), encoding="utf-8")
-    with pytest.raises(InputError, match="was altered since the draw"):
-        read_audit(path)
+    for other in ({"size": 400}, {"format": 2}):
+        beside(path).write_text(json.dumps({**note, **other}), encoding="utf-8")
+        with pytest.raises(InputError, match="was altered"):
+            read_audit(path)
+
+
+# -- the sheet in which a person answers ---------------------------------------------------------
+
+HEAD = ",".join(COLUMNS)
+
+
+def written(path, *lines, head=HEAD):
+    path.write_text("\n".join((head, *lines)) + "\n", encoding="utf-8")
+    return path
+
+
+def test_what_is_asked_comes_back_as_it_was_answered(tmp_path):
+    rows = [("=1", "cat", "dog", "", ""), ("b", "-1", "", "", ""), ("c", "dog", "cat", "", "")]
+    text = answer_sheet(rows, {"path": ["x.png", "y.png", "z.png"]}).decode()
+    answers = text.replace("dog,,", "dog,wrong,dog").replace("'-1,,,", "'-1,,right,")
+    file = tmp_path / "review.csv"
+    file.write_text(answers, newline="", encoding="utf-8")
+    assert read_answers(file) == [
+        AnswerLine("=1", "cat", "dog", "wrong", "dog"),
+        AnswerLine("b", "-1", "", "right", ""),  # the third was not answered
+    ]
+    assert heading_after(file) == "path"
+    assert heading_after(written(file)) == ""
+
+
+def test_a_byte_order_mark_is_forgiven(tmp_path):
+    path = written(tmp_path / "a.csv", "1,a,b,,", "2,a,b,unsure,", head="\ufeff" + HEAD)
+    assert [line.id for line in read_answers(path)] == ["2"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        (("a,b,c,right,", "a,b,c,maybe,"), "row 3: answer must be right, wrong, unsure or empty"),
+        (("", "a,b,c"), "row 3: 5 cells are needed, got 3"),
+        (("a,b,c,right,", "a,b,c,,"), "row 3: id 'a' occurs twice"),
+        (("a,b,c,right,,,",), "row 2: 5 cells are needed, got 7"),
+    ],
+)
+def test_a_mistake_is_named_by_its_row_in_the_file(tmp_path, lines, says):
+    with pytest.raises(InputError, match=says):
+        read_answers(written(tmp_path / "review.csv", *lines))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("id,given\n", "the first line must begin id,given"),
+        ("", "got nothing"),
+        (f'{HEAD}\na,"b"c,d,right,\n', "not a CSV file"),
+        (None, "no such file"),
+    ],
+)
+def test_other_files_are_refused(tmp_path, text, says):
+    if text is not None:
+        (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=says):
+        read_answers(tmp_path / "a.csv")
+    with pytest.raises(InputError, match="is not a file"):
+        read_answers(tmp_path)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -16,14 +17,15 @@ from dris.data.reader import read_data
 from dris.data.writer import Writer
 from dris.review_app.session import ReviewSession
 from dris.review_app.worklist import NO_LABEL, Journal, journal_beside, open_journal, worklist_of
-from made_review import NAMES, made_decision, made_session, made_table
+from made_review import made_decision, made_session, made_table
 
 
 @pytest.fixture
 def session(tmp_path):
     made = made_session(tmp_path)
     yield made
-    made.journal.close()
+    with suppress(OSError):  # a test may have closed it
+        made.journal.close()
 
 
 def first(session, k=0):
@@ -38,15 +40,11 @@ def answers(folder):
 # -- answers ---------------------------------------------------------------------------------------
 
 
-def test_an_answer_is_in_the_file_before_the_call_returns(session):
-    session.answer("ana", first(session), "wrong", 1)
-    last = json.loads(session.journal.path.read_text(encoding="utf-8").splitlines()[-1])
-    assert (last["who"], last["answer"], last["label"]) == ("ana", "wrong", 1)
-
-
 def test_whoever_opens_it_again_finds_every_answer_and_the_same_cards(session, tmp_path):
     session.answer("ana", first(session), "right")
     session.answer("ben", first(session, 1), "unsure")
+    last = json.loads(session.journal.path.read_text(encoding="utf-8").splitlines()[-1])
+    assert (last["who"], last["answer"], last["label"]) == ("ben", "unsure", NO_LABEL)
     cards = session.worklist.positions.tolist()
     session.journal.close()
     again = made_session(tmp_path)
@@ -54,7 +52,6 @@ def test_whoever_opens_it_again_finds_every_answer_and_the_same_cards(session, t
     assert again.state.outcome(first(again)) == "right"
     assert again.summary("ana")["people"] == {"ana": 1, "ben": 1}
     again.journal.close()
-    session.journal = Journal(session.journal.path)
 
 
 def test_undo_gives_back_the_last_act_of_that_person_and_what_was_before(session):
@@ -124,7 +121,6 @@ def test_half_a_line_is_stepped_over_and_what_comes_after_it_is_whole(session, t
     again.answer("ana", first(again, 1), "unsure")
     assert [entry["answer"] for entry in again.journal.entries()] == ["right", "unsure"]
     again.journal.close()
-    session.journal = Journal(session.journal.path)
 
 
 # -- the file --------------------------------------------------------------------------------------
@@ -133,14 +129,6 @@ def test_half_a_line_is_stepped_over_and_what_comes_after_it_is_whole(session, t
 def test_two_processes_cannot_write_one_review(session, tmp_path):
     with pytest.raises(InputError, match="is open in another"):
         made_session(tmp_path)
-
-
-def test_a_file_that_is_no_review_is_never_touched(tmp_path):
-    path = tmp_path / "mine.jsonl"
-    path.write_text("precious\n", encoding="utf-8")
-    with pytest.raises(InputError, match="never replaced"):
-        open_journal(path, lambda: worklist_of(made_decision()))
-    assert path.read_text(encoding="utf-8") == "precious\n"
 
 
 @pytest.mark.parametrize(
@@ -174,16 +162,19 @@ def test_a_damaged_worklist_is_said_in_a_sentence(session, name, change):
     with pytest.raises(InputError, match=r"never replaced|was damaged"):
         read_it()
     assert session.journal.path.read_bytes() == text
-    session.journal.path.write_bytes(head + b"\n" + rest)
-    session.journal = Journal(session.journal.path)
 
 
 def test_not_even_a_line_break_is_added_to_a_file_that_is_no_review(tmp_path):
     path = tmp_path / "notes.txt"
-    for text in (b"no break at the end", b'{"file":"dris review","work', b"[" * 100_000):
+    for text in (
+        b"precious\n",
+        b"no break at the end",
+        b'{"file":"dris review","work',
+        b"[" * 100_000,
+    ):
         path.write_bytes(text)
         with pytest.raises(InputError, match="never replaced"):
-            Journal(path)
+            open_journal(path, lambda: pytest.fail("it was decided"))
         assert path.read_bytes() == text
 
 
@@ -252,7 +243,6 @@ def test_a_review_of_other_data_is_refused(session, tmp_path):
     data = read_data(tmp_path / "animals.csv", label="kind", id="name")
     with Journal(session.journal.path) as journal, pytest.raises(InputError, match="has changed"):
         ReviewSession(data, journal)
-    session.journal = Journal(session.journal.path)
 
 
 def test_another_column_of_labels_is_refused(tmp_path):
@@ -268,11 +258,7 @@ def test_answers_lie_beside_a_folder_and_never_in_it(tmp_path):
 
 def test_a_review_that_was_begun_decides_nothing_again(session):
     session.journal.close()
-
-    def never():
-        raise AssertionError("decided again")
-
-    session.journal = open_journal(session.journal.path, never)
+    open_journal(session.journal.path, lambda: pytest.fail("it was decided")).close()
 
 
 # -- what is shown ---------------------------------------------------------------------------------
@@ -344,10 +330,12 @@ def test_finish_never_writes_over_the_data(session, tmp_path):
         session.write_corrected(tmp_path / "b.csv", trusted=None, writer=Writer())
 
 
-def test_labels_that_were_accepted_unseen_are_corrected_and_not_trusted(tmp_path):
+def test_a_cell_is_accepted_once_checked_and_corrected_unseen_but_not_trusted(tmp_path):
     session = made_session(tmp_path, suspects=120, sample=0)
     cell = session.cell(0, 1)
     for at in cell.sample:
+        with pytest.raises(InputError, match="of the 20 drawn"):
+            session.accept("ana", 0, 1)
         session.answer("ana", at, "wrong", 1)
     count = session.accept("ana", 0, 1)
     assert count == len(cell.members) - 20
@@ -357,17 +345,6 @@ def test_labels_that_were_accepted_unseen_are_corrected_and_not_trusted(tmp_path
     session.journal.close()
 
 
-def test_a_cell_is_accepted_only_after_its_sample_was_checked(tmp_path):
-    session = made_session(tmp_path, suspects=120, sample=0)
-    cell = session.cell(0, 1)
-    for at in cell.sample[:-1]:
-        session.answer("ana", at, "wrong", 1)
-    with pytest.raises(InputError, match="1 of the 20"):
-        session.accept("ana", 0, 1)
-    session.journal.close()
-
-
 def test_a_cell_that_is_not_there_is_named_so(session):
     with pytest.raises(InputError, match="no suspect"):
         session.check(0, 0)
-    assert NAMES[0] == "cat"

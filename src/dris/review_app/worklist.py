@@ -289,7 +289,8 @@ class Journal:
 
     def close(self) -> None:
         """Release the file."""
-        os.close(self._handle)
+        handle, self._handle = self._handle, -1
+        os.close(handle)
 
     def add(self, entry: Mapping[str, Any]) -> None:
         """Write one entry; it is on the disk on return."""
