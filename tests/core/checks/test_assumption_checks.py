@@ -1,19 +1,44 @@
-"""The paper's assumptions as checks: worked by hand, with a twin each, and against loops."""
+"""Every check worked by hand, with a twin that fails, and against loops and SciPy."""
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.special import comb
-from scipy.stats import hypergeom
+from scipy.stats import binom, binomtest, mannwhitneyu, spearmanr
 
+from dris.core.chances import at_least, at_most
 from dris.core.checks.assumption_checks import (
+    ABOVE_CHANCE,
+    AGREEMENT,
+    COPIES,
+    _chance_of_more,
+    binomial_p,
+    classes_survive,
     disagreement_matters,
     enough_boundary,
+    errors_go_both_ways,
+    estimate_suspect_share,
+    kinds_alike,
+    no_milder_than_planted,
+    noise_like_planted,
     not_inverted,
+    not_memorised,
+    plausibility,
+    proxies_above_chance,
+    proxies_agree,
+    proxies_complete,
+    proxies_differ,
     rank_concentration,
     rank_spread,
+    starved_class,
 )
+from dris.core.checks.diagnostics import auroc
+from dris.core.dynamics.dynamics import Dynamics
+from dris.core.scores.ranks import normalized_ranks
 
 PLANTED = np.arange(100) < 20
+FIFTY, DOUBTED = np.arange(400) < 50, np.arange(400) < 150
 
 
 def test_planted_labels_in_the_upper_half_hold_and_a_third_of_them_below_fail():
@@ -79,14 +104,9 @@ def test_inversion_is_the_exact_test_term_by_term(x):
     expected = "fails" if collects <= 0.01 else "holds" if rejects <= 0.01 else "cannot tell"
     assert check.outcome == expected
     assert check.number == pytest.approx(x / 5)
-
-
-def test_inversion_has_all_three_outcomes():
-    def outcome(x):
-        chosen = np.r_[np.arange(20) < x, np.arange(80) < 25 - x]
-        return not_inverted(chosen, PLANTED, 0.01).outcome
-
-    assert [outcome(x) for x in (0, 5, 15)] == ["holds", "cannot tell", "fails"]
+    assert f"p = {min(collects, rejects):.2g}" in check.reason
+    if x in (0, 5, 15):
+        assert expected == {0: "holds", 5: "cannot tell", 15: "fails"}[x]
 
 
 def test_inversion_is_rare_when_the_subset_is_blind_to_canaries():
@@ -126,13 +146,339 @@ def test_shuffled_ranks_of_tiny_losses_are_spread_but_nothing_is_contested():
     assert disagreement_matters(np.ones((3, 5, 300), dtype=bool), planted).outcome == "fails"
 
 
-def test_inversion_is_the_exact_hypergeometric_test_on_both_sides():
-    planted = np.arange(300) < 60
-    for inside in (5, 15, 25):
-        chosen = np.zeros(300, dtype=bool)
-        chosen[:inside] = chosen[60 : 135 - inside] = True
-        tails = hypergeom.sf(inside - 1, 300, 60, 75), hypergeom.cdf(inside, 300, 60, 75)
-        told = not_inverted(chosen, planted, 0.01)
-        wanted = "fails" if tails[0] <= 0.01 else "holds" if tails[1] <= 0.01 else "cannot tell"
-        assert told.outcome == wanted
-        assert f"p = {min(tails):.2g}" in told.reason
+def losses(proxies=3, n=400, noise=0.3, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.exponential(size=n) + noise * rng.normal(size=(proxies, n))
+
+
+def test_a_missing_proxy_is_counted_and_named():
+    check = proxies_complete({"missing": ["proxy 1 diverged"]}, 2)
+    assert (check.outcome, check.number, check.threshold) == ("fails", 2, 3)
+    assert "proxy 1" in check.reason
+    assert proxies_complete({}, 3).outcome == "holds"
+
+
+def test_copies_fail_and_are_named():
+    rows = losses()
+    assert proxies_differ(rows).outcome == "holds"
+    rows[2] = rows[0] * 2  # the same ranks
+    check = proxies_differ(rows)
+    assert (check.outcome, check.number) == ("fails", 0)
+    assert "proxies 0 and 2" in check.reason
+
+
+def test_a_constant_answer_is_at_chance_whatever_the_class_sizes():
+    labels = np.r_[np.zeros(90, dtype=int), np.ones(10, dtype=int)]
+    constant = labels == 0  # right for nine in ten examples
+    good = np.ones(100, dtype=bool)
+    check = proxies_above_chance(np.array([good, constant]), labels)
+    assert (check.outcome, check.number) == ("fails", 0.5)
+    assert "proxy 1" in check.reason
+    assert proxies_above_chance(np.array([good, good]), labels).outcome == "holds"
+
+
+def test_one_shuffled_or_reversed_proxy_does_not_agree():
+    rows = losses()
+    assert proxies_agree(normalized_ranks(rows)).outcome == "holds"
+    for broken in (-rows[1], np.zeros(400)):
+        check = proxies_agree(normalized_ranks(np.array([rows[0], broken, rows[2]])))
+        assert check.outcome == "fails"
+        assert "proxy 1" in check.reason
+
+
+def memorised(known, m=40, n=200, classes=10, rest=1.0):
+    right = np.zeros((3, n), dtype=bool)
+    right[:, :known] = True
+    right[:, m : m + round(rest * (n - m))] = True
+    return not_memorised(right, np.arange(n) < m, classes, 0.01)
+
+
+@pytest.mark.parametrize("known", range(0, 41, 4))
+def test_memorising_is_the_exact_binomial_test(known):
+    above, below = binom.sf(known - 1, 40, 0.5), binom.cdf(known, 40, 0.5)
+    expected = "fails" if above <= 0.01 else "holds" if below <= 0.01 else "cannot tell"
+    assert memorised(known).outcome == expected
+    assert memorised(known, m=19).outcome == "cannot tell"
+    if known in (0, 20, 40):
+        assert expected == {0: "holds", 20: "cannot tell", 40: "fails"}[known]
+
+
+@pytest.mark.parametrize(("proxies", "knowing", "share"), [(3, 1, 0), (3, 2, 1), (2, 1, 0)])
+def test_more_than_half_of_the_proxies_decide_whether_a_label_is_known(proxies, knowing, share):
+    planted = np.arange(200) < 40
+    right = np.ones((proxies, 200), dtype=bool)
+    right[knowing:, :40] = False
+    assert not_memorised(right, planted, 10, 0.01).number == share
+
+
+def test_the_threshold_is_half_of_what_the_rest_reaches_but_never_below_chance():
+    assert memorised(0, rest=0.6).threshold == pytest.approx(0.3)
+    assert memorised(0, rest=0.6, classes=2).threshold == 0.5
+
+
+# -- thresholds, to the digit --------------------------------------------------------------------
+
+
+def test_copies_differ_by_less_than_a_hundredth_of_a_rank():
+    """Swapping neighbours among 100 examples moves the mean rank by 2/100² each."""
+
+    def swapped(pairs):
+        order = np.arange(100.0)
+        for k in range(pairs):
+            order[2 * k], order[2 * k + 1] = order[2 * k + 1], order[2 * k]
+        return proxies_differ(np.stack([np.arange(100.0), order]))
+
+    assert (COPIES, swapped(50).number) == (0.01, pytest.approx(0.01))
+    assert swapped(49).outcome == "fails"
+    exactly = proxies_differ(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    assert (exactly.number, exactly.threshold, exactly.outcome) == (0.5, 0.01, "holds")
+
+
+def test_a_difference_of_exactly_the_threshold_is_no_copy(monkeypatch):
+    monkeypatch.setattr("dris.core.checks.assumption_checks.COPIES", 0.125)
+    check = proxies_differ(np.array([[1.0, 2, 3, 4], [2.0, 1, 3, 4]]))
+    assert (check.outcome, check.number) == ("holds", 0.125)  # the mean distance of ranks
+
+
+def test_above_chance_is_a_twentieth_of_the_way_to_perfect_for_classes_that_weigh_alike():
+    labels = np.r_[np.zeros(30, dtype=int), np.ones(60, dtype=int), np.full(10, 2)]
+
+    def accuracy(*shares):
+        """One proxy right on these shares of the classes, another that is always right."""
+        right = np.concatenate(
+            [np.arange(n) < round(s * n) for n, s in zip((30, 60, 10), shares, strict=True)]
+        )
+        return proxies_above_chance(np.stack([right, np.ones(100, dtype=bool)]), labels)
+
+    check = accuracy(0.5, 0.1, 0.6)
+    assert check.number == pytest.approx(0.4)
+    assert check.threshold == pytest.approx(1 / 3 + 0.05 * 2 / 3)
+    assert (check.outcome, accuracy(1.0, 0.0, 0.0).outcome) == ("holds", "fails")
+    assert "proxy 0 is the worst" in check.reason
+
+
+def test_exactly_at_the_threshold_is_not_above_chance(monkeypatch):
+    monkeypatch.setattr("dris.core.checks.assumption_checks.ABOVE_CHANCE", 0.5)
+    labels = np.array([0, 0, 1, 1])  # two classes: the threshold is 0.75
+    right = np.array([[True, True, True, False], [True] * 4])
+    assert proxies_above_chance(right, labels).outcome == "fails"
+    assert proxies_above_chance(right[1:], labels).outcome == "holds"
+
+
+def test_agreement_is_enough_from_a_twentieth_on(monkeypatch):
+    assert (AGREEMENT, ABOVE_CHANCE) == (0.05, 0.05)
+    ranks = normalized_ranks(losses(proxies=4))
+    number = proxies_agree(ranks).number
+    others = [np.delete(ranks, k, axis=0).mean(axis=0) for k in range(4)]
+    assert proxies_agree(ranks[:2]).number == pytest.approx(spearmanr(*ranks[:2]).statistic)
+    assert number == pytest.approx(
+        min(np.corrcoef(ranks[k], others[k])[0, 1] for k in range(4)), abs=1e-12
+    )
+    monkeypatch.setattr("dris.core.checks.assumption_checks.AGREEMENT", number)
+    assert proxies_agree(ranks).outcome == "holds"
+    monkeypatch.setattr("dris.core.checks.assumption_checks.AGREEMENT", number + 1e-9)
+    assert proxies_agree(ranks).outcome == "fails"
+
+
+def test_a_constant_proxy_correlates_with_nothing():
+    check = proxies_agree(np.array([[0.5, 0.5, 0.5], [0.25, 0.5, 1.0]]))
+    assert (check.number, check.outcome) == (0.0, "fails")
+    tiny = np.array([[0.25, 0.5], [0.25, 0.5]])  # a scale below one is a scale
+    assert proxies_agree(tiny).number == pytest.approx(1.0)
+
+
+def test_the_memorising_test_counts_the_number_itself_and_decides_at_the_level():
+    planted = np.arange(120) < 20
+    right = np.zeros((3, 120), dtype=bool)
+    right[:, 20:] = True
+    right[:, :14] = True  # 14 of 20 known, the threshold is a half
+    above = float(at_least(20, 0.5)[14])  # to the last bit, which is not SciPy's
+    assert above == pytest.approx(binom.sf(13, 20, 0.5), rel=1e-12)
+    assert not_memorised(right, planted, 10, above).outcome == "fails"
+    assert not_memorised(right, planted, 10, above * 0.999).outcome == "cannot tell"
+    right[:, 6:20] = False  # 6 of 20
+    below = float(at_most(20, 0.5)[6])
+    assert not_memorised(right, planted, 10, below).outcome == "holds"
+    assert not_memorised(right, planted, 10, below * 0.999).outcome == "cannot tell"
+
+
+def test_hidden_canaries_are_taken_out_of_the_doubted_share():
+    # 50 known canaries, all doubted; 100 of 350 others are, 50 of them hidden canaries.
+    assert estimate_suspect_share(DOUBTED, FIFTY, hidden=50) == pytest.approx(50 / 300)
+    assert estimate_suspect_share(DOUBTED, FIFTY, hidden=0) == pytest.approx(100 / 350)
+
+
+def plausible_of(probabilities, labels, classes):
+    d = Dynamics.from_probabilities(probabilities, labels)
+    return plausibility(d.snapshot("loss"), d.snapshot("margin"), classes)
+
+
+def test_plausibility_is_the_labels_part_of_what_the_favourite_leaves_or_the_margin_of_two():
+    p = np.array([[[0.6, 0.3, 0.1], [0.6, 0.3, 0.1]], [[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]]])
+    # By proxy: 0.3/0.4 and 0.1/0.2 for label 1; label 2 is right for the second proxy.
+    assert plausible_of(p, [1, 2], 3) == pytest.approx([0.625, 0.25], abs=1e-6)
+    sure, unsure, right = [0.98, 0.01, 0.01], [0.4, 0.3, 0.3], [0.05, 0.9, 0.05]
+    of_any = plausible_of(np.array([[sure, unsure, right]]), [1, 1, 1], 3)
+    assert of_any == pytest.approx([0.5, 0.5, np.nan], abs=1e-5, nan_ok=True)
+    two = plausible_of(np.array([[[0.9, 0.1], [0.6, 0.4]]]), [1, 1], 2)
+    assert two == pytest.approx(np.log([1 / 9, 2 / 3]), abs=1e-5)
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(-30, 30), min_size=3, max_size=6), st.integers(0, 2))
+def test_plausibility_is_in_zero_to_one_for_any_logits(logits, label):
+    d = Dynamics.from_logits(np.array([[logits]]), [label])
+    check = plausibility(d.snapshot("loss"), d.snapshot("margin"), len(logits))
+    assert np.isnan(check[0]) or 0 <= check[0] <= 1
+
+
+@pytest.mark.parametrize("check", [noise_like_planted, no_milder_than_planted])
+def test_labels_milder_than_planted_ones_fail_and_alike_ones_do_not(check):
+    rng = np.random.default_rng(0)
+    value = rng.normal(size=400)
+    assert check(DOUBTED, value, FIFTY, 0.3, 0.01).outcome != "fails"
+    check = check(DOUBTED, value + ~FIFTY, FIFTY, 0.3, 0.01)
+    assert check.outcome == "fails"
+    assert check.number > 0.6
+
+
+@pytest.mark.parametrize("check", [noise_like_planted, no_milder_than_planted])
+def test_few_doubted_labels_cannot_tell(check):
+    value = np.where(FIFTY, 0.0, 1.0)
+    assert check(DOUBTED, value, FIFTY, 0.04, 0.01).outcome == "cannot tell"
+    assert check(DOUBTED & ~FIFTY, value, FIFTY, 0.3, 0.01).outcome == "cannot tell"
+    assert check(DOUBTED, value, FIFTY, 0.3, 0.01).outcome == "fails"
+
+
+def test_without_a_sign_natural_noise_cannot_be_ruled_out():
+    value = np.random.default_rng(1).normal(size=400)
+    assert noise_like_planted(DOUBTED, value, FIFTY, 0.3, 0.01).outcome == "cannot tell"
+    assert no_milder_than_planted(DOUBTED, value, FIFTY, 0.3, 0.01).outcome == "holds"
+
+
+def test_the_number_is_the_share_of_pairs_won():
+    value = np.random.default_rng(2).integers(0, 5, size=400).astype(float)
+    known, others = value[:50], value[50:150]
+    pairs = [(o > k) + 0.5 * (o == k) for o in others for k in known]
+    check = noise_like_planted(DOUBTED, value, FIFTY, 0.3, 0.01)
+    assert check.number == pytest.approx(np.mean(pairs))
+
+
+def test_alike_labels_seldom_fail():
+    """P(fails) ≤ 0.05 at level 0.05, so of 400 more than 35 fail with P < 0.001."""
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=(400, 400))
+    alarms = [noise_like_planted(DOUBTED, v, FIFTY, 0.3, 0.05).outcome for v in values]
+    assert alarms.count("fails") <= 35
+    milder = [
+        noise_like_planted(DOUBTED, v + 0.5 * ~FIFTY, FIFTY, 0.3, 0.05).outcome for v in values[:50]
+    ]
+    assert milder.count("fails") > 35  # the twin: half a standard deviation is seen
+
+
+def _overlapping(seed, *, classes=3, n=900, noise="none"):
+    """Classes that overlap along a line, what a calibrated stranger says, and given labels."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(classes, size=n)
+    x = truth + rng.normal(scale=0.5, size=n)
+    p = np.exp(-((x[:, None] - np.arange(classes)) ** 2) / 0.5)
+    p /= p.sum(axis=1, keepdims=True)
+    wrong, given = rng.random(n), truth.copy()
+    if noise == "uniform":
+        at = wrong < 0.2
+        given[at] = (truth[at] + rng.integers(1, classes, int(at.sum()))) % classes
+    elif noise == "one way":
+        at = (wrong < 0.35) & (truth == 1)
+        given[at] = 0
+    elif noise == "confusable":  # to the runner-up, where the two are close
+        order = np.argsort(p, axis=1)
+        close = p[np.arange(n), order[:, -1]] < 0.8
+        at = close & (wrong < 0.7)
+        given[at] = np.where(order[at, -1] == truth[at], order[at, -2], order[at, -1])
+    return p, given, np.zeros(n, dtype=np.bool_)
+
+
+@pytest.mark.parametrize(("classes", "power"), [(2, 95), (3, 95), (5, 60)])
+def test_one_way_errors_are_noticed_and_clean_or_random_ones_set_off_few_alarms(classes, power):
+    fails = {
+        noise: sum(
+            errors_go_both_ways(*_overlapping(seed, classes=classes, noise=noise)).outcome
+            == "fails"
+            for seed in range(100)
+        )
+        for noise in ("none", "uniform", "one way", "confusable")
+    }
+    assert fails["none"] <= 5
+    assert fails["uniform"] <= 5
+    assert fails["one way"] >= power  # the twin: it can fail
+    if classes == 2:
+        assert fails["confusable"] <= 5  # what it cannot see: errors that go both ways
+
+
+def test_the_binomial_p_is_scipys():
+    for hits, of, share in ((0, 5, 0.5), (3, 40, 0.2), (20, 40, 0.45), (700, 1000, 0.6)):
+        by_hand = float(binomtest(hits, of, share).pvalue)
+        assert binomial_p(hits, of, share) == pytest.approx(by_hand, rel=1e-6)
+
+
+def test_without_folds_or_sure_errors_nothing_is_said_about_directions():
+    labels, none = np.repeat([0, 1], 100), np.zeros(200, dtype=np.bool_)
+    assert errors_go_both_ways(None, labels, none).outcome == "cannot tell"
+    p = np.eye(2)[labels]
+    assert errors_go_both_ways(p, labels, none).outcome == "cannot tell"
+    wrong = labels.copy()
+    wrong[:40] = 1
+    check = errors_go_both_ways(p, wrong, none)
+    assert check.outcome == "fails"
+    assert all(f"of 30 that are surely {c}, {n} " in check.reason for c, n in ((1, 0), (0, 30)))
+    assert "audit" in check.reason
+    wrong[100:140] = 0  # as many the other way
+    both = errors_go_both_ways(p, wrong, none)
+    assert (both.outcome, "audit" in both.reason) == ("holds", False)
+    wrong[100:140] = 1
+    assert errors_go_both_ways(p, wrong, np.arange(200) < 40).outcome == "cannot tell"  # canaries
+
+
+def test_kinds_that_pass_at_different_rates_fail():
+    assert kinds_alike((3, 100), (5, 100), 0.01).outcome == "holds"
+    check = kinds_alike((0, 4), (4, 4), 0.05)
+    assert (check.outcome, check.number) == ("fails", 1.0)  # Fisher: 2/70, the two extremes
+    assert kinds_alike((0, 4), (4, 4), 0.02).outcome == "holds"
+    check = kinds_alike((1, 4), (3, 4), 0.05)
+    assert (check.number, check.threshold) == (0.5, 0.0)  # a quarter beside three
+    assert "p = 0.49" in check.reason  # Fisher: (16 + 1) · 2 of 70 tables are as far apart
+
+
+def test_a_class_too_small_for_this_fraction_fails():
+    labels = np.r_[np.zeros(88, dtype=int), np.ones(12, dtype=int)]
+    check = classes_survive(labels, 0.25)
+    assert (check.outcome, check.number) == ("fails", 3)
+    assert "class 1 has 12" in check.reason
+    assert classes_survive(labels, 0.5).outcome == "holds"
+
+
+def test_a_class_with_four_kept_examples_starves_and_five_are_a_handful():
+    labels = np.arange(100) % 2
+    even = labels == 0
+    assert starved_class(even | (np.arange(100) < 8), labels) == (1, 4)
+    assert starved_class(even | (np.arange(100) < 10), labels) is None
+
+
+@pytest.mark.parametrize("rounded", [False, True], ids=["no ties", "ties"])
+@pytest.mark.parametrize(("m", "n"), [(5, 30), (30, 40), (200, 25)])
+def test_the_rank_test_is_scipys(m, n, rounded):
+    rng = np.random.default_rng(m + n)
+    others, known = rng.normal(size=m) + 0.4, rng.normal(size=n)
+    if rounded:
+        others, known = others.round(1), known.round(1)
+    number = auroc(np.r_[others, known], np.arange(m + n) < m)
+    theirs = mannwhitneyu(others, known, alternative="greater").pvalue
+    assert _chance_of_more(number, others, known) == pytest.approx(theirs, rel=1e-10)
+    other_side = mannwhitneyu(others, known, alternative="less").pvalue
+    assert other_side != pytest.approx(theirs, rel=1e-3)  # the twin: there are two sides
+
+
+def test_where_all_values_tie_nothing_is_more_plausible():
+    assert _chance_of_more(0.5, np.ones(10), np.ones(12)) == 1.0
+    barely = np.r_[np.ones(11), 2.0]
+    assert 0 < _chance_of_more(0.5, np.ones(10), barely) < 1

@@ -6,10 +6,33 @@ import numpy as np
 import pytest
 
 import dris
-from dris.core.checks.assumption_checks import estimate_suspect_share, kinds_alike
-from dris.core.checks.judgement import CheckResults, _recommend, judge, run_checks
+from dris.core.checks.assumption_checks import (
+    classes_survive,
+    estimate_suspect_share,
+    kinds_alike,
+    no_milder_than_planted,
+    noise_like_planted,
+    not_inverted,
+    not_memorised,
+    plausibility,
+    proxies_above_chance,
+)
+from dris.core.checks.diagnostics import Check
+from dris.core.checks.judgement import (
+    BROKEN,
+    CHECKS,
+    NARROW,
+    CheckResults,
+    _recommend,
+    judge,
+    last_unmemorised_epoch,
+    run_checks,
+)
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.noise.assessment import contradicted_by_most
 from dris.core.noise.canaries import plant_canaries, without_canaries
+from dris.core.scores.formulas import aum_mean
+from dris.core.scores.ranks import rank_variance
 from regimes import limits_of
 
 N, C = 2000, 5
@@ -79,12 +102,6 @@ def test_a_copied_proxy_a_shuffled_one_and_a_reversed_one_need_other_proxies():
     assert judged(logits, canaries).rule == "rank_variance"
 
 
-def test_few_choosing_canaries_take_aum_in_place_of_the_gate():
-    judgement = judged(*world(noise=0.2, share=0.027)[:2])
-    assert judgement.rule == "aum_mean"
-    assert "gate needs 29" in judgement.reason
-
-
 def test_a_class_that_rank_variance_starves_is_kept_by_class():
     logits, canaries, _ = world()
     logits[:, canaries.planted == 4, 4] += 50  # class 4 is easy: its ranks do not move
@@ -92,42 +109,6 @@ def test_a_class_that_rank_variance_starves_is_kept_by_class():
     judgement = judged(logits, canaries)
     assert judgement.rule == "rank_variance_per_class"
     assert np.bincount(canaries.given[judgement.subset.indices])[4] > 50
-
-
-def test_two_kinds_that_do_not_pass_alike_hide_labels():
-    rng = np.random.default_rng(5)
-    true = np.arange(N) % C
-    easy = plant_canaries(true, share=0.06, rng=rng)
-    top_two = np.stack([true, (true + 1) % C], axis=1)
-    hard = plant_canaries(
-        easy.planted, share=0.06, kind="confusable", top_two=top_two, avoid=easy.mask(), rng=rng
-    )
-    logits = 4 * np.eye(C)[true] + 3.5 * np.eye(C)[(true + 1) % C]
-    logits = logits + rng.normal(size=(1, N, C)) + 0.3 * rng.normal(size=(3, N, C))
-    dynamics = dris.Dynamics.from_logits(logits, hard.planted)
-    judgement = judge(dynamics, [easy, hard], keep=0.25)
-    assert judgement.checks["uniform and confusable"].outcome == "fails"
-    assert judgement.hides
-
-
-def test_regimes_come_in_order_of_what_makes_the_rest_meaningless():
-    dynamics = dris.Dynamics.from_logits(world()[0], world()[1].planted)
-    good = run_checks(dynamics, world()[1].mask(), world()[1].given, keep=0.25, level=0.01)
-
-    def with_failing(*names):
-        checks = {
-            name: replace(check, outcome="fails") if name in names else check
-            for name, check in good.checks.items()
-        }
-        return CheckResults(checks, 0.4).regime
-
-    assert with_failing() == "heavy noise"
-    assert with_failing("natural") == "natural noise"
-    assert with_failing("natural", "contested") == "too easy"
-    assert with_failing("contested", "agree") == "proxies unusable"
-    assert with_failing("agree", "inversion") == "inverted"
-    assert with_failing("inversion", "memorised") == "memorised"
-    assert with_failing("memorised", "differ") == "proxies unusable"
 
 
 @pytest.mark.parametrize(
@@ -148,12 +129,20 @@ def test_bad_input_is_refused_in_one_sentence(change, message):
         judge(*change(dynamics, canaries), keep=0.25)
 
 
-@pytest.mark.parametrize("more", [{"keep": 0.0}, {"keep": 1.5}, {"keep": 0.25, "level": 0.0}])
-def test_numbers_out_of_range_are_refused(more):
+@pytest.mark.parametrize(
+    ("more", "name"),
+    [
+        ({"keep": 0.0}, "fraction"),
+        ({"keep": 1.5}, "fraction"),
+        ({"level": 0.0}, "level"),
+        ({"level": 1.0}, "level"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(more, name):
     logits, canaries, _ = world()
     dynamics = dris.Dynamics.from_logits(logits, canaries.planted)
-    with pytest.raises(dris.InputError, match="must be in"):
-        judge(dynamics, canaries, **more)
+    with pytest.raises(dris.InputError, match=f"{name} must be in"):
+        judge(dynamics, canaries, **{"keep": 0.25, **more})
 
 
 def two_kinds(noise=0.2):
@@ -183,13 +172,6 @@ def test_hidden_canaries_do_not_count_as_suspects_labels():
     judgement = judge(dynamics, kinds, keep=0.25)
     assert judgement.suspect_share < 0.02  # all canaries are suspects: a tenth, were they counted
     assert judgement.regime == "clean"
-
-
-@pytest.mark.parametrize("level", [0.0, 1.0])
-def test_a_level_is_strictly_between_0_and_1(level):
-    dynamics, kinds, _ = two_kinds()
-    with pytest.raises(dris.InputError, match=r"level must be in \(0, 1\)"):
-        judge(dynamics, kinds, keep=0.25, level=level)
 
 
 # -- what is recommended, and why ----------------------------------------------------------------
@@ -295,17 +277,6 @@ def test_defaults_are_5_percent_and_seed_0():
     assert judged(logits, canaries, seed=1).subset != judgement.subset
 
 
-def test_the_share_of_suspects_labels_leaves_all_canaries_out():
-    logits, canaries, _ = world(noise=0.2)
-    dynamics = dris.Dynamics.from_logits(logits, canaries.planted)
-    judgement = judge(dynamics, canaries, keep=0.25)
-    mark = np.zeros(N, dtype=bool)
-    mark[canaries.choosing.positions] = True
-    suspects = contradicted_by_most(dynamics.snapshot("correct"))
-    hidden = len(canaries) - int(mark.sum())
-    assert judgement.suspect_share == estimate_suspect_share(suspects, mark, hidden)
-
-
 def test_kinds_are_compared_by_how_many_of_their_choosing_canaries_go_no_suspects():
     dynamics, kinds, _ = two_kinds()
     suspects = contradicted_by_most(dynamics.snapshot("correct"))
@@ -313,13 +284,15 @@ def test_kinds_are_compared_by_how_many_of_their_choosing_canaries_go_no_suspect
     logits = np.array(world(noise=0.2)[0])
     logits[:, known, kinds[1].planted[known]] += 50
     believing = dris.Dynamics.from_logits(logits, kinds[1].planted)
-    judgement = judge(believing, kinds, keep=0.25).checks["uniform and hard"]
+    whole = judge(believing, kinds, keep=0.25)
+    judgement = whole.checks["uniform and hard"]
     right = ~contradicted_by_most(believing.snapshot("correct"))
     first, second = (kind.choosing.positions for kind in kinds)
     assert judgement == kinds_alike(
         (int(right[first].sum()), first.size), (int(right[second].sum()), second.size), 0.01
     )
     assert judgement.outcome == "fails"
+    assert whole.hides
     assert judge(dynamics, kinds, keep=0.25).checks["uniform and hard"].outcome == "holds"
     assert suspects[known].all()
 
@@ -332,3 +305,116 @@ def test_a_gate_through_which_only_canaries_pass_is_closed():
     assert judgement.rule == "aum_mean"
     assert "nothing passes" in judgement.reason
     assert len(judgement.subset) > 400
+
+
+ROWS, CLASSES = 900, 3
+
+
+def made(noise=0.15, seed=0):
+    """Proxies that see the truth, canaries on the first 90, every other of them hidden."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(ROWS) % CLASSES
+    given = np.where(rng.random(ROWS) < noise, (truth + 1) % CLASSES, truth)
+    canaries = np.arange(ROWS) < 90
+    shown = np.where(canaries, (given + 1) % CLASSES, given)
+    logits = 3 * np.eye(CLASSES)[truth] + rng.normal(size=(3, ROWS, CLASSES))
+    return Dynamics.from_logits(logits, shown), np.arange(ROWS) < 45, given
+
+
+def regime(suspects, failing=(), otherwise="holds"):
+    checks = {
+        name: Check(name, "fails" if name in failing else otherwise, 0.0, 0.0, "")
+        for name in CHECKS
+    }
+    return CheckResults(checks, suspects).regime
+
+
+@pytest.mark.parametrize(
+    ("suspects", "failing", "expected"),
+    [
+        (0.0, (), "clean"),
+        (0.0499, (), "clean"),
+        (0.05, (), "moderate noise"),
+        (0.2999, (), "moderate noise"),
+        (0.3, (), "heavy noise"),
+        (0.01, ("classes",), "small class"),
+        (0.05, ("classes",), "moderate noise"),  # a small class matters where nothing is noisy
+        # In order of what makes the rest meaningless:
+        (0.4, ("natural",), "natural noise"),
+        (0.4, ("natural", "contested"), "too easy"),
+        (0.4, ("contested", "agree"), "proxies unusable"),
+        (0.4, ("agree", "inversion"), "inverted"),
+        (0.4, ("inversion", "memorised"), "memorised"),
+        (0.4, ("memorised", "differ"), "proxies unusable"),
+        *((0.1, (name,), "proxies unusable") for name in sorted(NARROW | BROKEN)),
+    ],
+)
+def test_the_regime_is_the_first_that_applies_with_thresholds_to_the_digit(
+    suspects, failing, expected
+):
+    assert regime(suspects, failing) == expected
+
+
+def test_what_cannot_be_told_is_no_failure():
+    assert regime(0.01, otherwise="cannot tell") == "clean"
+
+
+def test_every_check_gets_what_it_is_about():
+    dynamics, planted, given = made()
+    results = run_checks(dynamics, planted, given, keep=0.25, level=0.01, hidden=45)
+    right, loss = dynamics.snapshot("correct"), dynamics.snapshot("loss")
+    suspects = contradicted_by_most(right)
+    share = estimate_suspect_share(suspects, planted, 45)
+    assert results.suspect_share == share == pytest.approx(0.15, abs=0.05)
+    assert (
+        results.suspect_share
+        < run_checks(dynamics, planted, given, keep=0.25, level=0.01).suspect_share
+    )  # none hidden
+    checks, variance = results.checks, rank_variance(loss)
+    assert checks["memorised"] == not_memorised(right, planted, CLASSES, 0.01)
+    free = ~planted
+    labels = dynamics.labels
+    assert checks["above chance"] == proxies_above_chance(right[:, free], labels[free])
+    top = variance >= np.sort(variance)[-ROWS // 4]
+    assert checks["inversion"] == not_inverted(top, planted, 0.01)
+    plausible = plausibility(loss, dynamics.snapshot("margin"), CLASSES)
+    assert checks["natural"] == noise_like_planted(suspects, plausible, planted, share, 0.01)
+    score = aum_mean(dynamics)
+    assert checks["hiding"] == no_milder_than_planted(suspects, score, planted, share, 0.01)
+    assert checks["classes"] == classes_survive(given, 0.25)
+    assert list(checks) == list(CHECKS)
+
+
+def test_two_classes_are_counted_as_two():
+    """With two classes the margin says how plausible a label is, and chance is a half."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(ROWS) % 2
+    given = np.where(rng.random(ROWS) < 0.15, 1 - truth, truth)
+    planted = np.arange(ROWS) < 90
+    shown = np.where(planted, 1 - given, given)
+    logits = 1.5 * np.eye(2)[truth] + rng.normal(size=(3, ROWS, 2))
+    dynamics = Dynamics.from_logits(logits, shown)
+    results = run_checks(dynamics, planted, given, keep=0.25, level=0.01)
+    loss, margin = dynamics.snapshot("loss"), dynamics.snapshot("margin")
+    suspects = contradicted_by_most(dynamics.snapshot("correct"))
+    plausible = plausibility(loss, margin, 2)
+    expected = noise_like_planted(suspects, plausible, planted, results.suspect_share, 0.01)
+    assert results.checks["natural"] == expected
+    assert results.checks["memorised"].threshold == 0.5
+
+
+def test_the_last_epoch_before_the_scored_one_that_still_doubts_half_of_the_planted():
+    """Five epochs, two proxies; of four canaries 4, 2, 1, 0 are suspects after 1, 2, 3, 4."""
+    planted = np.array([True] * 4 + [False] * 2)
+    correct = np.zeros((2, 5, 6), dtype=bool)
+    for epoch, known in enumerate((0, 2, 3, 4, 4)):
+        correct[:, epoch, :known] = True
+    correct[:, :, 4:] = True
+    dynamics = Dynamics.from_arrays(
+        loss=np.ones((2, 5, 6)), correct=correct, labels=[0] * 6, scored_epoch=5
+    )
+    assert last_unmemorised_epoch(dynamics, planted) == 2
+    assert (
+        last_unmemorised_epoch(dynamics.at(2), planted) == 1
+    )  # the scored epoch itself is no answer
+    assert last_unmemorised_epoch(dynamics.at(1), planted) is None
