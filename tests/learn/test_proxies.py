@@ -127,16 +127,6 @@ def test_models_are_dealt_out_in_turn():
     assert made == ["mlp", "SGDClassifier", "mlp"]
 
 
-def test_progress_counts_epochs_up_to_the_last():
-    x, y = data()
-    seen = []
-    train_proxies(
-        x, y, proxies=3, epochs=1, model="sgd_log", workers=1, progress=lambda *a: seen.append(a)
-    )
-    assert seen == sorted(seen)
-    assert seen[-1] == (3, 3)
-
-
 def test_no_global_random_state_is_touched():
     x, y = data()
     np.random.seed(5)  # noqa: NPY002
@@ -397,6 +387,9 @@ def spoiled(value):
         (X, Y, {"cross_fit": 21}, "cross_fit must be at most N = 20"),
         (X, Y, {"cross_fit": 2.5}, "cross_fit must be a whole number"),
         (X, Y, {"cross_fit": 2, "bag": 0.5}, "cannot be combined"),
+        (X, Y, {"judged": Y, "model": "mlp"}, "judged needs stacked models and folds"),
+        (X, Y, {"judged": Y, "cross_fit": 4}, "judged needs stacked models and folds"),
+        (X, Y, {"standardize": (1, 3)}, "must add up to all 5, got 4"),
         (X, Y, {"model": []}, "model is an empty list"),
         (X, Y, {"model": ["mlp", "nope"]}, "unknown model 'nope'"),
         (X, Y, {"model": "boosted_trees", "gradient_norm": True}, "has no last layer"),
@@ -470,11 +463,6 @@ def test_a_stretch_may_weigh_as_fewer_columns_than_it_has():
     assert plain[:, 1:].var(axis=0).sum() == pytest.approx(4, rel=1e-4)
 
 
-def test_stretches_that_do_not_add_up_are_refused():
-    with pytest.raises(InputError, match="must add up to all 3, got 4"):
-        train_proxies(np.eye(3), [0, 1, 0], proxies=2, epochs=1, standardize=(1, 3), workers=1)
-
-
 def _three_blobs():
     rng = np.random.default_rng(0)
     y = np.arange(240) % 3
@@ -498,14 +486,6 @@ def test_labels_that_are_only_judged_are_seen_by_no_model():
     moved = np.random.default_rng(1).permutation(240)
     again = train_proxies(x[moved], y[moved], judged=asked[moved], ids=moved, **how)
     assert np.array_equal(again.loss, train_proxies(x, y, judged=asked, **how).loss[:, :, moved])
-
-
-def test_judging_by_other_labels_needs_stacked_models_and_folds():
-    x, y = _three_blobs()
-    with pytest.raises(InputError, match="judged needs stacked models and folds"):
-        train_proxies(x, y, judged=y, workers=1)
-    with pytest.raises(InputError, match="judged needs stacked models and folds"):
-        train_proxies(x, y, judged=y, model="sgd_log", cross_fit=4, workers=1)
 
 
 def test_kinds_of_stacked_models_are_each_taken_at_their_best_epoch():

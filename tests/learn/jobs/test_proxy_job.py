@@ -1,9 +1,7 @@
 """One job of the store: its key, its rows, and bytes that no kill can change."""
 
 import importlib
-import json
 import linecache
-import logging
 import os
 import sys
 from functools import partial
@@ -27,7 +25,6 @@ from dris.learn.jobs.kept_jobs import key_of  # noqa: E402
 from dris.learn.proxies import train_proxies  # noqa: E402
 from dris.learn.recipe import Recipe  # noqa: E402
 from dris.learn.store.run_store import Store  # noqa: E402
-from dris.learn.store.runs import STATE  # noqa: E402
 from dris.learn.trainers.job import Data, Job, everyone_or_bag  # noqa: E402
 from dris.learn.trainers.networks.models import (  # noqa: E402
     Classifier,
@@ -167,10 +164,6 @@ def test_an_edited_function_is_another_run(by, tmp_path, monkeypatch):
     assert known == {(4, 1), (5, 2)}
 
 
-def test_a_key_is_plain_json():
-    assert json.loads(json.dumps(key_of(job(), data()))) == key_of(job(), data())
-
-
 class Builder:
     def __call__(self, shape, classes):
         return linear(shape, classes)
@@ -280,62 +273,7 @@ def test_interrupted_after_any_epoch_it_ends_with_the_same_bytes(model, record, 
     assert saved(train(mine, given, store, tick), tmp_path) == whole
 
 
-@pytest.mark.parametrize("damage", ["cut", "flip", "empty"])
-@pytest.mark.parametrize("file", [STATE, "epoch-00001.safetensors"])
-def test_a_damaged_checkpoint_is_set_aside_and_computed_again(file, damage, tmp_path, caplog):
-    whole = saved(train(job(), data(), None, tick), tmp_path)
-    store = Store(tmp_path / "store")
-    stopped_after(2, job(), data(), store)
-    path = store.run(key_of(job(), data())).folder / file
-    held = bytearray(path.read_bytes())
-    held[-3] ^= 255
-    path.write_bytes({"cut": held[: len(held) // 2], "flip": held, "empty": b""}[damage])
-    ticks = Ticks()
-    with caplog.at_level(logging.WARNING, logger="dris"):
-        assert saved(train(job(), data(), store, ticks), tmp_path) == whole
-    assert "set aside" in caplog.text
-    assert ticks.count == 3
-
-
-def test_a_label_the_seed_or_the_recipe_makes_another_run_and_the_old_one_stays(tmp_path):
-    x, y = table()
-    given = {"proxies": 2, "model": "linear", "recipe": RECIPE, "workers": 1, "store": tmp_path}
-    train_proxies(x, y, **given)
-    before = folders(tmp_path)
-    assert len(before) == 2
-    for labels, changed in [
-        (other_labels(), {}),
-        (y, {"seed": 1}),
-        (y, {"recipe": Recipe(3, 16, 0.2)}),
-    ]:
-        known = folders(tmp_path)
-        train_proxies(x, labels, **{**given, **changed})
-        assert len(folders(tmp_path) - known) == 2
-    train_proxies(x, y, **given)
-    assert before < folders(tmp_path)
-    assert len(folders(tmp_path)) == 8
-
-
-def test_scikit_learn_models_are_kept_whole_and_not_by_epoch(tmp_path, monkeypatch):
-    x, y = table()
-    given = {"proxies": 2, "model": ["sgd_log", "linear"], "epochs": 2, "workers": 1}
-    first = train_proxies(x, y, **given, store=tmp_path)
-    np.testing.assert_array_equal(first.loss, train_proxies(x, y, **given).loss)
-    monkeypatch.setattr("dris.learn.jobs.proxy_job._one_epoch", None)
-    np.testing.assert_array_equal(train_proxies(x, y, **given, store=tmp_path).loss, first.loss)
-
-
-def test_training_leaves_the_number_of_threads_as_it_was():
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        train(job(), data(), None, tick)
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
-
-
-def test_it_trains_in_one_thread_whatever_the_process_is_set_to():
+def test_it_trains_in_one_thread_and_leaves_the_number_of_threads_as_it_was():
     seen = []
 
     def asking(shape, classes):
@@ -346,9 +284,9 @@ def test_it_trains_in_one_thread_whatever_the_process_is_set_to():
     torch.set_num_threads(2)
     try:
         train(job(model=asking), data(), None, tick)
+        assert (seen, torch.get_num_threads()) == ([1], 2)
     finally:
         torch.set_num_threads(before)
-    assert seen == [1]
 
 
 # --- killed with all its processes

@@ -1,7 +1,5 @@
 """Features: one pass that leaves no trace, kept so that nothing stale is ever taken for fresh."""
 
-import logging
-
 import numpy as np
 import pytest
 
@@ -49,12 +47,6 @@ class Stream(IterableDataset):
 
 
 # --- what is computed
-
-
-def test_the_features_of_a_fixed_linear_map_are_those_worked_out_by_hand():
-    layer = nn.Linear(2, 2, bias=False)
-    layer.weight.data = torch.tensor([[1.0, 2.0], [0.0, -1.0]])
-    assert extract_features(layer, [[1, 1], [3, 0]]).tolist() == [[3.0, -1.0], [3.0, 0.0]]
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 10, 256])
@@ -274,26 +266,6 @@ def test_features_of_a_function_cannot_be_kept(tmp_path):
     with pytest.raises(InputError, match="plain function cannot be kept"):
         extract_features(lambda b: b, np.eye(2), store=tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_damaged_features_are_set_aside_and_computed_again(tmp_path, caplog):
-    x, net = images(), network()
-    first = np.array(extract_features(net, x, store=tmp_path))
-    (path,) = tmp_path.glob("*/outcome.safetensors")
-    raw = bytearray(path.read_bytes())
-    raw[-2] ^= 4
-    path.unlink()  # the first features still map the old file
-    path.write_bytes(raw)
-    with caplog.at_level(logging.WARNING, logger="dris"):
-        again = extract_features(net, x, store=tmp_path)
-    assert np.array_equal(first, again)
-    assert "set aside" in caplog.text
-
-
-def test_features_are_a_run_of_the_store(tmp_path):
-    extract_features(network(), images(), store=tmp_path)
-    (info,) = Store(tmp_path).runs()
-    assert (info.state, info.epoch) == ("done", 1)
 
 
 def test_the_device_may_be_some_batches_ahead_of_what_is_copied():

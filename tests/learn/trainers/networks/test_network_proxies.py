@@ -1,6 +1,5 @@
 """Networks as proxies and as the attacker: the same bits everywhere, and a word for what failed."""
 
-import re
 from dataclasses import replace
 from functools import partial
 
@@ -24,7 +23,6 @@ from dris.learn.trainers.networks.loop import Network  # noqa: E402
 from dris.learn.trainers.networks.models import (  # noqa: E402
     Classifier,
     fully_connected,
-    linear,
 )
 from dris.learn.trainers.networks.sources import TensorSource  # noqa: E402
 
@@ -279,33 +277,10 @@ def test_a_proxy_that_diverges_is_named_and_the_others_go_on(workers, record):
     np.testing.assert_array_equal(result.snapshot("loss"), whole.snapshot("loss")[[0, 2]])
 
 
-def test_a_model_that_ignores_its_seed_is_refused_as_copies():
-    def same(shape, classes):
-        made = linear(shape, classes)
-        nn.init.zeros_(made.head.weight)
-        nn.init.zeros_(made.head.bias)
-        return made
-
-    whole = Recipe(epochs=2, batch_size=60, learning_rate=0.1)  # one batch: no order either
-    with pytest.raises(InputError, match="proxies 0 and 1 are copies"):
-        proxies(model=same, recipe=whole)
-
-
 def test_the_warning_points_at_the_call():
     with pytest.warns(UserWarning, match="finished") as warned:
         train_proxies(*table(), model=["linear", broken], recipe=RECIPE, workers=1)
     assert warned[0].filename == __file__
-
-
-def test_when_all_diverge_there_is_one_error():
-    hot = Recipe(epochs=2, batch_size=16, learning_rate=1e30)
-    with pytest.raises(InputError) as caught:
-        proxies(model="fc", recipe=hot)
-    assert re.fullmatch(
-        r"no proxy finished; proxy 0 diverged at epoch 1: the loss must be finite, it is "
-        r"(nan|inf) at step \d of epoch 1; lower its learning rate",
-        str(caught.value),
-    )
 
 
 def test_logits_too_far_apart_to_keep_are_divergence_too():
@@ -320,15 +295,16 @@ def test_logits_too_far_apart_to_keep_are_divergence_too():
         assert proxies(model=["linear", steep]).proxies == 1
 
 
-def test_an_error_of_the_users_code_is_not_taken_for_divergence():
+@pytest.mark.parametrize("error", [ValueError("infinitely many"), RuntimeError("a finite grid")])
+def test_an_error_of_the_users_code_is_not_taken_for_divergence(error):
     def picky(shape, classes):
-        class Picky(nn.Module):
+        class Picky(nn.Linear):
             def forward(self, x):
-                raise ValueError("definitely not about numbers: infinitely many remain")
+                raise error
 
-        return Classifier(Picky(), nn.Linear(shape[0], classes))
+        return Picky(shape[0], classes)
 
-    with pytest.raises(ValueError, match="infinitely many") as caught:
+    with pytest.raises(ValueError, match=str(error)) as caught:
         proxies(model=["linear", picky])
     assert "diverged" not in str(caught.value)
 
@@ -372,16 +348,3 @@ def test_a_module_that_cannot_take_the_batch_is_named_with_the_shape_and_torchs_
     ) as caught:
         proxies(model=for_other_inputs)
     assert isinstance(caught.value.__cause__, RuntimeError)
-
-
-def test_torchs_words_about_finite_numbers_are_not_taken_for_divergence():
-    def picky(shape, classes):
-        class Picky(nn.Linear):
-            def forward(self, x):
-                raise RuntimeError("expected a finite grid")
-
-        return Picky(shape[0], classes)
-
-    with pytest.raises(InputError, match=r"Picky failed .* expected a finite grid") as caught:
-        proxies(model=["linear", picky])
-    assert "diverged" not in str(caught.value)
