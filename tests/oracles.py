@@ -4,7 +4,7 @@ Plain Python loops over plain lists; every example and every proxy is looked at 
 """
 
 from fractions import Fraction
-from math import exp, floor, log, sqrt
+from math import exp, log, sqrt
 
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
@@ -212,39 +212,3 @@ def gap(losses, corrupted):
         corrupt = [x for x, bad in zip(v, corrupted, strict=True) if bad]
         out.append(sum(clean) / len(clean) - sum(corrupt) / len(corrupt))
     return out
-
-
-def corrupted_disagreement(losses, corrupted):
-    return max(v for v, bad in zip(rank_variance(losses), corrupted, strict=True) if bad)
-
-
-def boundary_set(margin, corrupted, share=Fraction(1, 5)):
-    """The bottom share of clean examples by mean margin over proxies."""
-    mean = mean_over_proxies(margin)
-    clean = [i for i, bad in enumerate(corrupted) if not bad]
-    return sorted(sorted(clean, key=lambda i: mean[i])[: floor(share * len(clean))])
-
-
-def boundary_median(losses, margin, corrupted):
-    v = rank_variance(losses)
-    return float(np.median([v[i] for i in boundary_set(margin, corrupted)]))
-
-
-def assumptions(losses, corrupted, trimmed, choose, measure):
-    """(τ, γ, v_tail): `trimmed` examples dropped by variance on `choose`, the rest on `measure`."""
-    bad = [i for i, c in enumerate(corrupted) if c]
-    ranks = [normalized_ranks(row) for row in losses]
-
-    def variance(i, rows, less):
-        mean = sum(ranks[k][i] for k in rows) / len(rows)
-        return sum((ranks[k][i] - mean) ** 2 for k in rows) / (len(rows) - less)
-
-    ordered = sorted(bad, key=lambda i: variance(i, choose, 0))
-    bulk, tail = ordered[: len(bad) - trimmed], ordered[len(bad) - trimmed :]
-    best = None
-    for allowed in range(len(measure)):
-        reached = [sorted(ranks[k][i] for k in measure)[allowed] for i in bulk]
-        tau, gamma = 1 - min(reached), allowed / len(measure)
-        if best is None or tau**2 / 4 + gamma < best[0] ** 2 / 4 + best[1]:
-            best = tau, gamma
-    return *best, sum(variance(i, measure, 1) for i in tail) / len(tail) if tail else 0.0

@@ -1,12 +1,15 @@
-"""Slow, obvious versions of choosing: subsets, sampling probabilities, quotas."""
+"""Slow, obvious versions of choosing: subsets, gates, sampling designs, quotas."""
 
 from fractions import Fraction
 from itertools import product
-from math import floor
+from math import comb, floor
 
 import numpy as np
+from scipy.stats import chisquare
 
 from dris.core.streams import hashed_order, seed_for
+
+TAIL = 1e-6  # how often a right implementation would fail one of these tests
 
 
 def place(name, seed):
@@ -95,3 +98,65 @@ def effective_size(q):
 
 def flips(rate, n):
     return floor(Fraction(str(rate)) * n)
+
+
+def binomial_below(j, m, p):
+    """P(Binomial(m, p) < j), term by term."""
+    return sum(comb(m, i) * p**i * (1 - p) ** (m - i) for i in range(j))
+
+
+def cut(values, recall, confidence):
+    """The lowest canary value that rejects enough with enough confidence; None: too few."""
+    ordered = sorted(values)
+    for j in range(1, len(ordered) + 1):
+        if binomial_below(j, len(ordered), recall) >= confidence:
+            return ordered[j - 1]
+    return None
+
+
+def gated(detector, score, at, count, fill, ids, seed):
+    """Positions kept: one by one from the best score among what passes."""
+    order = [i for i in best_first(score, ids, seed) if detector[i] > at]
+    if fill:
+        order = order[:count] + [i for i in best_first(detector, ids, seed) if detector[i] <= at]
+    return set(order[:count])
+
+
+def class_balanced_counts(sizes, count):
+    """One example from every class that has one left, over and over."""
+    taken = [0] * len(sizes)
+    while sum(taken) < count:
+        for c in sorted(range(len(sizes)), key=lambda c: taken[c]):
+            if taken[c] < sizes[c]:
+                taken[c] += 1
+                break
+    return taken
+
+
+def inclusion_by_loop(q: list[float], count: int) -> list[float]:
+    """Give everyone c·q; whoever passes 1 gets 1, and the others share what is left, again."""
+    certain: set[int] = set()
+    while True:
+        others = [i for i in range(len(q)) if i not in certain]
+        left = sum(q[i] for i in others)
+        share = {i: (count - len(certain)) * q[i] / left if left else 0.0 for i in others}
+        over = {i for i in others if share[i] > 1}
+        if not over:
+            return [1.0 if i in certain else share[i] for i in range(len(q))]
+        certain |= over
+
+
+def follows(counts, probabilities, *, cells: int = 200) -> bool:
+    """Whether counts of draws fit probabilities: chi-square, tail 10^-6, neighbours pooled.
+
+    The pools are of about equal probability. What has none at all is for other tests to look at.
+    """
+    q = np.asarray(probabilities) / np.sum(probabilities)
+    cell = np.minimum((np.cumsum(q) - q / 2) * cells, cells - 1).astype(np.int64)
+    expected = np.bincount(cell, q, minlength=cells) * np.sum(counts)
+    # A cell that expects too few for the chi-square law joins the largest.
+    cell = np.where(expected < 20, expected.argmax(), np.arange(cells))[cell]
+    expected = np.bincount(cell, q, minlength=cells) * np.sum(counts)
+    observed = np.bincount(cell, counts, minlength=cells)
+    used = expected > 0
+    return bool(chisquare(observed[used], expected[used]).pvalue > TAIL)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
 import dris
 from dris.core.select.importance import proportional
@@ -115,15 +114,6 @@ def test_a_subset_is_visited_in_the_order_of_the_full_data():
 
 
 # -- 11: artefacts -------------------------------------------------------------------------------
-
-
-def test_the_same_dynamics_are_the_same_bytes_and_open_in_safetensors(tmp_path):
-    losses = np.random.default_rng(0).normal(size=(2, 5))
-    paths = [dris.Dynamics.from_losses(losses).save(tmp_path / name) for name in ("a", "b")]
-    assert paths[0].read_bytes() == paths[1].read_bytes()
-    other = dris.Dynamics.from_losses(losses + 1).save(tmp_path / "c")
-    assert other.read_bytes() != paths[0].read_bytes()
-    assert any(np.array_equal(a.squeeze(), losses) for a in load_file(paths[0]).values())
 
 
 def loads_pickles(source: str) -> bool:

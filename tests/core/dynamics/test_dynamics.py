@@ -97,11 +97,6 @@ def test_extreme_logits_stay_finite(dtype):
     )
 
 
-def test_shifting_all_logits_changes_no_loss():
-    d, moved = (Dynamics.from_logits(LOGITS.astype(float) + c, LABELS) for c in (0, 700))
-    assert moved.loss == pytest.approx(d.loss, rel=1e-9)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_probabilities_and_logits_tell_the_same_story(dtype):
     p = softmax(LOGITS.astype(dtype), axis=-1)
@@ -244,12 +239,6 @@ def test_bad_columns_are_refused_in_one_sentence(columns, says):
         whole().with_columns(**columns)
 
 
-def test_with_columns_leaves_the_original_alone():
-    d = Dynamics.from_losses(np.eye(2))
-    assert "reference_loss" in d.with_columns(reference_loss=[0.0, 1.0]).columns
-    assert "reference_loss" not in d.columns
-
-
 # -- totals and summary ------------------------------------------------------------------------
 
 
@@ -277,11 +266,6 @@ def test_a_summary_of_a_summary_is_itself_and_holds_one_epoch():
     assert d.at(2).scored_epoch == 2
     with pytest.raises(InputError, match="epoch 3 is not held"):
         d.at(3)
-
-
-def test_a_summary_owns_its_columns():
-    full = whole()
-    assert not np.shares_memory(full.summary().loss, full.loss)
 
 
 @pytest.mark.parametrize("name", SCORES)
@@ -352,37 +336,34 @@ def losses(**more):
     return Dynamics.from_arrays(loss=np.ones((1, 2, 3)), **more)
 
 
+LABELLED = losses(labels=[0, 1, 0]).with_columns(reference_loss=[0, 1, 2])
+
+
 @pytest.mark.parametrize(
-    ("other", "says"),
+    ("one", "other", "says"),
     [
-        (Dynamics.from_arrays(loss=np.ones((1, 3, 3))), "recorded epochs"),
-        (losses(epochs=[1, 3], scored_epoch=1), "recorded epochs"),
-        (losses(scored_epoch=2), "scored epoch"),
-        (losses().summary(), "recorded epochs|form"),
-        (Dynamics.from_arrays(loss=np.ones((1, 2, 3)), margin=np.ones((1, 2, 3))), "columns"),
-        (losses(ids=[0, 1, 3]), "example ids"),
-        (losses(ids=["0", "1", "2"]), "example ids"),
-        (Dynamics.from_arrays(loss=np.ones((1, 2, 4))), "example ids"),
-        (losses(labels=[0, 1, 1]), "labels"),
+        (losses(), Dynamics.from_arrays(loss=np.ones((1, 3, 3))), "recorded epochs"),
+        (losses(), losses(epochs=[1, 3], scored_epoch=1), "recorded epochs"),
+        (losses(), losses(scored_epoch=2), "scored epoch"),
+        (losses(), losses().summary(), "recorded epochs|form"),
+        (losses(), LABELLED, "columns"),
+        (losses(), losses(ids=[0, 1, 3]), "example ids"),
+        (losses(), losses(ids=["0", "1", "2"]), "example ids"),
+        (losses(), Dynamics.from_arrays(loss=np.ones((1, 2, 4))), "example ids"),
+        (losses(), losses(labels=[0, 1, 1]), "labels"),
+        (LABELLED, replace(LABELLED, labels=np.array([0, 1, 1])), "labels"),
+        (LABELLED, LABELLED.with_columns(reference_loss=[0, 1, 3]), "reference_loss"),
+        (
+            losses().summary(),
+            Dynamics.from_arrays(loss=np.ones((1, 3, 3)), scored_epoch=1).summary(),
+            "epochs summed 3",
+        ),
     ],
 )
-def test_what_cannot_be_merged_is_refused_and_named(other, says):
+def test_what_cannot_be_merged_is_refused_and_named(one, other, says):
     with pytest.raises(InputError, match=f"part 1 cannot be merged: its ({says})"):
-        Dynamics.merge([losses(), other])
-
-
-def test_differing_labels_and_columns_are_refused_and_nothing_is_an_error():
-    a, b = losses(labels=[0, 1, 0]), losses(labels=[0, 1, 1])
-    with pytest.raises(InputError, match="its labels differ"):
-        Dynamics.merge([a, b])
-    a, b = (losses().with_columns(reference_loss=[0, 1, c]) for c in (0.0, 2.0))
-    with pytest.raises(InputError, match="its reference_loss differ"):
-        Dynamics.merge([a, b])
-    one = losses().summary()
-    many = Dynamics.from_arrays(loss=np.ones((1, 3, 3)), scored_epoch=1).summary()
-    with pytest.raises(InputError, match="its epochs summed 3 differ"):
-        Dynamics.merge([one, many])
-    with pytest.raises(InputError, match="at least one Dynamics"):
+        Dynamics.merge([one, other])
+    with pytest.raises(InputError, match="at least one"):
         Dynamics.merge([])
 
 
@@ -460,13 +441,6 @@ def test_out_of_fold_values_of_another_shape_are_refused():
         replace(both.summary(), out_of_fold=both.out_of_fold.at(1))
 
 
-def test_dynamics_without_folds_are_saved_without_a_trace_of_them(tmp_path):
-    plain = replace(with_folds(), out_of_fold=None)
-    path = plain.save(tmp_path / "plain")
-    assert b"out_of_fold" not in path.read_bytes()
-    assert Dynamics.load(path).out_of_fold is None
-
-
 @pytest.mark.parametrize("broken", ["no folds", "summary"])
 def test_the_best_epoch_needs_epochs_out_of_fold(broken):
     both = with_folds()
@@ -474,8 +448,5 @@ def test_the_best_epoch_needs_epochs_out_of_fold(broken):
     wrong = replace(both, out_of_fold=None) if broken == "no folds" else both.summary()
     with pytest.raises(InputError, match="out of fold" if broken == "no folds" else "one epoch"):
         best_epoch(wrong)
-
-
-def test_of_equally_good_epochs_the_first_is_best():
     side = Dynamics.from_arrays(loss=[[[3.0, 1.0], [1.0, 1.0], [0.5, 1.5]]])
-    assert best_epoch(replace(side, out_of_fold=side)) == 2
+    assert best_epoch(replace(side, out_of_fold=side)) == 2  # of equally good ones the first

@@ -19,7 +19,7 @@ from dris.core.select.draws import draw  # noqa: E402
 from dris.core.select.importance import Importance, proportional  # noqa: E402
 from dris.core.streams import rng_for  # noqa: E402
 from dris.learn.trainers.networks.samplers import ImportanceSampler, WeightedDataset  # noqa: E402
-from oracles_drawing import TAIL, follows  # noqa: E402
+from oracles_choosing import TAIL, follows  # noqa: E402
 
 
 def plan_of(n=10, *, seed=0, exponent=1.0, smoothing=0.1):
