@@ -5,8 +5,7 @@ import inspect
 import pytest
 import typer
 
-from dris.cli import app
-from dris.cli.help_pages import GROUPS, PANELS, sort_into
+from dris.cli import GROUPS, PANELS, app, sort_into
 from dris.data.formats import FORMATS
 
 

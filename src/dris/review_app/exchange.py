@@ -54,7 +54,6 @@ class Returned:
 class Exchange:
     """A tool's format: how its files end, how cards are written and answers read."""
 
-    title: str
     suffix: str
     write: Callable[[list[Item]], bytes]
     read: Callable[[Path], Iterator[Returned]]
@@ -241,9 +240,9 @@ def _from_csv(path: Path) -> Iterator[Returned]:
 
 
 EXCHANGES = {
-    "label-studio": Exchange("Label Studio JSON", ".json", _to_label_studio, _from_label_studio),
-    "argilla": Exchange("Argilla records", ".json", _to_argilla, _from_argilla),
-    "csv": Exchange("CSV", ".csv", _to_csv, _from_csv),
+    "label-studio": Exchange(".json", _to_label_studio, _from_label_studio),
+    "argilla": Exchange(".json", _to_argilla, _from_argilla),
+    "csv": Exchange(".csv", _to_csv, _from_csv),
 }
 
 

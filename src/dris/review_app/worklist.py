@@ -46,33 +46,19 @@ _ARRAYS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Worklist:
-    """The cards in order, and what they were drawn from.
+    """The cards in order, and what they were drawn from."""
 
-    Attributes:
-        positions: Each card's example in the data.
-        suggested: The likeliest other label, `NO_LABEL` (-1) where there is none.
-        suspicion: Larger is more suspicious.
-        against: How many proxies give another label; -1 where it is not known.
-        sampled: True for cards of the random sample.
-        rest: How many labels the sample was drawn from: neither suspects nor trusted.
-        proxies: K.
-        seed: Of the draw, and of the samples of cells.
-        fingerprint: Of the data.
-        label: The column of the given labels.
-        classes: Names of the classes.
-    """
-
-    positions: NDArray[np.int64]
-    suggested: NDArray[np.int64]
-    suspicion: NDArray[np.float64]
-    against: NDArray[np.int64]
-    sampled: NDArray[np.bool_]
-    rest: int
-    proxies: int
-    seed: int
-    fingerprint: str
-    label: str
-    classes: tuple[str, ...]
+    positions: NDArray[np.int64]  # each card's example in the data
+    suggested: NDArray[np.int64]  # the likeliest other label, `NO_LABEL` (-1) where there is none
+    suspicion: NDArray[np.float64]  # larger is more suspicious
+    against: NDArray[np.int64]  # how many proxies give another label; -1 where it is not known
+    sampled: NDArray[np.bool_]  # true for cards of the random sample
+    rest: int  # how many labels the sample was drawn from: neither suspects nor trusted
+    proxies: int  # K
+    seed: int  # of the draw, and of the samples of cells
+    fingerprint: str  # of the data
+    label: str  # the column of the given labels
+    classes: tuple[str, ...]  # names of the classes
 
     def __post_init__(self) -> None:
         for name, kind in _ARRAYS.items():
