@@ -68,34 +68,35 @@ class Case:
         return read_data(self.path, **self.reading)
 
 
+LABEL = ("--label", "kind")
+CASES = {
+    "noisy": {},
+    "two kinds": {
+        "flags": (*LABEL, "--canaries", "uniform,confusable"),
+        "settings": replace(SETTINGS, canaries=("uniform", "confusable")),
+    },
+    "no canaries": {
+        "flags": (*LABEL, "--canaries", "none"),
+        "settings": replace(SETTINGS, canaries=()),
+    },
+    "no rule is safe": {},
+    "trusted": {
+        "flags": (*LABEL, "--trusted", "checked"),
+        "reading": {"label": "kind", "trusted": "checked"},
+    },
+    "little data": {},
+    "unlabelled": {},
+}
+
+
 def made_case(name, folder):
-    path, store = folder / f"{name}.csv", folder / "runs"
-    if name == "noisy":
-        return Case(write_rows(path, *blobs(600)), store)
-    if name == "two kinds":
-        flags = ("--label", "kind", "--canaries", "uniform,confusable")
-        settings = replace(SETTINGS, canaries=("uniform", "confusable"))
-        return Case(write_rows(path, *blobs(600)), store, flags, settings)
-    if name == "no canaries":
-        flags, settings = ("--label", "kind", "--canaries", "none"), replace(SETTINGS, canaries=())
-        return Case(write_rows(path, *blobs(600)), store, flags, settings)
+    x, labels = blobs(40 if name == "little data" else 600)
     if name == "no rule is safe":
-        x, labels = blobs(600)
-        return Case(write_rows(path, x, np.random.default_rng(1).permutation(labels)), store)
-    if name == "trusted":
-        flags, reading = ("--label", "kind", "--trusted", "checked"), {"trusted": "checked"}
-        path = write_rows(path, *blobs(600), trusted=np.arange(600) % 7 == 0)
-        return Case(path, store, flags, reading={"label": "kind", **reading})
-    if name == "unlabelled":
-        return Case(write_rows(path, *blobs(600), blank=range(0, 600, 29)), store)
-    assert name == "little data"
-    return Case(write_rows(path, *blobs(40)), store)
-
-
-CASES = (
-    *("noisy", "two kinds", "no canaries", "no rule is safe", "trusted", "little data"),
-    "unlabelled",
-)
+        labels = np.random.default_rng(1).permutation(labels)
+    trusted = np.arange(600) % 7 == 0 if name == "trusted" else None
+    blank = range(0, 600, 29) if name == "unlabelled" else ()
+    path = write_rows(folder / f"{name}.csv", x, labels, trusted, blank)
+    return Case(path, folder / "runs", **CASES[name])
 
 
 @pytest.fixture(scope="module")
@@ -177,13 +178,10 @@ def through_command(dris, case, out, command, keep, decision):
     check_values(values, decision)
     assert values["command"] == command
     if command == "clean":
-        rows = decision.data.rows[decision.kept].tolist()
-        assert rows_in(out / "cleaned.csv", case.path) == rows
         check_issues(out / "issues.csv", decision)
-    if command == "prune":
-        rows = decision.data.rows[decision.kept].tolist()
-        assert rows_in(out / "kept.csv", case.path) == rows
     if command != "weights":
+        written = out / {"clean": "cleaned.csv", "prune": "kept.csv"}[command]
+        assert rows_in(written, case.path) == decision.data.rows[decision.kept].tolist()
         check_page(out / "report.html", decision)
         scores = read_scores(out / "scores.parquet")
         assert (scores.scores["suspicion"] == decision.suspicion).all()
@@ -254,10 +252,7 @@ def test_the_page_by_itself_shows_the_decision(case, keep, tmp_path):
 def test_a_rule_by_name_is_the_same_rule_through_every_door(dris, folder, tmp_path, rule):
     case = made_case("noisy", folder)
     decision = asked(case, 0.5, rule=rule)
-    words = ["--keep", 0.5, "--rule", rule, *case.flags, *FAST, "--store", case.store]
-    code, printed, told = dris("prune", case.path, *words, "--out", tmp_path, "--json", "--force")
-    assert code == 0, told
-    check_values(json.loads(printed), decision)
+    check_values(by_command(dris, case, tmp_path, "prune", 0.5, "--rule", rule), decision)
     assert rows_in(tmp_path / "kept.csv", case.path) == decision.kept.tolist()
     data = case.data()
     selector = RobustSelector(keep=0.5, rule=rule, model="sgd_log", epochs=4, store=case.store)
@@ -291,7 +286,7 @@ def test_the_cases_differ_in_what_they_ask_of_a_door(folder):
         assert "too few to drop any" in one.notes[-1]
 
 
-def test_where_no_rule_is_safe_every_door_says_the_same_sentence(dris, folder, tmp_path):
+def test_where_no_rule_is_safe_every_command_prints_the_note(dris, folder, tmp_path):
     case = made_case("no rule is safe", folder)
     (note,) = asked(case, 0.25).notes
     for command, words in (("clean", []), ("prune", ["--keep", 0.25])):
@@ -299,20 +294,6 @@ def test_where_no_rule_is_safe_every_door_says_the_same_sentence(dris, folder, t
         code, printed, _ = dris(command, case.path, *shared, *words)
         assert code == 0
         assert note in printed
-    with pytest.warns(UserWarning, match="all are kept") as told:
-        RobustSelector(model="sgd_log", epochs=4, store=case.store).fit(
-            case.data().x, case.data().given()
-        )
-    assert note in str(told[0].message)
-
-
-def test_scikit_learn_refuses_labels_that_are_missing_as_it_does_everywhere():
-    x, labels = blobs(60)
-    with pytest.raises(ValueError, match="NaN"):
-        RobustSelector(model="sgd_log", epochs=2).fit(x, np.where(labels == 1, np.nan, labels))
-    names = np.array([None if i == 3 else f"c{y}" for i, y in enumerate(labels)], dtype=object)
-    with pytest.raises((ValueError, TypeError)):
-        RobustSelector(model="sgd_log", epochs=2).fit(x, names)
 
 
 def test_proxies_are_trained_once_for_all_doors(dris, folder, tmp_path):
@@ -342,38 +323,30 @@ def without_notes(data, *, keep=None, rule="recommended", **how):
     return replace(decide(data, keep=keep, rule=rule, **how), notes=())
 
 
-@pytest.mark.parametrize("command", DOORS)
-@pytest.mark.parametrize("wrong", [of_its_own, with_the_judgements_limits])
-def test_a_command_that_composes_for_itself_is_caught(
-    dris, folder, tmp_path, monkeypatch, command, wrong
+@pytest.mark.parametrize("door", [*DOORS, "sklearn"])
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("noisy", of_its_own),
+        ("noisy", with_the_judgements_limits),
+        ("no rule is safe", without_notes),
+    ],
+)
+def test_a_door_that_composes_for_itself_or_keeps_a_note_is_caught(
+    dris, folder, tmp_path, monkeypatch, door, name, wrong
 ):
-    case, keep = made_case("noisy", folder), DOORS[command]
+    case, keep = made_case(name, folder), DOORS.get(door, 0.25)
     decision = asked(case, keep)
-    monkeypatch.setattr("dris.pipeline.route.decide", wrong)  # what the commands call
+    for home in ("pipeline.route", "integrations.sklearn"):  # what the commands and it call
+        monkeypatch.setattr(f"dris.{home}.decide", wrong)
+    through, where = through_command, (dris, case, tmp_path, door)
+    if door == "sklearn":
+        through, where = through_sklearn, (case,)
     with pytest.raises(AssertionError):
-        through_command(dris, case, tmp_path, command, keep, decision)
+        through(*where, keep, decision)
 
 
-@pytest.mark.parametrize("wrong", [of_its_own, with_the_judgements_limits])
-def test_an_estimator_that_composes_for_itself_is_caught(folder, monkeypatch, wrong):
-    case = made_case("noisy", folder)
-    monkeypatch.setattr("dris.integrations.sklearn.decide", wrong)
-    with pytest.raises(AssertionError):
-        through_sklearn(case, 0.25, asked(case, 0.25))
-
-
-def test_a_door_that_keeps_a_note_to_itself_is_caught(dris, folder, tmp_path, monkeypatch):
-    case = made_case("no rule is safe", folder)
-    decision = asked(case, 0.25)
-    monkeypatch.setattr("dris.pipeline.route.decide", without_notes)
-    monkeypatch.setattr("dris.integrations.sklearn.decide", without_notes)
-    with pytest.raises(AssertionError):
-        through_command(dris, case, tmp_path, "prune", 0.25, decision)
-    with pytest.raises(AssertionError):
-        through_sklearn(case, 0.25, decision)
-
-
-def test_a_page_that_chooses_for_itself_is_caught(folder, tmp_path, monkeypatch):
+def test_a_page_that_chooses_for_itself_is_caught(folder, tmp_path):
     case = made_case("noisy", folder)
     decision = asked(case, 0.25)
     others = decide_by(decision.ensemble, keep=0.25, rule="loss").kept

@@ -268,25 +268,24 @@ def test_a_layer_that_is_not_there_is_named_before_an_epoch_is_lost():
     assert model.seen == []
 
 
-def test_a_layer_that_runs_twice_a_batch_is_refused_and_leaves_no_hook():
-    class Twice(Small):
-        def forward(self, x):
-            return self.head(self.body(x)) + self.head(self.body(-x))
+class Twice(Small):
+    def forward(self, x):
+        return self.head(self.body(x)) + self.head(self.body(-x))
 
-    model = Twice()
-    with pytest.raises(InputError, match="'head' ran 2 times"):
+
+class Fails(Small):
+    def training_step(self, batch, batch_idx):
+        raise ZeroDivisionError("in a step")
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "words"),
+    [(Twice, InputError, "'head' ran 2 times"), (Fails, ZeroDivisionError, "in a step")],
+)
+def test_a_layer_that_runs_twice_or_a_step_that_fails_leaves_no_hook(kind, error, words):
+    model = kind()
+    with pytest.raises(error, match=words):
         fitted(RecordDynamics(Recorder(N), logits="head"), model)
-    assert not model.head._forward_hooks
-
-
-def test_a_step_that_fails_leaves_no_hook():
-    class Fails(Small):
-        def training_step(self, batch, batch_idx):
-            raise ZeroDivisionError
-
-    model = Fails()
-    with pytest.raises(ZeroDivisionError):
-        trainer(RecordDynamics(Recorder(N), logits="head")).fit(model, batches())
     assert not model.head._forward_hooks
 
 

@@ -411,13 +411,3 @@ def test_under_25_percent_noise_it_beats_the_bare_classifier_and_a_random_choice
     assert gain.mean() > 0.02, gain
     at_random = gains(rule="random", keep=0.75, **FAST)
     assert not helps(at_random), at_random
-
-
-def test_of_a_quarter_of_wrong_labels_a_few_are_left():
-    x, y = load_digits(return_X_y=True)
-    noisy = dris.flip_labels(y, 0.25, seed=0)
-    model = RobustClassifier(DecisionTreeClassifier(random_state=0)).fit(x, noisy.given)
-    assert (model.rule_, model.decision_.judgement.rule) == ("clean", "clean_then_hard")
-    assert model.kept_.sum() > 0.9 * 0.75 * len(y)
-    assert noisy.flipped[model.kept_].mean() < 0.05
-    assert model.score(x, y) > 0.9 > 0.8 > model.estimator.fit(x, noisy.given).score(x, y)

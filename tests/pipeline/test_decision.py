@@ -154,13 +154,6 @@ def test_a_limit_that_is_withdrawn_is_given_nowhere(decision):
         assert "at most" not in "".join(line for line in withdrawn.lines() if line[:5] == "limit")
 
 
-def test_a_decision_says_in_four_lines_what_it_found_did_changes_and_cannot_know(decision):
-    told = [line.split()[0] for line in replace(decision, short=0).lines()]
-    assert told[: 3 + (decision.harm is not None)] == (
-        ["found", "kept", "change", "blind"] if decision.harm else ["found", "kept", "blind"]
-    )
-
-
 def test_the_widest_limit_is_the_one_to_state(decision):
     wider = replace(decision.limit, kind="hard", wrong=decision.limit.wrong + 5)
     both = replace(decision, limits=(decision.limit, wider))

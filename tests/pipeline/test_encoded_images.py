@@ -90,12 +90,8 @@ def test_small_cnns_that_nobody_named_have_folds_and_stop_by_themselves():
     named = train_ensemble(photographs(1), Settings(2, 2, models=("small_cnn",)), workers=1)
     assert named.dynamics.out_of_fold is None  # the twin: as before
     assert named.dynamics.provenance["proxies"][0]["recipe"]["augment"]
-    assert (
-        train_ensemble(
-            photographs(1), Settings(2, 2, folds=None), workers=1
-        ).assessment.probabilities
-        is None
-    )
+    unfolded = train_ensemble(photographs(1), Settings(2, 2, folds=None), workers=1)
+    assert unfolded.assessment.probabilities is None
 
 
 def test_without_torch_proxies_learn_from_edges_and_colours_and_are_told_what_to_install(
@@ -140,9 +136,8 @@ def test_what_networks_that_learned_little_doubt_is_listed_and_not_dropped(monke
     ensemble = replace(ensemble, data=pictures, dynamics=twin)
     decision = decide_by(ensemble, keep=None)
     assert decision.rule == "clean"
-    assert (
-        follow_unless_harmful(decision) == decision
-    )  # the twin: whoever predicts most labels is believed
+    # The twin: whoever predicts most labels is believed.
+    assert follow_unless_harmful(decision) == decision
     monkeypatch.setattr(Ensemble, "held_out_accuracy", 0.4)
     blind = follow_unless_harmful(decision)
     assert (blind.rule, len(blind.kept)) == ("everything", 2000)

@@ -4,11 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dris.core.checks.judgement import judge
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.formulas import SCORES
-from dris.core.select.rules import RULES, choose
 from dris.data.labelled import LabelledData
 from dris.data.reader import read_data
 from dris.pipeline.ensemble import (
@@ -58,16 +56,6 @@ def test_canaries_of_all_kinds_are_apart_planted_where_nobody_vouches(world):
     assert np.array_equal(changed, ensemble.planted)
 
 
-@pytest.mark.parametrize("rule", ["gated", "gated_per_class", "rank_variance", "aum_mean", "loss"])
-def test_kept_are_the_chosen_without_canaries_and_with_all_that_is_trusted(world, rule):
-    ensemble, _ = world
-    chosen = choose(rule, ensemble.dynamics, keep=0.4, choosing=ensemble.choosing).indices
-    decision = decide_by(ensemble, keep=0.4, rule=rule)
-    for i in range(N):
-        expected = ensemble.data.trusted[i] or (i in chosen and not ensemble.planted[i])
-        assert decision.mask[i] == expected
-
-
 def test_every_kind_certifies_a_limit_that_holds_on_these_labels(world):
     ensemble, wrong = world
     for rule in ("gated", "rank_variance", "loss"):  # loss collects wrong labels
@@ -80,29 +68,12 @@ def test_every_kind_certifies_a_limit_that_holds_on_these_labels(world):
             assert decision.limit.share == max(limit.share for limit in decision.limits)
 
 
-def test_the_rule_of_the_judgement_chooses_what_the_judgement_is_about(world):
-    ensemble, _ = world
-    alone = judge(ensemble.dynamics, ensemble.canaries, keep=0.3)
-    decision = decide_by(ensemble, keep=0.3, rule=alone.rule)
-    assert decision.judgement.rule == alone.rule == decision.rule
-    free = ~ensemble.data.trusted
-    chosen = alone.subset.mask() & ~ensemble.planted
-    assert decision.mask[free].tolist() == chosen[free].tolist()
-
-
 def test_the_choosing_canaries_are_half_of_the_first_kind(world):
     ensemble, _ = world
     assert np.array_equal(
         np.flatnonzero(ensemble.choosing), ensemble.canaries[0].choosing.positions
     )
     assert replace(ensemble, canaries=()).choosing is None
-
-
-def test_suggested_labels_find_most_of_the_truth(world):
-    ensemble, wrong = world
-    free = wrong & ~ensemble.planted
-    truth = np.arange(N) % 3
-    assert (ensemble.assessment.suggested[free] == truth[free]).mean() > 0.9
 
 
 def test_a_tighter_assumption_never_widens_the_limit(world):
@@ -116,18 +87,6 @@ def test_a_tighter_assumption_never_widens_the_limit(world):
     for a, b in zip(tight.corruption, ensemble.corruption, strict=True):
         assert a.corrupted <= b.corrupted
         assert (a.at_most, b.at_most) == (0.2, 0.5)
-
-
-def test_every_rule_is_refused_or_keeps_no_more_than_its_share(world):
-    ensemble, _ = world
-    refused = []
-    for rule in RULES:
-        try:
-            chosen = choose(rule, ensemble.dynamics, keep=0.3, choosing=ensemble.choosing)
-            assert len(chosen) <= 0.3 * N
-        except InputError:
-            refused.append(rule)
-    assert set(refused) <= {"grand", "rho_loss", "hybrid", "prototype"}
 
 
 def test_imported_dynamics_follow_the_ids_and_certify_nothing(world):
@@ -183,11 +142,6 @@ def test_dynamics_of_other_labels_are_taken_and_that_is_said(world):
     other[:7] = (other[:7] + 1) % 3
     told = import_dynamics(data, replace(whole, labels=other)).notes
     assert told[-1] == "7 of 1,500 labels were other ones when they were recorded"
-
-
-def test_an_unknown_rule_names_those_there_are():
-    with pytest.raises(InputError, match=r"`rule` must be one of clean, .*, got 'best'"):
-        choose("best", Dynamics.from_losses(np.eye(2)), keep=0.5)
 
 
 def test_canaries_follow_a_matrix_that_was_given():

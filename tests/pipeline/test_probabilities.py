@@ -152,31 +152,24 @@ def test_files_of_probabilities_are_told_from_losses(tmp_path):
         read_probabilities([tmp_path / "words.parquet"])
 
 
+def write_csv(path, header, rows):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+    return path
+
+
 @pytest.mark.parametrize("kind", ["npy", "csv"])
 def test_the_command_begins_from_a_file_of_them(tmp_path, dris, kind):
     data, p = world()
-    rows = [*zip(data.x[:, 0].tolist(), data.x[:, 1].tolist(), strict=True)]
-    with (tmp_path / "data.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["u", "v", "y"])
-        writer.writerows([*row, data.names[k]] for row, k in zip(rows, data.labels, strict=True))
+    rows = ([*row, data.names[k]] for row, k in zip(data.x.tolist(), data.labels, strict=True))
+    path = write_csv(tmp_path / "data.csv", ["u", "v", "y"], rows)
     if kind == "npy":
         np.save(tmp_path / "p.npy", p)
     else:
-        with (tmp_path / "p.csv").open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(["a", "b", "c"])
-            writer.writerows(p.tolist())
-    words = [
-        "clean",
-        str(tmp_path / "data.csv"),
-        "--label",
-        "y",
-        "--skip-harm-check",
-        "--no-report",
-    ]
-    words += ["--from", str(tmp_path / f"p.{kind}"), "--out", str(tmp_path / "out"), "--json"]
-    code, printed, told = dris(*words)
+        write_csv(tmp_path / "p.csv", ["a", "b", "c"], p.tolist())
+    words = ["--label", "y", "--skip-harm-check", "--no-report", "--json"]
+    words += ["--from", tmp_path / f"p.{kind}", "--out", tmp_path / "out"]
+    code, printed, told = dris("clean", path, *words)
     assert code == 0, told
     values = json.loads(printed)
     assert (values["kept"], values["limits"], values["proxies"]["imported"]) == (270, [], 1)
@@ -216,6 +209,5 @@ def test_columns_named_like_the_classes_are_probabilities_and_never_losses(tmp_p
     data = LabelledData.of(np.eye(2), [0, 1], classes=("a", "b"), ids=["r0", "r1"])
     with pytest.raises(InputError, match=says):
         import_probabilities(data, read_probabilities([path], data.names))
-    assert (
-        read_probabilities([path], ("cat", "dog")) is None
-    )  # losses of two proxies, for all we know
+    # The twin: losses of two proxies, for all we know.
+    assert read_probabilities([path], ("cat", "dog")) is None

@@ -115,14 +115,6 @@ def test_one_proxy_alone_has_no_plane_and_no_other_fractions(decision):
     assert len(page.suspects) == len(decision.suspects)
 
 
-def test_without_canaries_there_is_no_gap_and_no_limit():
-    page = made(canaries=False, limits=False)
-    assert page.gap is None
-    assert page.canary_kinds == ()
-    assert all(step.limit is None for step in page.steps)
-    assert made().gap is not None  # the twin
-
-
 def test_nothing_decided_is_nothing_to_show():
     data = LabelledData.of(np.eye(2), [0, 1], classes=("a", "b"))
     empty = Decision(data, np.arange(2), np.zeros(2), None, "everything", None, notes=("too few",))

@@ -12,9 +12,8 @@ import pytest
 from dris.core.errors import InputError
 from dris.data.writer import MANIFEST, Writer
 from dris.pipeline.route import decide_by
-from dris.report_page import page as page_module
 from dris.report_page.content import page_of
-from dris.report_page.page import PANELS, Panel, render, report, write_page
+from dris.report_page.page import PANELS, render, report, write_page
 from dris.report_page.payload import Axis
 from made_ensemble import made_ensemble
 from made_report import (
@@ -227,19 +226,6 @@ def test_a_panel_that_the_page_does_not_have_is_neither_shown_nor_linked():
     text = render(replace(made(), sample=None))
     assert 'id="check"' not in text
     assert 'href="#check"' not in text
-
-
-def test_a_line_in_the_registry_is_all_that_the_page_needs(monkeypatch):
-    monkeypatch.setattr(page_module, "PANELS", (Panel("recipe", "recipe", "How it was made"),))
-    text = render(made())
-    assert text.count("<section") == 1
-    assert '<a href="#recipe">How it was made</a>' in text
-
-
-def test_an_entry_without_a_file_is_noticed(monkeypatch):
-    monkeypatch.setattr(page_module, "PANELS", (Panel("missing", "missing"),))
-    with pytest.raises(FileNotFoundError):
-        render(made())
 
 
 # -- size, bytes, files ----------------------------------------------------------------------------
