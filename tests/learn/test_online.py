@@ -20,7 +20,7 @@ from dris.core.select.importance import Importance, importance, proportional  # 
 from dris.learn import online  # noqa: E402
 from dris.learn.online import train_online  # noqa: E402
 from dris.learn.recipe import PAPER_RHO_REFERENCE, Recipe  # noqa: E402
-from dris.learn.sampling import feeds  # noqa: E402
+from dris.learn.sampling import plans as feeds  # noqa: E402
 from dris.learn.sampling.plans import PLANS, Seen, plan_named  # noqa: E402
 from dris.learn.trainers.networks.loop import Network, cosine  # noqa: E402
 from dris.learn.trainers.networks.samplers import ImportanceSampler  # noqa: E402

@@ -10,7 +10,7 @@ from dris.core.select.methods import METHODS, Method
 from dris.core.select.selection import keep_top
 from dris.data.labelled import LabelledData
 from dris.learn.trainers.job import Data
-from dris.learn.trainers.stacked.feature_table import as_features
+from dris.learn.trainers.stacked.stack import as_features
 from dris.pipeline import harm as module
 from dris.pipeline.ensemble import train_ensemble
 from dris.pipeline.harm import Change, Harm, measure_harm

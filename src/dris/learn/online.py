@@ -16,8 +16,7 @@ from dris.core.validate import check_count, check_mask, exact
 from dris.learn.engines.processes import Progress
 from dris.learn.jobs.target_job import Sampled, TargetRun, follow
 from dris.learn.recipe import PAPER_RHO_REFERENCE, Recipe
-from dris.learn.sampling.feeds import Draws, Fixed, Online, losses_of
-from dris.learn.sampling.plans import Plan, Score, Seen, plan_named
+from dris.learn.sampling.plans import Draws, Fixed, Online, Plan, Score, Seen, losses_of, plan_named
 from dris.learn.store.run_store import Store, fingerprint
 from dris.learn.targets import TargetKeywords, counter, make_job
 from dris.learn.trainers.job import Data, Job

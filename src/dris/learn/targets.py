@@ -17,7 +17,7 @@ from dris.learn.engines.processes import Progress
 from dris.learn.jobs.target_job import Sampled, TargetRun, follow
 from dris.learn.proxies import default_recipe
 from dris.learn.recipe import Recipe
-from dris.learn.sampling.feeds import Fixed
+from dris.learn.sampling.plans import Fixed
 from dris.learn.store.run_store import Store, fingerprint
 from dris.learn.trainers.job import Data, Job, check_inputs, check_test, count_rows
 from dris.learn.trainers.registry import check_model, trainer_of

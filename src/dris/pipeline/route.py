@@ -23,7 +23,7 @@ from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import Progress
 from dris.learn.store.run_store import Store
 from dris.learn.trainers.job import Data
-from dris.learn.trainers.stacked.feature_table import as_features
+from dris.learn.trainers.stacked.stack import as_features
 from dris.pipeline.choice import MIN_ROWS_TO_CLEAN, MIN_ROWS_TO_PRUNE, check_rule, choose_rows
 from dris.pipeline.decision import Decision, check_weighting
 from dris.pipeline.ensemble import (

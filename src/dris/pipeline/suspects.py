@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from dris.core.streams import rng_for
 from dris.core.validate import read_only, same_value
 from dris.learn.trainers.job import Data
-from dris.learn.trainers.stacked.feature_table import as_features
 from dris.learn.trainers.stacked.head import predict_after
+from dris.learn.trainers.stacked.stack import as_features
 from dris.pipeline.ensemble import Ensemble, scaling
 from dris.pipeline.harm import HEADS
 

@@ -69,7 +69,7 @@ def test_more_columns_than_are_worth_it_stay_as_they_are_in_one_table(monkeypatc
         made.append(normalize)
         return as_table(data, normalize, folder, **how)
 
-    monkeypatch.setattr("dris.learn.trainers.stacked.feature_table.as_table", noted)
+    monkeypatch.setattr("dris.learn.trainers.stacked.stack.as_table", noted)
     monkeypatch.setattr(standardized, "MAX_UNTANGLED_COLUMNS", widest)
     train_proxies(x, y, proxies=2, epochs=1, model=["mlp", "untangled_mlp"], workers=1)
     assert len(made) == tables

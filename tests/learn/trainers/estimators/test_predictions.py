@@ -13,8 +13,13 @@ from dris.core.errors import InputError
 from dris.core.streams import seed_for
 from dris.learn.recipe import Recipe
 from dris.learn.record.recorder import Recorder
-from dris.learn.trainers.estimators.estimator import Estimator, EstimatorTrainer
-from dris.learn.trainers.estimators.predictions import as_logits, logits_of, penultimate_of
+from dris.learn.trainers.estimators.estimator import (
+    Estimator,
+    EstimatorTrainer,
+    as_logits,
+    logits_of,
+    penultimate_of,
+)
 from dris.learn.trainers.job import Data, Job
 from dris.learn.trainers.schedules import Passes
 

@@ -264,7 +264,7 @@ def test_an_interrupted_run_ends_in_the_weights_of_no_interruption(kind, at, tmp
 
 
 def test_a_resume_that_forgot_the_plan_would_be_seen(tmp_path):
-    from dris.learn.sampling.feeds import Online
+    from dris.learn.sampling.plans import Online
 
     with stopped_at(6), pytest.raises(KeyboardInterrupt):
         killed_target.train("online", tmp_path)

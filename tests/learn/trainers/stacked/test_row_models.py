@@ -3,8 +3,8 @@ import pytest
 
 from dris.learn.recipe import Recipe
 from dris.learn.trainers.job import Data
-from dris.learn.trainers.stacked.feature_table import as_features
 from dris.learn.trainers.stacked.head import Head, predict_after
+from dris.learn.trainers.stacked.stack import as_features
 
 HOW = Recipe(epochs=4, batch_size=32, learning_rate=0.05)
 

@@ -24,8 +24,8 @@ from dris.learn.store.run_store import Store
 from dris.learn.trainers.job import Data, Job, folds_for
 from dris.learn.trainers.schedules import Passes
 from dris.learn.trainers.stacked import stack as stack_module
-from dris.learn.trainers.stacked.feature_table import SPARSE_LENGTH
 from dris.learn.trainers.stacked.head import Head
+from dris.learn.trainers.stacked.stack import SPARSE_LENGTH
 from oracles_heads import trained_head
 
 SHORT = Recipe(epochs=3, batch_size=16, learning_rate=0.1, weight_decay=1e-3)

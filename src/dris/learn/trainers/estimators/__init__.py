@@ -1,5 +1,5 @@
 """scikit-learn's classifiers as proxies.
 
-In reading order: `predictions` (logits of a fitted classifier, also of XGBoost, LightGBM and
-CatBoost), `estimator` (a classifier in training, and the trainer).
+`estimator` has the logits of a fitted classifier, also of XGBoost, LightGBM and CatBoost, a
+classifier in training, and the trainer.
 """

@@ -1,5 +1,5 @@
 """Many small models in the same matrix products.
 
-In reading order: `feature_table` (what they read), `stack` (training), `stack_record` (what is
+In reading order: `stack` (what they read, and training), `stack_record` (what is
 recorded), `head` (the models, their trainer, and models on rows of their own).
 """

@@ -14,8 +14,7 @@ from dris.core.validate import check_count
 from dris.learn.recipe import Recipe
 from dris.learn.trainers.job import Data, Job, Normalize, Untangled
 from dris.learn.trainers.schedules import Passes, Positions, Schedule
-from dris.learn.trainers.stacked.feature_table import Floats, as_features
-from dris.learn.trainers.stacked.stack import Answers, Stack
+from dris.learn.trainers.stacked.stack import Answers, Floats, Stack, as_features
 from dris.learn.trainers.standardize import can_be_untangled
 from dris.learn.trainers.trainer import MAX_MEASURED, State, Stream, Trainer, Training
 

@@ -18,8 +18,7 @@ from dris.core.dynamics.columns import TotalsAccumulator
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.large.mapped import allocate, release
 from dris.learn.trainers.folds import in_and_out
-from dris.learn.trainers.stacked.feature_table import Floats
-from dris.learn.trainers.stacked.stack import Answers
+from dris.learn.trainers.stacked.stack import Answers, Floats
 
 Columns = dict[str, NDArray[Any]]
 _DTYPES: dict[str, Any] = {"correct": np.bool_, "rival": np.int32}
