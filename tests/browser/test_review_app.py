@@ -22,6 +22,7 @@ pytest.importorskip("starlette", reason='pip install "dris[review]"')
 
 FAST = ("--model", "sgd_log", "--epochs", "3", "--proxies", "2", "--workers", "1", "--out", "out")
 NAMES = ("cat", "dog", "eel", "fox")
+ANIMALS = ("animals.csv", "--label", "kind", "--id", "name", "--reviewer", "ana")
 
 
 def write_animals(folder, n=700, names=NAMES, ids=None):
@@ -82,17 +83,13 @@ def served(tmp_path):
     def start(*words):
         if not words:
             write_animals(tmp_path)
-        given = words or ("animals.csv", "--label", "kind", "--id", "name", "--reviewer", "ana")
-        running.append(Server(tmp_path, *given))
+        running.append(Server(tmp_path, *(words or ANIMALS)))
         return running[-1]
 
     yield start
     for server in running:
         if server.process.poll() is None:
             server.stop()
-
-
-ANIMALS = ("animals.csv", "--label", "kind", "--id", "name", "--reviewer", "ana")
 
 
 def entries(folder, name="animals"):

@@ -66,20 +66,12 @@ def test_prune_writes_a_cleaner_table_with_the_same_columns_order_and_lines(
     assert people[2][free].mean() < people[2].mean() * 0.6
     assert "wrote" in printed
     assert "why    " in printed
-
-
-def test_prune_writes_the_report_beside_it_unless_told_not_to(on_people, tmp_path):
-    assert on_people("prune", "--keep", "0.25")[0] == 0
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "people.csv" in page
-    assert "What to do" in page
-    assert "exec" in page  # a category, decoded
-    on_people("prune", "--keep", "0.25", "--no-report", out=tmp_path / "bare")
-    assert sorted(p.name for p in (tmp_path / "bare").iterdir()) == [
-        MANIFEST,
-        "kept.csv",
-        "prune.toml",
-    ]
+    for shown in ("people.csv", "What to do", "exec"):  # the last a category, decoded
+        assert shown in page
+    on_people("prune", "--keep", "0.4", "--no-report", out=tmp_path / "bare")
+    names = sorted(path.name for path in (tmp_path / "bare").iterdir())
+    assert names == [MANIFEST, "kept.csv", "prune.toml"]
 
 
 @pytest.mark.parametrize("rule", ["gated", "rank_variance", "aum_mean", "aum_remove", "random"])

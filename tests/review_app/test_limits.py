@@ -74,21 +74,23 @@ def test_before_the_first_answer_everything_may_be_wrong(made):
     assert now.hoped == 60 + audit_limit(size=940, checked=50, wrong=0).limit
 
 
-def test_a_clean_sample_and_settled_suspects_leave_the_limit_of_the_audit(made):
-    now = limit_after(made, "r" * 50, "w" * 60)
-    assert now.most == now.hoped == audit_limit(size=940, checked=50, wrong=0).limit
-    assert now.unsettled == 1000 - 110
+@pytest.mark.parametrize(
+    ("sample", "wrong", "hoped", "corrected"),
+    [
+        ("r" * 50, 0, 0, 0),
+        ("r" * 45 + "uu", 5, 2, 0),  # open and unsure cards count as wrong
+        ("r" * 48 + "ww", 2, 2, 2),  # what was corrected is no longer left
+    ],
+)
+def test_a_sample_and_settled_suspects_leave_the_limit_of_the_audit(
+    made, sample, wrong, hoped, corrected
+):
+    def limit(count):
+        return audit_limit(size=940, checked=50, wrong=count).limit - corrected
 
-
-def test_open_and_unsure_cards_of_the_sample_count_as_wrong(made):
-    now = limit_after(made, "r" * 45 + "uu", "r" * 60)
-    assert now.most == audit_limit(size=940, checked=50, wrong=5).limit
-    assert now.hoped == audit_limit(size=940, checked=50, wrong=2).limit
-
-
-def test_what_was_found_wrong_and_corrected_is_no_longer_left(made):
-    now = limit_after(made, "r" * 48 + "ww", "r" * 60)
-    assert now.most == audit_limit(size=940, checked=50, wrong=2).limit - 2
+    now = limit_after(made, sample, "r" * 60)
+    assert (now.most, now.hoped) == (limit(wrong), limit(hoped))
+    assert now.unsettled == 1000 - 60 - sample.count("r") - sample.count("w")
 
 
 def test_an_imported_answer_outside_the_worklist_settles_a_label_of_the_rest(made):
@@ -140,26 +142,24 @@ def test_people_who_disagree_leave_a_label_disputed_and_unsettled():
     assert state.outcome(3) == "right"
 
 
-def test_agreement_counts_what_both_saw_by_hand():
-    entries = [answer("ana", at, "right") for at in range(4)]
-    entries += [answer("ben", 0, "right"), answer("ben", 1, "right"), answer("ben", 2, "wrong", 1)]
+@pytest.mark.parametrize(
+    ("answers", "same", "kappa"),
+    [
+        (["rr", "rr", "rw", "r"], 2, 0),  # ana says the same of all: no more than chance
+        (["rr"] * 4 + ["uu"] * 4 + ["ru"] * 2, 8, (0.8 - 0.48) / (1 - 0.48)),
+    ],
+)
+def test_agreement_counts_what_both_saw_by_hand(answers, same, kappa):
+    kinds = {"r": ("right",), "w": ("wrong", 1), "u": ("unsure",)}
+    entries = [
+        answer(who, at, *kinds[kind])
+        for at, both in enumerate(answers)
+        for who, kind in zip(("ana", "ben"), both, strict=False)
+    ]
     (agreement,) = ReviewState.of(entries).agreements()
-    assert (agreement.first, agreement.second, agreement.both, agreement.same) == (
-        "ana",
-        "ben",
-        3,
-        2,
-    )
-    assert agreement.kappa == 0  # ana says the same of all: no more than chance
-
-
-def test_kappa_by_hand():
-    printed = [("right", "right")] * 4 + [("unsure", "unsure")] * 4 + [("right", "unsure")] * 2
-    entries = []
-    for at, (one, other) in enumerate(printed):
-        entries += [answer("ana", at, one), answer("ben", at, other)]
-    (agreement,) = ReviewState.of(entries).agreements()
-    assert agreement.kappa == pytest.approx((0.8 - 0.48) / (1 - 0.48))
+    assert (agreement.first, agreement.second, agreement.same) == ("ana", "ben", same)
+    assert agreement.both == sum(len(both) == 2 for both in answers)
+    assert agreement.kappa == pytest.approx(kappa)
 
 
 def test_an_act_that_is_none_is_an_error():

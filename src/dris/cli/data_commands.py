@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dris.cli import data_options as o
-from dris.cli.data_options import DataOptions, again, check_share, flag, names_in, option
+from dris.cli.data_options import DataOptions, again, flag, names_in, option
 from dris.cli.output import Output
 from dris.core.errors import InputError
 from dris.core.select.rule_parameters import PARAMETERS
@@ -84,7 +84,10 @@ def prune(
             "prune needs `keep`, the share of the examples to keep, such as 0.25; "
             "dris clean drops only what looks wrong"
         )
-    check_share(keep)
+    if not 0 < keep <= 1:
+        meant = 1 < keep <= 100 and keep == int(keep)
+        percent = f"; {keep:g} of 100 is {keep:g}%" if meant else ""
+        raise InputError(f"`keep` must be in (0, 1], got {keep:g}{percent}")
     parameters = (beta, scaled, epoch, share, detector, recall, chooser, fill)
     made = _rule(rule, **dict(zip(PARAMETERS, parameters, strict=True)))
     data = options.read()

@@ -51,14 +51,6 @@ def share(text: str | float) -> float:
         raise typer.BadParameter(f"must be a share such as 0.25 or 25%, got {text!r}") from None
 
 
-def check_share(value: float | None) -> None:
-    """Refuse a keep fraction outside (0, 1] before anything is read."""
-    if value is not None and not 0 < value <= 1:
-        meant = 1 < value <= 100 and value == int(value)
-        percent = f"; {value:g} of 100 is {value:g}%" if meant else ""
-        raise InputError(f"`keep` must be in (0, 1], got {value:g}{percent}")
-
-
 def names_in(text: str | None) -> tuple[str, ...]:
     """The names in a list with commas; none when nothing was given.
 

@@ -10,14 +10,11 @@ from dris.core.sanitize import printable, under
 from dris.learn.store.run_store import RunInfo, Store
 
 
-def plain_console() -> Console:
-    """A console that takes no word for a mark-up, a face or a number to be coloured."""
-    return Console(file=under(sys.stdout), markup=False, emoji=False, highlight=False)
-
-
 def show_runs(folder: Path | None, *, clean: bool, unfinished: bool) -> None:
     """List the runs, after removing what is asked to go."""
-    store, page = Store(folder), plain_console()
+    store = Store(folder)
+    # Takes no word for a mark-up, a face or a number to be coloured.
+    page = Console(file=under(sys.stdout), markup=False, emoji=False, highlight=False)
     if clean:
         gone = store.clean(unfinished=unfinished)
         page.print(f"removed {len(gone.removed)} ({size_of(gone.bytes)})")

@@ -50,13 +50,9 @@ class Finish:
 
 
 class ReviewSession:
-    """One data set, its worklist, its journal and what follows from them.
+    """One data set, its worklist, its open journal and what follows from them.
 
-    Args:
-        data: What is reviewed.
-        journal: Open; its worklist must be of this data.
-        features: What the proxies learned from, to find similar examples; the data's own unless
-            given.
+    Similar examples are found in `features`, what the proxies learned from, or in the data's own.
     """
 
     def __init__(self, data: LabelledData, journal: Journal, *, features: Any = None) -> None:
@@ -227,14 +223,8 @@ def write_corrected(
     """Write the data with corrected labels and a column of trusted ones.
 
     A row that is wrong and has no other label is left out; unsure rows stay as they are. A
-    correction that nobody saw is made, but not trusted.
-
-    Args:
-        data: What was reviewed.
-        answers: One for each position that people answered; what they dispute is unsure.
-        path: A file to write.
-        trusted: The data's own column of trusted labels, if it was read; it is brought up to date.
-        writer: Decides which files may be replaced.
+    correction that nobody saw is made, but not trusted. `trusted` is the data's own column of
+    trusted labels, if it was read; it is brought up to date.
     """
     labels, vouched = data.labels.copy(), data.trusted.copy()
     known_wrong = np.zeros(len(data), dtype=np.bool_)
