@@ -20,6 +20,7 @@ from dris.core.certify.separation import (
     certify,
 )
 from dris.core.errors import InputError
+from dris.core.large.histograms import variance_error
 from dris.core.validate import exact
 
 PAPER: dict[str, Any] = {
@@ -54,19 +55,33 @@ def test_four_proxies_and_one_example_by_hand() -> None:
     assert c.paper.gap == c.tight.gap == pytest.approx(0.1725)
 
 
-def test_equation_six_by_hand() -> None:
-    # 0.1 · 0.25 / 0.25 = 0.1 of the subset is tail; v_tail = 0.005 against 0.0125 leaves 0.4.
-    c = certified(k=10**6, boundary=12_500, v_tail=0.005)
-    assert c.paper.contamination == c.tight.contamination == pytest.approx(0.04)
+@pytest.mark.parametrize(
+    ("changes", "share"),
+    [
+        # 0.1 · 0.25 / 0.25 = 0.1 of the subset is tail; v_tail = 0.005 against 0.0125 leaves 0.4.
+        ({"boundary": 12_500, "v_tail": 0.005}, 0.04),
+        # ⌊0.25 · 7⌋ = 1, and 0.5 · 0.4 · 7 = 1.4 corrupted in a subset of one is capped.
+        ({"n": 7, "boundary": 1, "epsilon": 0.4, "alpha_trim": 0.5, "v_tail": 0.25}, 1.0),
+        # What is really kept counts: with α = 0.25 this would read 0.4.
+        ({"n": 7, "boundary": 1, "epsilon": 0.4, "alpha_trim": 0.25, "v_tail": 0.25}, 0.7),
+    ],
+)
+def test_equation_six_by_hand(changes: dict[str, Any], share: float) -> None:
+    c = certified(k=10**6, **changes)
+    assert c.paper.contamination == c.tight.contamination == pytest.approx(share)
     assert c.paper.why_not is None
 
 
-def test_equation_six_divides_by_the_examples_that_are_really_kept() -> None:
-    # ⌊0.25 · 7⌋ = 1, and 0.5 · 0.4 · 7 = 1.4 corrupted in a subset of one is capped.
-    c = certified(n=7, k=10**6, boundary=1, epsilon=0.4, alpha_trim=0.5, v_tail=0.25)
-    assert (c.kept, c.tight.contamination) == (1, 1.0)
-    c = certified(n=7, k=10**6, boundary=1, epsilon=0.4, alpha_trim=0.25, v_tail=0.25)
-    assert c.tight.contamination == pytest.approx(0.7)  # with α = 0.25 it would read 0.4
+@pytest.mark.parametrize(
+    ("changes", "threshold", "floor"),
+    [({"gamma": 0.2, "tau_bdry": 0.5}, True, False), ({}, False, True)],
+)
+def test_a_certificate_is_vacuous_where_both_sides_are(
+    changes: dict[str, Any], threshold: bool, floor: bool
+) -> None:
+    c = certified(k=200, boundary=0, **changes)
+    assert (c.tight.threshold_vacuous, c.tight.floor_vacuous) == (threshold, floor)
+    assert not c.vacuous
 
 
 def test_the_best_imaginable_case_needs_467_proxies_with_the_papers_radius() -> None:
@@ -83,13 +98,6 @@ def test_two_proxies_are_the_fewest_that_are_ever_asked_for() -> None:
     # log(1/0.999) = 0.001: with so little asked, any K would do, and K = 1 is no ensemble.
     c = certified(n=1, delta=0.999, tau_bdry=0.5, boundary=0, keep=1)
     assert c.tight.smallest_k_best_case == c.tight.smallest_k == 2
-
-
-def test_a_threshold_can_be_vacuous_where_the_floor_is_not() -> None:
-    c = certified(k=200, gamma=0.2, tau_bdry=0.5, boundary=0)
-    assert (c.tight.threshold_vacuous, c.tight.floor_vacuous, c.vacuous) == (True, False, False)
-    c = certified(k=200, boundary=0)
-    assert (c.tight.threshold_vacuous, c.tight.floor_vacuous, c.vacuous) == (False, True, False)
 
 
 def test_the_papers_setting_certifies_nothing() -> None:
@@ -518,3 +526,85 @@ def test_numpy_numbers_are_numbers() -> None:
     c = certified(n=np.int64(50_000), k=np.int32(3), tau=np.float32(0.1), keep=np.float64(0.25))
     assert c == certified()
     json.dumps(c.to_dict())
+
+
+SETTING: dict[str, Any] = {"k": 5_000, "tau_bdry": 0.4, "boundary": 12_500, "v_tail": 0.005}
+
+
+def inexact(**changes: Any) -> Certificate:
+    return certified(**{**SETTING, **changes})
+
+
+def test_no_error_changes_nothing():
+    assert inexact(rank_error=0) == inexact()
+    assert "off" not in str(inexact())
+
+
+def test_both_sides_give_way_by_the_stated_amount():
+    exact, wide = inexact(), inexact(rank_error=0.01)
+    for a, b in ((exact.paper, wide.paper), (exact.tight, wide.tight)):
+        raised = variance_error([a.threshold], [0.01])[0]
+        assert b.threshold == pytest.approx(a.threshold + raised)
+        assert math.sqrt(b.threshold) == pytest.approx(math.sqrt(a.threshold) + 0.01)
+        assert math.sqrt(b.boundary_floor) == pytest.approx(math.sqrt(a.boundary_floor) - 0.01)
+        assert b.radius == a.radius
+        assert b.gap == a.gap
+    assert wide.rank_error == 0.01
+    assert "off by e = 0.01" in str(wide)
+
+
+def test_a_floor_below_the_error_is_vacuous():
+    wide = inexact(k=1000, tau_bdry=0.3, rank_error=0.2).tight
+    assert 0 < inexact(k=1000, tau_bdry=0.3).tight.boundary_floor < 0.2**2
+    assert wide.boundary_floor == 0
+    assert wide.floor_vacuous
+
+
+def test_what_no_longer_separates_says_why_and_which_k_would():
+    exact = inexact().tight
+    assert exact.separates
+    apart = math.sqrt(exact.boundary_floor) - math.sqrt(exact.threshold)
+    held = inexact(rank_error=round(apart / 2 * 0.99, 6)).tight
+    lost = inexact(rank_error=round(apart / 2 * 1.01, 6)).tight
+    assert held.separates
+    assert held.contamination == exact.contamination
+    assert not lost.separates
+    assert lost.contamination is None
+    assert "twice the rank error" in (lost.why_not or "")
+    assert lost.smallest_k is not None
+    assert lost.smallest_k > SETTING["k"]
+    error = round(apart / 2 * 1.01, 6)
+    enough = inexact(k=lost.smallest_k, rank_error=error).tight
+    assert enough.separates
+    assert enough.why_not is None
+    assert inexact(k=exact.smallest_k).tight.why_not is None
+    assert not inexact(k=lost.smallest_k - 1, rank_error=error).tight.separates
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.floats(0.001, 0.2), st.integers(2, 20_000), st.booleans(), st.booleans())
+def test_a_larger_error_never_certifies_more(error, k, identical, tight):
+    less, more = (
+        inexact(k=k, identical=identical, rank_error=e) for e in (round(error / 2, 6), error)
+    )
+    a, b = (less.tight, more.tight) if tight else (less.paper, more.paper)
+    assert a.threshold <= b.threshold
+    assert a.boundary_floor >= b.boundary_floor
+    assert a.separates or not b.separates
+    assert a.smallest_k_best_case <= b.smallest_k_best_case
+
+
+def test_scores_of_inexact_ranks_keep_the_promise_that_exact_ones_do():
+    """Ranks moved by up to e_k: what lay below θ* stays below the raised one, and so above."""
+    rng = np.random.default_rng(0)
+    errors = np.array([0.01, 0.03, 0.0, 0.02])
+    ranks = rng.random((4, 5000))
+    moved = ranks + errors[:, None] * rng.uniform(-1, 1, ranks.shape)
+    true, result = ranks.var(axis=0), moved.var(axis=0)
+    e = float(np.sqrt((errors**2).mean()))
+    for cut in (0.01, 0.05, 0.1):
+        raised, lowered = (math.sqrt(cut) + e) ** 2, (math.sqrt(cut) - e) ** 2
+        assert (result[true <= cut] <= raised).all()
+        assert (result[true >= cut] >= lowered).all()
+        assert (result[true <= cut] > cut).any()  # the exact bounds would have been broken
+        assert (result[true >= cut] < cut).any()

@@ -1,17 +1,35 @@
-"""Who is a suspect, worked by hand, and what the rules that drop suspects make of it."""
+"""What the ensemble thinks of every label, by hand: suspicion, suspects, suggested labels."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from dris.core.dynamics.columns import rivals_of
+from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.noise.assessment import (
     SUSPECT_ODDS,
     assess,
     class_cuts,
+    contradicted_by_most,
+    early_margin,
     find_outmatched,
     find_suspects,
+    guesses,
+    out_of_fold_confidence,
+    out_of_fold_probabilities,
+    proxy_weights,
+    suggested_labels,
+    suspicion,
     usual_confidence,
 )
+from dris.core.noise.canaries import plant_canaries
+from dris.core.scores.formulas import aum_mean
+from dris.core.scores.ranks import normalized_ranks
+from dris.learn.proxies import train_proxies
+from dris.learn.record.recorder import Recorder
+from dris.pipeline.ensemble import _pilot_views
 from dris.pipeline.settings import Settings
 from made_ensemble import cross_fitted
 
@@ -135,3 +153,183 @@ def test_larger_odds_drop_fewer_labels_through_every_step():
     for bad in (0.99, float("nan")):
         with pytest.raises(InputError, match="suspect_odds"):
             Settings(suspect_odds=bad)
+
+
+def test_suspicion_is_the_mean_of_two_reversed_ranks():
+    dynamics, _ = cross_fitted()
+    weights = proxy_weights(dynamics)
+    unseen = weights @ np.exp(-dynamics.out_of_fold.snapshot("loss").astype(float))
+    assert out_of_fold_confidence(dynamics, weights) == pytest.approx(unseen)
+    margins = [normalized_ranks(-aum_mean(dynamics.only([k]))) for k in range(3)]
+    by_hand = (normalized_ranks(-unseen) + weights @ np.array(margins)) / 2
+    assert suspicion(dynamics, proxy_weights(dynamics)) == pytest.approx(by_hand)
+    alone = replace(dynamics, out_of_fold=None)
+    assert suspicion(alone, proxy_weights(alone)) == pytest.approx(
+        normalized_ranks(-aum_mean(dynamics))
+    )
+
+
+def test_proxies_that_predict_labels_count_for_more_but_none_for_nothing():
+    dynamics, _ = cross_fitted(n=300)
+    twin = dynamics.out_of_fold
+    noise = np.array(twin.columns["loss"])
+    noise[2] = np.log(3)  # the third says nothing of three classes
+    worse = replace(dynamics, out_of_fold=replace(twin, columns={**twin.columns, "loss": noise}))
+    weights = proxy_weights(worse)
+    assert weights.sum() == pytest.approx(1)
+    assert 1 / 6 - 1e-9 <= weights[2] < weights[:2].min()
+    likelihood = [
+        np.log(w @ np.exp(-noise[:, 0].astype(float))).sum()
+        for w in (2 * weights - 1 / 3, np.full(3, 1 / 3))  # the half that is fitted, and none
+    ]
+    assert likelihood[0] > likelihood[1]
+    assert proxy_weights(replace(dynamics, out_of_fold=None)).tolist() == [1 / 3] * 3
+
+
+def test_it_finds_wrong_labels_better_with_both_views_than_by_chance():
+    dynamics, flipped = cross_fitted()
+    suspicious = suspicion(dynamics, proxy_weights(dynamics))
+    assert suspicious[flipped].min() > np.median(suspicious[~flipped])
+
+
+def test_the_early_margin_stops_at_the_scored_epoch():
+    margin = np.array([[[1.0, -1.0], [3.0, -3.0], [100.0, 100.0]]])
+    dynamics = Dynamics.from_arrays(loss=np.ones((1, 3, 2)), margin=margin, scored_epoch=2)
+    assert early_margin(dynamics).tolist() == [2.0, -2.0]
+    assert early_margin(dynamics.at(3)).tolist() == pytest.approx([104 / 3, 32.0])
+    assert early_margin(dynamics.summary()).tolist() == pytest.approx([104 / 3, 32.0])
+
+
+def test_probabilities_are_exact_for_two_classes_and_sum_to_one():
+    dynamics, _ = cross_fitted(classes=2)
+    p = out_of_fold_probabilities(dynamics, proxy_weights(dynamics))
+    assert p.sum(axis=1) == pytest.approx(1)
+    twin = dynamics.out_of_fold
+    assert np.take_along_axis(p, dynamics.labels[:, None], axis=1)[:, 0] == pytest.approx(
+        proxy_weights(dynamics) @ np.exp(-twin.snapshot("loss").astype(float))
+    )
+    assert out_of_fold_probabilities(cross_fitted()[0], np.full(3, 1 / 3), 5).shape == (600, 5)
+    assert out_of_fold_probabilities(replace(dynamics, out_of_fold=None), np.full(3, 1 / 3)) is None
+
+
+def test_a_row_far_from_all_others_has_probabilities_too():
+    far = {"loss": [[2000.0, 0.0]], "margin": [[-2000.0, 2000.0]], "rival": [[2, 1]]}
+    d = Dynamics.from_arrays(labels=[0, 0], **far)
+    p = out_of_fold_probabilities(replace(d, out_of_fold=d), np.ones(1), 3)
+    assert p.tolist() == [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+
+
+def recorded(logits, labels):
+    parts = []
+    for z in logits:
+        recorder = Recorder(len(labels), labels=labels, rival=True)
+        recorder.update(np.arange(len(labels)), z, labels)
+        recorder.end_epoch()
+        parts.append(recorder.dynamics())
+    return Dynamics.merge(parts)
+
+
+def test_the_rival_is_the_best_class_besides_the_label():
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(size=(3, 50, 4)), rng.integers(0, 4, 50)
+    for k, n in np.ndindex(3, 50):
+        others = [c for c in range(4) if c != labels[n]]
+        assert rivals_of(logits, labels)[k, n] == max(others, key=lambda c: logits[k, n, c])
+
+
+def test_a_proxy_guesses_its_largest_logit():
+    rng = np.random.default_rng(1)
+    logits, labels = rng.normal(size=(3, 200, 5)).astype(np.float32), rng.integers(0, 5, 200)
+    assert np.array_equal(guesses(recorded(logits, labels)), logits.argmax(axis=2))
+
+
+def test_the_suggestion_is_the_plurality_whatever_the_order_of_the_proxies():
+    rng = np.random.default_rng(2)
+    logits, labels = rng.normal(size=(5, 300, 3)).astype(np.float32), rng.integers(0, 3, 300)
+    dynamics = recorded(logits, labels)
+    suggested = suggested_labels(dynamics)
+    assert np.array_equal(suggested, suggested_labels(dynamics.only([3, 0, 4, 2, 1])))
+    votes = np.stack([(logits.argmax(axis=2) == c).sum(axis=0) for c in range(3)])
+    assert (votes[suggested, np.arange(300)] == votes.max(axis=0)).all()
+
+
+def test_equal_votes_go_to_the_larger_margin():
+    logits = np.array([[[2.0, 0.0]], [[0.0, 3.0]]])
+    assert suggested_labels(recorded(logits, np.array([0]))).tolist() == [1]
+    assert suggested_labels(recorded(logits[:, :, ::-1], np.array([0]))).tolist() == [0]
+
+
+def test_pilot_views_serve_every_kind_of_canary_that_needs_a_pilot():
+    rng = np.random.default_rng(3)
+    logits, labels = rng.normal(size=(3, 400, 4)).astype(np.float32), rng.integers(0, 4, 400)
+    gap, top_two = _pilot_views(recorded(logits, labels))
+    confusable = plant_canaries(labels, kind="confusable", rng=rng, top_two=top_two)
+    at = confusable.positions
+    rivals = rivals_of(logits, labels)[:, at]
+    assert ((rivals == confusable.planted[at]).sum(axis=0) >= 1).all()
+    hard = plant_canaries(labels, kind="hard", rng=rng, gap=gap, hardest=0.2)
+    assert gap[hard.positions].max() <= np.sort(gap)[80]
+
+
+def test_trained_proxies_suggest_the_true_label_of_most_flipped_examples():
+    rng = np.random.default_rng(4)
+    truth = rng.integers(0, 3, 600)
+    x = np.eye(3)[truth] * 4 + rng.normal(size=(600, 3))
+    given = truth.copy()
+    given[:60] = (given[:60] + 1) % 3
+    dynamics = train_proxies(x, given, epochs=6, model="sgd_log", rival=True, workers=1)
+    assert (suggested_labels(dynamics)[:60] == truth[:60]).mean() > 0.9
+    assert dynamics.summary().snapshot("rival").shape == (3, 600)
+
+
+def test_dynamics_without_rivals_say_how_to_get_them():
+    dynamics = Dynamics.from_logits(np.zeros((2, 3, 2)), [0, 1, 0])
+    with pytest.raises(InputError, match="rival=True"):
+        suggested_labels(dynamics)
+    with pytest.raises(InputError, match="need labels"):
+        suggested_labels(Dynamics.from_losses(np.eye(2)))
+    with pytest.raises(InputError, match="classes"):
+        Dynamics.from_arrays(loss=np.eye(2), rival=[[0.5, 1.0], [0.0, 1.0]])
+
+
+def test_rivals_survive_a_state_and_a_file(tmp_path):
+    rng = np.random.default_rng(5)
+    logits, labels = rng.normal(size=(1, 20, 4)).astype(np.float32), rng.integers(0, 4, 20)
+    recorder = Recorder(20, labels=labels, rival=True)
+    recorder.update(np.arange(10), logits[0, :10], labels[:10])
+    other = Recorder(20, labels=labels, rival=True)
+    other.load_state_dict(recorder.state_dict())
+    other.update(np.arange(10, 20), logits[0, 10:], labels[10:])
+    other.end_epoch()
+    saved = Dynamics.load(other.dynamics().save(tmp_path / "a.dynamics"))
+    assert np.array_equal(saved.snapshot("rival"), rivals_of(logits, labels))
+    with pytest.raises(InputError, match="other rival"):
+        Recorder(20, labels=labels).load_state_dict(recorder.state_dict())
+
+
+def votes(guessed, margins, label=0):
+    """What proxies suggest that guess these classes by these margins, the label being 0."""
+    correct = np.array([[guess == label] for guess in guessed])
+    rival = np.array([[guess if guess != label else 1] for guess in guessed])
+    margin = np.array(
+        [[m if guess == label else -m] for guess, m in zip(guessed, margins, strict=True)]
+    )
+    dynamics = Dynamics.from_arrays(
+        loss=np.ones((len(guessed), 1)), labels=[label], correct=correct, rival=rival, margin=margin
+    )
+    return suggested_labels(dynamics).item()
+
+
+def test_between_equal_votes_and_equal_margins_the_smaller_class_wins_in_any_order():
+    assert votes([2, 1], [1.0, 1.0]) == votes([1, 2], [1.0, 1.0]) == 1
+    assert votes([0, 2], [1.0, 1.0]) == votes([2, 0], [1.0, 1.0]) == 0
+    assert votes([3, 1, 2], [2.0, 2.0, 2.0]) == 1
+    assert votes([1, 2], [1.0, 1.5]) == 2  # the twin: a larger margin goes first
+    assert votes([2, 1, 1], [9.0, 0.1, 0.1]) == 1  # and more votes before any margin
+    assert votes([2, 2, 1, 1], [1.0, 2.0, 1.5, 1.5]) == 1  # margins are summed
+
+
+def test_half_of_the_proxies_is_enough_to_doubt():
+    right = np.array([[True, True, False], [True, False, False]])
+    assert contradicted_by_most(right).tolist() == [False, True, True]
+    assert contradicted_by_most(np.array([[True], [True], [False]])).tolist() == [False]
