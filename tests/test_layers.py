@@ -23,16 +23,8 @@ ORDER = {
 KNOWN_UPWARD: set[tuple[str, str]] = set()
 PACKAGE = Path(dris.__file__).parent
 HEAVY = {
-    "starlette",
-    "uvicorn",
-    "torch",
-    "ray",
-    "lightning",
-    "transformers",
-    "datasets",
-    "sklearn",
-    "matplotlib",
-    "scipy",
+    *("starlette", "uvicorn", "torch", "ray", "lightning"),
+    *("transformers", "datasets", "sklearn", "matplotlib", "scipy"),
 }
 
 

@@ -83,17 +83,11 @@ def test_the_first_page_has_five_steps_the_last_of_them_in_python():
     assert all(step.shown for step in result[1:])
 
 
-def test_the_reference_has_every_public_name_once_and_each_has_an_example():
+def test_the_reference_has_every_public_name_once():
     page = (DOCS / "api.md").read_text(encoding="utf-8")
     named = re.findall(r"^::: (dris\.[\w.]+)\.(\w+)$", page, re.M)
     assert sorted(name for _, name in named) == sorted(dris._HOMES)
     assert all(dris._HOMES[name] == home for home, name in named)
-    for home, name in named:
-        lines = (
-            (ROOT / "src" / Path(*home.split("."))).with_suffix(".py").read_text(encoding="utf-8")
-        )
-        body = re.search(rf"^(?:def|class) {name}\b.*?(?=^(?:def|class|@)|\Z)", lines, re.M | re.S)
-        assert name in ("SCORES", "RULES") or ">>> " in body[0], f"{name} has no example"
 
 
 def test_every_page_of_the_menu_exists_and_nothing_comes_from_elsewhere():

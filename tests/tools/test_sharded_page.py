@@ -1,6 +1,5 @@
 """The page about scale says what was recorded, and nothing else."""
 
-import copy
 import json
 from pathlib import Path
 
@@ -19,12 +18,8 @@ def record():
 def test_the_page_holds_what_the_record_gives(record):
     said = (ROOT / PAGE).read_text(encoding="utf-8").split(BEGIN)[1].split(END)[0]
     assert said == measured(record)
-
-
-def test_another_number_would_be_another_page(record):
-    other = copy.deepcopy(record)
-    next(row for row in other["rows"] if row["way"] == "histograms")["cpu_seconds"] += 1
-    assert measured(other) != measured(record)
+    next(row for row in record["rows"] if row["way"] == "histograms")["cpu_seconds"] += 1
+    assert said != measured(record)  # another number would be another page
 
 
 def test_a_missing_row_is_left_out(record):

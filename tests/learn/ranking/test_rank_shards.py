@@ -99,12 +99,6 @@ def test_scores_from_histograms_are_off_by_no_more_than_their_shards_say(tmp_pat
     assert max(done.rank_errors) <= 2.0 ** (7 - FEW)
 
 
-def test_with_cells_enough_histograms_are_exact(shards, tmp_path):
-    done = rank_shards(shards, tmp_path / "out", workers=1)
-    assert done.variance_error == 0
-    assert (column_of(done.scores) == rank_variance(losses_of(N))).all()
-
-
 def test_how_the_data_is_cut_changes_no_score(tmp_path):
     losses = losses_of(N)
     scores = []

@@ -156,16 +156,8 @@ def early_margins(dynamics: Dynamics) -> list[Score]:
     """
     recorded = 1 if dynamics.is_summary else len(dynamics.epochs)
     ends = [recorded // part for part in (4, 2, 8) if recorded >= part]
-    return [aum_mean(dynamics), *(aum_mean(_first(dynamics, end)) for end in ends)]
-
-
-def _first(dynamics: Dynamics, epochs: int) -> Dynamics:
-    """The losses and margins of the first epochs, as views."""
-    columns = {name: dynamics.column(name)[:, :epochs] for name in ("loss", "margin")}
-    until = dynamics.epochs[:epochs]
-    return replace(
-        dynamics, columns=columns, epochs=until, scored_epoch=until[-1], out_of_fold=None
-    )
+    early = (dynamics.until(dynamics.epochs[end - 1]) for end in ends)
+    return [aum_mean(dynamics), *map(aum_mean, early)]
 
 
 DETECTORS: dict[str, Callable[[Dynamics], list[Score]]] = {
