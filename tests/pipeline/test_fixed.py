@@ -51,9 +51,8 @@ def test_the_harm_check_is_of_the_fixed_data():
     worse = measure_harm(table, data.labels, data.names, inverted)
     assert worse.agreement.points < -90
     assert worse.says == "harms"
-    assert measure_harm(table, data.labels, data.names, right).agreement.points == pytest.approx(
-        0, abs=1
-    )
+    same = measure_harm(table, data.labels, data.names, right)
+    assert abs(same.agreement.points) < 1
 
 
 def test_a_fix_goes_with_clean_alone():
@@ -71,26 +70,15 @@ def test_the_command_writes_the_labels_and_marks_them(dris, tmp_path):
         writer.writerow(["id", "u", "v", "w", "y"])
         for k, row in enumerate(data.x.tolist()):
             writer.writerow([f"r{k}", *row, data.names[data.labels[k]]])
-    words = (
-        "--label",
-        "y",
-        "--id",
-        "id",
-        "--no-report",
-        "--skip-harm-check",
-        "--out",
-        tmp_path / "out",
-    )
-    code, printed, told = dris("clean", file, "--fix", "--json", *words)
+    words = ["--label", "y", "--id", "id", "--no-report", "--skip-harm-check", "--json"]
+    code, printed, told = dris("clean", file, "--fix", *words, "--out", tmp_path / "out")
     assert code == 0, told
-    rows = list(
-        csv.DictReader((tmp_path / "out" / "cleaned.csv").read_text(encoding="utf-8").splitlines())
+    rows, issues = (
+        list(csv.DictReader((tmp_path / "out" / name).read_text(encoding="utf-8").splitlines()))
+        for name in ("cleaned.csv", "issues.csv")
     )
     marked = [row for row in rows if row["dris_fixed"] == "true"]
     assert len(marked) == json.loads(printed)["fixed"] > 40
     right = [row["y"] == data.names[truth[int(row["id"][1:])]] for row in marked]
     assert np.mean(right) > 0.95
-    issues = list(
-        csv.DictReader((tmp_path / "out" / "issues.csv").read_text(encoding="utf-8").splitlines())
-    )
     assert sum(row["dropped"] == "fixed" for row in issues) == len(marked)

@@ -70,9 +70,8 @@ def test_columns_of_the_data_stand_beside_on_request_guarded_and_under_their_own
     assert lines(issues_text(decision))[0] == list(COLUMNS)
 
 
-def test_nothing_suspect_is_a_header_alone():
-    bare = decide_by(made_ensemble()[0], keep=None)
-    assert lines(issues_text(replace(bare, suspects=None))) == [list(COLUMNS)]
+def test_nothing_suspect_is_a_header_alone(decision):
+    assert lines(issues_text(replace(decision, suspects=None))) == [list(COLUMNS)]
 
 
 def test_the_file_is_the_text_and_what_somebody_wrote_stays(decision, tmp_path):
@@ -101,11 +100,8 @@ def test_a_score_file_holds_every_score_the_suspicion_marks_and_labels():
     assert list(columns) == ["dris_kept", "dris_rank_variance"]
     assert columns["dris_kept"].tolist() == decision.mask.tolist()
     assert columns["dris_rank_variance"].tolist() == file.scores["rank_variance"].tolist()
-
-
-def test_a_rule_that_is_no_score_marks_what_is_kept_and_no_more():
-    ensemble, _ = made_ensemble(n=300)
-    assert list(kept_columns(decide_by(ensemble, keep=None, rule="clean"))) == ["dris_kept"]
+    unscored = decide_by(ensemble, keep=None, rule="clean")  # the twin: its rule is no score
+    assert list(kept_columns(unscored)) == ["dris_kept"]
 
 
 def test_where_nothing_was_trained_there_is_nothing_to_score():

@@ -29,11 +29,6 @@ def test_a_path_a_frame_arrays_and_what_was_read_give_the_same_decision(arrays, 
     assert dris.clean(tmp_path / "data.csv", label="kind", **HOW).kept.tolist() == read
 
 
-def test_prune_keeps_the_share_by_the_rule_that_is_named(arrays):
-    decision = dris.prune(*arrays, keep=0.25, rule="aum_mean", **HOW)
-    assert (decision.kept.size, decision.rule, decision.keep) == (100, "aum_mean", 0.25)
-
-
 def test_weights_weigh_all_but_canaries_and_drop_nothing_more_than_clean(arrays):
     decision = dris.weights(*arrays, score="loss", smoothing=0.3, **HOW)
     assert decision.kept.tolist() == dris.clean(*arrays, **HOW).kept.tolist()

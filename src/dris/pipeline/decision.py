@@ -32,19 +32,12 @@ from dris.pipeline.wording import terminal_lines
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weighting:
-    """How often to draw each example and how much it counts (paper, eq. 7).
+    """How often to draw each example and how much it counts (paper, eq. 7)."""
 
-    Attributes:
-        score: What it goes by.
-        importance: The plan over those examples that can be drawn.
-        positions: Which examples those are.
-        examples: How many there are in all.
-    """
-
-    score: str
-    importance: Importance
-    positions: NDArray[np.int64]
-    examples: int
+    score: str  # what it goes by
+    importance: Importance  # the plan over those examples that can be drawn
+    positions: NDArray[np.int64]  # which examples those are
+    examples: int  # how many there are in all
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
@@ -276,15 +269,8 @@ class Decision:
             force: Replace what dris wrote there before; nothing else is ever replaced.
         """
         outputs = import_module("dris.report_page.outputs")  # it draws the page, a layer above
-        paths: list[Path] = outputs.write_outputs(
-            self,
-            folder,
-            form=form,
-            report=report,
-            scores=scores,
-            columns=columns,
-            force=force,
-        )
+        how = {"form": form, "report": report, "scores": scores, "columns": columns}
+        paths: list[Path] = outputs.write_outputs(self, folder, force=force, **how)
         return paths
 
     def to_frame(self, kind: FrameKind = "pandas") -> Any:

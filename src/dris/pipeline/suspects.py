@@ -64,12 +64,10 @@ class Suspects:
 
     def __iter__(self) -> Iterator[Suspect]:
         for k in range(len(self)):
-            other = int(self.suggested[k])
-            known = other >= 0 and other != int(self.given[k])
             yield Suspect(
                 id=self.ids[k].item(),
                 given=self.names[int(self.given[k])],
-                suggested=self.names[other] if known else "",
+                suggested=self._other(k),
                 suspicion=float(self.suspicion[k]),
                 why=self.why(k),
                 dropped=bool(self.dropped[k]),
@@ -77,13 +75,16 @@ class Suspects:
 
     def why(self, k: int) -> str:
         """The reason for the k-th, in words."""
-        other = int(self.suggested[k])
-        another = other >= 0 and other != int(self.given[k])
+        other = self._other(k)
         if self.proxies == 1:  # somebody else's model
-            label = self.names[other] if another else "another label"
+            label = other or "another label"
             return f"the model gives {label}" if self.against[k] else "the model finds it unlikely"
         text = f"{int(self.against[k])} of {self.proxies} proxies give another label"
-        return f"{text}, most of them {self.names[other]}" if another else text
+        return f"{text}, most of them {other}" if other else text
+
+    def _other(self, k: int) -> str:
+        label = int(self.suggested[k])
+        return self.names[label] if label >= 0 and label != int(self.given[k]) else ""
 
     def commonest(self) -> tuple[str, str, int] | None:
         """The given and the suggested label that stand together most often, and how often."""

@@ -1,7 +1,6 @@
 """Every sentence about a decision, worded once: for the terminal, the page and JSON."""
 
 import shlex
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dris.core.errors import command_words
@@ -111,21 +110,14 @@ def held_out_change(harm: "Harm") -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
-class Sentences:
-    """A decision in four sentences: what was found, what to do, what that changes, what is left."""
-
-    headline: str
-    advice: str
-    change: str
-    promise: str
-
-
-def sentences(decision: "Decision", name: str = "DATA") -> Sentences:
-    """The four sentences; `name` is what the data are called."""
-    return Sentences(
-        headline(decision), advice(decision, name), change(decision), promise(decision)
-    )
+def sentences(decision: "Decision", name: str) -> dict[str, str]:
+    """What was found, what to do, what that changes and what is left, of data called `name`."""
+    return {
+        "headline": headline(decision),
+        "advice": advice(decision, name),
+        "change": change(decision),
+        "promise": promise(decision),
+    }
 
 
 def headline(decision: "Decision") -> str:

@@ -170,12 +170,12 @@ def issues_text(decision: Decision, columns: Sequence[str] = ()) -> str:
     out = io.StringIO()
     writer = csv.writer(out)
     suspects = decision.suspects
-    none = np.zeros(0, dtype=np.int64)
     shown: dict[str, list[str]] = {}
     if columns:
-        at = none if suspects is None else suspects.positions
+        at = np.zeros(0, dtype=np.int64) if suspects is None else suspects.positions
         shown = show_rows(decision.data, at, columns)
-    writer.writerow([*COLUMNS, *(guard_text(_apart(name)) for name in shown)])
+    headings = (f"{name} (data)" if name in COLUMNS else name for name in shown)
+    writer.writerow([*COLUMNS, *map(guard_text, headings)])
     for place, one in enumerate(suspects or ()):
         cells = (str(one.id), one.given, one.suggested, f"{one.suspicion:.6g}")
         changed = suspects is not None and decision.changed[suspects.positions[place]]
@@ -198,11 +198,6 @@ def write_issues(
     """Write them whole or not at all."""
     text = issues_text(decision, columns)
     return writer.write(path, [text.encode("utf-8", "surrogatepass")])
-
-
-def _apart(name: str) -> str:
-    """A column of the data under another heading than ours."""
-    return f"{name} (data)" if name in COLUMNS else name
 
 
 def score_file(decision: Decision) -> ScoreFile:

@@ -29,11 +29,7 @@ MAX_LISTED = 6  # of a long list in the recipe; the recipe's own file has all of
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One section of the page.
-
-    >>> Panel("classes", "classes").file
-    'panel_classes.html'
-    """
+    """One section of the page."""
 
     name: str  # of its file, `page_files/panel_NAME.html`
     anchor: str  # its id on the page
@@ -166,11 +162,6 @@ def _regions(page: Page) -> list[tuple[str, int, list[int], str]]:
 
 
 def _shorten(value: Any) -> Any:
-    """A long list without its middle.
-
-    >>> _shorten(list(range(20)))
-    [0, 1, 2, 3, 4, 5, '… and 14 more']
-    """
     if isinstance(value, list | tuple) and len(value) > 2 * MAX_LISTED:
         return [*value[:MAX_LISTED], f"… and {len(value) - MAX_LISTED:,} more"]
     return value
@@ -218,9 +209,5 @@ def part(name: str) -> str:
 
 
 def one_script(texts: Iterable[str]) -> str:
-    """Scripts that share names with each other and with nobody else.
-
-    >>> one_script(["const a = 1;", "const b = a;"]).startswith("'use strict';")
-    True
-    """
+    """Scripts that share names with each other and with nobody else."""
     return "'use strict';\n(() => {\n" + "".join(texts) + "})();\n"

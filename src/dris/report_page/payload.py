@@ -154,11 +154,7 @@ def pack(values: NDArray[Any]) -> dict[str, str]:
 
 
 def quantise(values: NDArray[np.float64], top: float) -> dict[str, str]:
-    """Numbers in [0, top] in 65,536 steps: finer than any screen.
-
-    >>> quantise(np.array([0.0, 1.0]), 1.0)
-    {'type': 'Uint16Array', 'data': 'AAD//w=='}
-    """
+    """Numbers in [0, top] in 65,536 steps: finer than any screen."""
     share = values / top if top > 0 else np.zeros_like(values)
     return _encode(np.round(share * 65535), "u2")
 
@@ -180,11 +176,7 @@ def pack_text(words: Sequence[str], *, budget: int) -> dict[str, Any]:
 
 
 def script_json(value: Any) -> str:
-    r"""JSON that may stand inside a <script> element: no character that HTML could act on.
-
-    >>> script_json({"label": "</script>"})
-    '{"label":"\\u003c/script\\u003e"}'
-    """
+    """JSON that may stand inside a <script> element: no character that HTML could act on."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character, escape in _ESCAPES.items():
         text = text.replace(character, escape)
