@@ -18,8 +18,7 @@ from dris.cli.recipes import Config, recipe_data, recipe_text
 from dris.core.errors import InputError
 
 if TYPE_CHECKING:
-    from dris.data.labelled import LabelledData
-    from dris.data.options import ReadOptions
+    from dris.data.labelled import LabelledData, ReadOptions
     from dris.data.writer import Writer
     from dris.learn.engines.engine import Engine
     from dris.pipeline.decision import Decision
@@ -172,7 +171,7 @@ class DataOptions:
 
     def reading(self) -> "ReadOptions":
         """How the data is to be read."""
-        from dris.data.options import ReadOptions
+        from dris.data.labelled import ReadOptions
 
         given = {name: getattr(self, name) for name in READING[1:]}
         for name in ("features", "without", "no_label"):
@@ -188,7 +187,7 @@ class DataOptions:
 
     def read(self) -> "LabelledData":
         """The data, once the settings are known to be sound."""
-        from dris.data.options import NothingToLearnError
+        from dris.data.labelled import NothingToLearnError
         from dris.data.reader import read_with
         from dris.learn.extras import require
         from dris.learn.trainers.registry import check_name

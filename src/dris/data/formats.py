@@ -10,8 +10,7 @@ from pathlib import Path
 from dris.core.errors import InputError
 from dris.data.files import listed, one_line
 from dris.data.images.image_files import read_image_folder, read_image_table, write_images
-from dris.data.labelled import Change, LabelledData
-from dris.data.options import ReadOptions
+from dris.data.labelled import Change, LabelledData, ReadOptions
 from dris.data.tables.csvfile import open_csv, show_csv, write_csv
 from dris.data.tables.excel import open_excel, write_excel
 from dris.data.tables.jsonlines import open_jsonlines, write_jsonlines

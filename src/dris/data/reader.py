@@ -2,22 +2,41 @@
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Unpack
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.data.files import PathLike, files_of, in_order, listed, reading, refuse_endless
+from dris.core.validate import check_ids
+from dris.data.files import PathLike, files_of, in_order, listed, one_line, reading, refuse_endless
 from dris.data.findings import add_findings
-from dris.data.formats import BY_NAME, GATHERED, TITLES, Format, format_of
-from dris.data.images.image_files import has_image_folders
-from dris.data.in_memory import read_source
-from dris.data.labelled import LabelFinding, LabelledData, set_unlabelled_aside
-from dris.data.options import ReadKeywords, ReadOptions
+from dris.data.formats import BY_NAME, GATHERED, TITLES, Format, format_of, read_table
+from dris.data.images.image_files import decode_files, has_image_folders
+from dris.data.labelled import (
+    Feature,
+    How,
+    LabelFinding,
+    LabelledData,
+    Origin,
+    ReadKeywords,
+    ReadOptions,
+    set_unlabelled_aside,
+)
+from dris.data.tables.label_columns import labels_of
+from dris.data.tables.numpy_files import channels_first, fill_gaps
+from dris.data.tables.rows import is_image_name, table_rows
 from dris.data.tables.saved_dataset import is_saved_dataset
+
+_ARROW = pa.Array | pa.ChunkedArray
+_UNFIT = (pa.ArrowException, TypeError, ValueError)  # what Arrow raises over odd values
+_WIDE = 512  # columns of a sparse matrix, above which it becomes components
+_COMPONENTS = 256
+_ROWS = 12_000  # about as many rows of a sparse matrix have a say in its components
 
 
 def read_data(data: Any, y: Any = None, **keywords: Unpack[ReadKeywords]) -> LabelledData:
@@ -144,3 +163,256 @@ def _same_files(files: Sequence[Path]) -> list[LabelFinding]:
             findings.append(LabelFinding("same file", 1, text))
         seen.setdefault(key, path)
     return findings
+
+
+def read_source(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
+    """The examples in something that is not a path."""
+    names: dict[str, tuple[str, ...]] = {}
+    if _is(source, "datasets", "Dataset"):
+        source, names = _hugging_face(source)
+    elif _is(source, "datasets", "DatasetDict"):
+        raise InputError(f"the data set has the splits {listed(list(source))}; pass one of them")
+    table = _as_table(source)
+    if table is not None:
+        return _from_table(table, labels, options, names)
+    if options.label or options.id or options.features is not None or options.without:
+        raise InputError(
+            "`label`, `id`, `features` and `without` name columns, which "
+            f"{type(source).__name__} has not; pass the labels as `y`, or a frame"
+        )
+    if any(base.__module__.startswith("torch.utils.data") for base in type(source).__mro__):
+        source, labels = _from_torch(source, labels)
+    if labels is None:
+        raise InputError(f"{type(source).__name__} comes without labels; pass them as `y`")
+    if hasattr(source, "tocsr"):
+        return _from_sparse(source, labels, options)
+    texts = _texts(source)
+    if texts is not None:
+        if all(is_image_name(t) for t in texts[:100]):
+            return _from_pictures(texts, labels, options)
+        table = pa.table({"text": pa.array(texts, pa.large_string())})
+        return _from_table(table, labels, options, {})
+    return _from_array(source, labels, options)
+
+
+def _as_table(source: Any) -> Any:
+    """An Arrow table of a frame of any kind, None for what is no frame."""
+    if isinstance(source, pa.Table):
+        return source
+    if isinstance(source, pa.RecordBatch):
+        return pa.Table.from_batches([source])
+    if _is(source, "pandas", "DataFrame"):
+        return _from_pandas(source)
+    if isinstance(source, Mapping):
+        return _from_columns({str(name): values for name, values in source.items()})
+    if isinstance(source, list) and source and all(isinstance(row, Mapping) for row in source):
+        names = dict.fromkeys(str(name) for row in source for name in row)
+        return _from_columns({name: [row.get(name) for row in source] for name in names})
+    if _is(source, "polars", "LazyFrame"):
+        source = source.collect()
+    if _is(source, "polars", "DataFrame"):
+        return source.to_arrow()
+    if hasattr(source, "__arrow_c_stream__") and not hasattr(source, "ndim"):
+        return pa.table(source)
+    return None
+
+
+def _from_pandas(frame: Any) -> Any:
+    """The frame as an Arrow table; a column of numbers and words is read as its words."""
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except _UNFIT:
+        mixed = [name for name, kind in frame.dtypes.items() if kind == object]  # noqa: E721
+    as_words = {name: frame[name].map(str, na_action="ignore") for name in mixed}
+    try:
+        return pa.Table.from_pandas(frame.assign(**as_words), preserve_index=False)
+    except _UNFIT as error:
+        raise InputError(
+            f"the frame cannot be read ({one_line(error)}); give each column one kind of value"
+        ) from None
+
+
+def _from_columns(columns: Mapping[str, Any]) -> Any:
+    """Columns by name as an Arrow table; one of numbers and words is read as its words."""
+    held: dict[str, Any] = {}
+    for name, values in columns.items():
+        try:
+            held[name] = pa.array(values, from_pandas=True)
+        except _UNFIT:
+            held[name] = pa.array([None if v is None else str(v) for v in values])
+    if len({len(column) for column in held.values()}) > 1:
+        sizes = listed([f"{name} has {len(column)}" for name, column in held.items()])
+        raise InputError(f"columns must be equally long, and {sizes}; fill the short ones up")
+    return pa.table(held)
+
+
+def _from_table(
+    table: Any,
+    labels: Any,
+    options: ReadOptions,
+    names: dict[str, tuple[str, ...]],
+) -> LabelledData:
+    if labels is not None:
+        if options.label is not None:
+            raise InputError("labels are both `y` and in the column `label`; pass one of them")
+        given = _label_array(labels, len(table))
+        name = "label" if "label" not in table.schema.names else "given label"
+        table = table.append_column(name, given)
+        options = replace(options, label=name)
+    return read_table(table_rows(table, class_names=names), options)
+
+
+def _from_array(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
+    x = np.asarray(source)
+    if x.ndim == 1 and x.dtype.kind in "fiub":
+        x = x[:, None]
+    if x.dtype.kind not in "fiub" or x.ndim not in (2, 3, 4) or 0 in x.shape:
+        raise InputError(
+            f"examples must be numbers (N, D), images (N, C, H, W), texts or a frame, got "
+            f"{x.dtype} of shape {x.shape}"
+        )
+    if x.ndim > 2 and x.dtype != np.uint8:
+        raise InputError(
+            f"images are bytes (uint8), got {x.dtype} of shape {x.shape}; scale them to 0..255, or "
+            "flatten them to (N, D)"
+        )
+    if x.ndim > 2:
+        return _data(channels_first(x), labels, options, "image", [])
+    with np.errstate(over="ignore", invalid="ignore"):
+        table = np.array(x, dtype=np.float32)
+    note = fill_gaps(table, options.missing, "x")
+    return _data(table, labels, options, "vector", [note] if note else [])
+
+
+def _from_sparse(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
+    width = source.shape[1]
+    x = sparse_table(source)
+    if x.shape[1] == width:
+        return _from_array(x, labels, options)
+    note = f"the sparse matrix with {width:,} columns became {x.shape[1]} components"
+    return _data(x, labels, options, "components", [note])
+
+
+def sparse_table(source: Any) -> NDArray[np.float32]:
+    """A sparse matrix of up to 512 columns as it is, a wider one as components.
+
+    A wide one, such as TF-IDF, never becomes dense as a whole; the rows' order has no say.
+
+    >>> from scipy.sparse import csr_array
+    >>> wide = csr_array(np.random.default_rng(0).random((600, 5000)) < 0.01)
+    >>> sparse_table(wide).shape
+    (600, 150)
+    """
+    from dris.data.text.ngrams import main_axes
+
+    matrix = source.tocsr().astype(np.float32)
+    n, width = matrix.shape
+    if width <= _WIDE:
+        return np.asarray(matrix.toarray())
+    size = min(_COMPONENTS, max(2, n // 4))
+    order = np.lexsort((np.diff(matrix.indptr), np.asarray(matrix.sum(axis=1)).ravel()))
+    drawn = order[:: max(1, len(order) // _ROWS)]
+    return np.asarray(matrix @ main_axes(matrix[drawn], size), dtype=np.float32)
+
+
+def _from_pictures(paths: Sequence[str], labels: Any, options: ReadOptions) -> LabelledData:
+    absent = next((path for path in paths if not os.path.isfile(path)), None)
+    if absent is not None:
+        raise InputError(f"{one_line(absent)} is no file; name images that are there")
+    x = decode_files(paths, Path(paths[0]), options)["x"]
+    data = _data(x, labels, options, "image", [])
+    return replace(data, paths=np.array(paths, dtype=np.str_))
+
+
+def _from_torch(source: Any, labels: Any) -> tuple[Any, Any]:
+    """Examples and labels of a map-style Dataset of pairs, read once."""
+    if not hasattr(source, "__len__") or not len(source):
+        raise InputError("the Dataset has no length or is empty; pass a map-style one")
+    tensors = getattr(source, "tensors", None)
+    if tensors is not None and len(tensors) >= 1:
+        y = labels if labels is not None else (tensors[1] if len(tensors) > 1 else None)
+        return _as_numpy(tensors[0]), None if y is None else _as_numpy(y)
+    items = [source[i] for i in range(len(source))]
+    pairs = isinstance(items[0], tuple | list) and len(items[0]) >= 2
+    if not pairs and labels is None:
+        raise InputError("the Dataset gives no (example, label) pairs; pass the labels as `y`")
+    x = [item[0] if pairs else item for item in items]
+    y = labels if labels is not None else [item[1] for item in items]
+    if isinstance(x[0], str):
+        return x, [_plain(v) for v in y]
+    return np.stack([_as_numpy(one) for one in x]), [_plain(v) for v in y]
+
+
+def _hugging_face(source: Any) -> tuple[Any, dict[str, tuple[str, ...]]]:
+    """The rows of a Hugging Face data set as Arrow, and the names of its ClassLabels."""
+    names = {
+        column: tuple(about.names)
+        for column, about in source.features.items()
+        if type(about).__name__ == "ClassLabel" and about.names
+    }
+    return source.with_format("arrow")[:], names
+
+
+def _data(
+    x: NDArray[Any], labels: Any, options: ReadOptions, how: How, notes: list[str]
+) -> LabelledData:
+    given, place = _label_array(labels, len(x)), "row {} (the first is 0)".format
+    codes, classes, more = labels_of(given, "labels", place, options)
+    return LabelledData(
+        x=x,
+        labels=codes,
+        classes=classes,
+        ids=check_ids(None, len(x)),
+        trusted=np.zeros(len(x), np.bool_),
+        features=(Feature("x", how, int(np.prod(x.shape[1:]))),),
+        origin=Origin("memory", (), "", label="labels"),
+        notes=(*notes, *more),
+    )
+
+
+def _label_array(labels: Any, n: int) -> Any:
+    """Labels of any kind as an Arrow array of n values."""
+    values = _as_numpy(labels) if hasattr(labels, "detach") else labels
+    if hasattr(values, "to_arrow"):  # polars
+        values = values.to_arrow()
+    elif hasattr(values, "to_numpy") and not isinstance(values, _ARROW):  # pandas
+        values = values.to_numpy()
+    if isinstance(values, np.ndarray):
+        values = values.reshape(-1) if values.ndim == 2 and values.shape[1] == 1 else values
+        values = values.tolist() if values.dtype.kind in "OUS" else values
+    if len(values) != n:
+        raise InputError(f"{n} examples need as many labels, got {len(values)}")
+    try:
+        # NaN among words is how pandas says that there is none.
+        return values if isinstance(values, _ARROW) else pa.array(values, from_pandas=True)
+    except _UNFIT as error:
+        raise InputError(
+            f"labels must be whole numbers or texts, one an example ({one_line(error)}); check them"
+        ) from None
+
+
+def _texts(source: Any) -> list[str] | None:
+    """A list of strings, None for anything else."""
+    values = source.tolist() if hasattr(source, "tolist") else source
+    if hasattr(values, "to_list"):
+        values = values.to_list()
+    if not isinstance(values, list | tuple) or not values:
+        return None
+    if not all(isinstance(v, str | os.PathLike) or v is None for v in values):
+        return None
+    return ["" if v is None else os.fspath(v) for v in values]
+
+
+def _is(source: Any, package: str, name: str) -> bool:
+    return any(
+        base.__name__ == name and base.__module__.split(".")[0] == package
+        for base in type(source).__mro__
+    )
+
+
+def _as_numpy(value: Any) -> Any:
+    return value.detach().cpu().numpy() if hasattr(value, "detach") else np.asarray(value)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value

@@ -29,8 +29,8 @@ from sklearn.utils.validation import (
 
 from dris.core.errors import InputError
 from dris.core.select.rules import RECOMMENDED, Rule
-from dris.data.in_memory import sparse_table
 from dris.data.labelled import Feature, LabelledData
+from dris.data.reader import sparse_table
 from dris.learn.record.batches import refuse_other_index
 from dris.learn.trainers.standardize import as_single
 from dris.pipeline.route import decide

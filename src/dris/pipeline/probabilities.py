@@ -17,8 +17,7 @@ from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.validate import alignment
 from dris.data.files import listed, reading
-from dris.data.labelled import LabelledData
-from dris.data.options import INDEX_COLUMNS
+from dris.data.labelled import INDEX_COLUMNS, LabelledData
 from dris.data.tables.numpy_files import stored_npy
 from dris.pipeline.ensemble import Ensemble, import_dynamics
 from dris.pipeline.settings import DEFAULTS, Settings

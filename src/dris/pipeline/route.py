@@ -16,8 +16,7 @@ from dris.core.large.mapped import release
 from dris.core.noise.assessment import usual_confidence
 from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, RECOMMENDED, RULES, Rule, rule_of
 from dris.data.findings import drop_uninformative_columns
-from dris.data.labelled import LabelledData
-from dris.data.options import ReadKeywords
+from dris.data.labelled import LabelledData, ReadKeywords
 from dris.data.reader import read_data
 from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import Progress

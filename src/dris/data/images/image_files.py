@@ -21,8 +21,7 @@ from dris.data.files import (
     reading,
     refuse_larger_than_memory,
 )
-from dris.data.labelled import Change, Feature, LabelledData, Origin
-from dris.data.options import ReadOptions
+from dris.data.labelled import Change, Feature, LabelledData, Origin, ReadOptions
 from dris.data.tables.csvfile import write_lines
 from dris.data.tables.label_columns import labelled_rows, labels_in
 from dris.data.tables.rows import Rows, bytes_field, is_image_name

@@ -15,8 +15,7 @@ from dris.core.errors import InputError, parameter
 from dris.core.large.mapped import allocate
 from dris.data.files import one_line, refuse_larger_than_memory
 from dris.data.findings import row_keys
-from dris.data.labelled import Feature, How
-from dris.data.options import NothingToLearnError, ReadOptions
+from dris.data.labelled import Feature, How, NothingToLearnError, ReadOptions
 from dris.data.tables.rows import Rows, is_number, is_vector
 from dris.data.tables.words import Encoder, LeftOut, describe_gaps, encoder_of, fill_with_median
 

@@ -14,8 +14,7 @@ from dris.core.errors import InputError, Problems
 from dris.core.validate import check_ids
 from dris.data.files import fingerprint_of, listed, one_line, reading
 from dris.data.findings import leaks_in, merge_spellings, spelling_of
-from dris.data.labelled import LabelledData, Leak, Origin, Value
-from dris.data.options import INDEX_COLUMNS, ReadOptions
+from dris.data.labelled import INDEX_COLUMNS, LabelledData, Leak, Origin, ReadOptions, Value
 from dris.data.tables.encoding import Encoded, encode
 from dris.data.tables.rows import Rows, is_text, plain
 

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError, Problems
 from dris.core.validate import first_not_finite
 from dris.data.files import fingerprint_of, listed, one_line, reading, refuse_larger_than_memory
-from dris.data.labelled import Change, Feature, LabelledData, Origin
-from dris.data.options import ReadOptions
+from dris.data.labelled import Change, Feature, LabelledData, Origin, ReadOptions
 from dris.data.tables.label_columns import read_labels
 from dris.data.tables.words import fill_with_median
 

@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dris.data.files import one_line
-from dris.data.labelled import Feature
-from dris.data.options import ReadOptions
+from dris.data.labelled import Feature, ReadOptions
 from dris.data.tables.csvfile import MISSING
 from dris.data.tables.rows import Rows, is_text
 from dris.data.tables.written import (
