@@ -430,7 +430,7 @@ THEMSELVES = {
     "ranking/passes": "into scratch space that has a mark",
     "disk_sort": "into scratch space that has a mark",
     "locks": "the lock, which holds a number or nothing",
-    "ray_tasks": "a mark of a name used once",
+    "tasks": "a mark of a name used once",
     "processes": "a temporary file of a fresh name",
     "standardize": "a file in a temporary folder",
     "flips": "replaces labels, no files",
