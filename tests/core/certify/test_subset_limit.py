@@ -45,7 +45,7 @@ def test_the_numbers_are_those_of_the_formula():
     assert f"{limit.share:.2%} are wrong" in str(limit)
 
 
-def test_a_tenth_of_delta_is_for_canaries_that_do_not_count():
+def test_delta_is_split_over_the_corruption_the_count_and_canaries_that_do_not_count():
     _, canaries, score, subset = World(quality=3.0).make(np.random.default_rng(1))
     part = canaries.certifying
     known = contamination_limit(subset, part, 200, delta=DELTA)
@@ -53,6 +53,11 @@ def test_a_tenth_of_delta_is_for_canaries_that_do_not_count():
     result = corruption_limit(score, part, delta=0.02)
     assert result.outside < result.corrupted
     limit = contamination_limit(subset, part, result, delta=DELTA)
+    assert (limit.delta_count, limit.delta_corrupted) == (0.03, 0.02)
+    assert limit.corrupted == result.outside
+    assert set(result.conditions) <= set(limit.conditions)
+    with pytest.raises(InputError, match=r"more than the 0\.02 spent"):
+        contamination_limit(subset, part, result, delta=0.02)
     assert limit.uncounted == most_uncounted(part, result.corrupted, 0.1 * 0.03)
     counted = limit.canaries - limit.uncounted
     both = most_marked(
@@ -69,17 +74,6 @@ def test_a_limit_is_vacuous_when_all_that_is_wrong_may_be_left():
     assert contamination_limit(subset, canaries.certifying, 1_000).corrupted == 1_000  # all of them
     with pytest.raises(InputError, match="corrupted must be at most the 1000 labels"):
         contamination_limit(subset, canaries.certifying, 1_001)
-
-
-def test_the_limit_on_the_corruption_takes_its_part_of_delta():
-    _, canaries, score, subset = World().make(np.random.default_rng(1))
-    result = corruption_limit(score, canaries.certifying, delta=0.02)
-    limit = contamination_limit(subset, canaries.certifying, result, delta=0.05)
-    assert (limit.delta_count, limit.delta_corrupted) == (0.03, 0.02)
-    assert limit.corrupted == result.outside
-    assert set(result.conditions) <= set(limit.conditions)
-    with pytest.raises(InputError, match=r"more than the 0\.02 spent"):
-        contamination_limit(subset, canaries.certifying, result, delta=0.02)
 
 
 def test_more_passing_canaries_or_more_wrong_labels_never_tighten_the_limit():
@@ -272,11 +266,6 @@ def test_bad_input_is_one_sentence():
     for delta in (0, 1, float("nan")):
         with pytest.raises(InputError, match="delta"):
             contamination_limit(subset, part, 10, delta=delta)
-
-
-def test_canaries_are_an_audit_of_all_that_is_wrong():
-    # The same formula: a known random sample of the wrong ones, and how many of it got through.
-    assert most_marked(3, total=700, drawn=200, delta=0.05) == oracle.most_marked(3, 700, 200, 0.05)
 
 
 @pytest.fixture(scope="module")

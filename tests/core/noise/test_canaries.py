@@ -207,9 +207,6 @@ def test_equality_is_by_value():
     assert isinstance(a, Canaries)
 
 
-GOOD = {"gap": np.ones(100), "hardest": 0.5, "top_two": np.array([[0, 1]] * 100)}
-
-
 @pytest.mark.parametrize(
     ("change", "says"),
     [

@@ -180,12 +180,8 @@ def _spread(seen: Labels, labels: Labels, classes: int) -> float:
 
     Where classes overlap the sure too carry a neighbour's label now and then. So labels of those
     classes are counted that a class is hardly ever taken for among the less sure, and multiplied
-    up; where that is more than all other labels come to, these are counted.
-
-    Args:
-        seen: The likeliest class of each example, the surest example first.
-        labels: The given ones.
-        classes: How many there are.
+    up; where that is more than all other labels come to, these are counted. `seen` is the likeliest
+    class of each example, the surest example first.
     """
     n = labels.size
     count = min(n, max(FEWEST, int(np.ceil(SUREST * n))))
