@@ -86,9 +86,3 @@ def test_bad_input_is_refused(change, says):
     settled = {"x": np.arange(6.0)[:, None], "y": np.arange(6) % 2, "epochs": 1, **change}
     with pytest.raises(InputError, match=says):
         attacker_norms(**settled)
-
-
-def test_a_rate_of_nothing_is_refused():
-    x, y = data()
-    with pytest.raises(InputError):
-        targeted_noise(x, y, 1.5, epochs=1)

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -20,10 +19,6 @@ except Exception as error:
 """
 
 
-def test_require_returns_the_module():
-    assert require("os.path", "torch").join("a", "b") == str(Path("a", "b"))
-
-
 def test_a_missing_module_names_the_extra():
     with pytest.raises(MissingExtraError) as caught:
         require("no_such_package.inner", "ray")
@@ -31,12 +26,8 @@ def test_a_missing_module_names_the_extra():
         'no_such_package is not installed; get it with: pip install "dris[ray]"'
     )
     assert caught.value.name == "no_such_package"
-
-
-def test_the_error_is_caught_as_bad_input_and_as_a_failed_import():
-    for kind in (InputError, ImportError, ModuleNotFoundError):
-        with pytest.raises(kind):
-            require("no_such_package", "ray")
+    assert isinstance(caught.value, InputError)
+    assert isinstance(caught.value, ModuleNotFoundError)
 
 
 def test_a_package_that_is_there_but_lacks_something_else_raises_its_own_error(

@@ -393,14 +393,6 @@ def test_a_run_that_collapses_later_is_measured_after_its_last_whole_epoch():
     assert not run.imputed
 
 
-def test_a_run_that_diverges_in_its_first_epoch_is_imputed_at_chance():
-    run = trained("loss_is", model="fc", recipe=Recipe(3, 16, 1e30))
-    assert (run.status, run.accuracy) == ("diverged", pytest.approx(1 / 3))
-    assert run.broke[0] == 1
-    assert run.imputed
-    assert not trained("loss_is").imputed
-
-
 # -- the door ------------------------------------------------------------------------------------
 
 
@@ -418,6 +410,7 @@ def test_a_run_that_diverges_in_its_first_epoch_is_imputed_at_chance():
         ({"dynamics": None}, r"dr_is reads the proxies; pass dynamics="),
         ({"dynamics": Dynamics.from_losses(np.eye(3))}, "of 3 examples, here are 60"),
         ({"dynamics": Dynamics.from_losses(np.ones((1, 60)))}, "at least 2 proxies"),
+        ({"dynamics": Dynamics.from_logits(np.zeros((2, 60, 3)), (Y + 1) % 3)}, "other labels"),
         ({"plan": "rho_faithful", "holdout": 60}, "holdout must leave examples"),
         ({"plan": "rho_faithful", "holdout": 0}, "holdout must be at least 1"),
         ({"plan": "rho_faithful", "reference": "sgd_log"}, "weighted draws train networks"),
@@ -429,9 +422,3 @@ def test_bad_input_is_refused_in_one_sentence(how, says):
     with pytest.raises(InputError, match=says) as refused:
         trained(**how)
     assert "\n" not in str(refused.value)
-
-
-def test_dynamics_of_other_labels_are_refused():
-    other = Dynamics.from_logits(np.zeros((2, 60, 3)), (Y + 1) % 3)
-    with pytest.raises(InputError, match="recorded under other labels"):
-        trained("dr_is", dynamics=other)

@@ -3,13 +3,11 @@
 import sys
 import time
 
-import numpy as np
 import pytest
 
-from dris import train_proxies
 from dris.cli import main
 from dris.core.errors import InputError
-from dris.learn.engines.engine import Engine, as_engine
+from dris.learn.engines.engine import Engine
 from dris.learn.engines.tasks import connect, mark_folder, run_all
 
 NOBODY = "127.0.0.1:1"
@@ -31,12 +29,6 @@ NOBODY = "127.0.0.1:1"
 def test_what_is_asked_of_an_engine_is_checked(asked, says):
     with pytest.raises(InputError, match=says):
         Engine(**asked)
-
-
-def test_sound_wishes_are_taken():
-    assert Engine("ray", NOBODY, cpus=0.5, gpus=0.25, retries=0).address == NOBODY
-    assert Engine("ray", gpus=2).gpus == 2
-    assert as_engine("local") == Engine()
 
 
 def test_devices_on_ray_are_those_that_a_task_sees():
@@ -96,11 +88,6 @@ def test_the_command_line_says_it_in_a_sentence_before_it_reads_the_data(
     assert end.value.code == 1
     assert text.startswith(f"dris: no Ray cluster can be reached at {NOBODY}")
     assert text.count("\n") == 1
-
-
-def test_an_unknown_engine_is_refused_by_train_proxies():
-    with pytest.raises(InputError, match="engine must be one of"):
-        train_proxies(np.eye(4), [0, 1, 0, 1], engine="spark")
 
 
 def test_a_mark_is_seen_while_it_is_there(tmp_path):

@@ -318,15 +318,6 @@ def until(condition):
         time.sleep(0.005)
 
 
-def test_of_two_processes_one_works_and_the_other_loads_its_result(tmp_path, nursery, undisturbed):
-    logs = [tmp_path / "a.log", tmp_path / "b.log"]
-    pids = [nursery.start(tmp_path / "store", log=str(log), pause=0.05) for log in logs]
-    assert [nursery.wait(pid) for pid in pids] == [0, 0]
-    (log,) = (log for log in logs if log.exists())
-    assert log.read_text(encoding="utf-8").count("saved") == 3
-    assert problem(tmp_path / "store", log, undisturbed) is None
-
-
 def test_three_processes_on_one_run_survive_kills_of_whoever_works(tmp_path, nursery, undisturbed):
     rng = np.random.default_rng(1)
     log, root = tmp_path / "log", tmp_path / "store"

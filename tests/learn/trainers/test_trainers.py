@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.linear_model import SGDClassifier
 
 from dris.core.errors import InputError
 from dris.learn.proxies import train_proxies
@@ -129,12 +128,6 @@ def test_a_model_by_name_is_of_one_kind_only_and_its_name_means_one_thing():
         assert all(trainer_of(name) is kind for name in kind.names())
 
 
-def test_an_unknown_name_is_refused_with_all_that_are_known():
-    pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
-    with pytest.raises(InputError, match=r"unknown model 'nope'; choose from mlp, .*sgd_log.*fc"):
-        check_model("nope")
-
-
 class Centres(Training):
     """Nearest centre, learned by steps: a made-up library's model."""
 
@@ -206,14 +199,6 @@ def test_a_store_reads_the_data_once_for_all_jobs(monkeypatch, tmp_path):
 
     marking = [reads(k, tmp_path / str(k)) - reads(k, None) for k in (1, 3)]
     assert marking == [60, 60]
-
-
-def test_estimators_are_sent_away_where_steps_or_weights_are_needed():
-    from dris.learn.online import check_network
-
-    with pytest.raises(InputError, match="got a scikit-learn classifier"):
-        check_network(SGDClassifier())
-    assert check_network("mlp") == "mlp"
 
 
 def test_a_slip_of_the_finger_is_no_reason_to_install_torch(monkeypatch):

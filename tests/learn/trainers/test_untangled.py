@@ -118,13 +118,3 @@ def test_only_models_that_want_it_read_untangled_columns_and_they_learn_in_fewer
     assert loss[3] < loss[1] - 0.05
     alone = train_proxies(x, y, proxies=2, model="mlp", **how)
     assert np.array_equal(result.snapshot("loss")[0], alone.snapshot("loss")[0])
-
-
-@pytest.mark.parametrize("model", ["untangled_mlp", "untangled_linear"])
-def test_another_order_of_the_rows_changes_no_bit(model):
-    x, y = alike(n=200)
-    order = np.random.default_rng(1).permutation(200)
-    how = {"proxies": 2, "epochs": 3, "cross_fit": 2, "model": model, "workers": 1}
-    one = train_proxies(x, y, ids=np.arange(200), **how)
-    other = train_proxies(x[order], y[order], ids=order, **how)
-    assert np.array_equal(one.snapshot("loss")[:, order], other.snapshot("loss"))

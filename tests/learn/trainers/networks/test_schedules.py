@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dris.core.errors import InputError
 from dris.core.select.importance import importance, proportional
 from dris.core.streams import rng_for
 from dris.learn.trainers.schedules import Drawn, Passes, StepParity
@@ -36,21 +35,6 @@ def test_every_epoch_of_step_parity_is_its_piece_of_the_endless_walk(n, batch, e
     pieces = {e: parity.batches(e) for e in reversed(range(1, epochs + 1))}
     result = [b.tolist() for e in range(1, epochs + 1) for b in pieces[e]]
     assert result == walked(kept, n, batch, epochs, seed=1)
-
-
-@pytest.mark.parametrize(
-    ("n", "batch", "keep"), [(50_000, 128, 12_500), (101, 7, 1), (9, 100, 4), (64, 64, 63)]
-)
-def test_steps_are_those_of_all_the_data_for_awkward_sizes(n, batch, keep):
-    parity = StepParity(np.arange(keep), n, batch, seed=0)
-    batches = parity.batches(3)
-    assert len(batches) == parity.steps == ceil(n / batch)
-    assert {len(b) for b in batches} == {batch}
-
-
-def test_a_repeated_position_is_refused():
-    with pytest.raises(InputError, match=r"must not repeat; pass np\.unique"):
-        StepParity(np.array([1, 1]), 3, 2, 0)
 
 
 @settings(max_examples=40, deadline=None)

@@ -44,12 +44,6 @@ def test_images_are_normalised_by_each_channels_mean_and_deviation():
     assert result.dtype == np.float32
 
 
-def test_float_images_get_the_same_normalisation_as_bytes():
-    x, _ = images()
-    a, b = (everything(TensorSource(v, CPU), 40) for v in (x, x.astype(np.float64)))
-    np.testing.assert_allclose(a, b, rtol=2e-6, atol=2e-6)
-
-
 def test_tables_are_normalised_by_feature():
     x, _ = table()
     result = everything(TensorSource(x, CPU), 60)

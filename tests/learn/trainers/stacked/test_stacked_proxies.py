@@ -271,7 +271,7 @@ def test_a_network_that_stops_by_itself_goes_on_after_a_kill_to_the_same_bytes(
 
 
 @pytest.mark.parametrize("how", [{}, {"cross_fit": 3}, {"bag": 0.6}, {"record": "scored"}], ids=str)
-@pytest.mark.parametrize("model", [Head(5), "linear_head", "sgd_log"], ids=str)
+@pytest.mark.parametrize("model", [Head(5), Head(5, True), "linear_head", "sgd_log"], ids=str)
 def test_the_same_rows_in_another_order_give_the_same_values_bit_for_bit(how, model):
     if model == "sgd_log" and ("bag" in how or "record" in how):
         how = {}
