@@ -42,12 +42,6 @@ def test_the_order_and_memory_of_arrays_do_not_change_the_bytes(path, tmp_path):
     assert again.read_bytes() == path.read_bytes()
 
 
-def test_any_safetensors_reader_opens_it(path):
-    numpy_reader = pytest.importorskip("safetensors.numpy")
-    held = numpy_reader.load_file(path)
-    assert all(np.array_equal(held[name], a) for name, a in ARRAYS.items())
-
-
 def test_damage_anywhere_is_refused_in_a_sentence(path):
     whole = path.read_bytes()
     bits = 1 << np.random.default_rng(0).integers(8, size=len(whole))
