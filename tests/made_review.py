@@ -1,5 +1,6 @@
 """A small review without training: labels of which some look wrong, and whom they were given."""
 
+import csv
 from pathlib import Path
 
 import numpy as np
@@ -54,3 +55,20 @@ def made_session(folder, *, suspects=40, sample=20, n=200):
     answers = Path(folder, "animals.review.jsonl")
     made = worklist_of(made_decision(data, suspects=suspects), sample=sample)
     return ReviewSession(data, Journal(answers, made))
+
+
+def rows_of(path):
+    """The rows of a CSV file, by column."""
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def fill_in(path, answers):
+    """A person fills in a sheet: one answer for every row, or one for each."""
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    each = [answers] * len(rows) if isinstance(answers, str) else answers
+    for row, answer in zip(rows, each, strict=True):
+        row[3] = answer
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([header, *rows])

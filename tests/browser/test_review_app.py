@@ -4,16 +4,13 @@ import csv
 import json
 import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-import dris as package
 from browser_hands import CONTRAST, NAMELESS, overflow
+from commands import start_dris
 from dris.data.reader import read_data
 from made_report import HOSTILE
 
@@ -46,17 +43,8 @@ class Server:
     """`dris review` as a process of its own."""
 
     def __init__(self, folder, *words):
-        source = str(Path(package.__file__).parents[1])
-        code = "from dris.cli import main; main()"
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", code, "review", *words, "--no-open", *FAST],
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-        )
+        asked = ("review", *words, "--no-open", *FAST)
+        self.process = start_dris(*asked, cwd=folder, OMP_NUM_THREADS="1")
         self.said = []
         for line in self.process.stdout:
             self.said.append(line)

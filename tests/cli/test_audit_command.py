@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dris.core.certify.random_audit import audit_limit
+from made_review import fill_in, rows_of
 
 N = 300
 
@@ -29,20 +30,6 @@ def here(tmp_path, monkeypatch):
 COLUMNS = ("--label", "kind", "--id", "name")
 
 
-def table(path):
-    """The rows of a CSV file, by column."""
-    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"), newline="")))
-
-
-def filled(path, answer):
-    """Every row's answer and correction, as `answer(id, given)` says."""
-    rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"), newline="")))
-    for row in rows[1:]:
-        row[3:5] = answer(row[0], row[1])
-    with path.open("w", newline="", encoding="utf-8") as out:
-        csv.writer(out).writerows(rows)
-
-
 def refused(done, says):
     code, out, err = done
     assert (code, out) == (1, "")
@@ -61,7 +48,7 @@ def drawn(dris, here, n=40):
 
 
 def test_an_audit_without_a_wrong_label_gives_the_exact_limit(dris, here):
-    filled(drawn(dris, here), lambda *_: ("right", ""))
+    fill_in(drawn(dris, here), "right")
     code, out, _ = dris("audit", "read", "audit.csv", "--json")
     assert code == 0
     values = json.loads(out)
@@ -70,8 +57,8 @@ def test_an_audit_without_a_wrong_label_gives_the_exact_limit(dris, here):
 
 
 def test_the_file_shows_the_row_and_no_answer(dris, here):
-    rows = table(drawn(dris, here))
-    data = {r["name"]: r for r in table(here / "data.csv")}
+    rows = rows_of(drawn(dris, here))
+    data = {r["name"]: r for r in rows_of(here / "data.csv")}
     assert {row["suggested"] for row in rows} == {""}
     for row in rows:
         shown = data[row["id"]]
@@ -95,7 +82,7 @@ def test_the_draw_depends_on_the_seed_alone(dris, here):
 
 def test_an_altered_audit_has_no_limit(dris, here):
     path = drawn(dris, here)
-    filled(path, lambda *_: ("right", ""))
+    fill_in(path, "right")
     whole, sealed = (
         path.read_text(encoding="utf-8"),
         (here / "audit.json").read_text(encoding="utf-8"),
@@ -130,7 +117,7 @@ def as_exported(page, answer="right"):
 def test_the_reports_random_sample_is_an_audit_of_what_was_kept(dris, here):
     words = ("--rule", "rank_variance", "--keep", "0.5", "--epochs", 2, "--model", "sgd_log")
     _, out, _ = dris("prune", "data.csv", *COLUMNS, *words, "--json")
-    kept = {row["name"]: row["kind"] for row in table(here / "dris-out" / "kept.csv")}
+    kept = {row["name"]: row["kind"] for row in rows_of(here / "dris-out" / "kept.csv")}
     text, limits = as_exported((here / "dris-out" / "report.html").read_text(encoding="utf-8"))
     (here / "got.csv").write_text(text, encoding="utf-8")
     code, printed, _ = dris("audit", "read", "got.csv", "--json")
@@ -139,7 +126,7 @@ def test_the_reports_random_sample_is_an_audit_of_what_was_kept(dris, here):
     size = json.loads(out)["kept"]
     assert (values["size"], values["checked"], values["wrong"]) == (size, 60, 0)
     assert values["share"] == audit_limit(size=size, checked=60, wrong=0).share == limits[0]
-    assert all(kept[row["id"]] == row["given"] for row in table(here / "got.csv"))
+    assert all(kept[row["id"]] == row["given"] for row in rows_of(here / "got.csv"))
     # A file beside it of another draw does not count, and its own seal must be whole.
     (here / "got.json").write_text("{}", encoding="utf-8")
     assert dris("audit", "read", "got.csv", "--json")[1] == printed
@@ -174,9 +161,9 @@ def test_every_kind_flips_the_stated_share_and_keeps_the_truth_apart(dris, here,
     words = ("data.csv", *COLUMNS, "--rate", 0.1, "--kind", kind, "--out", "noisy.csv", "--json")
     code, out, _ = dris("corrupt", *words)
     assert (code, json.loads(out)["flipped"]) == (0, N // 10)
-    noisy = table(here / "noisy.csv")
-    truth = table(here / "noisy-truth.csv")
-    clean = table(here / "data.csv")
+    noisy = rows_of(here / "noisy.csv")
+    truth = rows_of(here / "noisy-truth.csv")
+    clean = rows_of(here / "data.csv")
     assert noisy[0].keys() == clean[0].keys()
     for n, t, c in zip(noisy, truth, clean, strict=True):
         assert (n["name"], t["kind_true"]) == (c["name"], c["kind"])
@@ -188,7 +175,7 @@ def test_a_matrix_decides_which_class_becomes_which(dris, here):
     words = ("--kind", "transition", "--matrix", "matrix.csv", "--out", "noisy.csv", "--json")
     code, out, _ = dris("corrupt", "data.csv", *COLUMNS, *words)
     assert code == 0
-    truth = table(here / "noisy-truth.csv")
+    truth = rows_of(here / "noisy-truth.csv")
     flipped = [row["kind_true"] for row in truth if row["flipped"] == "True"]
     assert set(flipped) == {"cat"}
     # 150 draws of probability 0.4: outside 35..85 with probability below 1e-4.
@@ -201,7 +188,7 @@ def test_trusted_labels_are_never_flipped(dris, here):
     (here / "data.csv").write_text("\n".join(marked) + "\n", encoding="utf-8")
     words = ("data.csv", *COLUMNS, "--trusted", "checked", "--rate", 0.5, "--out", "noisy.csv")
     assert dris("corrupt", *words)[0] == 0
-    truth = table(here / "noisy-truth.csv")
+    truth = rows_of(here / "noisy-truth.csv")
     assert [row["flipped"] for row in truth[:250]] == ["False"] * 250
     assert sum(row["flipped"] == "True" for row in truth[250:]) == 25
 

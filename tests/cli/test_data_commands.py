@@ -1,6 +1,5 @@
 """The commands about a user's own data, run as `main` runs them."""
 
-import csv
 import json
 import shlex
 import time
@@ -19,6 +18,7 @@ from dris.data.writer import MANIFEST
 from dris.pipeline.route import decide_by
 from made_ensemble import made_ensemble
 from made_people import write_people
+from made_review import rows_of
 from score_tables import read_scores
 
 N = 2000
@@ -44,11 +44,6 @@ def on_people(dris, people, tmp_path):
         return dris(command, data, *shared, "--store", runs, "--out", out, *words)
 
     return run
-
-
-def rows_of(path):
-    with Path(path).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_prune_writes_a_cleaner_table_with_the_same_columns_order_and_lines(

@@ -1,6 +1,5 @@
 """`dris review` on the command line: begins, goes on, exports, takes in, refuses in a sentence."""
 
-import csv
 import json
 import sys
 import types
@@ -9,7 +8,7 @@ import pytest
 
 import dris as package
 from dris.review_app import review
-from made_review import made_table
+from made_review import made_table, rows_of
 
 FAST = "--label kind --id name --model sgd_log --epochs 2 --proxies 2 --workers 1 --out o"
 WORDS = ("review", "animals.csv", *FAST.split())
@@ -40,14 +39,10 @@ def test_the_suspects_are_those_of_dris_clean_in_the_same_order(dris, here):
     assert code == 0, noted
     assert "2 found" in noted  # the same proxies
 
-    def column(path, name):
-        with path.open(newline="", encoding="utf-8") as file:
-            return [row[name] for row in csv.DictReader(file)]
-
-    asked, listed = here / "a.csv", here / "o/issues.csv"
-    assert column(asked, "id") == column(listed, "id")
-    assert column(asked, "suggested") == column(listed, "suggested")
-    assert len(column(asked, "id")) > 5
+    files = "a.csv", "o/issues.csv"
+    asked, listed = ([(row["id"], row["suggested"]) for row in rows_of(one)] for one in files)
+    assert asked == listed
+    assert len(asked) > 5
 
 
 def test_python_reviews_as_the_command_does(dris, here):
@@ -75,8 +70,7 @@ def test_what_another_tool_says_is_taken_in_and_written_into_the_data(dris, here
     assert told["corrected"] == sum(label != "cat" for label in given.values())
     lines = (here / "animals.review.jsonl").read_text(encoding="utf-8").splitlines()
     assert all('"who":"ben"' in line for line in lines[1:])
-    with (here / "o/corrected.csv").open(newline="", encoding="utf-8") as file:
-        rows = {row["name"]: row for row in csv.DictReader(file)}
+    rows = {row["name"]: row for row in rows_of(here / "o/corrected.csv")}
     assert all((rows[name]["kind"], rows[name]["trusted"]) == ("cat", "true") for name in given)
     code, printed, noted = dris(*WORDS, "--import", "back.json", "--as", "argilla", "--force")
     assert code == 0, noted

@@ -1,6 +1,5 @@
 """An audit on disk, without the command: whose limit it is, and when there is none."""
 
-import csv
 import json
 
 import numpy as np
@@ -20,6 +19,7 @@ from dris.pipeline.audit import (
     sealed_draw,
     write_audit,
 )
+from made_review import fill_in
 
 
 @pytest.fixture
@@ -30,15 +30,6 @@ def drawn(tmp_path):
     source.write_text("\n".join(["id,x,kind", *rows]) + "\n", encoding="utf-8")
     write_audit(read_data(source, label="kind", id="id"), path, 12, delta=0.1)
     return source, path
-
-
-def fill_in(path, answers):
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.reader(file))
-    for row, answer in zip(rows[1:], answers, strict=True):
-        row[3] = answer
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows(rows)
 
 
 def test_the_limit_is_that_of_the_draw_and_unsure_counts_as_wrong(drawn):
