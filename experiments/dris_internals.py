@@ -6,8 +6,8 @@ needs torch: a rename in the library is mended here. A test holds it.
 # ruff: noqa: I001  # by reason, not by name
 
 # The paper's measures of an ensemble, and what the product's checks and limits say of it.
-from dris.core.certify.subset_limit import data_limits, subset_limits
-from dris.core.certify.subset_limit import widest
+from dris.core.certify.limits import data_limits, subset_limits
+from dris.core.certify.limits import widest
 from dris.core.checks.diagnostics import (
     Gap,
     auroc,

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.neural_network import MLPClassifier
 
 import dris
-from dris.core.certify.subset_limit import data_limits, subset_limits
+from dris.core.certify.limits import data_limits, subset_limits
 from dris.core.checks.judgement import judge
 from dris.core.noise.assessment import assess
 from dris.core.noise.canaries import Canaries, plant_canaries, without_canaries

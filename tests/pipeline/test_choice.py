@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dris.core.certify.subset_limit import data_limits, subset_limits
+from dris.core.certify.limits import data_limits, subset_limits
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.formulas import SCORES, aum_mean, rank_variance

@@ -34,21 +34,21 @@ def test_a_change_of_code_a_default_or_a_constant_is_put_in_place_and_no_other_i
 import sys
 sys.path.insert(0, {str(Path(tool.__file__).parent)!r})
 import mutants as tool
-from dris.core.certify import data_limit, random_audit, separation
+from dris.core.certify import limits, random_audit, separation
 
 def put(name):
     mutant = next(m for m in tool.mutants_of(name.partition("::")[0]) if m.name.startswith(name))
     assert tool._patched(mutant), name
 
-put("core/certify/data_limit::::60 -> 61")
-assert data_limit._CUTS == 61
+put("core/certify/limits::::60 -> 61")
+assert limits._CUTS == 61
 put("{AUDIT}::audit_limit::0.05 -> ")
 assert random_audit.audit_limit.__kwdefaults__["delta"] == 0.085
 rule = next(m for m in tool.mutants_of("core/certify/separation") if "x < 1 -> " in m.name)
 assert not tool._patched(rule)  # in a table of functions: left to a fresh import
-code = data_limit._cuts.__code__, data_limit._outside_limit.__code__
-put("core/certify/data_limit::_outside_limit::accepted(most)")
-assert data_limit._cuts.__code__ == code[0] and data_limit._outside_limit.__code__ != code[1]
+code = limits._cuts.__code__, limits._outside_limit.__code__
+put("core/certify/limits::_outside_limit::accepted(most)")
+assert limits._cuts.__code__ == code[0] and limits._outside_limit.__code__ != code[1]
 """
     subprocess.run([sys.executable, "-c", program], check=True)
 

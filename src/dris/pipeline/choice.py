@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.certify.data_limit import CorruptionLimit
-from dris.core.certify.subset_limit import ContaminationLimit, subset_limits
+from dris.core.certify.limits import ContaminationLimit, CorruptionLimit, subset_limits
 from dris.core.checks.assumption_checks import FEW_SUSPECTS
 from dris.core.checks.judgement import Judgement
 from dris.core.errors import InputError

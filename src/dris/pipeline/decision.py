@@ -10,8 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.certify.data_limit import CorruptionLimit
-from dris.core.certify.subset_limit import ContaminationLimit, widest
+from dris.core.certify.limits import ContaminationLimit, CorruptionLimit, widest
 from dris.core.checks.judgement import Judgement
 from dris.core.dynamics.columns import FrameKind, frame_of
 from dris.core.errors import InputError, suggest_name

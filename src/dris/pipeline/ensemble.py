@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.certify.data_limit import CorruptionLimit
-from dris.core.certify.subset_limit import canary_mask, data_limits
+from dris.core.certify.limits import CorruptionLimit, canary_mask, data_limits
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.noise.assessment import Assessment, assess

@@ -11,15 +11,15 @@ from scipy.stats import binom
 
 import oracles_canaries as oracle
 from canary_worlds import World, left_wrong
-from dris.core.certify.data_limit import (
+from dris.core.certify.limits import (
     _log_tail,
     _outside_limit,
     binomial_limit,
+    contamination_limit,
     corruption_limit,
     most_covered,
     most_uncounted,
 )
-from dris.core.certify.subset_limit import contamination_limit
 from dris.core.errors import InputError
 from dris.core.noise.canaries import Canaries, plant_canaries
 

@@ -9,11 +9,13 @@ from scipy.stats import binom
 
 import oracles_canaries as oracle
 from canary_worlds import World, kept, left_wrong
-from dris.core.certify.data_limit import corruption_limit, most_covered, most_uncounted
-from dris.core.certify.subset_limit import (
+from dris.core.certify.limits import (
     canary_mask,
     contamination_limit,
+    corruption_limit,
     data_limits,
+    most_covered,
+    most_uncounted,
     subset_limits,
     widest,
 )

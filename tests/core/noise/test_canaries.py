@@ -13,8 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from canary_worlds import kept, left_wrong
-from dris.core.certify.data_limit import corruption_limit
-from dris.core.certify.subset_limit import contamination_limit
+from dris.core.certify.limits import contamination_limit, corruption_limit
 from dris.core.errors import InputError
 from dris.core.noise.canaries import (
     ATTACKERS,

@@ -1,6 +1,5 @@
 """How many wrong labels are left, and under which condition.
 
-In reading order: `separation` (Theorem 1), `data_limit` (wrong labels in the data, canaries that
-do not count aside), `subset_limit` (in a subset; δ split once), `random_audit` (a person checks a
-sample).
+In reading order: `separation` (Theorem 1), `limits` (by canaries, in the data and in a subset),
+`random_audit` (a person checks a sample).
 """

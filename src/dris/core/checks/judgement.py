@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.certify.subset_limit import canary_mask
+from dris.core.certify.limits import canary_mask
 from dris.core.checks.assumption_checks import (
     FAR_MORE_PLAUSIBLE,
     FEW_SUSPECTS,
