@@ -67,7 +67,3 @@ def test_hostile_names_in_a_sample_do_nothing_and_come_back_unchanged(opened, tm
     assert any(word in path.read_text(encoding="utf-8") for word in HOSTILE)
     assert tab.harm == []
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-
-
-def test_a_page_without_a_sample_has_no_such_section(opened, data):
-    assert opened(render(replace(data, sample=None))).page.locator("#check").count() == 0

@@ -109,11 +109,8 @@ def test_a_handful_of_examples_or_one_class_are_all_kept_and_nothing_trains(monk
         for keep in (None, 0.5):
             decision = decide(data, keep=keep)
             assert decision.kept.tolist() == list(range(len(data)))
-            assert (decision.rule, decision.judgement, decision.ensemble) == (
-                "everything",
-                None,
-                None,
-            )
+            assert decision.rule == "everything"
+            assert decision.judgement is decision.ensemble is None
             assert (decision.limits, decision.suspects) == ((), None)
             assert len(decision.notes) == 1
             assert words in decision.notes[0]
@@ -439,10 +436,7 @@ def test_weights_are_the_papers_probabilities_among_those_kept_or_all_but_canari
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (
-            {"rule": "best"},
-            "`rule` must be one of clean, clean_then_hard, .*, got 'best'; dris rules explains",
-        ),
+        ({"rule": "best"}, "`rule` must be one of clean, .*, got 'best'"),
         ({"keep": 1.5}, r"keep must be in \(0, 1\], got 1.5"),
         ({"keep": 0.0001}, "keep = 0.0001 of 2000 examples is none"),
         ({"rule": "gated", "settings": Settings(canaries=())}, "needs canaries to set its gate"),
@@ -461,6 +455,4 @@ def test_no_limit_is_certified_while_a_column_that_tells_the_label_is_learned_fr
         with_leak = replace(ensemble, data=replace(ensemble.data, leaks=(leak,)))
         decision = decide_by(with_leak, keep=0.5)
         assert bool(decision.limits) == bool(decision.corruption) == certified
-        told = "neither how many labels are wrong nor a limit can be told while the label can be "
-        told += "read off code"
-        assert (told in decision.notes) == (not certified)
+        assert any("read off code" in note for note in decision.notes) == (not certified)

@@ -97,6 +97,12 @@ def test_words_say_what_was_found_kept_certified_and_why(decision):
     assert noted[-2:] == ["note   one", "note   two"]
 
 
+def with_a_failed_check(decision):
+    checks = {"hiding": Check(HIDING, "fails", 0.9, 0.6, "made to fail")}
+    checks = {**decision.judgement.checks, **checks}
+    return replace(decision, judgement=replace(decision.judgement, checks=checks))
+
+
 def test_a_limit_is_of_use_only_below_that_on_all_the_data_and_where_nothing_hides(decision):
     assert decision.limit_says == "something"
     most = max(c.share for c in decision.corruption)
@@ -113,9 +119,7 @@ def test_a_limit_is_of_use_only_below_that_on_all_the_data_and_where_nothing_hid
     exactly = replace(decision.limit, wrong=1, left=2)
     equal = replace(decision.corruption[0], corrupted=1, total=2)
     assert replace(decision, limits=(exactly,), corruption=(equal,)).limit_says == "nothing"
-    check = Check(HIDING, "fails", 0.9, 0.6, "made to fail")
-    judgement = replace(decision.judgement, checks={**decision.judgement.checks, "hiding": check})
-    hidden = replace(decision, judgement=judgement)
+    hidden = with_a_failed_check(decision)
     assert hidden.limit_says == "not to be trusted"
     assert "too good to trust" in str(hidden)
     assert replace(hidden, limits=()).limit_says == "nothing"
@@ -139,11 +143,9 @@ def test_a_limit_that_is_withdrawn_is_given_nowhere(decision):
     assert (decision.limit is None, told["limit_says"]) == (False, "something")
     assert told["limits"]  # the twin
     assert told["corruption"]
-    check = Check(HIDING, "fails", 0.9, 0.6, "made to fail")
-    judgement = replace(decision.judgement, checks={**decision.judgement.checks, "hiding": check})
     share = decision.limit.share
     for withdrawn, untrue in (
-        (replace(decision, judgement=judgement), True),
+        (with_a_failed_check(decision), True),
         (replace(decision, noise_rate=NoiseRate(0.9, 1.0)), True),
         (replace(decision, contradicted=share + 0.001), False),
     ):

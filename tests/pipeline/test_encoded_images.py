@@ -2,10 +2,13 @@
 
 import importlib.util
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
+from PIL import Image
 
+import dris
 from dris.core.dynamics.merge import best_epoch
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
@@ -26,16 +29,16 @@ def photographs(channels=3):
 
 
 class Encoder(torch.nn.Module):
-    calls = 0
+    sides: ClassVar[list[int]] = []  # of the pictures of each call
 
     def forward(self, x):
-        type(self).calls += 1
+        type(self).sides.append(x.shape[-1])
         return torch.cat([x.mean(dim=(2, 3)), x.amax(dim=(2, 3))], dim=1)
 
 
 @pytest.fixture
 def encoder(monkeypatch):
-    Encoder.calls = 0
+    Encoder.sides = []
     made = ("a made encoder", Encoder())
     monkeypatch.setattr("dris.learn.trainers.networks.encoders.installed_encoder", lambda: made)
 
@@ -45,9 +48,9 @@ def test_an_installed_encoder_reads_images_once_and_is_named(encoder, tmp_path):
     assert ensemble.features.shape == (240, 6)
     assert ensemble.settings.models == ("mlp",)
     assert "images are read once by a made encoder" in ensemble.notes[0]
-    read = Encoder.calls
+    read = len(Encoder.sides)
     again = train_ensemble(photographs(), CHEAP, store=tmp_path, workers=1)
-    assert Encoder.calls == read  # kept by content
+    assert len(Encoder.sides) == read  # kept by content
     assert (again.features == ensemble.features).all()
 
 
@@ -143,3 +146,42 @@ def test_what_networks_that_learned_little_doubt_is_listed_and_not_dropped(monke
     assert (blind.rule, len(blind.kept)) == ("everything", 2000)
     assert "predict 40%" in blind.notes[-1]
     assert len(blind.suspects) == len(decision.suspects) > 0
+
+
+# -- photographs in folders ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path, encoder):
+    rng = np.random.default_rng(0)
+    for name, light in (("dark", 0), ("light", 150)):
+        (tmp_path / "in" / name).mkdir(parents=True)
+        for i in range(40):
+            pixels = rng.integers(light, light + 100, size=(70, 90, 3)).astype(np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "in" / name / f"{i}.png")
+    return tmp_path
+
+
+def test_an_encoder_reads_the_files_at_its_own_side_and_keeps_what_it_read(folder):
+    def train():
+        data = dris.read_data(folder / "in")
+        assert data.x.shape == (80, 3, 32, 32)
+        return train_ensemble(data, CHEAP, workers=1, store=folder / "runs")
+
+    assert "a made encoder, at 128 × 128 pixels" in train().notes[0]
+    assert set(Encoder.sides) == {128}
+    read = len(Encoder.sides)
+    train()
+    assert len(Encoder.sides) == read
+    # The twin: another picture in one file, and they are read again.
+    Image.fromarray(np.zeros((70, 90, 3), np.uint8)).save(folder / "in" / "light" / "3.png")
+    train()
+    assert len(Encoder.sides) > read
+
+
+def test_a_size_that_was_named_is_kept_to(folder):
+    data = dris.read_data(folder / "in", image_size=32)
+    assert not data.made_small
+    ensemble = train_ensemble(data, CHEAP, workers=1)
+    assert set(Encoder.sides) == {32}
+    assert "pixels" not in ensemble.notes[0]
