@@ -3,11 +3,13 @@
 import io
 import json
 import re
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from PIL import Image
 
 from dris.core.errors import InputError
@@ -135,3 +137,30 @@ def _one_sentence(error: InputError) -> str:
     assert error.__cause__ is None
     assert error.__suppress_context__ or error.__context__ is None, "two tracebacks"
     return message
+
+
+def zipped(blob, names=("people.csv",)) -> bytes:
+    """An archive that holds the same bytes under each name."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name in names:
+            archive.writestr(name, blob)
+    return out.getvalue()
+
+
+def write_columns(path, columns):
+    """The same columns as a CSV, Parquet, JSON lines or Excel file, by the ending of its name."""
+    lines = [list(columns), *zip(*columns.values(), strict=True)]
+    if path.suffix == ".csv":
+        path.write_text("".join(",".join(map(str, line)) + "\n" for line in lines), "utf-8")
+    elif path.suffix == ".parquet":
+        pq.write_table(pa.table(columns), path)
+    elif path.suffix == ".jsonl":
+        rows = (json.dumps(dict(zip(columns, line, strict=True))) + "\n" for line in lines[1:])
+        path.write_text("".join(rows), "utf-8")
+    else:
+        book = pytest.importorskip("openpyxl", reason="pip install 'dris[excel]'").Workbook()
+        for line in lines:
+            book.active.append(list(line))
+        book.save(path)
+    return path

@@ -29,6 +29,7 @@ from made_tables import (
     read_or_refused,
     saved_dataset,
     table,
+    zipped,
 )
 
 
@@ -94,6 +95,14 @@ BAD = {
     "cut gzip": ("a.csv.gz", gzip.compress(lines * 99)[:-20], y, "a.csv.gz cannot be read"),
     "no gzip": ("a.csv.gz", lines, y, "a.csv.gz cannot be read"),
     "no zip": ("a.csv.zip", lines, y, "a.csv.zip cannot be read"),
+    "two files in a zip": (
+        *("a.zip", zipped(CSV, ("a.csv", "b.csv")), y, "holds 2 files .a.csv, b.csv.*; unpack it"),
+    ),
+    "no file in a zip": ("a.zip", zipped(CSV, ()), y, "holds 0 files"),
+    "no object": ("a.jsonl", b'{"x": 1, "y": "a"}\n[3]\n', y, "line 2 of .* is no object"),
+    "cut json": ("a.jsonl", b'{"x": 1, "y": "a"}\n{"x": \n', y, "line 2 of .* is not JSON"),
+    "empty jsonl": ("a.jsonl", b"", y, "cannot be read"),
+    "two kinds in json": ("a.jsonl", b'{"x": 1}\n{"x": "a"}\n', y, "one kind of value"),
     "json of several kinds": ("a.jsonl", mixed_json, y, "a.jsonl"),
     "no label column": ("a.csv", lines, {"label": "class"}, "no column 'class'; its col"),
     "no label named": ("a.csv", lines, {}, "`label`; its columns are id, age"),

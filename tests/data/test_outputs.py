@@ -13,19 +13,12 @@ from hypothesis import strategies as st
 from dris.core.errors import InputError
 from dris.data.formats import suffix_for
 from dris.data.labelled import LabelledData
-from dris.data.outputs import write_data, write_ids
+from dris.data.outputs import ScoreFile, write_data, write_ids, write_scores
 from dris.data.reader import read_data
 from dris.data.tables.csvfile import record_bytes, replace_cell
-from made_tables import (
-    CSV,
-    N,
-    contents,
-    image_folder,
-    npy_bytes,
-    npz_bytes,
-    saved_dataset,
-    table,
-)
+from dris.data.writer import Writer
+from made_tables import CSV, N, contents, image_folder, npy_bytes, npz_bytes, saved_dataset, table
+from score_tables import read_scores
 
 
 @pytest.fixture
@@ -329,3 +322,36 @@ def test_what_is_no_column_or_no_mark_is_refused(tmp_path, replaced):
     data = read_data(marked_csv(tmp_path), label="y", trusted="ok")
     says = "must be a column of the data"
     refused(tmp_path, says, write_data, data, tmp_path / "new.csv", replaced=replaced)
+
+
+# -- score files ----------------------------------------------------------------------------------
+
+SCORES = ScoreFile(
+    np.array(["c", "a", "b"]),
+    {"aum": np.array([0.1, -1 / 3, 1e-300]), "loss": np.array([1.0, 2, 3])},
+    {"canary": np.array([False, True, False])},
+    {"seed": 3},
+    {"suggested": np.array(["no", "yes", "<b>"])},
+)
+
+
+def test_scores_come_back_to_the_last_bit(tmp_path):
+    again = read_scores(write_scores(SCORES, tmp_path / "s.parquet", writer=Writer()))
+    assert again.ids.tolist() == ["c", "a", "b"]
+    assert again.scores["aum"].tolist() == [0.1, -1 / 3, 1e-300]
+    assert again.flags["canary"].tolist() == [False, True, False]
+    assert again.note == {"seed": 3}
+    assert again.texts["suggested"].tolist() == ["no", "yes", "<b>"]
+
+
+def test_the_same_scores_are_the_same_bytes_and_any_parquet_reader_opens_them(tmp_path):
+    one, two = (write_scores(SCORES, tmp_path / name, writer=Writer()) for name in "ab")
+    assert one.read_bytes() == two.read_bytes()
+    assert pq.read_table(one).schema.names == ["id", "aum", "loss", "canary", "suggested"]
+
+
+def test_a_score_file_is_not_replaced_without_force(tmp_path):
+    path = write_scores(SCORES, tmp_path / "s.parquet", writer=Writer())
+    with pytest.raises(InputError, match="force"):
+        write_scores(SCORES, path, writer=Writer())
+    assert write_scores(SCORES, path, writer=Writer(True)) == path

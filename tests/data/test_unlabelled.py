@@ -1,12 +1,10 @@
 """Rows without a label: set aside, counted, suggested for, and never lost from a whole file."""
 
 import csv
-import json
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from dris.data.display import show_rows, show_unlabelled
@@ -18,6 +16,7 @@ from dris.pipeline.settings import Settings
 from dris.report_page.outputs import issues_text
 from dris.review_app.session import write_corrected
 from dris.review_app.state import Answer
+from made_tables import write_columns
 
 N, BLANK = 60, (0, 7, 8, 59)
 VALUES = [float(i % 7) + 10 * (i % 2) for i in range(N)]
@@ -27,36 +26,15 @@ KEPT = [i for i in range(N) if i not in BLANK]
 
 def write_table(folder, kind):
     """The same table in every format; how a label is missing differs."""
-    if kind == "csv":
-        path = folder / "a.csv"
-        cells = [f"{v},{' ' * (i % 3) if k is None else k},r{i}" for i, (v, k) in both()]
-        path.write_text("x,y,name\n" + "\n".join(cells) + "\n", encoding="utf-8")
-    elif kind == "jsonl":
-        path = folder / "a.jsonl"
-        rows = [{"x": v, "y": k, "name": f"r{i}"} for i, (v, k) in both()]
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    elif kind == "parquet":
-        path = folder / "a.parquet"
-        pq.write_table(
-            pa.table({"x": VALUES, "y": KINDS, "name": [f"r{i}" for i in range(N)]}), path
-        )
-    elif kind == "xlsx":
-        openpyxl = pytest.importorskip("openpyxl")
-        path = folder / "a.xlsx"
-        book = openpyxl.Workbook()
-        book.active.append(["x", "y", "name"])
-        for i, (v, k) in both():
-            book.active.append([v, k, f"r{i}"])
-        book.save(path)
-    else:
-        path = folder / "a.npz"
+    path = folder / f"a.{kind}"
+    if kind == "npz":
         codes = [np.nan if k is None else "ab".index(k) for k in KINDS]
         np.savez(path, x=np.array(VALUES)[:, None], y=np.array(codes))
-    return path
-
-
-def both():
-    return enumerate(zip(VALUES, KINDS, strict=True))
+        return path
+    kinds = KINDS
+    if kind == "csv":
+        kinds = [" " * (i % 3) if k is None else k for i, k in enumerate(KINDS)]
+    return write_columns(path, {"x": VALUES, "y": kinds, "name": [f"r{i}" for i in range(N)]})
 
 
 FORMATS = ("csv", "jsonl", "parquet", "npz", "xlsx")
