@@ -66,7 +66,7 @@ from dris.learn.store.locks import make_scratch, scratch
 # Models by name, and what a target or a sampler draws, step by step.
 from dris.learn.sampling.plans import SMOOTHING
 from dris.learn.targets import step_batches
-from dris.learn.trainers.estimators.estimator import ESTIMATORS
+from dris.learn.trainers.estimator import ESTIMATORS
 from dris.learn.trainers.job import Data
 from dris.learn.trainers.registry import check_model, trainer_of
 from dris.learn.trainers.stacked.head import HEADS

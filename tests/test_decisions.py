@@ -11,8 +11,8 @@ import dris
 from dris.core.select.importance import proportional
 from dris.core.select.selection import remove_bottom
 from dris.learn.targets import step_batches
-from dris.learn.trainers.estimators import estimator as estimators
-from dris.learn.trainers.estimators.estimator import penultimate_of
+from dris.learn.trainers import estimator as estimators
+from dris.learn.trainers.estimator import penultimate_of
 from dris.learn.trainers.stacked.stack import Stack
 
 SOURCE = Path(dris.__file__).parent

@@ -17,7 +17,7 @@ ORDER = {
     "core": ("dynamics", "large", "scores", "noise", "select", "certify", "checks"),
     "data": ("text", "tables", "images"),
     "learn": ("record", "store", "engines", "ranking", "trainers", "jobs", "sampling"),
-    "learn/trainers": ("estimators", "networks", "stacked"),
+    "learn/trainers": ("networks", "stacked"),
 }
 # (sub-room, a later one that it imports): a list that only shrinks.
 KNOWN_UPWARD: set[tuple[str, str]] = set()

@@ -12,7 +12,7 @@ from sklearn.neural_network import MLPClassifier
 
 from dris.core.errors import InputError
 from dris.learn.targets import step_batches, train_target
-from dris.learn.trainers.estimators.estimator import logits_of
+from dris.learn.trainers.estimator import logits_of
 
 
 def visits(indices, total, **more):

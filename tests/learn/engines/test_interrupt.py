@@ -12,7 +12,7 @@ from sklearn.neural_network import MLPClassifier
 
 from dris.learn.proxies import train_proxies
 from dris.learn.store.run_store import Store
-from dris.learn.trainers.estimators.estimator import interruptible
+from dris.learn.trainers.estimator import interruptible
 
 
 class Interrupted(MLPClassifier):

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dris.core.errors import InputError, suggest_name
-from dris.learn.trainers.estimators.estimator import EstimatorTrainer
+from dris.learn.trainers.estimator import EstimatorTrainer
 from dris.learn.trainers.job import CollapsedError, DivergedError, Job
 from dris.learn.trainers.networks.network_trainer import NetworkTrainer
 from dris.learn.trainers.stacked.head import HeadTrainer

@@ -12,7 +12,7 @@ from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
 
 import dris
 from dris.core.errors import InputError
-from dris.learn.trainers.estimators.estimator import BOOSTERS, as_logits, booster_of, scores_after
+from dris.learn.trainers.estimator import BOOSTERS, as_logits, booster_of, scores_after
 
 frameworks = pytest.mark.frameworks
 

@@ -13,7 +13,7 @@ from dris.core.errors import InputError
 from dris.core.streams import seed_for
 from dris.learn.recipe import Recipe
 from dris.learn.record.recorder import Recorder
-from dris.learn.trainers.estimators.estimator import (
+from dris.learn.trainers.estimator import (
     Estimator,
     EstimatorTrainer,
     as_logits,

@@ -74,9 +74,7 @@ def test_features_from_a_file_train_the_same_proxies_and_the_file_goes(
 def test_measuring_in_portions_measures_every_example_once(monkeypatch, made):
     how = {"model": "sgd_log", "epochs": 3, "workers": 1, "gradient_norm": True}
     expected = train_proxies(*made, **how)
-    monkeypatch.setattr(
-        "dris.learn.trainers.estimators.estimator.MAX_MEASURED", 6 * 7
-    )  # seven rows at a time
+    monkeypatch.setattr("dris.learn.trainers.estimator.MAX_MEASURED", 6 * 7)  # seven rows at a time
     result = train_proxies(*made, **how)
     for name in ("loss", "margin", "gradient_norm"):
         assert np.allclose(result.column(name), expected.column(name), atol=1e-6), name
