@@ -112,9 +112,7 @@ def test_no_thread_outlives_the_process_group_of_an_example(tmp_path, name, aliv
     assert (int(done.stdout.split("threads left:")[1]) > 0) == alive
 
 
-def test_the_example_on_ray_says_what_ran_where_and_gives_the_same_bytes():
+def test_the_example_on_ray_gives_the_bytes_of_one_machine():
     pytest.importorskip("ray", reason='ray is missing: pip install "dris[ray]"')
     done = run(EXAMPLES / "ray_cluster.py")
     assert "the same bytes as on one machine: yes" in done.stdout
-    for task in (1, 2, 3):
-        assert f"task {task} of 3 runs on node " in done.stderr
