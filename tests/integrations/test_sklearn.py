@@ -402,6 +402,7 @@ def helps(gain) -> bool:
     return bool((gain > 0).all())
 
 
+@pytest.mark.slow
 def test_under_25_percent_noise_it_beats_the_bare_classifier_and_a_random_choice_does_not():
     gain = gains()
     assert helps(gain), gain

@@ -48,6 +48,7 @@ def test_uniform_noise_lies_in_the_range_however_far_classes_are_apart(wrong, cl
     assert np.mean(inside) >= 0.75  # nine of ten over all of these together
 
 
+@pytest.mark.slow
 def test_what_is_said_to_fit_best_is_near_the_truth():
     near = [
         abs(share.likely - wrong) < 0.05
